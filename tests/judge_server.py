@@ -77,6 +77,8 @@ class JudgeServer(ScriptedServer[Asked]):
     def __init__(self, answer: Answer = "Score: 5.000", script: Iterable[Reply] = (), *, port: int = 0) -> None:
         """Listens at once; port 0 is any free one."""
         super().__init__(answer, script, port=port, models=["judge"])
+        self.usage = (0, 0)
+        """Tokens read and written that each answer says it took."""
 
     @property
     def judged(self) -> list[Asked]:
@@ -97,6 +99,6 @@ class JudgeServer(ScriptedServer[Asked]):
             "model": asked.body.get("model", ""),
             "system_fingerprint": "judge-server",
             "choices": [{"index": 0, "message": message, "finish_reason": reply.finish_reason}],
-            "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
+            "usage": dict(zip(("prompt_tokens", "completion_tokens"), self.usage, strict=True)),
         }
         return json.dumps(completion).encode()

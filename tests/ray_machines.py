@@ -16,7 +16,7 @@ os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 MARK = f"EDIT_EVAL_TESTS={os.getpid()}"
 """In the environment of all processes of these tests."""
 STORE = 100_000_000  # bytes; Ray takes no less than 75 MB
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 WAITS = """
 import os, time

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -84,9 +85,9 @@ def evaluate(
     done is kept.
     """
     refuse_a_python_without_utf_8()
-    part = None if shard is None else read_shard(shard, os.environ)
-    if part is not None and run_dir is None:
+    if shard is not None and run_dir is None:
         raise ConfigurationError("--shard needs --run-dir: all shards share one run directory")
+    part = None if shard is None or run_dir is None else read_shard(shard, os.environ, Path(run_dir))
     again = failures(retry)
     notes: Sequence[str] = ()
     if not isinstance(configuration, Configuration):  # whoever has loaded it has its notes, too
@@ -111,6 +112,7 @@ def evaluate(
     refuse_nothing(experiment.samples)
 
     # What is there.
+    part = part and replace(part, experiment=experiment.fingerprint)
     place = find_place(run_dir, configuration.name, experiment, again.__contains__, reuses=bool(reuse_from))
     sources = [RunDirectory.existing(Path(folder)) for folder in (*reuse_from, *place.sources)]
     with closing(driver_of(configuration)) as driver:
@@ -125,7 +127,7 @@ def evaluate(
             tell(altered, *noticed)
             for source in sources:
                 tell(reuse(source, directory, matrix))
-            tell(directory.damage.note, what_is_left(matrix))
+            tell(directory.damage.note, what_is_left(matrix) if part is None else "")  # its own part is told of later
 
             # Have the rest done.
             run, pending = Run(directory.path), matrix.pending
@@ -252,20 +254,25 @@ def compare(
     score: str | None = None,
     detect: float | None = None,
     margin: float | None = None,
+    allow_unscored: float | None = None,
     people: str | Path | None = None,
 ) -> Comparison:
     """Compares runs, or the edit models within one run, by every judge that they have in common.
 
     By the headline of each judge, or by its score of that name. With `detect` it also says how many samples would show
     a true difference of that many points. Its `gate` says whether any is worse than the first; with `margin`, whether
-    all are shown to be less than that many points worse. With a file of `people`'s scores or votes on some of the edits
-    it says what they would say of all of them. Raises `ConfigurationError` for runs that cannot be compared,
+    all are shown to be less than that many points worse. It passes only what would pass for every score that is
+    missing, save for those of a share `allow_unscored` of the samples, which it leaves out. With a file of `people`'s
+    scores or votes on some of the edits it says what they would say of all of them. Raises `ConfigurationError` for
+    runs that cannot be compared,
     with what differs, and `RunDirectoryError` for a folder that is no run."""
     given = [runs] if isinstance(runs, str | Path | Run) else runs
     made = [run if isinstance(run, Run) else Run(Path(run)) for run in given]
     try:
         answers = None if people is None else read_answers(Path(people))
-        return compare_runs(made, score=score, detect=detect, margin=margin, people=answers)
+        return compare_runs(
+            made, score=score, detect=detect, margin=margin, allow_unscored=allow_unscored, people=answers
+        )
     except ConfigurationError as error:
         for line in judges_apart(made):
             error.add_note(f"{line}; `edit-eval agreement {' '.join(str(run.path) for run in made)}` says more")

@@ -158,6 +158,13 @@ class Experiment:
             ],
         }
 
+    @property
+    def fingerprint(self) -> str:
+        """A digest of all that is asked; wherever its pictures and classes are, as machines may see them elsewhere."""
+        asked = self.record(Path())
+        asked.pop("benchmark")  # words about it
+        return digest([asked, [asdict(_anywhere(one)) for one in self.samples]])
+
     # -- what is asked --
 
     @cached_property
@@ -421,18 +428,23 @@ def with_clusters(samples: Sequence[Sample]) -> tuple[Sample, ...]:
 
 def _identity_of(plain: Mapping[str, Any]) -> Identity:
     return Identity(
-        str(plain["name"]), str(plain["type"]), str(plain["revision"]), dict(plain["parameters"]), int(plain["seed"])
+        str(plain["name"]),
+        str(plain["type"]),
+        str(plain["revision"]),
+        dict(plain["parameters"]),
+        int(plain["seed"]),
+        str(plain["serves"]),
     )
 
 
 def _same_sample(one: Sample, other: Sample) -> bool:
     """Where a picture lies is no matter: its digest says which it is."""
 
-    def anywhere(sample: Sample) -> Sample:
-        pictures = {name: replace(picture, path="") for name, picture in sample.pictures.items()}
-        return replace(sample, pictures=pictures)
+    return one == other or _anywhere(one) == _anywhere(other)
 
-    return one == other or anywhere(one) == anywhere(other)
+
+def _anywhere(sample: Sample) -> Sample:
+    return replace(sample, pictures={name: replace(picture, path="") for name, picture in sample.pictures.items()})
 
 
 def _model_changes(old: Identity, new: Identity) -> list[str]:

@@ -24,7 +24,7 @@ from edit_eval.run import Run
 from ray_machines import WAITS, Machines, processes, soon
 from small_benchmark import configuration, write_benchmark
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 COUNT = 36
 WORKER = "from edit_eval.workers.process import main"
 
@@ -138,7 +138,7 @@ def test_one_machine_dies_and_another_joins_and_nobody_is_charged(
     machines.add()
     assert soon(lambda: {"cuda:6", "cuda:7"} <= {d for one in lines(run, "events") for d in one.get("place", ())})
     go.touch()
-    _, said = engine.communicate(timeout=120)
+    _, said = engine.communicate(timeout=300)
     assert engine.returncode == 0, said
     made = Run(run)
     found = came_to(run)
@@ -193,7 +193,7 @@ def test_the_end_of_the_head_is_a_clear_stop(tmp_path: Path) -> None:
         engine = begun(tmp_path, run, asked(tmp_path, machines, seconds=1.0))
         assert soon(edited(run, 4))
         machines.stop_head()
-        _, said = engine.communicate(timeout=90)
+        _, said = engine.communicate(timeout=300)
         assert engine.returncode == 4, said
         last = said.decode().strip().splitlines()[-1]
         assert last.startswith("error: the Ray cluster is gone")

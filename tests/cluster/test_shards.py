@@ -18,7 +18,7 @@ from edit_eval.run import Run
 from ray_machines import WAITS, soon
 from small_benchmark import configuration, write_benchmark
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 COUNT = 48
 
 
@@ -78,12 +78,12 @@ def test_four_shards_one_killed_and_started_again_make_what_one_engine_makes(tmp
     assert engines[1].returncode == 4, said
     assert "SIGUSR1: all finished work is kept" in said
     for number in (2, 3, 4):
-        said = engines[number].communicate(timeout=120)[1]
+        said = engines[number].communicate(timeout=300)[1]
         assert engines[number].returncode == 0, said
         assert "other shards" in said
     assert Run(run).summary["status"] == "incomplete"
     last = begun(tmp_path, run, "1/4")
-    said = last.communicate(timeout=120)[1]
+    said = last.communicate(timeout=300)[1]
     assert last.returncode == 0, said
     assert (run / "report" / "index.html").exists(), "the last to end draws"
     alone = evaluate(tmp_path / "config.yaml", run_dir=tmp_path / "alone", report=False)

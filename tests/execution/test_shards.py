@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from edit_eval import evaluate
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.execution.shards import read_shard, shards_of
@@ -57,6 +58,62 @@ def test_which_shard_it_is(text: str, environment: Mapping[str, str], shard: Sha
 def test_what_is_none_is_said(text: str, environment: Mapping[str, str], said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
         read_shard(text, environment)
+
+
+def array(number: int, *numbers: int) -> dict[str, str]:
+    """What Slurm says to one task of an array with these numbers."""
+    said = {"ID": number, "COUNT": len(numbers), "MIN": min(numbers), "MAX": max(numbers), "STEP": 1}
+    return {f"SLURM_ARRAY_TASK_{name}": str(value) for name, value in said.items()}
+
+
+@pytest.mark.parametrize("first", [0, 1, 5])
+def test_a_part_of_an_array_that_is_submitted_again_is_the_right_shard(tmp_path: Path, first: int) -> None:
+    whole = range(first, first + 16)
+    for number in whole[:15]:
+        directory = RunDirectory(tmp_path)
+        directory.begin(read_shard("auto", array(number, *whole), tmp_path))
+        directory.end()
+    for part in ([whole[3]], [whole[3], whole[4]], [whole[0]]):
+        for number in part:
+            for text in ("auto", "auto/16"):
+                assert read_shard(text, array(number, *part), tmp_path) == Shard(number - first + 1, 16)
+    assert read_shard("auto", array(whole[15], *whole), tmp_path) == Shard(16, 16)
+    # One that never began is not known, and what to type is said.
+    with pytest.raises(ConfigurationError, match=r"write --shard I/16, or --shard auto/1"):
+        read_shard("auto", array(whole[15], whole[15]), tmp_path)
+    # All anew, among fewer or more.
+    assert read_shard("auto/4", array(2, 0, 1, 2, 3), tmp_path) == Shard(3, 4)
+    assert read_shard("auto", array(31, *range(32)), tmp_path) == Shard(32, 32)
+    with pytest.raises(ConfigurationError, match="this array has 1 of 8 tasks"):
+        read_shard("auto/8", array(3, 3), tmp_path / "new")
+
+
+def test_shards_of_different_evaluations_do_not_share_a_run(tmp_path: Path) -> None:
+    def experiment(steps: int) -> Experiment:
+        read = load_configuration(configuration(tmp_path, edit={"steps": steps}))
+        return Experiment.of(read, load_samples(read))
+
+    def begun(number: int, asked: Experiment) -> RunDirectory:
+        directory = RunDirectory(tmp_path / "run")
+        directory.begin(Shard(number, 2, experiment=asked.fingerprint))
+        return directory
+
+    first = begun(1, experiment(4))
+    with pytest.raises(RunDirectoryError, match=r"shard 1/2 of .* is running another evaluation than shard 2/2 would"):
+        begun(2, experiment(7))
+    begun(2, experiment(4)).end()
+    first.end()
+    begun(2, experiment(7)).end()  # when nobody is at work it may change, as a run of one engine may
+
+
+def test_the_progress_of_a_shard_is_of_its_own_samples(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    asked = configuration(tmp_path, evaluation={"controls": 2}, execution={"progress": "plain"})
+    run = evaluate(asked, run_dir=tmp_path / "run", shard="1/3", report=False)
+    mine = sum(edit.status == "ok" for edit in run.results.edits)
+    assert 0 < mine < len(run.results.edits) == 9
+    (last,) = [line for line in capfd.readouterr().err.splitlines() if "end:" in line]
+    assert f"{mine} of {mine} edits, {mine} of {mine} scores" in last
+    assert "not done" not in last
 
 
 def test_what_belongs_together_is_one_shards(tmp_path: Path) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from edit_eval import evaluate
+from edit_eval import Run, evaluate
 from edit_eval.errors import Stopped
+from edit_eval.reporting.costs import costs
+from edit_eval.reporting.status import status_document
+from edit_eval.statistics.timing import tokens
 from judge_server import Asked, JudgeServer, Reply
 from small_benchmark import configuration, sample_id, write_benchmark
 
@@ -37,16 +41,21 @@ def test_in_a_run_each_edit_gets_its_own_answer_several_at_a_time(tmp_path: Path
         number = int(asked.text.rpartition("turn it into ")[2].split()[0].strip(".\"'`"))
         return Reply(f"Score: {number}.250" if number != 5 else "no idea")
 
-    server.answer = rate
+    server.answer, server.usage = rate, (1000, 5)
     write_benchmark(tmp_path, 9)
     settings = configuration(tmp_path, execution={"pilot": False})
     params = {"device_ids": "cpu:1", "model": "judge", "base_url": server.base_url, "concurrency": 3}
+    params["price"] = [2.0, 10.0]
     settings["reward_model"] = {"type": "chat_endpoint", "params": params}
     made = evaluate(settings, run_dir=tmp_path / "run", report=False)
     scores = {j.sample_id: j.score for j in made.results.judgements}
     assert scores == {sample_id(n): n + 0.25 if n != 5 else None for n in range(9)}
     assert server.most_at_once == 3
     assert len(server.judged) == 8 + 3, "an answer that cannot be read is asked for again"
+    (counted,) = tokens(Run(tmp_path / "run").results)  # as the records have it
+    assert (counted.judgements, counted.read, counted.written) == (9, 11 * 1000, 11 * 5)
+    assert counted.cost == pytest.approx(11 * (1000 * 2 + 5 * 10) / 1e6)
+    assert status_document(made.results)["tokens"] == costs(made.results, {})["tokens"] == [asdict(counted)]
 
 
 def test_a_server_that_dies_stops_the_run_and_costs_no_sample_anything(tmp_path: Path) -> None:

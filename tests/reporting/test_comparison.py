@@ -24,7 +24,6 @@ from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.store.comparable import NOTES, Note
 from small_columns import column, drawn, failing
 
-FEW_IMAGES = "With fewer than 24 source images a difference has no interval, and counts only"
 CATEGORIES = ("physical", "environmental", "social") * 30
 WORDS = "影子与光线一致，但边缘略有瑕疵；The shadow follows the light, but its edge bleeds slightly into the sky."
 
@@ -112,15 +111,14 @@ def test_the_mean_of_categories_stands_below_them(clear: Comparison) -> None:
     assert found.split()[8:] == [signed(mean.difference), *signed_span(mean.ci95).split()]
 
 
-@pytest.mark.parametrize(("count", "allowed"), [(40, True), (22, False)])
-def test_few_large_losses_that_decide_are_named(count: int, allowed: bool) -> None:
+@pytest.mark.parametrize("count", [40, 22])
+def test_few_large_losses_that_decide_are_named(count: int) -> None:
     generator = random.Random(3)
     a = [7 + generator.gauss(0, 0.1) for _ in range(count)]
     b = [score + (0.5 if index not in (4, 20) else -7) for index, score in enumerate(a)]
     b[9] += 0.1
     text = " ".join(printed(compare([column("a", a), column("b", b)])).split())
     assert "A - B: a few large losses of B decide: see s0004, s0020, " in text
-    assert ("The interval and p allow for it." in text) == allowed, "there is no interval with few images"
     assert "decide" not in printed(compare([column("a", drawn(2)), column("b", drawn(3))]))
 
 
@@ -129,7 +127,7 @@ def test_one_image_with_nearly_all_samples_is_too_uneven() -> None:
     columns = [column(name, drawn(seed, count=330), clusters=clusters) for name, seed in (("a", 2), ("b", 3))]
     text = printed(compare(columns))
     assert row(compare(columns), "A - B")[-2:] == ["too", "uneven"]
-    assert "a few source images hold so many of the samples" in " ".join(text.split())
+    assert "No interval: a few source images hold nearly all samples." in " ".join(text.split())
 
 
 def test_one_category_is_the_whole_and_not_printed_again() -> None:
@@ -224,7 +222,7 @@ def test_the_failed_edits_of_columns_and_pairs_in_numbers() -> None:
 
 def test_identical_untested_and_hopeless_pairs_have_words() -> None:
     same = compare([column("a", drawn(2)), column("b", drawn(2))])
-    assert row(same, "A - B")[3:] == ["90", "90", "0.00", "–", "1.0000", "1.0000", "–", "same", "on", "90"]
+    assert row(same, "A - B")[3:] == ["90", "90", "0.00", "–", "–", "–", "–", "same", "on", "90"]
     assert "the samples that differ most" not in printed(same)
     nothing = compare([column("a", [None, 4]), column("b", [4, None])])
     assert row(nothing, "A - B")[3:] == ["0", "0", "–", "–", "–", "–", "–", "no", "test"]
@@ -233,7 +231,7 @@ def test_identical_untested_and_hopeless_pairs_have_words() -> None:
     assert "No interval: one source image." in printed(nothing), "of the columns"
     few = compare([column("a", [9, 8, 9, 7, 9]), column("b", [1, 2, 1, 1, 3])])
     assert row(few, "A - B")[-4:] == ["–", "too", "few:", "5"]
-    assert FEW_IMAGES in " ".join(printed(few).split())
+    assert "No interval: fewer than six source images." in " ".join(printed(few).split())
     assert "A tie is not equality" not in printed(few), "nothing here is called a tie"
 
 
@@ -248,7 +246,7 @@ def test_a_pair_without_a_common_sample_costs_the_others_nothing() -> None:
 def test_a_difference_that_is_always_the_same_has_no_interval_and_says_why() -> None:
     scores = [round(4 * score) / 4 for score in drawn(2)]
     constant = compare([column("a", scores), column("b", [score - 1 for score in scores])])
-    assert row(constant, "A - B")[6:8] == ["–", "0.0004"]
+    assert row(constant, "A - B")[6:8] == ["–", "–"]
     assert "No interval: no spread." in printed(constant)
 
 
@@ -257,14 +255,12 @@ def test_one_common_sample_is_not_called_a_tie() -> None:
     one = compare([column("a", [7, None]), column("b", [7, 3])])
     assert row(one, "A - B")[-4:] == ["–", "same", "on", "1"]
     assert "identical" not in printed(one)
-    assert [column.no_ci95 for column in one.columns] == ["one_image", "too_uneven"]
+    assert [column.no_ci95 for column in one.columns] == ["one_image", "few_images"]
     unread = compare([column("a", [None, None]), column("b", [7, 3])]).columns[0]
     assert (unread.ci95, unread.no_ci95) == (None, "no_scores")
     assert "This says nothing about other samples." in " ".join(printed(one).split())
-    assert FEW_IMAGES in " ".join(printed(one).split())
     ten = compare([column("a", [7] * 9 + [6], clusters=[0] * 10), column("b", [7] * 10, clusters=[0] * 10)])
     assert row(ten, "A - B")[-3:] == ["too", "few:", "1"], "ten samples, one image"
-    assert not ten.document()["pairs"][0]["testable"]
 
 
 def test_a_comparison_in_chinese(clear: Comparison) -> None:

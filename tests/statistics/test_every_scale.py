@@ -7,22 +7,17 @@ and intervals are carried over with it, tests and verdicts stay; only what an op
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
-from clustered_designs import disasters
 from edit_eval.records import Results, Scale, Scoring, Status
 from edit_eval.statistics.columns import columns_of
 from edit_eval.statistics.comparison import compare
-from edit_eval.statistics.intervals import estimate
-from edit_eval.statistics.paired import FEWEST_IMAGES, no_interval, paired_interval, paired_p_value
 from edit_eval.statistics.people import people_agreement
 from edit_eval.statistics.people_scores import PersonScore
-from edit_eval.statistics.power import ALPHA, clusters_needed, detectable_difference
 from edit_eval.statistics.summary import judges_document, summarise
 
 
@@ -180,7 +175,7 @@ def test_a_comparison(run, other):
     there = compared(carried(run, other), detect=0.4 * abs(other.factor))
     assert {pair.better for pair in here.pairs} == {"run/b", "run/c"}
     for ours, theirs in zip(here.pairs, there.pairs, strict=True):
-        for key in ("n", "total", "clusters", "wins", "ties", "losses", "identical", "testable", "no_ci95", "failures"):
+        for key in ("n", "total", "clusters", "wins", "ties", "losses", "identical", "no_ci95", "failures"):
             assert getattr(theirs, key) == getattr(ours, key)
         for key in ("better", "scores_better", "fails_more", "trade"):
             assert getattr(theirs, key) == getattr(ours, key)
@@ -232,9 +227,16 @@ def test_where_nothing_is_missing_an_open_end_bounds_nothing(run, other):
 def test_the_gate(run, other, margin):
     for first in (run, replace(run, edit_models=MODELS[::-1])):
         edits = tuple(replace(one, status=Status.OK, image="x") for one in first.edits)
-        made = replace(first, edits=edits)  # failed edits are another test
+        made = only(replace(first, edits=edits), lambda number: number > 30)  # what is missing is another test
         here = compared(made, margin=margin).gate
         there = compared(carried(made, other), margin=margin and margin * abs(other.factor)).gate
+        if other.scale.span is None and margin is not None:  # nothing bounds what was not seen
+            assert there.passed >= here.passed
+            assert all(
+                theirs.lower >= abs(other.factor) * ours.lower - 1e-9
+                for ours, theirs in zip(here.candidates, there.candidates, strict=True)
+            )
+            continue
         assert there.passed == here.passed
         for ours, theirs in zip(here.candidates, there.candidates, strict=True):
             assert [one.kind for one in theirs.reasons] == [one.kind for one in ours.reasons]
@@ -243,71 +245,35 @@ def test_the_gate(run, other, margin):
                 assert theirs.lower == pytest.approx(abs(other.factor) * ours.lower)
 
 
-def test_a_failed_edit_counts_as_the_worst_score_where_there_is_one(run):
+def test_a_failed_edit_could_have_had_any_score(run):
     def reasons(of, margin):
         return [[reason.kind for reason in one.reasons] for one in compared(of, margin=margin).gate.candidates]
 
-    twelve = {f"s{n:04d}" for n in range(40, 46)}
+    few = {f"s{n:04d}" for n in range(40, 46)}
     judgements = tuple(
-        replace(one, status=Status.EDIT_FAILED, scores={})
-        if (one.edit_model == "b" and one.sample_id in twelve)
-        else one
+        replace(one, status=Status.EDIT_FAILED, scores={}) if (one.edit_model == "b" and one.sample_id in few) else one
         for one in run.judgements
     )
     edits = tuple(
-        replace(one, status=Status.EDIT_FAILED, image="")
-        if (one.edit_model == "b" and one.sample_id in twelve)
-        else one
+        replace(one, status=Status.EDIT_FAILED, image="") if (one.edit_model == "b" and one.sample_id in few) else one
         for one in run.edits
     )
     failing = replace(run, judgements=judgements, edits=edits)
-    assert reasons(failing, 0.3)[0] == reasons(carried(failing, LOWER), 0.06)[0] == ["cannot_say_with_failures"]
-    assert reasons(carried(failing, PSNR), 0.9)[0] == ["cannot_say_with_failures"], "the worst PSNR is 0"
-    for other in (LOSS, FREE):
-        found = compared(carried(failing, other), margin=0.3 * abs(other.factor)).gate.candidates[0]
-        assert [reason.kind for reason in found.reasons] == ["no_worst"]
-        assert found.reasons[0].values["b"] == 7
-        assert found.lower_with_failures is None
-        assert found.lower > -0.3 * abs(other.factor), "by the scores alone it would have passed"
+    assert reasons(failing, 0.3)[0] == reasons(carried(failing, LOWER), 0.06)[0] != []
+    for other in (PSNR, LOSS, FREE):
+        found = compared(carried(failing, other), margin=1.2 * abs(other.factor)).gate.candidates[0]
+        assert [reason.kind for reason in found.reasons] == ["open"]
+        assert found.lower is None or other is PSNR
     columns = columns_of(carried(failing, LOSS), {judge: {} for judge in JUDGES})
     b_and_c = [one for one in columns if one.judge == "x" and one.edit_model != "a"]
-    assert compare(b_and_c, margin=1.0).gate.passed, "failures of the first count against nobody else"
+    assert compare(b_and_c, margin=9.0).gate.passed, "failures of the first count against nobody else"
 
 
 @OPEN
-def test_with_few_images_nothing_is_called_on_an_open_scale(run, other):
-    """One image that nobody drew might outweigh all that were."""
-    few = only(run, lambda number: number // 2 < FEWEST_IMAGES - 1)
-    here, there = compared(carried(few, LOWER), detect=0.1), compared(carried(few, other), detect=1.0)
-    assert all(pair.testable and pair.p < 1 for pair in here.pairs)
-    for pair in there.pairs:
-        assert (pair.p, pair.better, pair.ci95, pair.no_ci95) == (1.0, None, None, "few_images")
-        assert (pair.testable, pair.detectable) == (False, None)
-        assert pair.needed is None or pair.needed["clusters"] >= FEWEST_IMAGES
-    assert {reason.kind for one in there.gate.candidates for reason in one.reasons} == {"too_few"}
-
-
-@pytest.mark.parametrize("runs", [50, pytest.param(2_000, marks=pytest.mark.chaos)])
-@pytest.mark.parametrize("count", [10, 24, 50])
-def test_on_an_open_scale_a_test_is_the_same_or_says_nothing(count, runs):
-    generator = np.random.default_rng(15)
-    called = []
-    for _ in range(runs):
-        found = estimate(disasters(generator, count, 0.5), np.arange(count))
-        p, closed = paired_p_value(found, math.inf), paired_p_value(found, 10.0)
-        assert p == (closed if no_interval(found) is None else 1.0)
-        ends = paired_interval(found, math.inf)
-        assert (ends is None) == (no_interval(found) is not None)
-        assert ends is None or (ends[0] <= 0 <= ends[1]) == (p > ALPHA)
-        called.append(p <= ALPHA)
-    assert np.mean(called) <= (0.08 if runs > 50 else 0.2)
-
-
-def test_how_many_images_an_open_scale_needs_is_never_too_few():
-    found = estimate(np.random.default_rng(3).normal(size=40), np.arange(40))
-    assert clusters_needed(found, 8.0, 10.0) < FEWEST_IMAGES
-    assert clusters_needed(found, 8.0, math.inf) == FEWEST_IMAGES
-    assert clusters_needed(found, 80.0, math.inf) == FEWEST_IMAGES
-    few = estimate(np.random.default_rng(3).normal(size=10), np.arange(10))
-    assert detectable_difference(few, 10.0) is not None
-    assert detectable_difference(few, math.inf) is None
+def test_few_images_say_the_same_on_an_open_scale(run, other):
+    few = only(run, lambda number: number // 2 < 10)
+    here, there = compared(few), compared(carried(few, other))
+    for ours, theirs in zip(here.pairs, there.pairs, strict=True):
+        assert ours.no_ci95 is theirs.no_ci95 is None
+        assert theirs.p == pytest.approx(ours.p)
+        assert theirs.ci95 == pytest.approx(sorted(other.factor * end for end in ours.ci95))

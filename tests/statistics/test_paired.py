@@ -6,19 +6,11 @@ import numpy as np
 import pytest
 
 from edit_eval.statistics.intervals import estimate
-from edit_eval.statistics.paired import FEWEST_IMAGES, beyond_the_unseen, no_interval, paired_interval, paired_p_value
+from edit_eval.statistics.paired import image_wins, ruled_out_share, strict_lower, strict_p_value, tipping_share
 
 
 def gains(count, gain, noise=0.3, seed=1):
     return estimate(gain + noise * np.random.default_rng(seed).normal(size=count), np.arange(count))
-
-
-def test_with_images_enough_it_is_students_t_test():
-    stats = pytest.importorskip("scipy.stats")
-    differences = np.random.default_rng(5).normal(0.3, 1, size=40)
-    found = estimate(differences, np.arange(40))
-    assert paired_p_value(found, 10) == pytest.approx(stats.ttest_1samp(differences, 0).pvalue)
-    assert paired_p_value(found, 10, at=0.5) == pytest.approx(stats.ttest_1samp(differences, 0.5).pvalue)
 
 
 @pytest.mark.parametrize("skewed", [False, True])
@@ -29,48 +21,71 @@ def test_the_interval_holds_exactly_what_the_test_does_not_reject(skewed):
         if skewed:
             differences[:3] -= 8
         found = estimate(differences, np.arange(50))
-        assert bool(found.asymmetry) == skewed
-        for end in paired_interval(found, 10):
-            assert paired_p_value(found, 10, at=end) == pytest.approx(0.05)
+        assert found.lopsided == skewed
+        for end in found.interval(lowest=-10, highest=10):
+            assert found.p_value(end) == pytest.approx(0.05)
 
 
-def test_few_images_may_have_shown_nothing_of_what_would_cancel_a_gain():
-    few = gains(10, 1.0)
-    assert few.p_value() < 0.001
-    assert no_interval(few) == "few_images"
-    assert paired_interval(few, 10) is None
-    # The worst possible on a share s of the images: (1 - s) * 1 = 10 s, and none of it among ten.
-    assert paired_p_value(few, 10) == pytest.approx(min(1, 2 * (10 / (10 + few.value)) ** 10))
-    assert paired_p_value(gains(10, 6.0), 10) < 0.05
-    assert paired_p_value(gains(FEWEST_IMAGES, 1.0), 10) < 0.001
-    assert no_interval(gains(FEWEST_IMAGES, 1.0)) is None
+def test_the_share_of_total_losses_that_would_undo_a_difference():
+    assert tipping_share(1.0, 10.0) == tipping_share(-1.0, 10.0) == pytest.approx(1 / 11)
+    share = tipping_share(2.35, 10.0)
+    assert (1 - share) * 2.35 + share * -10.0 == pytest.approx(0.0)
+    assert tipping_share(0.0, 10.0) == 0.0
+    assert tipping_share(1.0, math.inf) is None
 
 
-def test_few_images_against_another_value_than_0():
-    few = gains(10, 1.0)
-    assert paired_p_value(few, 10, at=1.5) == pytest.approx(min(1, 2 * (8.5 / (10 - few.value)) ** 10))
-    assert paired_p_value(few, 10, at=-4) == pytest.approx(2 * (6 / (10 + few.value)) ** 10)
+def test_the_share_that_so_many_images_rule_out():
+    assert [round(ruled_out_share(n), 3) for n in (10, 20, 50, 270)] == [0.259, 0.139, 0.058, 0.011]
+    assert (1 - ruled_out_share(17.5)) ** 17.5 == pytest.approx(0.05)
+    uneven = estimate(
+        np.random.default_rng(1).normal(size=60), np.repeat(np.arange(9), [20, 10, 10, 10, 2, 2, 2, 2, 2])
+    )
+    assert uneven.worth == pytest.approx(60**2 / (400 + 300 + 20))
 
 
-@pytest.mark.parametrize("count", [6, 10, 23])
-def test_the_difference_from_which_on_few_images_are_enough(count):
-    least = beyond_the_unseen(gains(count, 1.0), 10, 0.05)
-    found = gains(count, least, noise=1e-9)
-    assert paired_p_value(found, 10) == pytest.approx(0.05, rel=1e-3)
-    assert beyond_the_unseen(gains(24, 1.0), 10, 0.05) == 0.0
+def test_the_strict_test_also_asks_for_what_was_not_seen():
+    clear = gains(20, 1.0)
+    assert clear.p_value() < 1e-6
+    assert strict_p_value(clear, 10.0) == pytest.approx((10 / (10 + clear.value)) ** 20)
+    assert strict_p_value(clear, 10.0, at=0.4) == pytest.approx((10.4 / (10 + clear.value)) ** 20)
+    assert strict_p_value(clear, 10.0, at=1.5) == pytest.approx((8.5 / (10 - clear.value)) ** 20)
+    noisy = gains(200, 0.5, noise=5.0)
+    assert strict_p_value(noisy, 10.0) == noisy.p_value() > (10 / (10 + noisy.value)) ** 200
+    assert strict_p_value(clear, math.inf) == 1.0
+    assert strict_p_value(gains(5, 1.0), 10.0) is strict_lower(gains(5, 1.0), 10.0, alpha=0.05) is None
 
 
-def test_equal_differences_are_judged_by_what_stayed_unseen():
+@pytest.mark.parametrize("count", [6, 20, 270])
+def test_the_strict_end_is_where_the_strict_test_rejects(count):
+    found = gains(count, 1.0, noise=1e-6)
+    low = strict_lower(found, 10.0, alpha=0.05)
+    assert strict_p_value(found, 10.0, at=low) == pytest.approx(0.05)
+    wide = gains(count, 1.0, noise=30.0)
+    assert strict_lower(wide, math.inf, alpha=0.025) == pytest.approx(wide.interval()[0])
+
+
+def test_wins_are_counted_by_image_and_tested_exactly():
+    stats = pytest.importorskip("scipy.stats")
+    images = np.repeat(np.arange(20), 2)
+    gain = np.where(images < 14, 0.5, np.where(images < 17, -0.5, 0.0))
+    gain[::2] += 0.3
+    gain[1::2] -= 0.3  # of one image one sample gains, the other loses: their mean decides
+    found = image_wins(gain, images, fewest=6)
+    assert (found.wins, found.ties, found.losses) == (14, 3, 3)
+    assert found.p == pytest.approx(stats.binomtest(14, 17).pvalue)
+    assert image_wins(-gain, images, fewest=6).p == found.p
+    assert image_wins(np.ones(5), np.arange(5), fewest=6).p is None
+    assert image_wins(np.ones(6), np.arange(6), fewest=6).p == pytest.approx(2 / 64)
+    assert image_wins(np.zeros(9), np.arange(9), fewest=6).p is None
+
+
+def test_equal_differences_have_no_interval_and_say_so():
     same = estimate(np.full(30, 2.0), np.arange(30))
-    assert no_interval(same) == "no_spread"
-    assert paired_p_value(same, 10) == pytest.approx(2 * (10 / 12) ** 30)
-    assert paired_p_value(estimate(np.zeros(30), np.arange(30)), 10) == 1.0
-    assert paired_p_value(estimate(np.full(9, 8.0), np.zeros(9, dtype=np.int64)), 10) == 1.0
+    assert (same.doubt, same.interval(), same.p_value()) == ("no_spread", None, None)
 
 
 def test_one_image_with_nearly_all_samples_shows_nothing():
     images = np.repeat(np.arange(31), [600] + [1] * 30)
     found = estimate(3 + 0.1 * np.random.default_rng(2).normal(size=630), images)
-    assert no_interval(found) == "too_uneven"
-    assert paired_p_value(found, 10) > 0.05
+    assert (found.doubt, found.p_value()) == ("too_uneven", None)
     assert math.isfinite(found.freedom)

@@ -12,16 +12,17 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from clustered_designs import DESIGNS, clustered, disasters, images_of
+from clustered_designs import DESIGNS, KINDS, clustered, disasters, images_of
 from edit_eval.statistics.intervals import estimate
-from edit_eval.statistics.paired import no_interval, paired_interval, paired_p_value
 from edit_eval.statistics.power import ALPHA, detectable_difference
 
 SCALE = 10.0
 FEW, MANY = 200, 2_000
 RUNS = [FEW, pytest.param(MANY, marks=pytest.mark.chaos)]
 ICC = [(0.6, FEW), *(pytest.param(icc, MANY, marks=pytest.mark.chaos) for icc in (0.0, 0.3, 0.6))]
-NOISE = [(0.1, FEW), (1.5, FEW), *(pytest.param(noise, MANY, marks=pytest.mark.chaos) for noise in (0.1, 1.0, 1.5))]
+IMAGES = (6, 8, 10, 15, 20, 24, 30, 50, 100, 270)
+COUNTS = [(10, FEW), (50, FEW), *(pytest.param(count, MANY, marks=pytest.mark.chaos) for count in IMAGES)]
+TOO_UNEVEN = ("2 with 27, 8 with 3", "one with half", "two with 80 %")
 Record = Callable[[str, object], None]
 
 
@@ -46,13 +47,13 @@ def test_the_interval_of_a_mean(design: str, icc: float, runs: int, record: Reco
     generator = np.random.default_rng(11)
     ends = [estimate(*clustered(generator, DESIGNS[design], icc)).interval() for _ in range(runs)]
     covered = [low <= 0 <= high for low, high in filter(None, ends)]
-    record(f"mean, {design}, ICC {icc}", f"covers {np.mean(covered):.3f}")
-    assert len(covered) == runs
-    assert held(covered, runs)
+    record(f"mean, {design}, ICC {icc}", f"covers {np.mean(covered):.3f}" if covered else "no interval")
+    assert len(covered) == (0 if design in TOO_UNEVEN else runs), "what decides is the design"
+    assert not covered or held(covered, runs)
 
 
 @pytest.mark.parametrize("runs", RUNS)
-@pytest.mark.parametrize("design", list(DESIGNS)[:5])
+@pytest.mark.parametrize("design", list(DESIGNS)[:4])
 def test_the_interval_of_a_mean_at_the_end_of_the_scale(design: str, runs: int, record: Record) -> None:
     generator = np.random.default_rng(12)
     truth = float(np.clip(9 + 2 * generator.normal(size=1_000_000), 0, 10).mean())
@@ -94,15 +95,15 @@ def test_a_difference_its_test_and_what_could_be_seen(design: str, icc: float, r
     covered, found, called = [], [], []
     for (values, images), (again, _) in zip(draws[::2], draws[1::2], strict=True):
         here = estimate(values, images)
-        ends, p = paired_interval(here, SCALE), paired_p_value(here, SCALE)
-        called.append(p <= ALPHA)
+        ends, p = here.interval(), here.p_value()
+        called.append(p is not None and p <= ALPHA)
         if ends is not None:
             covered.append(ends[0] <= 0 <= ends[1])
             assert covered[-1] == (p > ALPHA)
         detectable = detectable_difference(here, SCALE)
         if detectable is not None:
             seen = estimate(again + detectable, images)
-            found.append(paired_p_value(seen, SCALE) <= ALPHA)
+            found.append(seen.p_value() <= ALPHA)
     figures = [f"covers {np.mean(covered):.3f}" if covered else "no interval", f"calls {np.mean(called):.3f}"]
     figures.append(f"power {np.mean(found):.3f}" if found else "none detectable")
     record(f"difference, {design}, ICC {icc}", ", ".join(figures))
@@ -112,33 +113,32 @@ def test_a_difference_its_test_and_what_could_be_seen(design: str, icc: float, r
         assert np.mean(found) == pytest.approx(0.8, abs=0.05 + 2 * slack(runs))
 
 
-@pytest.mark.parametrize(("noise", "runs"), NOISE)
-@pytest.mark.parametrize("count", [10, 24, 30, 50, 100, 270])
-def test_rare_disasters_are_no_reason_to_be_called_better(count: int, noise: float, runs: int, record: Record) -> None:
+@pytest.mark.parametrize(("count", "runs"), COUNTS)
+@pytest.mark.parametrize("design", KINDS)
+def test_no_winner_among_equals(design: str, count: int, runs: int, record: Record) -> None:
+    """The true difference is 0 in each: how often it is called one, and the interval does not hold it.
+
+    Where a kind of image decides that makes less than five of so many, no test with power holds its level (see
+    `paired`): such rows are in the table, and bound nothing.
+    """
+    kind = KINDS[design]
     generator = np.random.default_rng(15)
-    covered, called = [], []
+    sizes = kind.sizes(count)
+    images = images_of(sizes)
+    called, none = [], 0
     for _ in range(runs):
-        found = estimate(disasters(generator, count, noise), np.arange(count))
-        called.append(paired_p_value(found, SCALE) <= ALPHA)
-        ends = paired_interval(found, SCALE)
-        assert (ends is None) == (no_interval(found) is not None)
+        values = kind.draw(generator, len(sizes))[images] + (
+            kind.within * generator.normal(size=len(images)) if kind.within else 0.0
+        )
+        found = estimate(values, images)
+        ends, p = found.interval(), found.p_value()
+        none += ends is None
+        called.append(p is not None and p <= ALPHA)
         if ends is not None:
-            covered.append(ends[0] <= 0 <= ends[1])
-    figures = f"covers {np.mean(covered):.3f}" if covered else "no interval"
-    record(f"difference 0, 1 of 9 loses 8, noise {noise}, {count} images", f"{figures}, calls {np.mean(called):.3f}")
-    assert np.mean(called) <= (0.08 if count == 24 else 0.07) + slack(runs)
-    assert not covered or held(covered, runs)
-
-
-@pytest.mark.chaos
-@pytest.mark.parametrize(("count", "most"), [(50, 0.1), (100, 0.07)])
-def test_what_is_rarer_hides_from_more_images(count: int, most: float, record: Record) -> None:
-    """The limit that the documentation admits: one image in twenty."""
-    generator = np.random.default_rng(18)
-    draws = [estimate(disasters(generator, count, 0.5, 1 / 20), np.arange(count)) for _ in range(MANY)]
-    called = np.mean([paired_p_value(found, SCALE) <= ALPHA for found in draws])
-    record(f"difference 0, 1 of 20 loses 8, noise 0.5, {count} images", f"calls {called:.3f}")
-    assert called <= most
+            assert (ends[0] <= 0 <= ends[1]) == (p > ALPHA)
+    rare = kind.rarest * len(sizes) < 5
+    record(f"difference 0, {design}, {count} images", f"calls {np.mean(called):.3f}, no interval {none / runs:.2f}")
+    assert rare or np.mean(called) <= 0.07 + slack(runs)
 
 
 @pytest.mark.parametrize("runs", RUNS)
@@ -149,7 +149,8 @@ def test_disasters_of_whole_images_of_unequal_size(runs: int, record: Record) ->
     called = []
     for _ in range(runs):
         values = disasters(generator, len(sizes), 0.0)[images] + generator.normal(size=len(images))
-        called.append(paired_p_value(estimate(values, images), SCALE) <= ALPHA)
+        p = estimate(values, images).p_value()
+        called.append(p is not None and p <= ALPHA)
     record("difference 0, 1 of 9 images loses 8, 6 with 27, 24 with 3", f"calls {np.mean(called):.3f}")
     assert np.mean(called) <= 0.07 + slack(runs)
 
@@ -157,11 +158,10 @@ def test_disasters_of_whole_images_of_unequal_size(runs: int, record: Record) ->
 @pytest.mark.parametrize("runs", RUNS)
 @pytest.mark.parametrize(("count", "loss"), [(50, 1.5), (90, 1.0)])
 def test_a_model_that_is_worse_by_its_disasters_is_found(count: int, loss: float, runs: int, record: Record) -> None:
-    """The correction for skewness takes nothing from a loss that the disasters make."""
+    """That both tests have to reject takes nothing from a loss that the disasters make."""
     generator = np.random.default_rng(17)
     called = [
-        paired_p_value(estimate(disasters(generator, count, 1.0) - loss, np.arange(count)), SCALE) <= ALPHA
-        for _ in range(runs)
+        estimate(disasters(generator, count, 1.0) - loss, np.arange(count)).p_value() <= ALPHA for _ in range(runs)
     ]
     record(f"difference -{loss}, 1 of 9 loses 8, {count} images", f"power {np.mean(called):.3f}")
     assert np.mean(called) >= 0.85 - slack(runs)

@@ -103,7 +103,7 @@ def test_categories_difficulties_tags_and_languages(run):
     assert result["categories"]["physical"]["ci95"] is None
     assert result["categories"]["physical"]["no_ci95"] == "one_image"
     # And the four of all are of two, which is no interval to believe either.
-    assert result["no_ci95"] == "too_uneven"
+    assert result["no_ci95"] == "few_images"
 
 
 def test_weighted_by_samples_and_by_category(make_sample, make_results):

@@ -6,7 +6,7 @@ import contextlib
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
 from edit_eval.scheduling.batches import cut_batches
-from edit_eval.store.holders import Shard
+from edit_eval.store.holders import Shard, shards_known
 from edit_eval.store.run_directory import SHARDS
 
 ASK_EVERY = 0.2  # seconds, for a turn to load
@@ -49,10 +49,12 @@ LAUNCHERS = (
 """In the order in which they are looked for: of a launcher within another one the outer comes first."""
 
 
-def read_shard(text: str, environment: Mapping[str, str]) -> Shard:
+def read_shard(text: str, environment: Mapping[str, str], run: Path | None = None) -> Shard:
     """What `--shard` says: `2/8`, `auto`, or `auto/8` where the launcher does not tell how many there are.
 
-    Raises `ConfigurationError`.
+    A part of an array that is submitted again (`--array=3` of 0-15) looks like a small array of its own. In a `run`
+    that more shards have entered, each is the one that had its number then. Raises `ConfigurationError`, also where
+    that cannot be known.
     """
     if match := re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", text):
         return _checked(Shard(int(match[1]), int(match[2])), f"--shard {text}")
@@ -72,7 +74,20 @@ def read_shard(text: str, environment: Mapping[str, str]) -> Shard:
         int(environment.get(name, "") or default) if name else default
         for name, default in ((launcher.number, 0), (launcher.first, 0), (launcher.step, 1))
     )
-    return _checked(Shard((number - first) // step + 1, int(count)), f"--shard {text} ({launcher.number}={number})")
+    said, launched = f"--shard {text} ({launcher.number}={number})", f"{launcher.number}={number}"
+    shard = Shard((number - first) // step + 1, int(count), launched)
+    entered = shards_known(run / SHARDS) if run is not None and launcher.first else []
+    told = environment.get(launcher.count, "")
+    of = int(match[1]) if match[1] else max((one.count for one in entered), default=shard.count)
+    if told.isdigit() and int(told) < of:
+        again = next((one for one in entered if (one.launched, one.count) == (launched, of)), None)
+        if again is None:
+            raise ConfigurationError(
+                f"{said}: this array has {told} of {of} tasks, and which shard number {number} is cannot be told: "
+                f"write --shard I/{of}, or --shard auto/{told} to share all samples among {told}"
+            )
+        return replace(again, experiment="")
+    return _checked(shard, said)
 
 
 def _checked(shard: Shard, said: str) -> Shard:

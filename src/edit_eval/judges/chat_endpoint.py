@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from edit_eval.endpoints.client import Ask, Client, Served
+from edit_eval.endpoints.client import NOT_IN_THE_KEY, Ask, Client, Served
 from edit_eval.endpoints.failures import Failure, plain
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import LoadError
@@ -89,7 +90,15 @@ class ChatEndpoint:
         """How probabilities are asked for: `logprobs` of the answer's first token, in the protocol's own words; or in
         the server's, by SGLang's `/v1/decisions` or the `/v1/systemone` of vLLM, SGLang and transformers."""
 
+        price: list[float] | None = field(default=None, metadata=NOT_IN_THE_KEY)
+        """What a million tokens cost, `[READ, WRITTEN]` (`[0.2, 0.8]`): `status`, `plan --from` and the report then say
+        the cost beside the tokens. Not part of a key."""
+
         def __post_init__(self) -> None:
+            if self.price is not None and not (
+                len(self.price) == 2 and all(math.isfinite(one) and one >= 0 for one in self.price)
+            ):
+                raise ValueError("price: it takes two numbers, for a million tokens read and for a million written")
             if self.thinking_tokens < 1:
                 raise ValueError(f"thinking_tokens: {self.thinking_tokens} is too few")
             if clash := sorted(set(self.call) & set(TAKEN_BY_CALL)):
@@ -264,7 +273,7 @@ class ChatEndpoint:
             choice = choices[0] if isinstance(choices[0], dict) else {}
             if isinstance(message := choice.get("message"), dict):
                 return Completion(document, message, str(choice.get("finish_reason")), choice.get("logprobs"))
-        raise self.client.of_another_kind(document, text, "chat completion")
+        raise self.client.of_another_kind(document, text, "a chat completion")
 
     def _reply(self, completion: Completion) -> str | Reply:
         content = completion.message.get("content")
@@ -276,7 +285,8 @@ class ChatEndpoint:
             # All that came, as a model without such a server writes it: nothing in it is ever taken for an answer.
             text = f"<think>{self.client.clean(str(thought))}"
         ended = Status.REFUSED if refusal else ENDINGS.get(completion.finish_reason, Status.OK)
-        return text if ended is Status.OK else Reply(text=text, ended=ended)
+        tokens = completion.tokens
+        return text if ended is Status.OK and not any(tokens) else Reply(text=text, ended=ended, tokens=tokens)
 
     def _distribution(self, completion: Completion, plan: Plan, request: JudgeRequest) -> Reply:
         """The probabilities of the labels; the answer itself, a token, is only kept."""
@@ -288,7 +298,7 @@ class ChatEndpoint:
             values = plan.values(completion.entries, request.labels) if completion.entries else {}
         except (ValueError, KeyError, TypeError) as error:
             raise Failure(f"the judge's server sent invalid probabilities: {error}", once=True) from None
-        return Reply(text=text, values=values)
+        return Reply(text=text, values=values, tokens=completion.tokens)
 
     def _decided(self, row: Decision, request: JudgeRequest) -> Ask[str | Reply]:
         told = "\n\n".join(filter(None, (request.system, request.user)))
@@ -314,6 +324,14 @@ class Completion:
     """Of the first choice."""
     finish_reason: str
     logprobs: Any = None
+
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """Read and written, as the server counted them; zeros where it does not say."""
+        usage = self.document.get("usage")
+        said = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")] if isinstance(usage, dict) else []
+        read, written = (one if type(one) is int and one > 0 else 0 for one in said or (0, 0))
+        return read, written
 
     @property
     def entries(self) -> list[Any]:

@@ -34,7 +34,6 @@ from edit_eval.reporting.terminal_text import (
 from edit_eval.reporting.verdict import comparison_sentence
 from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
 from edit_eval.statistics.failure_rates import FailedEdits
-from edit_eval.statistics.paired import FEWEST_IMAGES
 from edit_eval.statistics.power import ALPHA, POWER
 from edit_eval.store.comparable import Note
 
@@ -151,7 +150,7 @@ class _Sheet:
             self._print_differing_models(columns)
         self.console.print()
         self.console.print(self.pairs_table(pairs))
-        self._print_reasons([pair.no_ci95 for pair in pairs if pair.clusters >= FEWEST_IMAGES])
+        self._print_reasons([pair.no_ci95 for pair in pairs])
         self.console.print()
         self.console.print(self.counts_table(pairs))
         self._print_failures(pairs, with_table=first)
@@ -321,10 +320,9 @@ class _Sheet:
             return self.text("compare.no_test") + mark
         if pair.identical:
             return self.text("compare.same", n=pair.n) + mark
-        if pair.no_ci95 == "too_uneven" and pair.clusters >= FEWEST_IMAGES:
-            return self.text("compare.too_uneven") + mark
-        few = pair.clusters < FEWEST_IMAGES
-        return (self.text("compare.too_few", images=pair.clusters) if few else self.text("compare.tie")) + mark
+        if pair.no_ci95 in ("one_image", "few_images"):
+            return self.text("compare.too_few", images=pair.clusters) + mark
+        return self.text("compare.too_uneven" if pair.no_ci95 == "too_uneven" else "compare.tie") + mark
 
     def failure_remarks(self, pairs: Sequence[Pair]) -> list[str]:
         """A sentence for each pair of which one fails more, by chance or not, unless it is the worse one anyhow."""
@@ -398,18 +396,11 @@ class _Sheet:
         verdicts = {self.verdict(pair) for pair in pairs}
         if {self.text("compare.tie"), self.text("compare.tie") + "†"} & verdicts:
             self.print_dim("compare.tie.hint", power=f"{POWER:.0%}")
-        images = [pair.clusters for pair in pairs if pair.n]
-        images += [found.clusters for pair in pairs if len(pair.categories) > 1 for found in pair.categories.values()]
-        if min(images, default=FEWEST_IMAGES) < FEWEST_IMAGES:
-            self.print_dim("compare.few_images.hint", fewest=FEWEST_IMAGES)
-        if self.text("compare.too_uneven") in verdicts:
-            self.print_dim("compare.too_uneven.hint")
         for pair in pairs:
             if pair.few_losses:
                 names = {"pair": self._pair_name(pair), "name": self.letters[pair.few_losses.column]}
                 samples = self.text("list.separator").join(pair.few_losses.samples)
                 words = self.text("compare.few_losses", **names, samples=samples)
-                words += self.text("compare.few_losses.allowed") if pair.ci95 else ""
                 print_beside(self.console, "", Text(one_line(words), style=_PROBLEM))
         if any(pair.scores_better and not pair.trade and not pair.better_whatever_is_missing for pair in pairs):
             print_beside(self.console, "* ", Text(self.text("compare.star.hint"), style=_PROBLEM))

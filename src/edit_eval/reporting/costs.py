@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from edit_eval.records import Activity, Results, Status
+from edit_eval.statistics.timing import tokens
 
 
 def loads(results: Results) -> list[Activity]:
@@ -20,7 +22,8 @@ def costs(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
 
     `device_seconds` is the sum over the devices of the time for which the run held them, idle time included, and
     `working_seconds` the part of it spent editing or judging. `seconds_per_edit` and `seconds_per_answer` are medians
-    over the `edits` that were made, and over the `answers`: judgements for which a judge was asked.
+    over the `edits` that were made, and over the `answers`: judgements for which a judge was asked. `tokens` has an
+    entry for each judge whose server counts them (`statistics.timing.Tokens`).
     """
     timing = summary.get("timing") or {}
     devices = timing.get("devices") or {}
@@ -36,4 +39,5 @@ def costs(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "seconds_per_edit": statistics.median(edit_seconds) if edit_seconds else None,
         "answers": len(answer_seconds),
         "seconds_per_answer": statistics.median(answer_seconds) if answer_seconds else None,
+        "tokens": [asdict(one) for one in tokens(results)],
     }

@@ -16,7 +16,6 @@ from edit_eval.reporting.page.entries import Entry, entries, headlines
 from edit_eval.reporting.page.texts import scale_words, text
 from edit_eval.reporting.passports import passport_lines
 from edit_eval.statistics.comparison import ColumnSummary, Pair
-from edit_eval.statistics.paired import FEWEST_IMAGES
 from edit_eval.statistics.series import gain
 
 _COLUMNS, _PAIRS = TypeAdapter(list[ColumnSummary]), TypeAdapter(list[Pair])
@@ -143,7 +142,7 @@ def _kind(pair: Pair, best: str) -> str:
         return "no_test"
     if pair.identical:
         return "same"
-    return "few" if pair.clusters < FEWEST_IMAGES or pair.no_ci95 == "too_uneven" else "alike"
+    return "few" if pair.no_ci95 in ("one_image", "few_images", "too_uneven") else "alike"
 
 
 def _ahead(pair: Pair, best: str, other: str, digits: int, language: str) -> str:

@@ -35,7 +35,6 @@ from edit_eval.statistics.intervals import (
     cluster_codes,
     estimate,
 )
-from edit_eval.statistics.paired import beyond_the_unseen, no_interval, paired_interval, paired_p_value
 from edit_eval.statistics.people_differences import Answers, People, peoples_differences
 from edit_eval.statistics.power import ALPHA, POWER, clusters_needed, detectable_difference
 from edit_eval.statistics.preferences import Vote
@@ -57,7 +56,8 @@ class CategoryDifference:
     difference: float
     ci95: list[float] | None
     no_ci95: str | None
-    p: float
+    p: float | None
+    """None where there is no interval."""
     p_adjusted: float | None = None
     """By Benjamini and Hochberg over all categories of all pairs of all judges."""
     exploratory: bool = True
@@ -117,25 +117,24 @@ class Pair:
     no_ci95: str | None
     """Why there is no interval: `no_scores`, `one_image`, `few_images`, `too_uneven`, `no_spread`."""
     few_losses: FewLosses | None
-    """Where the differences are so skewed that the test and the interval had to be corrected for it."""
+    """Where the differences are so skewed that a few of them decide (`Estimate.lopsided`)."""
     sample_mean: MeanDifference
     category_mean: MeanDifference
     p: float | None
+    """None where there is no interval."""
     p_adjusted: float | None
-    """By Holm over all pairs of all judges."""
+    """By Holm over all pairs of all judges that have a `p`."""
     better: str | None
     """The one that is better in score or in failures and not worse in the other; None for a tie and for a trade."""
     better_whatever_is_missing: bool | None
     """Whether `scores_better` is ahead in the worst case for it, too; None where that is None."""
     identical: bool
     """Whether every one of the `n` samples has the same two scores; of other samples it says nothing."""
-    testable: bool
-    """Whether any difference on the scale could have been found at .05 / number of tests."""
     detectable: float | None
     """The smallest true difference that would be found with a probability of .8, at .05 / number of tests.
 
-    None where no difference could be, and where nobody can say: no spread, few losses that decide, a few images with
-    most of the samples."""
+    None where no difference on the scale could be, and where nobody can say: no spread, few losses that decide, fewer
+    than six images, a few of them with most of the samples."""
     worst_case_difference: float | None
     best_case_difference: float | None
     """Over all `total` samples, were the missing scores the least or the most favourable to a. None where an open end
@@ -222,13 +221,15 @@ def compare(
     *,
     detect: float | None = None,
     margin: float | None = None,
+    allow_unscored: float | None = None,
     notes: Sequence[str] = (),
     people: Answers | None = None,
 ) -> Comparison:
     """Compares every two columns of the same judge; the family of tests is all of these pairs, of all judges.
 
     With `detect` each pair also says how many samples would show a true difference of that size. With `margin` the
-    gate asks whether the others are shown to be less than that many points worse than the first. With scores or votes
+    gate asks whether the others are shown to be less than that many points worse than the first; with `allow_unscored`
+    it leaves out what has no score, up to that share of the samples (`gate.hold_against_first`). With scores or votes
     of `people` on some edits it says what they would say of all (`people_differences`), which changes nothing else.
 
     Raises `ConfigurationError` for a `detect` or `margin` that is not above 0, for columns of one judge that cannot
@@ -237,17 +238,19 @@ def compare(
     for name, value in (("difference to detect", detect), ("margin", margin)):
         if value is not None and not (value > 0 and math.isfinite(value)):
             raise ConfigurationError(f"a {name} is a number above 0, not {value}")
+    if allow_unscored is not None and not 0 <= allow_unscored <= 1:
+        raise ConfigurationError(f"a share of samples without a score is a number from 0 to 1, not {allow_unscored}")
     of_judges = by_judge(columns)
     for of_judge in of_judges.values() or [[]]:
         refuse_incomparable(of_judge)
     both = [(a, b) for of_judge in of_judges.values() for a, b in combinations(of_judge, 2)]
     held = [_Both(a, b) for a, b in both]
-    tests = sum(one.mean(one.differences) is not None for one in held)
+    tests = sum(one.found is not None and not one.found.doubt for one in held)
     pairs = _judged([_pair(one, tests, detect) for one in held], paired_failures(both))
     return Comparison(
         columns=tuple(_column_summary(column, pairs) for column in columns),
         pairs=tuple(pairs),
-        gate=hold_against_first(both, pairs, margin=margin),
+        gate=hold_against_first(both, pairs, margin=margin, allow_unscored=allow_unscored),
         notes=tuple(notes),
         people=None if people is None else peoples_differences(columns, people),
     )
@@ -293,11 +296,15 @@ class _Both:
             raise ValueError("a sample with a score has no digest of its source image; it cannot be put in a cluster")
         self.clusters = cluster_codes([a.clusters[sample] for sample in self.common])
 
+        self.over_samples = self._estimate(None)
+        self.over_categories = self._estimate(cluster_codes([a.categories[sample] for sample in self.shared]))
+        self.found = self.over_samples if self.groups is None else self.over_categories
+
     def mean(self, values: FloatArray) -> float | None:
         """The mean over what both have scored, over samples or over categories as the scale says."""
         return mean(np.where(self.held, values, math.nan), self.groups)
 
-    def estimate(self, groups: IntArray | None) -> Estimate | None:
+    def _estimate(self, groups: IntArray | None) -> Estimate | None:
         """The estimate of the mean difference, with `groups` of the shared samples that over the groups' means."""
         if mean(self.differences, groups) is None:
             return None
@@ -313,13 +320,10 @@ def _pair(both: _Both, tests: int, detect: float | None) -> Pair:
     a, b, common, differences = both.a, both.b, both.common, both.differences[both.held]
     span, alpha = largest_difference(both.scale), ALPHA / max(1, tests)
     worst, best = ends(both.scale)
-    over_samples = both.estimate(None)
-    over_categories = both.estimate(cluster_codes([a.categories[sample] for sample in both.shared]))
-    found = over_samples if both.groups is None else over_categories
+    over_samples, over_categories, found = both.over_samples, both.over_categories, both.found
     sample_mean = replace(_mean_difference(over_samples, span), difference=mean(differences))  # the exact sum
     category_mean = _mean_difference(over_categories, span)
     gains = gain(both.scale) * differences
-    beyond = beyond_the_unseen(found, span, alpha) if found else math.inf
     return Pair(
         judge=a.judge,
         score=a.score,
@@ -335,12 +339,11 @@ def _pair(both: _Both, tests: int, detect: float | None) -> Pair:
         few_losses=_few_losses(both, differences, found),
         sample_mean=sample_mean,
         category_mean=category_mean,
-        p=paired_p_value(found, span) if found else None,
+        p=found.p_value() if found else None,
         p_adjusted=None,
         better=None,
         better_whatever_is_missing=None,
         identical=bool(common) and not differences.any(),
-        testable=math.isfinite(beyond) and beyond <= span,
         detectable=detectable_difference(found, span, alpha=alpha) if found else None,
         worst_case_difference=both.bound(worst, best),
         best_case_difference=both.bound(best, worst),
@@ -365,7 +368,7 @@ def _needed(
 
 
 def _few_losses(both: _Both, differences: FloatArray, found: Estimate | None) -> FewLosses | None:
-    if found is None or not found.asymmetry:
+    if found is None or not found.lopsided:
         return None
     order = np.argsort(differences if found.asymmetry < 0 else -differences, kind="stable")[:DECISIVE]
     a_loses = gain(both.scale) * found.asymmetry < 0
@@ -375,7 +378,7 @@ def _few_losses(both: _Both, differences: FloatArray, found: Estimate | None) ->
 def _mean_difference(found: Estimate | None, span: float) -> MeanDifference:
     if found is None:
         return MeanDifference(None, None, "no_scores")
-    return MeanDifference(found.value, paired_interval(found, span), no_interval(found))
+    return MeanDifference(found.value, found.interval(lowest=-span, highest=span), found.doubt)
 
 
 def _categories(both: _Both, span: float) -> dict[str, CategoryDifference]:
@@ -391,9 +394,9 @@ def _categories(both: _Both, span: float) -> dict[str, CategoryDifference]:
             n=int(inside.sum()),
             clusters=of_category.clusters,
             difference=of_category.value,
-            ci95=paired_interval(of_category, span),
-            no_ci95=no_interval(of_category),
-            p=paired_p_value(of_category, span),
+            ci95=of_category.interval(lowest=-span, highest=span),
+            no_ci95=of_category.doubt,
+            p=of_category.p_value(),
         )
     return found
 

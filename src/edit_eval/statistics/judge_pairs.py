@@ -11,8 +11,7 @@ import numpy as np
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results
 from edit_eval.statistics.calibration import FEWEST_CLUSTERS, Pairs, bridge
-from edit_eval.statistics.intervals import cluster_codes, estimate
-from edit_eval.statistics.paired import no_interval, paired_interval
+from edit_eval.statistics.intervals import cluster_codes, estimate, none_for_nan
 from edit_eval.statistics.rank_agreement import Between, Item, Samples, Within, interval_of_models, mean_scores, summary
 from edit_eval.statistics.series import Series, gain, largest_difference, series_of
 
@@ -60,8 +59,9 @@ def judge_difference(results: Results, a: tuple[str, Series], b: tuple[str, Seri
         if not some or not alike:
             return {**found, "difference": None, "ci95": None, "no_ci95": "unlike_scales" if some else "no_scores"}
         one = estimate(values[:, 0] - values[:, 1], cluster_codes([row[0] for row in some]))
-        interval = paired_interval(one, largest_difference(series_a.scale))
-        return {**found, "difference": one.value, "ci95": interval, "no_ci95": no_interval(one)}
+        span = largest_difference(series_a.scale)
+        interval = one.interval(lowest=-span, highest=span)
+        return {**found, "difference": one.value, "ci95": interval, "no_ci95": one.doubt}
 
     return {
         **differ([row for some in rows.values() for row in some]),
@@ -121,7 +121,7 @@ def bridge_document(
         )
     samples = Samples([before], sources, resamples=resamples)
     between = Between(before, after, samples)
-    ranks = summary(between, samples)
+    spearman = none_for_nan(between(samples.once)[0])
     for knot in found["map"]:
         knot["score"] *= turned
     found["map"].sort(key=lambda knot: knot["score"])
@@ -137,7 +137,7 @@ def bridge_document(
         "within_models": summary(Within(before, after, samples), samples),
         "between_models": {
             "models": len(between),
-            **ranks,
-            "ci95_models": interval_of_models(ranks["spearman"], len(between)),
+            "spearman": spearman,
+            "ci95_models": interval_of_models(spearman, len(between)),
         },
     }

@@ -1,61 +1,96 @@
-"""Is a paired difference more than chance? The test and the interval of one estimate, which cannot contradict.
+"""What n images say of images unlike them: which share of these would undo a difference, and which n images rule out.
 
-What no formula can see is what was not drawn: where one image in nine is a disaster and the others are a little
-better, ten images show none of it in 31 of 100 draws, and look like ten small gains. With few images a difference
-counts only if it is larger than anything that may have stayed unseen.
+The interval and the test of a difference are those of its estimate, and speak of images like those seen. What no
+formula can see is a kind of image that was not drawn: of one that makes a share s of all, n images show none with
+probability (1 - s)^n, however bad it is, so no test does better (Bahadur and Savage, Annals of Mathematical Statistics
+27, 1956). So these shares are said beside the difference, at every n, and decide nothing; the gate alone is strict.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
-from edit_eval.statistics.intervals import CONFIDENCE, Estimate
+import numpy as np
 
-FEWEST_IMAGES = 24
-"""From here on a kind of image that makes one in nine is seen in 94 of 100 draws: 1 - (8 / 9)^24."""
+from edit_eval.statistics.intervals import CONFIDENCE, Estimate, FloatArray, IntArray
 
-
-def no_interval(found: Estimate) -> str | None:
-    """Why a difference has no interval: the estimate's own `doubt`, or `few_images`; None where it has one."""
-    return found.doubt or ("few_images" if found.clusters < FEWEST_IMAGES else None)
+_TIE = 1e-9
 
 
-def paired_interval(found: Estimate, span: float, *, confidence: float = CONFIDENCE) -> list[float] | None:
-    """`[low, high]` of a mean difference, within -span to span; None where `no_interval` says why.
+def tipping_share(difference: float, span: float) -> float | None:
+    """|d| / (R + |d|): the share s of images, each a total loss, that would undo the mean difference d of the others.
 
-    It holds 0 exactly where `paired_p_value` is above 1 - `confidence`.
+    R is `span`, the largest difference on the scale: (1 - s) |d| - s R = 0. None on a scale with an open end, where the
+    smallest share would do.
     """
-    return None if no_interval(found) else found.interval(confidence=confidence, lowest=-span, highest=span)
+    return None if math.isinf(span) else abs(difference) / (span + abs(difference))
 
 
-def paired_p_value(found: Estimate, span: float, *, at: float = 0.0) -> float:
-    """Two-sided, of "the true mean difference is `at`", 0 to 1.
+def ruled_out_share(worth: float, *, confidence: float = CONFIDENCE) -> float:
+    """1 - (1 - confidence)^(1/n): a kind of image that makes a larger share would be among n images, at `confidence`.
 
-    That of the estimate; where there is no interval, not below the chance that a kind of image stayed unseen that
-    would bring the mean back to `at`. Were it as bad as the scale allows (differences lie within -span to span), a
-    share s of the images would do it: for a mean d above `at` (1 - s) d - s * span = at. The chance that none of G
-    images is of it is (1 - s)^G, twice that for two sides. Where images count unequally, G is the degrees of freedom
-    + 1, which is what they are worth.
+    n is `worth`, the equal images that unequal ones are worth (`Estimate.worth`). 20 images rule out more than 14 %.
+    """
+    return -math.expm1(math.log(1 - confidence) / worth)
 
-    On a scale with an open end (`span` infinite) the smallest share would do it, so p is 1: what the formula tends to.
-    The range that was seen is no way out, for the kind in question is the one that was not. With images enough for an
-    interval the scale does not enter.
+
+def strict_p_value(found: Estimate, span: float, *, at: float = 0.0) -> float | None:
+    """Of "the true mean difference is `at`", also against what was not seen: max(p, (1 - s)^n); None without interval.
+
+    p is the estimate's own, n its `worth`, and s the share of total losses that brings d to `at`: for d above `at`
+    (1 - s) d - s R = at, so 1 - s = (R + at) / (R + d), for d below it (R - at) / (R - d); with `at` 0, R / (R + |d|).
+    On a scale with an open end (R infinite) it is 1.
     """
     p = found.p_value(at)
-    if no_interval(found) is None and p is not None:
-        return p
+    if p is None:
+        return None
     if math.isinf(span):
         return 1.0
     side = 1.0 if found.value >= at else -1.0
-    seen = (span + side * at) / (span + side * found.value)
-    return max(p or 0.0, min(1.0, 2 * math.pow(seen, found.freedom + 1)))
+    return max(p, math.pow((span + side * at) / (span + side * found.value), found.worth))
 
 
-def beyond_the_unseen(found: Estimate, span: float, alpha: float) -> float:
-    """The difference from which on what stayed unseen cannot raise `paired_p_value` above `alpha`.
+def strict_lower(found: Estimate, span: float, *, alpha: float) -> float | None:
+    """The lower end of the one-sided interval at 1 - `alpha`, strict as `strict_p_value`; None without interval.
 
-    Above `span`, or infinite, where no difference can be so large.
+    The least of the interval's own and (R + d) alpha^(1/n) - R, where the strict p of one side is `alpha`; with an open
+    end of the scale there is no R, and it is the interval's own.
     """
-    if no_interval(found) is None:
-        return 0.0
-    return span * (math.pow(alpha / 2, -1 / (found.freedom + 1)) - 1)
+    ends = found.interval(confidence=1 - 2 * alpha, lowest=-span, highest=span)
+    if ends is None:
+        return None
+    return (
+        ends[0]
+        if math.isinf(span)
+        else max(-span, min(ends[0], (span + found.value) * alpha ** (1 / found.worth) - span))
+    )
+
+
+@dataclass(frozen=True)
+class ImageWins:
+    """On how many source images a is better, equal, worse than b, and whether that is more than chance.
+
+    A statement of its own and never one about means: who is a little better on most images may lose most on a few.
+    """
+
+    wins: int = 0
+    ties: int = 0
+    losses: int = 0
+    p: float | None = None
+    """The exact sign test: 2 P(X <= min(wins, losses)), at most 1, of X binomial with wins + losses trials and 1/2;
+    ties are left out (Dixon and Mood, JASA 41, 1946). None where there are only ties, and below six images."""
+    p_adjusted: float | None = None
+    """By Holm over all pairs of all judges, a family of its own."""
+
+
+def image_wins(gains: FloatArray, images: IntArray, *, fewest: int) -> ImageWins:
+    """Of each image the mean of its gains (a's advantage) decides; what is within 1e-9 of 0 is a tie."""
+    from scipy.special import bdtr
+
+    means = np.bincount(images, gains) / np.bincount(images)
+    wins, losses = int((means > _TIE).sum()), int((means < -_TIE).sum())
+    p = None
+    if wins + losses and len(means) >= fewest:
+        p = min(1.0, 2 * float(bdtr(min(wins, losses), wins + losses, 0.5)))
+    return ImageWins(wins, len(means) - wins - losses, losses, p)

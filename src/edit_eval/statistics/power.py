@@ -7,32 +7,34 @@ from dataclasses import replace
 
 import numpy as np
 
-from edit_eval.statistics.intervals import Estimate, FloatArray, student_quantile
-from edit_eval.statistics.paired import beyond_the_unseen
+from edit_eval.statistics.intervals import (
+    FEWEST_CLUSTERS,
+    Estimate,
+    FloatArray,
+    normal_quantile,
+    skewed,
+    skewness_by_chance,
+    student_quantile,
+)
 
 ALPHA = 0.05
 POWER = 0.8
 FEWEST_FREEDOM = 4.0
 """With fewer degrees of freedom the standard error says too little about that of another run."""
 _QUANTILES = (np.arange(32) + 0.5) / 32
-
-
-def fewest_clusters(alpha: float = ALPHA) -> int:
-    """With fewer source images no difference at all can reach `alpha`: see `paired.paired_p_value`, 2 / 2^G."""
-    return math.ceil(1 + math.log2(1 / alpha))
+_ASYMMETRIES = [normal_quantile((place + 0.5) / 16) for place in range(16)]
 
 
 def detectable_difference(found: Estimate, span: float, *, alpha: float = ALPHA, power: float = POWER) -> float | None:
     """The true difference that a test at `alpha` of as many samples would find with probability `power`.
 
-    d = c * SE, with c such that a second run, whose own error is as uncertain as that seen, has |t| above t(1 - alpha /
-    2) with probability `power`. (t(1 - alpha / 2) + t(power)) * SE, as usual (Bloom, Evaluation Review 19, 1995), takes
-    the standard error for known: with 10 clusters it promises .80 and keeps .75. `span` is the largest difference
-    there can be, infinite on an open scale; see `paired_p_value` for what few images ask for.
+    d = c * SE, with c such that a second run, whose own error and skewness are as uncertain as those seen, has a
+    `hull_p_value` of at most `alpha` with probability `power`. (t(1 - alpha / 2) + t(power)) * SE, as usual (Bloom,
+    Evaluation Review 19, 1995), takes the standard error for known: with 10 clusters it promises .80 and keeps .75.
+    `span` is the largest difference there can be, infinite on an open scale.
 
-    None where the samples do not say: no interval for want of spread or of images that count, a few large losses that
-    decide (`asymmetry`), fewer than `FEWEST_FREEDOM` degrees of freedom, or no difference within the scale is large
-    enough.
+    None where the samples do not say: no interval, a few large losses that decide (`lopsided`), fewer than
+    `FEWEST_FREEDOM` degrees of freedom, or no difference within the scale is large enough.
     """
     if not _says(found):
         return None
@@ -42,8 +44,8 @@ def detectable_difference(found: Estimate, span: float, *, alpha: float = ALPHA,
     while high - low > 1e-6 * high:
         middle = (low + high) / 2
         low, high = (low, middle) if _power(middle, found, alpha) >= power else (middle, high)
-    difference = max(high * found.standard_error, _beyond(found, span, alpha, power))
-    return difference if difference <= span and math.isfinite(difference) else None
+    difference = high * found.standard_error
+    return difference if difference <= span else None
 
 
 def clusters_needed(
@@ -66,19 +68,21 @@ def clusters_needed(
 
     def enough(clusters: int) -> bool:
         share = clusters / found.clusters
+        skewness = skewness_by_chance(clusters) / skewness_by_chance(found.clusters)
         future = replace(
             found,
             standard_error=found.standard_error / math.sqrt(share),
             freedom=(found.freedom + 1) * share - 1,
             freedom_between=(found.freedom_between + 1) * share - 1,
+            asymmetry_by_chance=found.asymmetry_by_chance * skewness / math.sqrt(share),
             clusters=clusters,
         )
-        if future.freedom_between < 1 or _beyond(future, span, alpha, power) > difference * (1 + 1e-6):
+        if future.freedom_between < 1:
             return False
         multiple = difference / future.standard_error
         return _power(multiple * (1 + 1e-6), future, alpha, found) >= power
 
-    low, high = fewest_clusters(alpha) - 1, fewest_clusters(alpha)
+    low, high = FEWEST_CLUSTERS - 1, FEWEST_CLUSTERS
     while not enough(high):
         low, high = high, 2 * high
     while high - low > 1:
@@ -88,27 +92,24 @@ def clusters_needed(
 
 
 def _says(found: Estimate) -> bool:
-    return found.doubt is None and not found.asymmetry and found.freedom_between >= FEWEST_FREEDOM - 1e-9
-
-
-def _beyond(found: Estimate, span: float, alpha: float, power: float) -> float:
-    """The difference that with probability `power` is seen to be larger than what may stay unseen."""
-    unseen = beyond_the_unseen(found, span, alpha)
-    return unseen + student_quantile(power, found.freedom) * found.standard_error if unseen else 0.0
+    return found.doubt is None and not found.lopsided and found.freedom_between >= FEWEST_FREEDOM - 1e-9
 
 
 def _power(multiple: float, future: Estimate, alpha: float, seen: Estimate | None = None) -> float:
     """How often a difference of `multiple` standard errors, as `seen` has them, is found.
 
-    The chance that Z + multiple * s > t(1 - alpha / 2) * s', Z standard normal and s, s' the errors of two runs around
-    their true value, sqrt(chi^2 / freedom): the mean over 32 quantiles of each. How uncertain these are depends on how
-    much of the variance lies between images, which is not known; so it is `freedom_between`.
+    The chance that Z + multiple * s > q * s', Z standard normal and s, s' the errors of two runs around their true
+    value, sqrt(chi^2 / freedom): the mean over 32 quantiles of each. How uncertain these are depends on how much of the
+    variance lies between images, which is not known; so it is `freedom_between`. q is the t from which on the hull
+    rejects, the larger of Student's and of Hall's (`skewed`) for the asymmetry that chance gives the second run: 16
+    quantiles of a normal one with `asymmetry_by_chance`, which in normal data depends on neither Z nor s'.
     """
     from scipy.special import ndtr
 
-    threshold = student_quantile(1 - alpha / 2, future.freedom)
+    student = student_quantile(1 - alpha / 2, future.freedom)
+    rejects = [max(student, skewed(student, one * future.asymmetry_by_chance)) for one in _ASYMMETRIES]
     known, own = _errors((seen or future).freedom_between), _errors(future.freedom_between)
-    return float(ndtr(multiple * known[:, None] - threshold * own).mean())
+    return float(ndtr(multiple * known[:, None, None] - own[:, None] * np.array(rejects)).mean())
 
 
 def _errors(freedom: float) -> FloatArray:

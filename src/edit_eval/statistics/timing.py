@@ -1,33 +1,40 @@
-"""Where each device's time and memory went: loading, editing, judging, unloading, idle. Adds up to the wall time."""
+"""Where each device's time and memory went; the times add up to the wall time.
+
+And how many tokens each judge took whose server counts them.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from edit_eval.records import Activity, MemoryUse, Results, Utilisation
 
-KINDS = ("editing", "judging", "loading", "unloading")
-"""In the order in which they own a moment that they share: a load behind an edit costs nothing."""
+KINDS = ("editing", "judging", "loading", "unloading", "starting")
+"""In the order in which they own a moment that they share: a load behind an edit costs nothing, nor do imports."""
+SHOWN = ("starting", "loading", "editing", "judging", "unloading", "idle")
+"""In the order in which they are shown."""
 
 _STAGE = ("start_number", "model", "kind", "before", "loaded", "peak", "after")
 
 
 def timing(results: Results) -> dict[str, Any]:
-    """`{"wall_seconds", "devices": {NAME: {"loading", "editing", "judging", "unloading", "idle"}}}`, seconds.
+    """`{"wall_seconds", "devices": {NAME: {"starting", "loading", "editing", "judging", "unloading", "idle"}}}`,
+    seconds; `starting` is that of processes and their imports.
 
     Where GPUs told how busy they were there is `"gpu_utilisation": {NAME: {"mean", KIND: ...}}` as well: means over
     the whole run and over the time of each kind of activity, 0 to 1. Where memory was measured there is `"memory":
     {NAME: {"total", "peak", "stages": [...]}}`, see `memory`.
 
     The wall time is the sum over all starts of the run. A device counts in the starts in which it did
-    anything, so its five numbers add up to the wall time of those. Where activities of one device overlap
+    anything, so its six numbers add up to the wall time of those. Where activities of one device overlap
     (two models on it, a next batch handed over early) each moment is counted once, for the first of editing,
-    judging, loading, unloading. A start whose wall time was not recorded (killed, or still going on) lasts
+    judging, loading, unloading, starting. A start whose wall time was not recorded (killed, or still going on) lasts
     until its last activity ends.
     """
     activities_of: dict[tuple[int, str], list[Activity]] = defaultdict(list)
@@ -42,10 +49,7 @@ def timing(results: Results) -> dict[str, Any]:
             for number in sorted(walls)
             if (number, name) in activities_of
         ]
-        devices[name] = {
-            kind: math.fsum(part[kind] for part in parts)
-            for kind in ("loading", "editing", "judging", "unloading", "idle")
-        }
+        devices[name] = {kind: math.fsum(part[kind] for part in parts) for kind in SHOWN}
     found: dict[str, Any] = {"wall_seconds": math.fsum(walls.values()), "devices": devices}
     if results.utilisation:
         found["gpu_utilisation"] = _gpu_utilisation(results.utilisation)
@@ -130,3 +134,48 @@ def _shares(activities: Sequence[Activity], wall: float) -> Mapping[str, float]:
             seconds[kind] = math.fsum(lengths[running])
             free &= ~running
     return {**seconds, "idle": max(0.0, wall - math.fsum(seconds.values()))}
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """What a judge's server counted, controls included."""
+
+    judge: str
+    judgements: int
+    """Those of which it said how many tokens they took."""
+    read: int
+    written: int
+    cost: float | None
+    """At the price in the judge's parameters, in its money; None without one."""
+
+
+def tokens(results: Results) -> list[Tokens]:
+    """Adds up the tokens of each judge whose server says how many there were."""
+    found = []
+    for judge in results.judges:
+        counted = [
+            one.tokens for one in (*results.judgements, *results.controls) if one.judge == judge and any(one.tokens)
+        ]
+        read, written = (sum(some) for some in zip(*counted, strict=True)) if counted else (0, 0)
+        if counted:
+            cost = cost_of(price_of(results.configuration, judge), read, written)
+            found.append(Tokens(judge, len(counted), read, written, cost))
+    return found
+
+
+def price_of(configuration: Mapping[str, Any], judge: str) -> Sequence[float] | None:
+    """What a million tokens cost that are read and that are written, where the configuration says it."""
+    section = configuration.get("judges", {}).get(judge, {})
+    price = (section.get("params") or {}).get("price")
+    return price if isinstance(price, list) and len(price) == 2 else None
+
+
+def cost_of(price: Sequence[float] | None, read: float, written: float) -> float | None:
+    """In the money of the price; None without one."""
+    return None if price is None else (read * price[0] + written * price[1]) / 1e6
+
+
+def token_words(judge: str, read: float, written: float, cost: float | None) -> str:
+    """`judge: 1,234,000 read, 5,600 written, at its price 0.25`."""
+    price = "" if cost is None else f", at its price {cost:,.2f}"
+    return f"{judge}: {read:,.0f} read, {written:,.0f} written{price}"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,10 @@ class Shard:
     number: int
     """From 1."""
     count: int
+    launched: str = field(default="", compare=False)
+    """What its launcher calls it: `SLURM_ARRAY_TASK_ID=3`."""
+    experiment: str = field(default="", compare=False)
+    """The digest of what is asked (`Experiment.fingerprint`)."""
 
     def __str__(self) -> str:
         return f"{self.number}/{self.count}"
@@ -27,6 +32,16 @@ class Shard:
     def stem(self) -> str:
         """Of its files."""
         return f"{self.number:04d}-of-{self.count:04d}"
+
+
+def shards_known(folder: Path) -> list[Shard]:
+    """All that ever entered the run with this folder of shards, as they were when they last did."""
+    known = []
+    for path in sorted(folder.glob("*-of-*.entered")):
+        with contextlib.suppress(OSError, ValueError, TypeError):
+            number, _, count = path.stem.partition("-of-")
+            known.append(Shard(int(number), int(count), **json.loads(path.read_text())))
+    return known
 
 
 def shards_at_work(folder: Path) -> list[str]:

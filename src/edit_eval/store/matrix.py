@@ -67,6 +67,8 @@ class Matrix:
         self._keys = [""] * len(self.cells)
         # Bare scores repeat themselves a hundred thousand times: of cells that were answered once, in few characters.
         self._short: dict[tuple[object, ...], Reading] = {}
+        self.own: frozenset[str] | None = None
+        """The samples that are this start's affair, where it is a shard; None: all."""
         self._look_at_samples = {judge.name: looks_at_samples(judge.protocol) for judge in self.judges}
         self._alike: dict[tuple[object, ...], tuple[Scored, ByReading]] = {}
         self.aside: dict[str, dict[tuple[object, ...], list[Reply]]] = {}
@@ -404,6 +406,7 @@ class Matrix:
             readings=by_reading,
             seconds=sum([reply.seconds for reply in replies]),
             device=replies[-1].device if replies else "",
+            tokens=(sum([reply.tokens[0] for reply in replies]), sum([reply.tokens[1] for reply in replies])),
         )
 
     def _score(

@@ -45,6 +45,7 @@ class ReplyLine(msgspec.Struct):
     values: dict[str, float] = {}
     normalised: bool = False
     length: int = 0
+    tokens: tuple[int, int] = (0, 0)
 
     @property
     def to(self) -> tuple[object, ...]:
@@ -63,6 +64,7 @@ class ReplyLine(msgspec.Struct):
             seconds=self.seconds,
             device=self.device,
             length=self.length,
+            tokens=self.tokens,
         )
 
 

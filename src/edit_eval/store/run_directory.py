@@ -27,7 +27,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,8 +37,8 @@ from filelock import FileLock, Timeout
 from edit_eval.config.placement import without_placement
 from edit_eval.errors import RunDirectoryError, Stopped
 from edit_eval.pictures import TEMPORARY, TEMPORARY_PREFIX, slug, sweep_temporary, write_durably
-from edit_eval.records import Activity, MemoryUse, Picture, Sample, Utilisation
-from edit_eval.store.holders import Shard, is_there, read_holder, shards_at_work, who
+from edit_eval.records import Activity, DeviceFailures, MemoryUse, Picture, Sample, Utilisation
+from edit_eval.store.holders import Shard, is_there, read_holder, shards_at_work, shards_known, who
 from edit_eval.store.journal import Damage, Lines, Record, Segment, no_garbage, read, read_segment, seal, segments
 from edit_eval.store.ours import MARK, OURS, is_marked, mark
 
@@ -62,6 +62,7 @@ class Timeline(NamedTuple):
     devices: tuple[str, ...]
     memory: tuple[MemoryUse, ...]
     utilisation: tuple[Utilisation, ...]
+    device_failures: tuple[DeviceFailures, ...]
 
 
 class RunDirectory:
@@ -132,11 +133,18 @@ class RunDirectory:
 
     def _enter(self, shard: Shard) -> None:
         """Takes the lock of a shard, while that of the run keeps all others out."""
-        if strange := next((one for one in shards_at_work(self.path / SHARDS) if not one.endswith(shard.stem[4:])), ""):
+        at_work = shards_at_work(self.path / SHARDS)
+        if strange := next((one for one in at_work if not one.endswith(shard.stem[4:])), ""):
             raise RunDirectoryError(
                 f"{self.path} is in use by {int(strange[-4:])} shards, and --shard {shard} is of another number; stop "
                 "them first, or use their number"
             )
+        for other in shards_known(self.path / SHARDS):
+            if other.stem in at_work and other != shard and other.experiment != shard.experiment:
+                raise RunDirectoryError(
+                    f"shard {other} of {self.path} is running another evaluation than shard {shard} would: "
+                    "give all shards the same configuration and data, or stop the others first"
+                )
         (self.path / SHARDS).mkdir(exist_ok=True)
         own = FileLock(self.path / SHARDS / f"{shard.stem}.lock")
         try:
@@ -145,6 +153,8 @@ class RunDirectory:
             holder = who(read_holder(self.path / SHARDS / f"{shard.stem}.json"))
             raise RunDirectoryError(f"shard {shard} of {self.path} is already running: {holder}") from None
         self._own, self._holder_file = own, self.path / SHARDS / f"{shard.stem}.json"
+        entered = {"launched": shard.launched, "experiment": shard.experiment}
+        self._write_text(self.path / SHARDS / f"{shard.stem}.entered", json.dumps(entered))
 
     @property
     def others_at_work(self) -> bool:
@@ -363,6 +373,7 @@ class RunDirectory:
         devices: dict[str, None] = {}
         memory: dict[tuple[int, int], MemoryUse] = {}  # a stage's later line counts
         busy: dict[tuple[int, str, str], list[float]] = {}  # start, device, kind -> samples, their sum
+        failed: dict[tuple[str, str], DeviceFailures] = {}  # device, model
         for record in self.read("events"):
             start = int(record["start"])
             if record["event"] == "activity":
@@ -377,6 +388,9 @@ class RunDirectory:
             elif record["event"] == "memory":
                 fields = {k: record[k] for k in MEMORY_FIELDS}
                 memory[start, record["stage"]] = MemoryUse(start_number=start, **fields)
+            elif record["event"] in ("attempt", "retired"):
+                of = "+".join(record["place"]), record["model"]
+                failed[of] = _one_more(failed.get(of), *of, record)
             elif record["event"] == "utilisation":
                 for device, kinds in record["devices"].items():
                     for kind, (count, mean) in kinds.items():
@@ -393,6 +407,7 @@ class RunDirectory:
                 for (start, device, kind), (count, total) in busy.items()
                 if count
             ),
+            tuple(sorted(failed.values(), key=lambda one: -one.attempts)),
         )
 
     # -- where things lie --
@@ -458,3 +473,12 @@ def _cannot_write(path: Path, error: OSError) -> CannotWrite:
         f"{path} cannot be written ({error.strerror or error}); all finished work is kept; rerun the same "
         "command to resume"
     )
+
+
+def _one_more(so_far: DeviceFailures | None, device: str, model: str, event: dict[str, Any]) -> DeviceFailures:
+    """With an attempt that failed on the device, or the reason why the model is not used there any more."""
+    found = so_far or DeviceFailures(device=device, model=model, attempts=0, out_of_memory=0, error="", retired="")
+    if event["event"] == "retired":
+        return replace(found, retired=event["reason"])
+    short = event["kind"] == "out_of_memory"
+    return replace(found, attempts=found.attempts + 1, out_of_memory=found.out_of_memory + short, error=event["error"])

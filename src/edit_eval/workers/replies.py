@@ -20,7 +20,7 @@ LONGEST_NAME = 200  # characters of a value's name
 
 
 def as_results(replies: Any, count: int) -> list[Message]:
-    """A result a reply, in order: `text`, and what there is of `values`, `normalised`, `ended`, `final` and `length`.
+    """A result a reply, in order: `text`, and what there is of the other fields of a `Reply` that a judge may fill.
 
     `length` is the whole text's where only its beginning is kept. Raises `ModelError` where `replies` are not `count`
     texts or `Reply`s, or have values that are no finite numbers.
@@ -46,6 +46,8 @@ def _result(said: object) -> Message:
             result["normalised"] = True
     if reply.ended is not Status.OK:
         result["ended"] = str(reply.ended)
+    if any(reply.tokens):
+        result["tokens"] = list(reply.tokens)
     return {**result, "final": True} if reply.final else result
 
 

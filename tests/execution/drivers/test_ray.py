@@ -10,17 +10,22 @@ from typing import Any
 
 import pytest
 
+from edit_eval import evaluate, evaluation
 from edit_eval.config.placement import Placement
 from edit_eval.config.schema import ModelSection
+from edit_eval.execution.advice.examination import _elsewhere
 from edit_eval.execution.advice.prediction import _Nobody, _Tally
 from edit_eval.execution.drivers.contract import FLEET, Event, Gpu, WorkerSpecification
-from edit_eval.execution.drivers.ray_agent import Files, known_by, pictures_of
+from edit_eval.execution.drivers.ray import RayDriver
+from edit_eval.execution.drivers.ray_agent import Files, Frames, framed, known_by, pictures_of
 from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.machine.places import places_on
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Model, Work
+from imagined_cluster import AT_ONCE, DONE, FORGED, LATER, ImaginedCluster
+from small_benchmark import configuration, write_benchmark
 
 
 class ComesAndGoes(SimulatedDriver):
@@ -157,3 +162,73 @@ def test_what_is_kept_is_bounded(files: Files, monkeypatch: pytest.MonkeyPatch) 
         files.keep((f"/s{number}", "d"), b"x" * 10)
     assert [bool(files.find((f"/s{number}", "d"))) for number in range(4)] == [False, False, True, True]
     assert len(list(files.folder.iterdir())) == 2
+
+
+def test_frames_survive_any_cut() -> None:
+    sent = [(0, b"{}\n"), (7, b""), (1, b"a" * 1000), (2**32 - 1, b"\n")]
+    stream = b"".join(framed(*one) for one in sent)
+    for size in (1, 3, 8, 9, 500, len(stream)):
+        frames = Frames()
+        cut = [stream[begin : begin + size] for begin in range(0, len(stream), size)]
+        assert [one for part in cut for one in frames.feed(part)] == sent
+
+
+def test_machines_that_lie_lose_their_place_and_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lies = [*AT_ONCE, *LATER, *DONE, "writes_elsewhere"]
+    victim = tmp_path / "victim"
+    monkeypatch.setenv("VICTIM", str(victim))
+    clusters: list[ImaginedCluster] = []
+
+    def imagined(read: Any) -> ImaginedCluster:
+        clusters.append(ImaginedCluster(2, 2, lies))
+        return clusters[-1]
+
+    monkeypatch.setattr(evaluation, "driver_of", imagined)
+    asked = configuration(
+        tmp_path,
+        edit={"device_ids": "auto"},
+        judge={"device_ids": "auto"},
+        execution={"progress": "none", "pilot": False, "load_concurrency": 64},
+    )
+    asked["benchmark"]["data_path"] = str(write_benchmark(tmp_path, 60))
+    run = evaluate(asked, run_dir=tmp_path / "run", report=False)
+    assert len(run.results.edits) == 60
+    replies = run._directory.read("replies")
+    assert [one["text"] for one in replies] == ["Score: 5"] * 60
+    assert FORGED not in str(replies)
+    assert not victim.exists()
+    edits = {(tmp_path / "run" / edit.image) for edit in run.results.edits}
+    made = {path for path in tmp_path.rglob("*") if path.is_file() and path.read_bytes() == b"." * 99}
+    assert made, "those of machines that do not see the run directory come to it"
+    assert made <= edits, "where orders said, and nowhere else"
+    events = list(run._directory.read("events"))
+    gone = {one["reason"].split(" is gone")[0] for one in events if one["event"] == "gone"}
+    liars = [f"machine {3 + place}" for place, lie in enumerate(lies) if lie in LATER or lie in DONE]
+    assert gone == set(liars), "each of them, and nobody else"
+    assert not [one for one in run._directory.read("edits") if one["status"] != "ok"], "nobody is charged"
+
+
+def test_tokens_of_rays_own_are_not_for_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[dict[str, Any]] = []
+    driver = ImaginedCluster(1, 1)
+    driver._environment |= {"RAY_AUTH_TOKEN": "secret", "HF_TOKEN": "hf"}
+    order = RayDriver._order
+    monkeypatch.setattr(driver, "_order", lambda **more: (told.append(more), order(driver, **more))[1])
+    try:
+        assert driver.machine().gpu_count() == 1
+    finally:
+        driver.close()
+    assert told[0]["variables"].get("HF_TOKEN") == "hf"
+    assert not [name for name in told[0]["variables"] if name.startswith("RAY_")]
+
+
+def test_doctor_names_a_cluster_that_asks_nobody_for_a_token() -> None:
+    driver = ImaginedCluster(1, 1)
+    try:
+        machine = driver.machine()
+        assert _elsewhere(machine, []) == []
+        driver.guarded = False
+        (found,) = _elsewhere(machine, [])
+        assert (found.level, "RAY_AUTH_MODE=token" in found.advice) == ("warning", True)
+    finally:
+        driver.close()

@@ -33,6 +33,7 @@ from edit_eval.execution.choices import automatic_findings
 from edit_eval.execution.drivers.contract import Gpu, Machine
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.environments import interpreter, uv_folder, uv_is_made
+from edit_eval.execution.machine.experts import expert_bytes
 from edit_eval.execution.machine.fitting import (
     Wanted,
     checkpoint_of,
@@ -165,7 +166,8 @@ def _model(
         findings.append(Finding("devices", "problem", f"{who}: {error}"))
     weights = weights_of(section, environment)
     claim = claim_of(section, chosen, machine.gpus() or ())
-    return Wanted(Model.of(key, chosen), section, weights, _can_offload(key, section, folder), claim)
+    model, experts = Model.of(key, chosen), expert_bytes(section, weights)
+    return Wanted(model, section, weights, _can_offload(key, section, folder), claim, experts)
 
 
 def _question(
@@ -291,6 +293,9 @@ def _elsewhere(machine: Machine, wanted: Sequence[Wanted]) -> list[Finding]:
     asked = {checkpoint_of(model.section)[1:] for model in wanted if model.weights.name and model.on_gpu}
     names = sorted((name, revision, dtype or "bfloat16") for name, revision, dtype in asked if name)
     found = [Finding("machine", "warning", note) for host in machine.hosts() for note in host.notes]
+    if warning := machine.warning():
+        advice = "whoever reaches it can run programs on it: set RAY_AUTH_MODE=token before `ray start`, and here"
+        found.append(Finding("machine", "warning", warning, advice))
     for host, faults in machine.lacking(names).items() if names else ():
         advice = "put the weights there, or HF_HOME on a disk that all machines share"
         found += [Finding("models", "warning", f"{host}: {fault}", advice) for fault in faults]

@@ -31,7 +31,7 @@ class Gpu:
     utilisation: int | None = None
     """Per cent."""
     users: tuple[str, ...] = ()
-    """Processes that hold memory on it: `1234 python (12.3 GiB)`."""
+    """Processes that hold memory on it, workers of this run apart: `1234 python (12.3 GiB)`."""
     capability: tuple[int, int] | None = None
     """Of its CUDA architecture: (9, 0) is Hopper."""
     node: str = ""
@@ -78,6 +78,10 @@ class Machine(Protocol):
     def hosts(self) -> Sequence[Host]:
         """The machines that it consists of; empty where it is this one alone."""
         return ()
+
+    def warning(self) -> str:
+        """What somebody who has it work should know, for people; empty where there is nothing."""
+        return ""
 
     def lacking(self, weights: Sequence[tuple[str, str | None, str]]) -> Mapping[str, Sequence[str]]:
         """What each of those machines lacks of weights (name, revision, dtype), by its name; nothing of this one."""

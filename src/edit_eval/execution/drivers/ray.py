@@ -1,9 +1,13 @@
 """The Ray driver: each worker is a process on a machine of a cluster, started there by the actor of that machine.
 
-Ray says which machines there are, reserves their GPUs, ends what this job has left, and carries pictures to machines
-that do not see the run directory. What the engine and workers say to each other goes over one plain connection to each
-machine, in as few pieces as it comes: a call of Ray's would take as much of the processor as the engine itself. What
-belongs to Ray runs in a process of its own (`ray_gateway.py`); workers on the CPU run here, as without a cluster.
+Ray says which machines there are, reserves their GPUs, carries what engine and workers say to each other, and pictures
+to machines that do not see the run directory; it ends what this job has left. All of Ray is in a process of its own
+(`ray_gateway.py`) at the end of two private pipes, for which the engine never waits; workers on the CPU run here, as
+without a cluster.
+
+A machine is doubted like a worker (`engine/conversation.py`): what does not belong in a message, is of a worker of
+another machine, or of a task that was not given to it, is the end of that machine. Where an edit is to be written is
+known from its order. This guards against faults; who may be a machine of the cluster is for Ray to say.
 
 GPUs are numbered through: `cuda:0` to `cuda:7` are the first machine's, by its name. One that joins, or comes back, has
 new numbers. Several GPUs of one replica are always on one machine. A machine that is gone takes its workers with it,
@@ -17,8 +21,6 @@ import fnmatch
 import functools
 import os
 import secrets
-import selectors
-import socket
 import subprocess
 import sys
 import tempfile
@@ -32,11 +34,12 @@ from typing import Any
 
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.execution.drivers.contract import FLEET, Event, Gpu, Machine, Meter, WorkerSpecification
-from edit_eval.execution.drivers.local import LocalDriver, last_line
-from edit_eval.execution.drivers.ray_agent import die_early, pictures_of
+from edit_eval.execution.drivers.local import LocalDriver, Process, last_line
+from edit_eval.execution.drivers.ray_agent import GATEWAY, LOG_BYTES, Frames, framed, known_by, pictures_of
+from edit_eval.execution.engine.conversation import ABOUT, FROM_AFAR, GPU, MACHINE, Conversation, event_of
 from edit_eval.execution.machine.environments import layers_digest
-from edit_eval.pictures import TEMPORARY_PREFIX
-from edit_eval.workers.messages import Lines, Message, encode, write_all
+from edit_eval.pictures import MAX_PIXELS, TEMPORARY_PREFIX
+from edit_eval.workers.messages import Lines, Message, encode
 
 ANSWER_SECONDS = 120.0
 """How long a cluster may take until its machines have answered; those that have not by then join later."""
@@ -45,6 +48,8 @@ CLOCK_SECONDS = 2.0
 END_SECONDS = 5.0
 LOOK_SECONDS = 30.0
 """For looking for weights on every machine."""
+LARGEST_EDIT = 5 * MAX_PIXELS
+"""Bytes: a picture of that many pixels whose PNG is no smaller than they are."""
 PASSED_ON = (
     "*_API_KEY",
     "*_BASE_URL",
@@ -70,16 +75,16 @@ PASSED_ON = (
 
 @dataclass(eq=False)
 class Node:
-    """A machine of the cluster, with the connection to its agent."""
+    """A machine of the cluster."""
 
-    connection: socket.socket
+    number: int
+    """As the gateway counts."""
+    name: str
+    count: int
+    """GPUs that are reserved there."""
     lines: Lines = field(default_factory=Lines)
-    unsent: bytearray = field(default_factory=bytearray)
-    number: int = 0
-    """As the gateway counts agents; 0 until it has said who it is."""
-    name: str = ""
     gpus: tuple[Gpu, ...] = ()
-    """As the engine calls them."""
+    """As the engine calls them; none until it has described itself."""
     about: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     memory: int | None = None
@@ -87,6 +92,9 @@ class Node:
     """What the machine itself calls a device."""
     workers: set[int] = field(default_factory=set)
     knows_run: bool = False
+    sees_run: bool = False
+    lacking: Sequence[str] | None = None
+    """What is wrong with the weights there, once it has said so."""
 
 
 @dataclass(eq=False)
@@ -95,6 +103,7 @@ class Remote:
 
     node: Node
     log: Path | None
+    conversation: Conversation = field(default_factory=lambda: Conversation(FROM_AFAR))
     tasks: dict[int, Message] = field(default_factory=dict)
     """Orders to run that are not over."""
     waiting: deque[Message] = field(default_factory=deque)
@@ -110,72 +119,63 @@ class RayDriver(LocalDriver):
         """`gpus`: how many are wanted at most; None for all that are free."""
         super().__init__(environment)
         self._address, self._wanted = address, gpus
-        self._gateway: subprocess.Popen[bytes] | None = None
-        self._said = Lines()
+        self._gateway: Process | None = None
+        self._frames, self._said = Frames(), Lines()
         self._nodes: dict[int, Node] = {}
         self._on: dict[str, Node] = {}  # the device -> where it is
         self._remote: dict[int, Remote] = {}
-        self._expected: set[int] | None = None  # agents that have not answered yet; None until they are started
-        self._takes: dict[int, int] = {}  # number of a picture that is under way -> the worker whose it is
+        self._takes: dict[int, int] = {}  # a task whose picture is under way -> the worker whose it is
         self._meters: dict[str, Meter] = {}
-        self._failure, self._there = "", 0
+        self._failure = ""
+        self._ready, self._there = False, -1.0  # GPUs of the cluster; -1 until it was looked for machines
         self._started = False
-        self._ready: Message = {}
+        self._mark = secrets.token_hex(16)
+        self.guarded = True
+        """Whether the cluster asks everybody for a token of Ray's."""
 
     # -- the cluster --
 
     @functools.cached_property
     def cluster(self) -> RayDriver:
         """Itself, when the cluster's machines have answered. Raises `ConfigurationError` where there is no cluster."""
-        if find_spec("ray") is None:
-            raise ConfigurationError("execution.driver: ray needs Ray here: pip install 'edit-eval[ray]'")
-        self._token = secrets.token_hex(16)
         self._log = tempfile.NamedTemporaryFile(prefix="edit-eval-ray-")  # noqa: SIM115 (closed with the driver)
-        with contextlib.ExitStack() as theirs:
-            ends = [os.pipe(), os.pipe()]
-            (child_in, self._into), (self._out, child_out) = ends
-            for end in (child_in, child_out):
-                theirs.callback(os.close, end)
-            command = [sys.executable, "-m", "edit_eval.execution.drivers.ray_gateway", str(child_in), str(child_out)]
-            self._gateway = subprocess.Popen(
-                [*command, self._address or ""],
-                stdin=subprocess.DEVNULL,
-                stdout=self._log,
-                stderr=self._log,
-                pass_fds=(child_in, child_out),
-                env={**self._environment, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONWARNINGS": "ignore"},
-                start_new_session=True,
-            )
-        os.set_blocking(self._out, False)
-        self.wait_for(self._out, self._hear_gateway)
-        deadline = time.monotonic() + ANSWER_SECONDS
-        while not self._ready:
-            self._wait(deadline)
-        self._listener = socket.create_server((self._ready["host"], 0), backlog=1024)
-        self.wait_for(self._listener.fileno(), self._accept)
+        variables = {**self._environment, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONWARNINGS": "ignore"}
+        log = Path(self._log.name)
+        self._gateway = Process.begin(FLEET, self._command(), variables, self._log.file, log)
+        self.wait_for(self._gateway.out, self._hear)
         names = {name for pattern in PASSED_ON for name in fnmatch.filter(self._environment, pattern)}
-        self._order(
-            do="start",
-            port=self._listener.getsockname()[1],
-            token=self._token,
-            gpus=self._wanted,
-            variables={name: self._environment[name] for name in sorted(names)},
-        )
-        while time.monotonic() < deadline and (self._expected is None or self._expected or self._all_taken):
+        passed_on = {name: self._environment[name] for name in sorted(names) if not name.startswith("RAY_")}
+        self._order(do="start", gpus=self._wanted, variables=passed_on)
+        deadline = time.monotonic() + ANSWER_SECONDS
+        while time.monotonic() < deadline and not (self._ready and self._answered):
             self._wait(deadline)
-        if self._all_taken:
+        if not self._present() and self._there > 0 and self._wanted != 0:
             self.close()
-            raise ConfigurationError("execution.driver: ray: other jobs have reserved all GPUs of the cluster")
-        for _, node in sorted(self._nodes.items()):
+            refused = "; ".join(event.message["reason"] for event in self._events)
+            problem = refused or "other jobs have reserved all GPUs of the cluster"
+            raise ConfigurationError(f"execution.driver: ray: {problem}")
+        for node in self._present():
             self._number(node)
         return self
 
+    def _command(self) -> list[str]:
+        """The gateway's process, to which the numbers of its pipes are added."""
+        if find_spec("ray") is None:
+            raise ConfigurationError("execution.driver: ray needs Ray here: pip install 'edit-eval[ray]'")
+        return [sys.executable, "-m", "edit_eval.execution.drivers.ray_gateway", self._address or ""]
+
     @property
-    def _all_taken(self) -> bool:
-        """Whether there are GPUs and none for us, for the moment: a run that was killed has its own for a while."""
-        return self._there > 0 and self._wanted != 0 and not self._nodes
+    def _answered(self) -> bool:
+        """Whether all machines have; where all GPUs are taken it may be for a moment: by a run that was killed."""
+        if self._there < 0 or not all(node.gpus for node in self._nodes.values()):
+            return False
+        return bool(self._nodes or self._events) or not self._there or self._wanted == 0
+
+    def _present(self) -> list[Node]:
+        return [node for _, node in sorted(self._nodes.items()) if node.gpus]
 
     def _wait(self, deadline: float) -> None:
+        self._flush()
         for key, _ in self._selector.select(0.5):
             key.data[1]()
         if self._failure or (time.monotonic() > deadline and not self._ready):
@@ -184,87 +184,108 @@ class RayDriver(LocalDriver):
             self.close()
             raise ConfigurationError(f"execution.driver: ray: {problem}")
 
-    def _order(self, **order: Any) -> None:
-        with contextlib.suppress(OSError):  # it is gone, which is said where it is read from
-            write_all(self._into, encode(order))
+    def _pass(self, number: int, message: Message) -> None:
+        """To a machine, or the gateway: with the next `_flush`, many at once."""
+        if self._gateway is not None:
+            self._gateway.unsent += framed(number, encode(message))
 
-    def _hear_gateway(self) -> None:
-        data = os.read(self._out, 1 << 20)
+    def _order(self, **order: Any) -> None:
+        self._pass(GATEWAY, order)
+
+    def _tell(self, node: Node, **message: Any) -> None:
+        self._pass(node.number, message)
+
+    def _flush(self) -> None:
+        if self._gateway is not None and self._gateway.unsent:
+            self._send(self._gateway)
+
+    def _hear(self) -> None:
+        assert self._gateway is not None
+        data = os.read(self._gateway.out, 1 << 20)
         if not data:
-            self._selector.unregister(self._out)
+            self._selector.unregister(self._gateway.out)
             said = last_line(Path(self._log.name))
             self._failure = self._failure or "its connection to the cluster has ended" + (f" ({said})" if said else "")
-        for message in self._said.feed(data):
-            event = message["event"]
-            if event == "ready":
-                self._ready = message
-            elif event == "failed":
-                self._failure = message["error"]
-            elif event == "agents":
-                self._there = self._there or message["gpus"]
-                self._expected = (self._expected or set()) | (set(message["numbers"]) - self._nodes.keys())
-            elif event == "lost":
-                self._expected = (self._expected or set()) - {message["number"]}
-                if message["number"] in self._nodes:
-                    self._lose(self._nodes[message["number"]], message["reason"])
-                elif message["reason"]:
-                    self._note(f"a machine of the cluster cannot be used: {message['reason']}")
-            elif event == "taken":
-                self._taken(message)
+        for number, some in self._frames.feed(data):
+            if number == GATEWAY:
+                for message in self._said.feed(some):
+                    self._told(message)
+            elif number in self._nodes:
+                self._hear_node(self._nodes[number], some)
+
+    def _told(self, message: Message) -> None:
+        """By the gateway, which is ours."""
+        event = message["event"]
+        if event == "ready":
+            self._ready, self.guarded = True, message["guarded"]
+        elif event == "failed":
+            self._failure = message["error"]
+        elif event == "machines":
+            self._there = message["gpus"]
+            for one in message["machines"]:
+                self._nodes[one["number"]] = Node(one["number"], one["name"], one["gpus"])
+        elif event == "lost" and message["number"] in self._nodes:
+            self._lose(self._nodes[message["number"]], message["reason"])
+        elif event == "taken":
+            self._taken(message)
 
     def _note(self, text: str) -> None:
         self._events.append(Event(FLEET, {"event": "note", "reason": text}))
 
     # -- machines come and go --
 
-    def _accept(self) -> None:
-        connection, _ = self._listener.accept()
-        die_early(connection)
-        connection.setblocking(False)
-        node = Node(connection)
-        self._selector.register(connection, selectors.EVENT_READ, (FLEET, functools.partial(self._read_node, node)))
-
-    def _read_node(self, node: Node) -> None:
+    def _hear_node(self, node: Node, some: bytes) -> None:
         try:
-            data = node.connection.recv(1 << 20)
-        except BlockingIOError:
-            return self._send_node(node)
-        except OSError as error:
-            return self._lose(node, error.strerror or str(error))
-        if not data:
-            return self._lose(node, "its agent has ended")
-        try:
-            for message in node.lines.feed(data):
+            for message in node.lines.feed(some):
                 if "of" in message:
-                    self._heard(message["of"], message["say"])
-                elif node.number:
-                    self._take_in(node, message)
-                elif message.get("token") == self._token:
-                    self._join(node, message)
+                    self._heard(node, message["of"], message.get("say"))
                 else:
-                    raise ValueError("a stranger")
-        except (ValueError, KeyError, TypeError) as error:
-            self._lose(node, f"it sent a message that no edit-eval agent sends ({error})")
-        if node.unsent:
-            self._send_node(node)
+                    self._take_in(node, message)
+                if node.number not in self._nodes:
+                    return
+        except ValueError as error:
+            self._lose(node, f"it sent a message that no edit-eval agent sends: {error}")
+
+    def _take_in(self, node: Node, message: Message) -> None:
+        """What it says of itself."""
+        event = event_of(message, MACHINE)
+        if (event == "hello") != (not node.gpus):
+            raise ValueError(f"`{event}` out of turn")
+        if event == "hello":
+            self._join(node, message)
+        elif event == "meters":
+            of = {own: name for name, own in node.own.items()}
+            self._meters |= {of[own]: Meter(*figures) for own, figures in message["meters"].items() if own in of}
+        elif event == "want":
+            offered = {known_by(one): one for one in self._offered(node)}
+            for name in map(tuple, message["names"]):
+                if name in offered:
+                    self._order(do="give", number=node.number, picture=offered[name])
+        elif event == "lacking":
+            node.lacking = message["texts"]
+        else:
+            node.sees_run = message["shared"]
+            if not node.sees_run:
+                self._note(f"{node.name} cannot see the run directory: its pictures are sent over the network")
 
     def _join(self, node: Node, hello: Message) -> None:
-        node.name = hello["name"]
         if hello["layers"] != layers_digest():
-            versions = hello["about"]["libraries"]
-            self._lose(node, "")
-            return self._note(f"{node.name} is not used: its edit-eval {versions.get('edit-eval')} is not this one")
+            version = hello["about"]["libraries"].get("edit-eval")
+            self._order(do="leave", number=node.number)
+            del self._nodes[node.number]
+            return self._note(f"{node.name} is not used: its edit-eval {version} is not this one")
+        if len(hello["gpus"]) != node.count:
+            raise ValueError(f"{len(hello['gpus'])} GPUs instead of {node.count}")
         node.gpus = tuple(
-            Gpu(**{**gpu, "users": (), "capability": _pair(gpu["capability"]), "node": node.name})
-            for gpu in hello["gpus"]
+            Gpu(**{**gpu, "users": (), "capability": gpu["capability"] and tuple(gpu["capability"]), "node": node.name})
+            for gpu in ({name: gpu.get(name) for name in GPU} for gpu in hello["gpus"])
         )
-        node.about, node.memory, node.number = hello["about"], hello["memory"], hello["hello"]
+        node.about = {name: hello["about"].get(name) for name in ABOUT}
+        node.memory = hello["memory"]
         ahead = hello["time"] - time.time()
         if abs(ahead) > CLOCK_SECONDS:
             way = "ahead of" if ahead > 0 else "behind"
             node.notes = (f"the clock of {node.name} is {abs(ahead):.0f} s {way} this machine's",)
-        self._nodes[node.number] = node
-        self._expected = (self._expected or set()) - {node.number}
         if "cluster" in vars(self):
             self._number(node)
             names = f"{node.gpus[0].name} to {node.gpus[-1].name}" if len(node.gpus) > 1 else node.gpus[0].name
@@ -278,36 +299,20 @@ class RayDriver(LocalDriver):
         node.own = {gpu.name: its.name for gpu, its in zip(node.gpus, own, strict=True)}
         self._on |= dict.fromkeys(node.own, node)
 
-    def _take_in(self, node: Node, message: Message) -> None:
-        if "meters" in message:
-            of = {own: name for name, own in node.own.items()}
-            self._meters |= {of[own]: Meter(*figures) for own, figures in message["meters"].items() if own in of}
-        elif "want" in message:
-            offered = {tuple(known): one for known, one in self._offered(node)}
-            for name in map(tuple, message["want"]):
-                if name in offered:
-                    self._order(do="give", number=node.number, picture=offered[name])
-        elif "lacking" in message:
-            self._lacking[node.name] = message["lacking"]
-        elif message.get("shared") is False:
-            self._note(f"{node.name} cannot see the run directory: its pictures are sent over the network")
-
-    def _offered(self, node: Node) -> Iterator[tuple[tuple[str, str], Message]]:
+    def _offered(self, node: Node) -> Iterator[Message]:
         """The pictures that its workers were told of, and no others."""
         for worker in node.workers:
             for order in self._remote[worker].tasks.values():
-                for one in pictures_of(order):
-                    yield (one["path"], one.get("pixels") or one.get("digest", "")), one
+                yield from pictures_of(order)
 
     def _lose(self, node: Node, reason: str) -> None:
-        """It is gone: first its devices are, then its workers."""
-        if node.connection.fileno() >= 0:
-            self._selector.unregister(node.connection)
-            node.connection.close()
-        if self._nodes.pop(node.number, None) is None:
-            return
+        """It is gone, or is to go: first its devices are, then its workers."""
+        del self._nodes[node.number]
+        self._order(do="leave", number=node.number)
         for gpu in node.gpus:
             self._meters.pop(gpu.name, None)
+        if not node.gpus:
+            return self._note(f"{node.name} cannot be used: {reason}")
         why = f"{node.name} is gone" + (f" ({reason})" if reason else "")
         devices = [gpu.name for gpu in node.gpus]
         self._events.append(Event(FLEET, {"event": "gone", "devices": devices, "reason": why}))
@@ -325,22 +330,22 @@ class RayDriver(LocalDriver):
 
     def nodes(self) -> list[Node]:
         """The machines that are there now, in the order of their numbers."""
-        return [node for _, node in sorted(self.cluster._nodes.items())]
+        return self.cluster._present()
 
     def latest(self, device: str) -> Meter:
         """What a GPU's machine has told of it last."""
         return self._meters.get(device, Meter())
 
-    def ask_for_weights(self, wanted: Sequence[tuple[str, str | None, str]]) -> dict[str, list[str]]:
+    def ask_for_weights(self, wanted: Sequence[tuple[str, str | None, str]]) -> dict[str, Sequence[str]]:
         """What each machine lacks of these weights (name, revision, dtype): nothing where all are there and whole."""
-        self._lacking: dict[str, list[str]] = {}
         asked = self.nodes()
         for node in asked:
+            node.lacking = None
             self._tell(node, weights=list(wanted))
         deadline = time.monotonic() + LOOK_SECONDS
-        while time.monotonic() < deadline and any(node.name not in self._lacking for node in self._nodes.values()):
+        while time.monotonic() < deadline and any(node.lacking is None for node in asked if node in self._present()):
             self._wait(deadline)
-        return {node.name: self._lacking.get(node.name, ["it has not answered"]) for node in asked}
+        return {node.name: ["it has not answered"] if node.lacking is None else node.lacking for node in asked}
 
     def start(self, worker: int, specification: WorkerSpecification) -> None:
         """Starts the process on the machine that has its devices."""
@@ -349,56 +354,37 @@ class RayDriver(LocalDriver):
         if specification.devices[0].startswith("cpu"):
             return super().start(worker, specification)
         node = self.cluster._on[specification.devices[0]]
-        log = specification.logs and specification.logs / f"{specification.name}.log"
-        self._remote[worker] = Remote(node, log)
         if node.number not in self._nodes:  # it went a moment ago
             why = {"event": "died", "reason": f"{node.name} is gone", "lost": True}
-            del self._remote[worker]
             return self._events.append(Event(worker, why))
+        log = specification.logs and specification.logs / f"{specification.name}.log"
+        self._remote[worker] = Remote(node, log)
+        self._remote[worker].conversation.told({"do": "prepare"})  # which its own driver sends
         node.workers.add(worker)
         if specification.logs is not None and not node.knows_run:
             node.knows_run = True
-            self._tell(node, run=self._token_in(specification.logs.absolute().parent))
+            self._tell(node, run=self._mark_in(specification.logs.absolute().parent))
         told = asdict(replace(specification, devices=tuple(node.own[name] for name in specification.devices)))
         told["logs"] = told["logs"] and str(specification.logs and specification.logs.absolute())
         told["import_path"] = [os.path.abspath(folder) for folder in specification.import_path]
         self._tell(node, start=worker, specification=told)
 
-    def _token_in(self, run: Path) -> tuple[str, str, str]:
-        """Leaves a token in the run directory, by which a machine sees that it is the same."""
-        name = f"{TEMPORARY_PREFIX}{self._token[:12]}"
+    def _mark_in(self, run: Path) -> tuple[str, str, str]:
+        """Leaves a file in the run directory, by which a machine sees that it is the same."""
+        name = f"{TEMPORARY_PREFIX}{self._mark[:12]}"
         if not (run / name).exists():
-            (run / name).write_text(self._token[12:])
-        return str(run), name, self._token[12:]
+            (run / name).write_text(self._mark)
+        return str(run), name, self._mark
 
     def submit(self, worker: int, message: Message) -> None:
-        """Sends a message, now or as soon as the connection takes it."""
+        """Sends a message, with the next `poll`."""
         remote = self._remote.get(worker)
         if remote is None:
             return super().submit(worker, message)
+        remote.conversation.told(message)
         if message["do"] == "run":
             remote.tasks[message["task"]] = message
         self._tell(remote.node, to=worker, send=message)
-
-    def _tell(self, node: Node, **message: Any) -> None:
-        node.unsent += encode(message)
-        self._send_node(node)
-
-    def _send_node(self, node: Node) -> None:
-        connection = node.connection
-        if connection.fileno() < 0:
-            return
-        try:
-            while node.unsent:
-                del node.unsent[: connection.send(node.unsent)]
-        except BlockingIOError:
-            pass
-        except OSError:
-            node.unsent.clear()  # it is dying, which reading from it will tell
-        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if node.unsent else 0)
-        key = self._selector.get_key(connection)
-        if key.events != wanted:
-            self._selector.modify(connection, wanted, key.data)
 
     def poll(self, seconds: float) -> tuple[float, Sequence[Event]]:
         """Waits for messages and deaths. Raises `Stopped` when the cluster itself is gone."""
@@ -408,6 +394,7 @@ class RayDriver(LocalDriver):
                 "to resume "
                 "as soon as there is a cluster"
             )
+        self._flush()
         return super().poll(seconds)
 
     def kill(self, worker: int) -> None:
@@ -418,68 +405,72 @@ class RayDriver(LocalDriver):
         self._tell(remote.node, kill=worker)
 
     def close(self) -> None:
-        """Ends all workers, which is what the end of its connection means to an agent, and leaves the cluster."""
-        for node in self._nodes.values():
-            with contextlib.suppress(KeyError):
-                self._selector.unregister(node.connection)
-            node.connection.close()
+        """Ends all workers, which is what the end of its pipe means to the gateway, and leaves the cluster."""
+        gateway, self._gateway = self._gateway, None
         self._nodes.clear()
         self._remote.clear()
-        if self._gateway is not None:
-            os.close(self._into)
+        if gateway is not None:
+            for descriptor in (gateway.into, gateway.out, gateway.sentinel):
+                with contextlib.suppress(KeyError):
+                    self._selector.unregister(descriptor)
+            os.close(gateway.into)
             try:
-                self._gateway.wait(END_SECONDS)
+                gateway.process.wait(END_SECONDS)
             except subprocess.TimeoutExpired:
-                self._gateway.kill()
-                self._gateway.wait()
-            with contextlib.suppress(KeyError):
-                self._selector.unregister(self._out)
-            os.close(self._out)
+                gateway.process.kill()
+                gateway.process.wait()
+            os.close(gateway.out)
+            os.close(gateway.sentinel)
             self._log.close()
-            self._gateway = None
-            if self._ready:
-                with contextlib.suppress(KeyError, AttributeError):
-                    self._selector.unregister(self._listener)
-                    self._listener.close()
         super().close()
 
     # -- what workers say --
 
-    def _heard(self, worker: int, message: Message) -> None:
-        remote = self._remote.get(worker)
-        if remote is None:
+    def _heard(self, node: Node, worker: Any, message: Any) -> None:
+        remote = self._remote.get(worker) if type(worker) is int else None
+        if remote is None or remote.node is not node:
+            raise ValueError(f"of a worker that it does not have: {str(worker)[:20]}")
+        if not remote.conversation.heard(message):
             return
+        if message["event"] == "done" and not node.sees_run and "output" in remote.tasks[message["task"]]:
+            size = message["results"][0]["file_bytes"]
+            if size > LARGEST_EDIT:
+                raise ValueError(f"an edit of {size} bytes")
         if remote.waiting:
             remote.waiting.append(message)
-        elif "made" in message:
-            remote.waiting.append(message)
-            path, to = message.pop("made")
-            self._takes[message["task"]] = worker
-            size = message["results"][0]["file_bytes"]
-            self._order(do="take", id=message["task"], number=remote.node.number, path=path, to=to, size=size)
         else:
-            self._say(worker, remote, message)
+            self._believe(worker, remote, message)
+
+    def _believe(self, worker: int, remote: Remote, message: Message) -> None:
+        """It is in order; an edit that was made where the run directory is not comes here first."""
+        output = remote.tasks[message["task"]].get("output") if message["event"] == "done" else None
+        if output is None or remote.node.sees_run:
+            return self._say(worker, remote, message)
+        remote.waiting.append(message)
+        task, size = message["task"], message["results"][0]["file_bytes"]
+        self._takes[task] = worker
+        self._order(do="take", number=remote.node.number, worker=worker, task=task, to=output, size=size)
 
     def _say(self, worker: int, remote: Remote, message: Message) -> None:
         event = message["event"]
         if event in ("done", "failed"):
-            remote.tasks.pop(message["task"], None)
+            del remote.tasks[message["task"]]
         elif event == "died":
             del self._remote[worker]
             remote.node.workers.discard(worker)
-            printed = message.pop("log", "")
+            printed = message.pop("log", None)
             if printed and remote.log is not None:
                 with contextlib.suppress(OSError):
                     remote.log.parent.mkdir(exist_ok=True)
-                    with remote.log.open("a") as log:
-                        log.write(printed)
+                    with remote.log.open("a", encoding="utf-8", errors="backslashreplace") as log:
+                        log.write(printed[-LOG_BYTES:])
         elif event == "broken":
             message["error"] += f" (on {remote.node.name})"
         self._events.append(Event(worker, message))
 
     def _taken(self, message: Message) -> None:
         """The picture of an edit is here, and synced; or cannot be had."""
-        worker = self._takes.pop(message["id"])
+        worker = self._takes.pop(message["task"])
         remote = self._remote.get(worker)
         if remote is None:
             return
@@ -492,8 +483,7 @@ class RayDriver(LocalDriver):
         self._say(worker, remote, done)
         behind, remote.waiting = remote.waiting, deque()
         for one in behind:
-            self._heard(worker, one)
-
-
-def _pair(value: Any) -> tuple[int, int] | None:
-    return None if value is None else (int(value[0]), int(value[1]))
+            if remote.waiting:
+                remote.waiting.append(one)
+            else:
+                self._believe(worker, remote, one)

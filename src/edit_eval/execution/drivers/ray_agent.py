@@ -1,8 +1,11 @@
 """What runs on each machine of a Ray cluster: one small actor that reserves its GPUs and starts the very workers there.
 
-It is a local driver beside a socket to the engine's machine. What the engine orders is done by that driver, so pipes,
-sentinels and the end of whatever a model has started are as on one machine; what workers say goes back in lines, as
-many in one piece as there are. When the socket ends, every worker is ended: the engine is gone.
+It is a local driver that is called through Ray. What the engine orders is done by that driver, so pipes, sentinels and
+the end of whatever a model has started are as on one machine. What it and its workers have to say is kept until the
+engine's side asks (`hear`), which it always does: an agent that is asked no more has no engine, and ends its workers.
+
+Lines go there as bytes, many in one call. Those of a worker are `{"of": NUMBER, "say": MESSAGE}`, where besides what
+workers say there is `died`; those of the machine itself are in `edit_eval.execution.engine.conversation`.
 
 Pictures stay where they are where a machine sees the run directory. Where it does not, a file comes once, and an edit
 is fetched before its `done` counts (see `Files`).
@@ -16,14 +19,15 @@ import os
 import platform
 import queue
 import shutil
-import socket
+import struct
 import sys
 import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -36,8 +40,14 @@ from edit_eval.execution.machine.environments import layers_digest
 from edit_eval.execution.machine.weights import find_weights
 from edit_eval.workers.messages import Lines, Message, encode
 
-SILENCE = 4
-"""Seconds after which a machine that does not answer any more, not even its kernel, counts as gone."""
+HEAR_SECONDS = 1.0
+"""After which an agent answers even where nothing is to be said: so silence is a fault, of which Ray need not know."""
+HEAR_BYTES = 1 << 20
+"""Of one answer, at most."""
+GATHER_SECONDS = 0.003
+"""For which an answer waits for what belongs to it, and to the next one: a call of Ray's costs more than a message."""
+LEASE_SECONDS = 5.0
+"""After which an agent that is asked no more ends."""
 METERS_EVERY = 1.0  # seconds
 FRESH = 0.2
 """Seconds that word of a model that is loaded may wait for the meters of that moment."""
@@ -47,20 +57,33 @@ LOG_BYTES = 1 << 16
 """Of a worker's log that comes back from such a machine at its end, from the last line."""
 LIBRARIES = ("edit-eval", "ray", "pillow", "numpy", "torch", "diffusers", "transformers", "accelerate", "safetensors")
 FOLDER = "edit-eval-node-"
+GATEWAY = 0
+"""In place of a machine's number: what engine and gateway say to each other."""
+_HEAD = struct.Struct("!II")
 
 
-def die_early(connection: socket.socket) -> None:
-    """Has the kernel end a connection soon after the other machine is gone; a stopped process at its end is not."""
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in (
-        ("TCP_KEEPIDLE", 1),
-        ("TCP_KEEPINTVL", 1),
-        ("TCP_KEEPCNT", SILENCE - 1),
-        ("TCP_USER_TIMEOUT", 1000 * SILENCE),
-    ):
-        if hasattr(socket, name):  # Linux has them all
-            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+def framed(number: int, data: bytes | bytearray) -> bytes:
+    """Bytes for a machine, or from it, as they pass between engine and gateway."""
+    return _HEAD.pack(number, len(data)) + data
+
+
+class Frames:
+    """Cuts what passes between them into frames."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[tuple[int, bytes]]:
+        """Yields each machine's number and bytes that `data` completes."""
+        self._data += data
+        while len(self._data) >= _HEAD.size:
+            number, size = _HEAD.unpack_from(self._data)
+            end = _HEAD.size + size
+            if len(self._data) < end:
+                return
+            found = bytes(self._data[_HEAD.size : end])
+            del self._data[:end]
+            yield number, found
 
 
 def pictures_of(order: Message) -> Iterator[Message]:
@@ -185,71 +208,115 @@ class Meters:
 
 
 class Agent:
-    """The actor. `run` returns when the engine is gone; `take` and `keep` carry files meanwhile."""
+    """The actor. What is called through Ray only leaves word: all is done in one thread, that of the local driver."""
 
-    def __init__(self, number: int, name: str, gpus: int, engine: tuple[str, int], token: str) -> None:
-        self._number, self._name, self._gpus, self._engine, self._token = number, name, gpus, engine, token
+    def __init__(self, name: str, gpus: int, variables: Mapping[str, str]) -> None:
+        """`variables` are those of the command's environment that models need."""
+        import ray  # what runs here was started by it; nobody else needs it
+
+        # Ray's own are none of a model's business; it also sets the number of threads to one.
+        ours = {k: v for k, v in os.environ.items() if not k.startswith("RAY_") and k != "OMP_NUM_THREADS"}
+        reserved = ray.get_runtime_context().get_accelerator_ids()["GPU"]
+        self._variables = {**ours, **variables, "CUDA_VISIBLE_DEVICES": ",".join(reserved)}
+        self._name, self._gpus = name, gpus
         self._held: dict[int, deque[Message]] = {}  # orders of a worker that wait for pictures, and those behind them
         self._wanted: set[tuple[str, str]] = set()
         self._outputs: dict[tuple[int, int], tuple[str, Path]] = {}  # worker, task -> the engine's path, and ours
         self._logs: dict[int, Path] = {}
-        self._arrived: queue.SimpleQueue[tuple[tuple[str, str], bytes | None]] = queue.SimpleQueue()
+        self._to_do: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._bell, self._ring = os.pipe()
-        self._lines, self._unsent, self._over = Lines(), bytearray(), False
+        self._lines, self._over = Lines(), False
+        self._said, self._urgent, self._some = bytearray(), False, threading.Condition()
+        self._asked, self._failure = time.monotonic(), ""
+        self._files, self._driver = Files(), LocalDriver(self._variables)
+        # Workers die with the thread that started them, so it is one that lives as long as this process.
+        self._thread = threading.Thread(target=self._run, name="driver", daemon=True)
+        self._thread.start()
+        threading.Thread(target=self._end_with_lease, name="lease", daemon=True).start()
 
-    # -- called through Ray --
+    # -- called through Ray, each in a thread of Ray's --
 
-    def take(self, path: str) -> bytes:
+    def hear(self) -> bytes:
+        """What has been said since; empty where that is nothing for a while."""
+        self._asked = time.monotonic()
+        with self._some:
+            self._some.wait_for(lambda: self._urgent, HEAR_SECONDS)
+        time.sleep(GATHER_SECONDS)
+        with self._some:
+            said = bytes(self._said[:HEAR_BYTES])
+            del self._said[:HEAR_BYTES]
+            self._urgent = bool(self._said)
+        if not said and self._failure:
+            raise RuntimeError(self._failure)
+        self._asked = time.monotonic()
+        return said
+
+    def tell(self, orders: bytes) -> None:
+        """Lines of the engine's."""
+        self._do(partial(self._listen, orders))
+
+    def take(self, worker: int, task: int) -> bytes:
         """The bytes of an edit that was made here."""
-        return Path(path).read_bytes()
+        return self._outputs.pop((worker, task))[1].read_bytes()
 
     def keep(self, name: tuple[str, str], data: bytes | None) -> None:
         """A picture that was wanted; None where the engine cannot read it either."""
-        self._arrived.put((tuple(name), data))  # type: ignore[arg-type]
+        self._do(partial(self._take_in, name, data))
+
+    def end(self) -> None:
+        """Ends all workers, and leaves nothing behind."""
+        self._do(self._end)
+        self._thread.join()
+
+    def _do(self, what: Callable[[], object]) -> None:
+        self._to_do.put(what)
         os.write(self._ring, b".")
 
-    def run(self, variables: Mapping[str, str]) -> None:
-        """Serves the engine until it is gone. `variables` are those of its environment that models need."""
-        # Ray's own are none of a model's business; it also sets the number of threads to one.
-        ours = {k: v for k, v in os.environ.items() if not k.startswith("RAY_") and k != "OMP_NUM_THREADS"}
-        import ray  # what runs here was started by it; nobody else needs it
-
-        reserved = ray.get_runtime_context().get_accelerator_ids()["GPU"]
-        environment = {**ours, **variables, "CUDA_VISIBLE_DEVICES": ",".join(reserved)}
-        self._variables = environment
-        self._files, self._driver = Files(), LocalDriver(environment)
-        self._connection = socket.create_connection(self._engine, timeout=30)
-        self._connection.settimeout(None)
-        die_early(self._connection)
-        try:
-            self._serve(self._driver.machine())
-        except (OSError, ValueError):
-            pass  # the engine is gone, or is none
-        finally:
-            self._driver.close()
-            self._connection.close()
-            shutil.rmtree(self._files.folder, ignore_errors=True)
+    def _end_with_lease(self) -> None:
+        while time.monotonic() - self._asked < LEASE_SECONDS:
+            time.sleep(LEASE_SECONDS / 20)
+        self._do(self._end)
+        self._thread.join(LEASE_SECONDS)  # it may hang on a disk
+        os._exit(1)
 
     # -- between the engine and the workers --
 
-    def _serve(self, machine: LocalMachine) -> None:
-        self._meters = Meters(machine)
-        self._tell(hello=self._number, token=self._token, **self._describe(machine))
-        self._driver.wait_for(self._connection.fileno(), self._listen)
-        self._driver.wait_for(self._bell, self._take_in)
-        told: dict[str, Meter] = {}
-        while not self._over:
-            _, events = self._driver.poll(METERS_EVERY)
-            for worker, message in events:
-                self._pass_on(worker, message)
-            if self._meters.latest is not told:
-                told = self._meters.latest
-                self._tell(meters={name: [m.used, m.total, m.busy] for name, m in told.items()})
-            self._connection.sendall(self._unsent)
-            self._unsent.clear()
+    def _run(self) -> None:
+        try:
+            machine = self._driver.machine()
+            told: dict[str, Meter] = {}
+            self._meters = Meters(machine)
+            self._tell(event="hello", **self._describe(machine))
+            self._driver.wait_for(self._bell, self._work_off)
+            while not self._over:
+                _, events = self._driver.poll(METERS_EVERY)
+                for worker, message in events:
+                    self._pass_on(worker, message)
+                if self._meters.latest is not told:
+                    told = self._meters.latest
+                    self._tell(event="meters", meters={name: [m.used, m.total, m.busy] for name, m in told.items()})
+        except Exception as error:
+            self._failure = f"{type(error).__name__}: {error}"
+        finally:
+            self._driver.close()
+            shutil.rmtree(self._files.folder, ignore_errors=True)
+
+    def _end(self) -> None:
+        self._over = True
+
+    def _work_off(self) -> None:
+        os.read(self._bell, 1 << 10)
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._to_do.get_nowait()()
 
     def _tell(self, **message: Any) -> None:
-        self._unsent += encode(message)
+        with self._some:
+            self._said += encode(message)
+            # A step can wait for what is said next: there are many, and nothing follows from them.
+            if message.get("say", message)["event"] != "step":
+                self._urgent = True
+                self._some.notify()
 
     def _describe(self, machine: LocalMachine) -> Message:
         seen = machine.gpus()
@@ -260,7 +327,6 @@ class Agent:
             with contextlib.suppress(metadata.PackageNotFoundError):
                 versions[library] = metadata.version(library)
         return {
-            "name": self._name,
             "gpus": [asdict(gpu) for gpu in seen],
             "layers": layers_digest(),
             "time": time.time(),
@@ -273,11 +339,8 @@ class Agent:
             },
         }
 
-    def _listen(self) -> None:
-        data = self._connection.recv(1 << 20)
-        if not data:
-            self._over = True
-        for message in self._lines.feed(data):
+    def _listen(self, orders: bytes) -> None:
+        for message in self._lines.feed(orders):
             if "start" in message:
                 self._start(message["start"], message["specification"])
             elif "send" in message:
@@ -288,9 +351,9 @@ class Agent:
                 asked = [
                     lacking(name, revision, dtype, self._variables) for name, revision, dtype in message["weights"]
                 ]
-                self._tell(lacking=[text for each in asked for text in each])
+                self._tell(event="lacking", texts=[text for each in asked for text in each])
             elif "run" in message:
-                self._tell(shared=self._files.look(*message["run"]))
+                self._tell(event="shared", shared=self._files.look(*message["run"]))
 
     def _start(self, worker: int, told: Message) -> None:
         if told["logs"] is not None:
@@ -323,7 +386,7 @@ class Agent:
                 missing = {known_by(one) for one, path in zip(pictures, found, strict=True) if not path}
                 if asked := sorted(missing - self._wanted):
                     self._wanted.update(asked)
-                    self._tell(want=asked)
+                    self._tell(event="want", names=asked)
                 return False
             for one, path in zip(pictures, found, strict=True):
                 one["path"] = path
@@ -335,16 +398,12 @@ class Agent:
         self._driver.submit(worker, order)
         return True
 
-    def _take_in(self) -> None:
-        os.read(self._bell, 1 << 10)
-        with contextlib.suppress(queue.Empty):
-            while True:
-                name, data = self._arrived.get_nowait()
-                self._wanted.discard(name)
-                if data is None:
-                    self._files.not_to_be_had(name)
-                else:
-                    self._files.keep(name, data)
+    def _take_in(self, name: tuple[str, str], data: bytes | None) -> None:
+        self._wanted.discard(name)
+        if data is None:
+            self._files.not_to_be_had(name)
+        else:
+            self._files.keep(name, data)
         for worker, orders in list(self._held.items()):
             while orders and self._send(worker, orders[0]):
                 orders.popleft()
@@ -364,9 +423,11 @@ class Agent:
                     message["log"] = log.read_bytes()[-LOG_BYTES:].decode("utf-8", "replace")
                     log.unlink()
         elif event in ("done", "failed"):
-            output = self._outputs.pop((worker, message["task"]), None)
-            if output is not None and event == "done":
+            key = worker, message["task"]
+            if event == "failed":
+                self._outputs.pop(key, None)
+            elif key in self._outputs:
                 (made,) = message["results"]
-                self._files.made((output[0], made["pixels"]), output[1], made["file_bytes"])
-                message["made"] = [str(output[1]), output[0]]
+                to, path = self._outputs[key]
+                self._files.made((to, made["pixels"]), path, made["file_bytes"])
         self._tell(of=worker, say=message)

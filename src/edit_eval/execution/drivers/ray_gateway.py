@@ -2,12 +2,16 @@
 
 So Ray's threads, its signals, its printing and its way of ending a program with its cluster never reach the engine;
 that this process is gone means that the cluster is. It sees which machines there are, starts an agent on each
-(`ray_agent.py`), says which are gone, and carries pictures through the object store. Workers' lines never come here.
+(`ray_agent.py`), asks it without a pause what there is to say, hands it what it is told, says which are gone, and
+carries pictures through Ray's object store. Lines of agents and workers pass unread.
 
-Over its two pipes, JSON lines. From the engine, the field `do`: `start` (`port`, `token`, `gpus`, `variables`), `take`
-(`id`, `number`, `path`, `to`, `size`), `give` (`number`, `picture`). To the engine, the field `event`: `ready`
-(`host`, `address`), `agents` (`numbers`, `gpus`), `lost` (`number`, `reason`), `taken` (`id`, `error`, `disk`),
-`failed` (`error`).
+Over its two private pipes come frames (`ray_agent.Frames`): a machine's are for its agent, or from it. Those of the
+number `GATEWAY` are JSON lines. From the engine, the field `do`: `start` (`gpus`, `variables`), `leave` (`number`: an
+agent that is no longer wanted), `take` (`number`, `worker`, `task`, `to`, `size`), `give` (`number`, `picture`). To the
+engine, the field `event`: `ready` (`guarded`), `machines` (`machines`: `number`, `name`, `gpus`; and `gpus`, how many
+there are in all), `lost` (`number`, `reason`), `taken` (`task`, `error`, `disk`), `failed` (`error`).
+
+One thread does all of it and waits for nothing but its pipes; Ray's callbacks, and what may block, only leave word.
 """
 
 from __future__ import annotations
@@ -17,29 +21,56 @@ import functools
 import itertools
 import logging
 import os
+import queue
+import select
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import ray
+from ray.experimental import get_object_locations
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from edit_eval.execution.drivers.ray_agent import Agent, known_by
+from edit_eval.execution.drivers.ray_agent import GATEWAY, HEAR_BYTES, Agent, Frames, framed, known_by
 from edit_eval.pictures import write_durably
-from edit_eval.workers.messages import Lines, Message, encode, write_all
+from edit_eval.workers.messages import Lines, Message, encode
 
 LOOK_EVERY = 1.0  # seconds
+SILENT_SECONDS = 4.0
+"""How long an agent may say nothing, though it is asked, before its machine counts as gone."""
 HEAD_SECONDS = 15.0
 """How long the cluster's head may be silent before it counts as gone."""
 FETCH_SECONDS = 60.0
+END_SECONDS = 2.0
 CARRIERS = 8
 """Pictures that are under way at once."""
-PUT_BYTES = 256 << 20
-"""Of pictures in the object store that other machines may want as well."""
+PUT = 64
+"""Pictures that stay in the object store, since other machines may want them as well."""
+SLACK_BYTES = 1 << 12
+"""By which an object of the store may be larger than the file that it is."""
+
+
+@dataclass(eq=False)
+class Peer:
+    """A machine with an agent of ours."""
+
+    number: int
+    node: str
+    """As Ray calls it."""
+    name: str
+    gpus: int
+    agent: Any
+    unsent: bytearray = field(default_factory=bytearray)
+    telling: bool = False
+    """Whether a call with orders is under way: of two at once the second may come first."""
+    heard: float = float("inf")
+    """When it last answered."""
 
 
 class Gateway:
@@ -47,27 +78,22 @@ class Gateway:
 
     def __init__(self, pipe_in: int, pipe_out: int, address: str) -> None:
         self._in, self._out, self._address = pipe_in, pipe_out, address
-        self._lock = threading.Lock()
-        self._agents: dict[int, Any] = {}
-        self._known: dict[str, int] = {}  # node id -> number
-        self._numbers = itertools.count(1)
+        self._frames, self._lines, self._unsent = Frames(), Lines(), bytearray()
+        self._to_do: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
+        self._bell, self._ring = os.pipe()
+        self._peers: dict[int, Peer] = {}
+        self._known: set[str] = set()  # nodes with an agent, or of which none is wanted any more
+        self._numbers = itertools.count(GATEWAY + 1)
         self._names: set[str] = set()
-        self._host, self._reserved = "", 0
-        self._put: dict[tuple[str, str], tuple[Any, int]] = {}
-        self._answered = time.monotonic()
+        self._wanted: int | None = None
+        self._variables: Mapping[str, str] = {}
+        self._looked, self._answered = time.monotonic(), float("inf")
         self._carriers = ThreadPoolExecutor(CARRIERS)
-
-    def say(self, event: str, **more: Any) -> None:
-        """Tells the engine; without one there is nothing left to do."""
-        with self._lock:
-            try:
-                write_all(self._out, encode({"event": event, **more}))
-            except OSError:
-                os._exit(1)
 
     def run(self) -> None:
         """Joins the cluster, then does as it is told."""
         quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.ERROR}
+        os.set_blocking(self._out, False)
         try:
             if self._address:
                 ray.init(address=self._address, **quiet)
@@ -75,43 +101,96 @@ class Gateway:
                 ray.init(include_dashboard=False, **quiet)
         except Exception as error:
             what = " ".join(str(error).split())[:300]
-            return self.say("failed", error=f"cannot reach Ray at {self._address or 'this machine'}: {what}")
-        self._host = ray.util.get_node_ip_address()
-        self.say("ready", host=self._host, address=ray.get_runtime_context().gcs_address)
-        lines = Lines()
-        while data := os.read(self._in, 1 << 16):
-            for order in lines.feed(data):
-                getattr(self, f"_{order.pop('do')}")(**order)
+            self._fail(f"cannot reach Ray at {self._address or 'this machine'}: {what}")
+        else:  # Ray sets the variable itself where a token is at hand
+            self._say("ready", guarded=os.environ.get("RAY_AUTH_MODE", "").lower() == "token")
+        while True:
+            into, out, _ = select.select([self._in, self._bell], [self._out] if self._unsent else [], [], 0.5)
+            if self._in in into:
+                data = os.read(self._in, 1 << 20)
+                if not data:
+                    return self._end()
+                self._take_in(data)
+            if self._bell in into:
+                os.read(self._bell, 1 << 16)
+                with contextlib.suppress(queue.Empty):
+                    while True:
+                        self._to_do.get_nowait()()
+            self._look_after()
+            if out or self._unsent:
+                with contextlib.suppress(BlockingIOError):
+                    while self._unsent:
+                        del self._unsent[: os.write(self._out, self._unsent)]
 
-    def _agents_on(self, orders: Message) -> list[int]:
-        """Starts an agent on each machine that has none, as far as GPUs are wanted; returns their numbers."""
-        numbers = []
-        for node in sorted(ray.nodes(), key=lambda one: (one["NodeManagerHostname"], one["NodeID"])):
-            if not node["Alive"] or node["NodeID"] in self._known:
+    def _later(self, do: Callable[[], object]) -> None:
+        """Has the one thread do it."""
+        self._to_do.put(do)
+        os.write(self._ring, b".")
+
+    def _say(self, event: str, **more: Any) -> None:
+        self._unsent += framed(GATEWAY, encode({"event": event, **more}))
+
+    def _fail(self, error: str) -> None:
+        self._answered = float("inf")
+        self._say("failed", error=error)
+
+    def _take_in(self, data: bytes) -> None:
+        for number, some in self._frames.feed(data):
+            if number == GATEWAY:
+                for order in self._lines.feed(some):
+                    getattr(self, f"_{order.pop('do')}")(**order)
+            elif number in self._peers:
+                self._peers[number].unsent += some
+
+    def _end(self) -> None:
+        """The engine is gone, or has finished: so are the agents."""
+        ends = [peer.agent.end.remote() for peer in self._peers.values()]
+        with contextlib.suppress(Exception):
+            if ends:
+                ray.wait(ends, num_returns=len(ends), timeout=END_SECONDS, fetch_local=False)
+
+    # -- machines come and go --
+
+    def _start(self, gpus: int | None, variables: Mapping[str, str]) -> None:
+        self._wanted, self._variables, self._answered = gpus, variables, time.monotonic()
+        threading.Thread(target=self._look, daemon=True).start()
+
+    def _look(self) -> None:
+        """Looks for machines again and again. The head may never answer, so it is a thread of its own."""
+        while True:
+            with contextlib.suppress(Exception):  # whether the head is gone is seen from its silence
+                nodes = [node for node in ray.nodes() if node["Alive"]]
+                there = sum(node["Resources"].get("GPU", 0) for node in nodes)
+                self._later(partial(self._begun, self._begin_agents(nodes), there))
+                self._answered = time.monotonic()
+            time.sleep(LOOK_EVERY)
+
+    def _begin_agents(self, nodes: list[dict[str, Any]]) -> list[Peer]:
+        """Starts an agent on each machine that has none, as far as GPUs are wanted."""
+        begun: list[Peer] = []
+        reserved = sum(peer.gpus for peer in list(self._peers.values()))
+        for node in sorted(nodes, key=lambda one: (one["NodeManagerHostname"], one["NodeID"])):
+            if node["NodeID"] in self._known:
                 continue
-            left = None if orders["gpus"] is None else orders["gpus"] - self._reserved
-            free = free_gpus(node)
-            count = free if left is None else min(free, left)
+            count = free_gpus(node)
+            if self._wanted is not None:
+                count = min(count, self._wanted - reserved)
             if count <= 0:
                 continue
-            number = self._known[node["NodeID"]] = next(self._numbers)
-            self._reserved += count
-            actor = ray.remote(Agent).options(
+            reserved += count
+            self._known.add(node["NodeID"])
+            maker = ray.remote(Agent).options(
                 num_cpus=0,
                 num_gpus=count,
                 max_restarts=0,
                 max_task_retries=0,
-                max_concurrency=CARRIERS,
+                max_concurrency=2 * CARRIERS,
                 scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False),
             )
-            name, engine = self._name(node), (self._host, orders["port"])
-            agent = self._agents[number] = actor.remote(number, name, count, engine, orders["token"])
-            end = agent.run.remote(orders["variables"]).future()
-            # Not in the callback itself: that runs in the thread in which Ray does everything.
-            later = functools.partial(self._carriers.submit, functools.partial(self._over, number, count))
-            end.add_done_callback(later)
-            numbers.append(number)
-        return numbers
+            name = self._name(node)
+            agent = maker.remote(name, count, self._variables)
+            begun.append(Peer(next(self._numbers), node["NodeID"], name, count, agent))
+        return begun
 
     def _name(self, node: Mapping[str, Any]) -> str:
         """Its host's name, which is another one's as well where machines are containers."""
@@ -120,83 +199,115 @@ class Gateway:
         self._names.add(name)
         return name
 
-    def _start(self, **orders: Any) -> None:
-        there = sum(node["Resources"].get("GPU", 0) for node in ray.nodes() if node["Alive"])
-        self.say("agents", numbers=self._agents_on(orders), gpus=there)
-        threading.Thread(target=self._look, args=(orders,), daemon=True).start()
-        threading.Thread(target=self._watch_head, daemon=True).start()
+    def _begun(self, peers: list[Peer], there: float) -> None:
+        told = [{"number": peer.number, "name": peer.name, "gpus": peer.gpus} for peer in peers]
+        self._say("machines", machines=told, gpus=there)
+        for peer in peers:
+            self._peers[peer.number] = peer
+            self._ask(peer)
 
-    def _over(self, number: int, count: int, over: Any) -> None:
-        self._reserved -= count
-        error = over.exception()
-        agent = self._agents.pop(number, None)
-        if agent is not None:
-            with contextlib.suppress(Exception):
-                ray.kill(agent)
-        text = " ".join(str(error).split())
-        if "ModuleNotFoundError" in text:
-            text = "edit-eval is not installed there: `pip install 'edit-eval[ray]'` in the environment of its Ray"
-        self.say("lost", number=number, reason="" if error is None else f"{type(error).__name__}: {text}"[-1500:])
+    def _look_after(self) -> None:
+        """Sends what waits, and sees who is silent."""
+        now = time.monotonic()
+        # Whoever stopped this process, or its machine, has not made the others silent.
+        stopped, self._looked = max(0.0, now - self._looked - LOOK_EVERY), now
+        for peer in list(self._peers.values()):
+            peer.heard += stopped
+            if now - peer.heard > SILENT_SECONDS:
+                self._known.discard(peer.node)  # it may come back
+                self._lose(peer, f"it has not answered for {SILENT_SECONDS:g} s")
+            elif peer.unsent and not peer.telling:
+                orders, peer.telling = bytes(peer.unsent), True
+                peer.unsent.clear()
+                self._call(peer.agent.tell.remote(orders), partial(self._told, peer))
+        self._answered += stopped
+        if now - self._answered > HEAD_SECONDS:
+            self._fail(f"the head of the Ray cluster has not answered for {HEAD_SECONDS:g} s")
 
-    def _look(self, orders: Message) -> None:
-        while True:
-            time.sleep(LOOK_EVERY)
-            try:
-                if numbers := self._agents_on(orders):
-                    self.say("agents", numbers=numbers, gpus=0)
-                self._answered = time.monotonic()
-            except Exception:
-                continue  # whether the head is gone is seen from its silence
+    def _call(self, answer: Any, then: Callable[[Any], object]) -> None:
+        answer.future().add_done_callback(lambda future: self._later(partial(then, future)))
 
-    def _watch_head(self) -> None:
-        while time.monotonic() - self._answered < HEAD_SECONDS:
-            time.sleep(LOOK_EVERY)
-        self.say("failed", error=f"the head of the Ray cluster has not answered for {HEAD_SECONDS:g} s")
+    def _ask(self, peer: Peer) -> None:
+        self._call(peer.agent.hear.remote(), partial(self._heard, peer))
+
+    def _heard(self, peer: Peer, answer: Any) -> None:
+        if peer.number not in self._peers:
+            return
+        if error := answer.exception():
+            return self._lose(peer, words(error))
+        said = answer.result()
+        if type(said) is not bytes or len(said) > HEAR_BYTES:
+            return self._lose(peer, "it answered what no edit-eval agent answers")
+        peer.heard = time.monotonic()
+        self._ask(peer)
+        if said:
+            self._unsent += framed(peer.number, said)
+
+    def _told(self, peer: Peer, answer: Any) -> None:
+        peer.telling = False
+        if answer.exception():
+            self._lose(peer, words(answer.exception()))
+
+    def _leave(self, number: int) -> None:
+        if number in self._peers:
+            self._lose(self._peers[number], "")
+
+    def _lose(self, peer: Peer, reason: str) -> None:
+        if self._peers.pop(peer.number, None) is not None:
+            self._say("lost", number=peer.number, reason=reason)
+            self._carriers.submit(ray.kill, peer.agent)  # which may wait for the head
 
     # -- pictures --
 
-    def _take(self, id: int, number: int, path: str, to: str, size: int) -> None:
-        self._carriers.submit(self._fetch, id, number, path, to, size)
+    def _take(self, number: int, worker: int, task: int, to: str, size: int) -> None:
+        peer = self._peers.get(number)
+        if peer is not None:  # else it is lost, which has been said
+            self._carriers.submit(self._fetch, peer.agent.take.remote(worker, task), task, to, size)
 
-    def _fetch(self, id: int, number: int, path: str, to: str, size: int) -> None:
+    def _fetch(self, picture: Any, task: int, to: str, size: int) -> None:
+        error, disk = "", False
         try:
-            data = ray.get(self._agents[number].take.remote(path), timeout=FETCH_SECONDS)
-            if len(data) != size:
-                raise ValueError(f"{path} has {len(data)} bytes instead of {size}")
-        except Exception as error:
-            return self.say("taken", id=id, error=" ".join(str(error).split())[:300], disk=False)
-        try:
-            write_durably(data, Path(to))
-        except OSError as error:
-            return self.say("taken", id=id, error=f"{to}: {error.strerror or error}", disk=True)
-        self.say("taken", id=id, error="", disk=False)
+            ray.wait([picture], timeout=FETCH_SECONDS, fetch_local=False)
+            stored = get_object_locations([picture])[picture]["object_size"]
+            if stored is not None and stored > size + SLACK_BYTES:
+                raise ValueError(f"{stored} bytes instead of {size}")
+            data = ray.get(picture, timeout=FETCH_SECONDS)
+            if type(data) is not bytes or len(data) != size:
+                raise ValueError(f"not the {size} bytes of it")
+            try:
+                write_durably(data, Path(to))
+            except OSError as full:
+                error, disk = f"{to}: {full.strerror or full}", True
+        except Exception as fault:
+            error = words(fault)
+        self._later(partial(self._say, "taken", task=task, error=error, disk=disk))
 
     def _give(self, number: int, picture: Message) -> None:
-        self._carriers.submit(self._bring, number, known_by(picture))
+        peer = self._peers.get(number)
+        if peer is not None:
+            self._carriers.submit(self._bring, peer.agent, known_by(picture))
 
-    def _bring(self, number: int, name: tuple[str, str]) -> None:
-        agent = self._agents.get(number)
-        if agent is None:
-            return
+    def _bring(self, agent: Any, name: tuple[str, str]) -> None:
         try:
-            reference = self._reference(name)
+            agent.keep.remote(name, stored(*name))
         except OSError:
-            reference = None
-        agent.keep.remote(name, reference)
+            agent.keep.remote(name, None)
 
-    def _reference(self, name: tuple[str, str]) -> Any:
-        """The picture in the object store, from where each machine takes it."""
-        with self._lock:
-            known = self._put.get(name)
-        if known is not None:
-            return known[0]
-        data = Path(name[0]).read_bytes()
-        reference = ray.put(data)
-        with self._lock:
-            self._put[name] = reference, len(data)
-            while sum(size for _, size in self._put.values()) > PUT_BYTES:
-                del self._put[next(iter(self._put))]
-        return reference
+
+@functools.lru_cache(PUT)
+def stored(path: str, digest: str) -> Any:
+    """The picture in the object store, from where each machine takes it. Raises `OSError`."""
+    return ray.put(Path(path).read_bytes())
+
+
+def words(error: BaseException) -> str:
+    """What Ray says of a failure, in one line, from its end."""
+    text = " ".join(str(error).split())
+    if isinstance(error, ray.exceptions.ActorUnavailableError):
+        return "its connection to Ray has ended"
+    if "ModuleNotFoundError" in text:
+        return "edit-eval is not installed there: `pip install 'edit-eval[ray]'` in the environment of its Ray"
+    return f"{type(error).__name__}: {text}"[-600:]
 
 
 def free_gpus(node: Mapping[str, Any]) -> int:
@@ -211,5 +322,6 @@ def free_gpus(node: Mapping[str, Any]) -> int:
 
 
 if __name__ == "__main__":
-    Gateway(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]).run()
+    with contextlib.suppress(OSError):  # no engine is left to write to
+        Gateway(int(sys.argv[2]), int(sys.argv[3]), sys.argv[1]).run()
     os._exit(0)  # Ray's tidying up is the cluster's: it ends what this job has left

@@ -43,6 +43,10 @@ class RayMachine(Machine):
         """What the machines have told last, which they do once a second and when a model is loaded or gone."""
         yield self._driver.latest
 
-    def lacking(self, weights: Sequence[tuple[str, str | None, str]]) -> dict[str, list[str]]:
+    def warning(self) -> str:
+        """That it asks nobody for a token."""
+        return "" if self._driver.cluster.guarded else "the Ray cluster has no token authentication"
+
+    def lacking(self, weights: Sequence[tuple[str, str | None, str]]) -> Mapping[str, Sequence[str]]:
         """What each machine lacks of these weights."""
         return self._driver.ask_for_weights(weights)

@@ -1,12 +1,14 @@
-"""What one worker was told, and what it may say: the one place where messages of workers are doubted.
+"""What one worker was told, and what it may say: the one place where messages of workers and machines are doubted.
 
 A worker holds a stranger's code. It may write into any descriptor, fork, or repeat itself; what comes through the pipe
-is believed when it has every field that it should have (`EVENTS`), and when it was asked for.
+is believed when it has every field that it should have (`EVENTS`), and when it was asked for. So is what comes from
+another machine, of its workers (`FROM_AFAR`) or of itself (`MACHINE`).
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -32,19 +34,31 @@ def _seconds(value: Any) -> bool:
 
 
 def _number(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max  # an integer may be larger than any float
 
 
 def _perhaps(check: Check) -> Check:
     return lambda value: value is None or check(value)
 
 
+def _flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
 def _each(key: Check, value: Check) -> Check:
     return lambda found: isinstance(found, dict) and all(key(k) and value(v) for k, v in found.items())
 
 
-def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_text, value))
+def _row(*checks: Check) -> Check:
+    return lambda value: (
+        isinstance(value, list)
+        and len(value) == len(checks)
+        and all(check(one) for check, one in zip(checks, value, strict=True))
+    )
+
+
+def _list(check: Check) -> Check:
+    return lambda value: isinstance(value, list) and all(map(check, value))
 
 
 def _has(fields: Mapping[str, Check], found: Any) -> bool:
@@ -56,15 +70,16 @@ EDITED: Mapping[str, Check] = {
     "width": _count,
     "height": _count,
     "file_bytes": _count,
-    "flags": _texts,
+    "flags": _list(_text),
 }
 ANSWERED: Mapping[str, Check] = {
     "text": _text,
     "values": _perhaps(_each(_text, _number)),
-    "normalised": _perhaps(lambda value: isinstance(value, bool)),
+    "normalised": _perhaps(_flag),
     "ended": _perhaps(lambda value: value in ("cut_off", "refused", "judge_error")),
-    "final": _perhaps(lambda value: isinstance(value, bool)),
+    "final": _perhaps(_flag),
     "length": _perhaps(_count),
+    "tokens": _perhaps(lambda value: isinstance(value, list) and len(value) == 2 and all(map(_count, value))),
     "halved_to": _perhaps(_count),
 }
 DAMAGED: Mapping[str, Check] = {"damaged": _text}
@@ -82,7 +97,7 @@ EVENTS: Mapping[str, Mapping[str, Check]] = {
         "trace": _text,
         "kind": _text,
         "lacks": _perhaps(_text),
-        "pip": _perhaps(lambda value: isinstance(value, bool)),
+        "pip": _perhaps(_flag),
     },
     "started": {"task": _count},
     "step": {"task": _count, "step": _whole, "steps": _whole},
@@ -91,14 +106,58 @@ EVENTS: Mapping[str, Mapping[str, Check]] = {
     "ended": {"memory": _MEMORY},
 }
 """What each message of a worker must have; further fields may come along."""
+FROM_AFAR: Mapping[str, Mapping[str, Check]] = {**EVENTS, "died": {"reason": _text, "log": _perhaps(_text)}}
+"""The same of a worker on another machine, where what a process cannot say of itself is said by the agent."""
+GPU: Mapping[str, Check] = {
+    "name": _text,
+    "title": _text,
+    "uuid": _text,
+    "memory": _perhaps(_count),
+    "free": _perhaps(_count),
+    "utilisation": _perhaps(_count),
+    "capability": _perhaps(_row(_count, _count)),
+}
+ABOUT: Mapping[str, Check] = {
+    "python": _text,
+    "platform": _text,
+    "processors": _perhaps(_count),
+    "libraries": _each(_text, _text),
+}
+MACHINE: Mapping[str, Mapping[str, Check]] = {
+    "hello": {
+        "gpus": _list(lambda value: _has(GPU, value)),
+        "about": lambda value: _has(ABOUT, value),
+        "layers": _text,
+        "time": _number,
+        "memory": _perhaps(_count),
+    },
+    "meters": {"meters": _each(_text, _row(_perhaps(_count), _perhaps(_count), _perhaps(_number)))},
+    "want": {"names": _list(_row(_text, _text))},
+    "lacking": {"texts": _list(_text)},
+    "shared": {"shared": _flag},
+}
+"""What the agent of another machine says of the machine: what it is, what its GPUs do, which pictures it has not, what
+is wrong with the weights there, and whether it sees the run directory."""
 ANSWER = {"prepare": "prepared", "load": "loaded"}
 """What is said once, after an order."""
+
+
+def event_of(message: Any, events: Mapping[str, Mapping[str, Check]]) -> str:
+    """Which of these it is. Raises `ValueError` for one that is none of them, or lacks a field."""
+    event = message.get("event") if isinstance(message, dict) else None
+    if not isinstance(event, str) or event not in events:
+        raise ValueError(f"not a message: {str(message)[:80]}")
+    for name, check in events[event].items():
+        if not check(message.get(name)):
+            raise ValueError(f"`{event}` without a proper `{name}`")
+    return event
 
 
 class Conversation:
     """With one worker. `told` keeps what it was asked for, `heard` sees that it says nothing else."""
 
-    def __init__(self) -> None:
+    def __init__(self, events: Mapping[str, Mapping[str, Check]] = EVENTS) -> None:
+        self._events = events
         self._awaited: set[str] = set()
         self._tasks: dict[int, tuple[Sequence[Mapping[str, Check]], int]] = {}  # what each result is, and how many
 
@@ -115,17 +174,12 @@ class Conversation:
 
         A step of a task that is over is no news: a thread that the model left behind may go on counting.
         """
-        event = message.get("event")
-        if not isinstance(event, str) or event not in EVENTS:
-            raise ValueError(f"not a message: {str(message)[:80]}")
-        for name, check in EVENTS[event].items():
-            if not check(message.get(name)):
-                raise ValueError(f"`{event}` without a proper `{name}`")
+        event = event_of(message, self._events)
         if event in ANSWER.values():
             if event not in self._awaited:
                 raise ValueError(f"`{event}`, which nobody waits for")
             self._awaited.remove(event)
-        if "task" not in EVENTS[event]:
+        if "task" not in self._events[event]:
             return True
         if message["task"] not in self._tasks:
             if event == "step":

@@ -81,7 +81,10 @@ class _Group:
 
 
 class Tally:
-    """Knows the status of every edit and judgement. Being told the same thing twice changes nothing."""
+    """Knows the status of every edit and judgement, of a shard those of its own samples.
+
+    Being told the same thing twice changes nothing.
+    """
 
     def __init__(self, matrix: Matrix) -> None:
         self._scoring = {judge.name: judge.scoring for judge in matrix.judges}
@@ -94,16 +97,21 @@ class Tally:
         self._groups: dict[Group, _Group] = {}
         self._means: tuple[MeanSoFar, ...] | None = None
         self.edit_rate, self.judgement_rate = Rate(), Rate()
+        own = matrix.own
         for edit in matrix.edits:
-            self._edits.put(address_of(edit), edit.status)
+            if own is None or edit.sample_id in own:
+                self._edits.put(address_of(edit), edit.status)
         for one in matrix.judgements():
+            if own is not None and one.sample_id not in own:
+                continue
             address, group = address_of(one), self._groups.setdefault(group_of(one), _Group())
             self._judgements.put(address, one.status)
             group.total += 1
             group.pending += one.status is Status.PENDING
             group.put(address, one.scores.get(self._scoring[one.judge].headline))
         for one in matrix.controls():
-            self._controls.put(address_of(one), one.status)
+            if own is None or one.sample_id in own:
+                self._controls.put(address_of(one), one.status)
 
     def edit(self, edit: Edit, now: float) -> None:
         """An edit has come to its end."""
