@@ -57,7 +57,7 @@ JUDGE_WAYS: dict[str, dict[str, Any]] = {
     "edit-eval": {},
     "shared prefix": {"shared_prefix": True},
     "shared prefix, fused norms": {"shared_prefix": True, "fused_norms": True},
-    "transformers' choice of experts": {"experts_implementation": None},
+    "grouped_mm throughout": {"experts_implementation": "grouped_mm"},
 }
 
 EXPECTED = {"stock": 85, "edit": 55, "switches": 130, "judge": 120, "together": 10, "unload": 5, "loads": 70}

@@ -9,7 +9,8 @@ category, as after a pilot, which itself is left out.
 
 `simulation_error` is how far the real run was from what the durations that were asked for make of it. It holds what
 starting a dozen interpreters takes, which weighs ten times here. `simulation_error_from_run` takes the mean durations
-that the run itself recorded, as `plan --from RUN` does: what is left is the scheduler's own.
+that the run itself recorded, as `plan --from RUN` does: what is left is the scheduler's own. `plan_error` is the
+largest of such errors under all schedules, with and without controls, pilot included (`--no-plans` leaves it out).
 
     python bench/orchestration.py [--json]
 """
@@ -19,6 +20,7 @@ from __future__ import annotations
 import argparse
 import base64
 import io
+import itertools
 import json
 import random
 import tempfile
@@ -31,8 +33,9 @@ from PIL import Image
 
 from edit_eval import evaluate
 from edit_eval.config.loading import load_configuration
+from edit_eval.evaluation import plan
 from edit_eval.execution.advice.durations import durations_of
-from edit_eval.execution.advice.planning import timing_of
+from edit_eval.execution.advice.planning import SCHEDULES, timing_of
 from edit_eval.execution.advice.prediction import Durations, Prediction, simulate
 from edit_eval.scheduling.tasks import Model
 
@@ -133,11 +136,36 @@ def real(edit: float, jitter: float, devices: int) -> tuple[float, float, float]
         return wall / REAL_SCALE, ours(edit, jitter, devices).makespan, again.makespan / REAL_SCALE
 
 
+def plan_errors() -> dict[str, float]:
+    """By schedule and samples with controls: how far `plan --from` is from a real run with workers that sleep."""
+    errors = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        data = str(write_benchmark(folder))
+        for schedule, controls in itertools.product(SCHEDULES, (0, 15)):
+            edit = {"device_ids": "cpu:4", "seconds": 1.0, "load_seconds": 4.0, "steps": 1}
+            judge = {"device_ids": "cpu:4", "seconds": 0.5, "load_seconds": 4.0, "batch_size": 2}
+            configuration = {
+                "benchmark": {"data_path": data, "cache_dir": str(folder / "cache"), "limit": 10},
+                "diffusion_model": {"type": "testing", "params": edit},
+                "reward_model": {"type": "testing", "params": judge},
+                "evaluation": {"controls": controls},
+                "execution": {"schedule": schedule, "placement": "swap", "progress": "none"},
+            }
+            made = evaluate(configuration, run_dir=folder / f"{schedule}_{controls}", report=False)
+            (wall,) = made.results.wall_seconds
+            planned = plan(configuration, from_run=made.path)
+            foretold = planned.combinations[planned.chosen].prediction.makespan
+            errors[f"{schedule}_{controls}"] = foretold / wall - 1
+    return errors
+
+
 def main() -> None:
     """Prints the table, or with --json the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--no-real", action="store_true", help="only what is simulated")
+    parser.add_argument("--no-plans", action="store_true", help="without the runs that plans are held against")
     arguments = parser.parse_args()
     figures: dict[str, float] = {}
     rows = []
@@ -158,6 +186,9 @@ def main() -> None:
         figures["simulation_error"] = abs(measured - simulated) / measured
         figures["simulation_error_from_run"] = abs(measured - from_run) / measured
         figures["real_15_steps_seconds"] = measured
+    errors = {} if arguments.no_real or arguments.no_plans else plan_errors()
+    if errors:
+        figures["plan_error"] = max(map(abs, errors.values()))
     if arguments.json:
         print(json.dumps({"figures": {name: round(value, 4) for name, value in figures.items()}}))
         return
@@ -165,7 +196,7 @@ def main() -> None:
     for steps, jitter, *seconds in rows:
         base, default, serial, bound = seconds
         print(f"{steps:5}  {jitter:6.0%}  {base:11.0f}  {default:7.0f}  {serial:12.0f}  {bound:5.0f}")
-    for name, value in figures.items():
+    for name, value in {**figures, **{f"plan_error_{way}": error for way, error in errors.items()}}.items():
         print(f"{name}: {value:.3f}")
 
 

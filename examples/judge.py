@@ -19,6 +19,9 @@ class ColourJudge:
 
         __pydantic_config__: ClassVar = {"extra": "forbid"}
 
+    probabilities: ClassVar = True
+    """It can be asked for the probability of labels."""
+
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
 
@@ -32,7 +35,7 @@ class ColourJudge:
     def _reply(self, request: JudgeRequest) -> Reply:
         edit = request.pictures["edit"]
         if "photograph" in request.user:
-            return Reply(text="no", values={"yes": 0.1, "no": 0.8})
+            return Reply(values={"yes": 0.1, "no": 0.8})
         if "percent" in request.user:
             source = request.pictures["source"]
             kept = 255 - ImageStat.Stat(ImageChops.difference(source, edit).crop((0, 0, 96, 12))).mean[0]

@@ -7,6 +7,7 @@ from edit_eval.protocols.contract import Question, Score, View
 from edit_eval.records import Reading, Reply, Sample, Scale, Status
 
 HIGHEST = {"followed": 5, "kept": 100}
+EDIT = (View(picture="edit"),)
 
 
 class ThreeQuestions:
@@ -40,19 +41,17 @@ class ThreeQuestions:
         task = f"The instruction was: {sample.instruction}"
         followed = f"{task}\nWas it{self.exactly} followed? Answer with one number from 1 (no) to 5 (yes)."
         kept = f"{task}\nHow many percent of all else were kept? Answer with one number from 0 to 100."
+        real = "Is this a photograph? Answer yes or no."
         return [
             Question(name="followed", gives=("followed",), user=followed, again="Answer with one number only."),
             Question(name="kept", gives=("kept",), user=kept, again="Answer with one number only."),
-            Question(name="real", gives=("yes",), user="Is this a photograph?", shows=(View(picture="edit"),)),
+            Question(name="real", gives=("yes",), user=real, shows=EDIT, form="probabilities", labels=("yes", "no")),
         ]
 
     def read(self, question: Question, reply: Reply) -> Reading:
         """What one reply amounts to: its values, or why there are none."""
-        if question.name == "real":  # this judge gives the probability of each label
-            mass = sum(reply.values.values())
-            if mass < 0.5:
-                return Reading(status=Status.UNPARSEABLE, reason=f"only {mass:.2f} of the probability is on yes and no")
-            return Reading(values={"yes": reply.values["yes"] / mass})
+        if question.form == "probabilities":  # of each label; they add up to 1
+            return Reading(values={"yes": reply.values["yes"]})
         if not reply.text.strip().isdigit():
             return Reading(status=Status.UNPARSEABLE, reason="the answer is not one number")
         if (value := float(reply.text)) > HIGHEST[question.name]:

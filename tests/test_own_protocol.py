@@ -15,6 +15,7 @@ import yaml
 from edit_eval import evaluate
 from edit_eval.errors import RunDirectoryError
 from edit_eval.evaluation import compare
+from edit_eval.judges.answers import LEAST_MASS
 from edit_eval.records import Status
 from edit_eval.run import Run
 from faults.faulty_runs import Ears, lines
@@ -77,6 +78,17 @@ def test_every_score_has_its_scale_and_the_headline_is_named(made: Run) -> None:
     first = made.results.judgements[0]
     both = first.scores["followed"], first.scores["kept"], first.scores["looks_real"]
     assert first.score == pytest.approx(((both[0] - 1) / 4 + both[1] / 100 + both[2]) / 3)
+
+
+def test_a_judge_with_weights_gives_the_probability(tiny_models: Path, tmp_path: Path) -> None:
+    """Untrained weights write no numbers, but of yes and no they have some probability, which may be too small."""
+    judge = {"type": "transformers", "params": {"model_name": str(tiny_models / "qwen3-vl"), "device_ids": "cpu:1"}}
+    found = run(tmp_path, judges={"tiny": judge}, evaluation={"controls": 0})
+    for one in found.results.judgements:
+        reading = one.readings[0]["real"]
+        assert reading.mass is not None, "the judge was asked for a distribution"
+        assert (reading.status is Status.OK) == (reading.mass >= LEAST_MASS)
+        assert reading.status is not Status.OK or 0 < one.scores["looks_real"] < 1
 
 
 def test_controls_are_judged_and_counted_apart(made: Run) -> None:

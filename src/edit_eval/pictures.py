@@ -47,6 +47,9 @@ TEMPORARY_PREFIX = ".tmp-"
 TEMPORARY = re.compile(r"\.tmp-(\d+-.+|[0-9a-f]{12})", re.DOTALL)
 """Their whole names, which go on with a process or a token: only what has one is ever swept."""
 
+UNREPEATABLE = "other_when_repeated"
+"""The flag of an edit that came out otherwise when its model was asked for it again; in the picture's `info`."""
+
 # Those that Pillow decodes by itself: EPS, for one, would start a program on a stranger's file.
 _FORMATS = {
     "PNG": "Png",
@@ -59,6 +62,9 @@ _FORMATS = {
     "PPM": "Ppm",
     "JPEG2000": "Jpeg2K",
 }
+HEIC = "HEIF"
+"""What Pillow calls the format of phones. It is kept as PNG (`source_cache`), so that workers need nothing for it."""
+_HEIC_BEGINS = re.compile(rb"....ftyp(hei[cxms]|hev[cxms]|mif1|msf1)", re.DOTALL)
 
 _ROTATIONS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -132,7 +138,7 @@ def read_picture(file: IO[bytes], name: str, *, max_pixels: int = MAX_PIXELS) ->
     # Some libraries switch this on for the whole process; then a truncated picture would pass as a grey one.
     ImageFile.LOAD_TRUNCATED_IMAGES = False
     try:
-        picture = Image.open(file, formats=formats())
+        picture = _opened(file, name)
         width, height = picture.size
         if width * height > max_pixels:
             raise PictureError(_too_large(name, f"{width} x {height} pixels", max_pixels))
@@ -156,6 +162,26 @@ def read_picture(file: IO[bytes], name: str, *, max_pixels: int = MAX_PIXELS) ->
         raise PictureError(f"{name}: truncated or damaged ({_words(error)})") from error
     clean.info = {str(key): str(text) for key, text in texts.items() if isinstance(text, str) and _is_text(key)}
     return clean, "JPEG" if kind == "MPO" else kind
+
+
+def _opened(file: IO[bytes], name: str) -> Image.Image:
+    """As Pillow opens it; HEIC, which it does not know, by pillow-heif where that is installed."""
+    try:
+        return Image.open(file, formats=formats())
+    except UnidentifiedImageError:
+        file.seek(0)
+        if not _HEIC_BEGINS.match(file.read(12)):
+            raise
+        try:
+            from pillow_heif import register_heif_opener
+        except ImportError as error:
+            text = (
+                f"{name}: a HEIC picture, which needs pillow-heif: `pip install 'edit-eval[heic]'`, or save it as JPEG"
+            )
+            raise PictureError(text) from error
+        register_heif_opener()
+        file.seek(0)
+        return Image.open(file, formats=(HEIC,))
 
 
 def oddity(data: bytes) -> str:
@@ -245,7 +271,7 @@ def check_edit(image: Image.Image, source: Image.Image) -> tuple[str, ...]:
     """Checks an edit; returns those flags of it that are true.
 
     `identical_to_source`: the same size and pixels. `other_aspect_ratio`: width / height differs from the source's by
-    more than 5 %. Raises `PictureError` for one that is black in every pixel.
+    more than 5 %. `other_when_repeated`: so says its model. Raises `PictureError` for one that is black in every pixel.
     """
     edited = as_rgb(image)
     if edited.getbbox() is None:
@@ -257,6 +283,8 @@ def check_edit(image: Image.Image, source: Image.Image) -> tuple[str, ...]:
     ratio = (edited.width * original.height) / (edited.height * original.width)
     if max(ratio, 1 / ratio) > _ASPECT_TOLERANCE:
         flags.append("other_aspect_ratio")
+    if image.info.get(UNREPEATABLE):
+        flags.append(UNREPEATABLE)
     return tuple(flags)
 
 

@@ -127,7 +127,8 @@ class Edit:
     """Time that the model computed, in seconds."""
     device: str = ""
     flags: tuple[str, ...] = ()
-    """Things worth knowing that are no failure: `identical_to_source`, `other_aspect_ratio`."""
+    """Things worth knowing that are no failure: `identical_to_source`, `other_aspect_ratio`,
+    `other_when_repeated`."""
 
     def __post_init__(self) -> None:
         if (self.status is _OK) != bool(self.image):
@@ -352,6 +353,23 @@ class Utilisation:
     """Mean of what it said, 0 to 1."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceFailures:
+    """Tasks of one model that failed on one device. Most were tried again elsewhere, and came to something."""
+
+    device: str
+    """Several, with `+` between them, where a model is spread over them."""
+    model: str
+    """The key of the edit model or judge."""
+    attempts: int
+    out_of_memory: int
+    """Of the attempts."""
+    error: str
+    """Of the last attempt; empty where there was none."""
+    retired: str
+    """Why the device was not used any more for this model, at the last start in which that happened; else empty."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Results:
     """All that a run has recorded, and all that statistics and reports need: they read nothing else.
@@ -384,6 +402,8 @@ class Results:
     """One for every load on every device, in the order of the loads."""
     utilisation: tuple[Utilisation, ...] = ()
     """At most one for every (start, GPU, kind); none for workers on the CPU."""
+    device_failures: tuple[DeviceFailures, ...] = ()
+    """At most one for every (device, model), those with most attempts first."""
     configuration: Mapping[str, object] = field(default_factory=dict)
     """The configuration of the last start with all its defaults, as plain data without secrets."""
     resolved: Mapping[str, object] = field(default_factory=dict)

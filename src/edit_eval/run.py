@@ -131,6 +131,7 @@ class Run:
             devices=timeline.devices,
             memory=timeline.memory,
             utilisation=timeline.utilisation,
+            device_failures=timeline.device_failures,
             configuration=self._configuration,
             resolved={} if self._damaged else directory.resolved(),
             environment=directory.environment(),

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from edit_eval import evaluate
+from edit_eval.config import base_system
 from edit_eval.config.base_system import CLASSES, PASSED_OVER, REFUSED, TYPES
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.placement import PLACEMENT_KEYS
@@ -18,6 +19,7 @@ from small_benchmark import write_benchmark
 
 FILES = sorted(Path(__file__).with_name("base_system").glob("*.yaml"))
 REPLACED = "classes of the original scripts are replaced:"
+NOISE, GREEDY = f"diffusion_model: {base_system.NOISE}", f"reward_model: {base_system.GREEDY}"
 SEES_MORE = "reward_model: the judge sees source and edit (`protocol: {images: [edited]}` shows only the edit)"
 OTHERWISE = (
     "a sample's seed is `seed` + its index in the whole benchmark, not within its category; failures are "
@@ -95,9 +97,17 @@ def test_its_file_is_accepted_as_it_is(here: Path) -> None:
     assert configuration.benchmark.filters.categories == ("物理", "环境", "社会", "因果", "指代")
     assert list(protocol(configuration)["prompts"]) == ["物理"]
     assert configuration.notes == (
+        f"unlike the original scripts: {NOISE}; {SEES_MORE}; {GREEDY}; {OTHERWISE}; "
         f"{REPLACED} diffusion_model by type qwen_image_edit, reward_model by type qwen3_vl",
-        f"unlike the original scripts: {SEES_MORE}; {OTHERWISE}",
     )
+
+
+def test_a_judge_that_draws_its_answers_is_like_theirs(here: Path) -> None:
+    raw = yaml.safe_load(OLD)
+    raw["reward_model"]["params"]["temperature"] = 0.7
+    [note] = load(raw).notes
+    assert NOISE in note
+    assert GREEDY not in note
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -110,23 +120,24 @@ def test_its_public_files_are_read_as_they_are(here: Path, path: Path) -> None:
         assert protocol(configuration)["prompts"] == {}
         return
     assert (list(editors), list(judges)) == (["qwen_image_edit"], ["qwen3_vl"])
-    replaced, passed_over, otherwise = [note for note in configuration.notes if "device: auto" not in note]
-    assert replaced == f"{REPLACED} diffusion_model by type qwen_image_edit, reward_model by type qwen3_vl"
-    assert passed_over.startswith("keys of the original scripts that have no effect here: evaluation.output_dir")
+    [note] = configuration.notes
+    assert f"{REPLACED} diffusion_model by type qwen_image_edit, reward_model by type qwen3_vl" in note
+    assert "keys of the original scripts that have no effect here: evaluation.output_dir" in note
     if path.stem == "multi_gpu":
         assert protocol(configuration)["images"] == ["edited"]
         assert judges["qwen3_vl"].parameters["attn_implementation"] == "sdpa"
-        assert otherwise == f"unlike the original scripts: {OTHERWISE}"
-        assert passed_over.endswith(
+        assert note.startswith(f"unlike the original scripts: {NOISE}; {GREEDY}; {OTHERWISE}; ")
+        assert "device: auto means one replica on each device" in note
+        assert (
             "evaluation.output_dir, evaluation.results_dir (all results go to the run directory, `--run-dir`);"
             " evaluation.images_dir, evaluation.save_generated_images (every edit is kept there, in images/);"
             " evaluation.logs_dir, logging (each worker's log is kept there, in logs/; `execution.progress` sets what"
             " is shown); evaluation.resume_from_checkpoint, evaluation.checkpoint_path (a run is always kept;"
             " rerun the same command to resume); evaluation.metrics (every report shows n, mean, std, median, min"
             " and max)"
-        )
+        ) in note
     else:
-        assert otherwise == f"unlike the original scripts: {SEES_MORE}; {OTHERWISE}"
+        assert note.startswith(f"unlike the original scripts: {NOISE}; {SEES_MORE}; {GREEDY}; {OTHERWISE}; ")
     schedules = {"multi_gpu": "batch_sync", "multi_gpu_subprocess": "round_robin", "full_multi_gpu": "batch_sync"}
     assert configuration.execution.schedule == schedules[path.stem]
 
@@ -217,8 +228,9 @@ def test_the_single_gpu_names(here: Path) -> None:
     configuration = load(raw)
     judge = configuration.judges["qwen3_vl"]
     assert (judge.placement.device_ids, judge.placement.python, judge.placement.batch_size) == ("auto", "python3", 1)
-    assert "reward_model.params.device: auto means one replica on each device (device_ids: auto)" in configuration.notes
-    assert not any("source and edit" in note for note in configuration.notes)
+    [note] = configuration.notes
+    assert "reward_model.params.device: auto means one replica on each device (device_ids: auto)" in note
+    assert "source and edit" not in note
 
 
 @pytest.mark.parametrize(("asked", "schedule"), [(True, "batch_sync"), (False, "round_robin"), (None, "pull")])
@@ -232,7 +244,7 @@ def test_a_schedule_that_is_given_wins(here: Path) -> None:
     configuration = load(OLD, "execution.schedule=pull")
     assert configuration.execution.schedule == "pull"
     note = "execution.schedule: pull is used; enable_batch_sync in diffusion_model.params asks for batch_sync"
-    assert note in configuration.notes
+    assert note in configuration.notes[0]
     assert "execution.schedule" not in " ".join(load(OLD, "execution.schedule=batch_sync").notes)
 
 
@@ -303,7 +315,7 @@ def test_a_key_that_decides_nothing_is_passed_over_with_what_replaced_it(here: P
     before = load(raw)
     keys = put(raw, place, ["mean"] if place.endswith("metrics") else "x")
     configuration = load(raw)
-    assert f"{'.'.join(keys)} ({PASSED_OVER[place]})" in configuration.notes[1]
+    assert f"{'.'.join(keys)} ({PASSED_OVER[place]})" in configuration.notes[0]
     assert configuration.as_plain() == before.as_plain()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import threading
 import traceback
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from edit_eval.edit_models.contract import EditRequest
 from edit_eval.edit_models.image_endpoint import ImageEndpoint
 from edit_eval.endpoints import client
 from edit_eval.errors import LoadError, ModelError, Refused
+from edit_eval.pictures import UNREPEATABLE, check_edit
 from edit_eval.workers.model_class import key_parameters
 from image_server import (
     AskedEdit,
@@ -331,6 +333,32 @@ def test_a_seed_that_is_ignored_is_found_out(server: ImageServer) -> None:
     assert about["other_seed"] == "the same picture"
     assert about["size"] == "asked for 256x256, got 128x96"
     assert "another seed gives the same picture" in about["note"]
+
+
+def test_a_seed_that_is_ignored_now_and_then_is_noticed_in_the_run(server: ImageServer) -> None:
+    """The probe sees nothing of it; of a hundred edits one is asked for twice."""
+    model = endpoint(server, probe=True)
+    assert model.about()["same_seed"] == "the same picture"
+    before = len(server.asked)
+    plain = [edit(model, request(seed=seed)) for seed in range(9)]
+    assert (len(server.asked) - before, [one.info.get(UNREPEATABLE) for one in plain]) == (9, [None] * 9)
+    assert not check_edit(edit(model, request(seed=9)), request().source), "repeated, and the same"
+    assert len(server.asked) - before == 11
+    model._edits = itertools.count(109)
+    server.script += [picture(drawn((48, 32), 1)), picture(drawn((48, 32), 2))]
+    assert check_edit(edit(model, request()), request().source) == (UNREPEATABLE,)
+    model._edits = itertools.count(209)
+    server.script += [picture(drawn((48, 32), 1)), refused()]
+    assert not check_edit(edit(model, request()), request().source), "a repetition without a picture says nothing"
+
+
+@pytest.mark.parametrize("parameters", [{"probe": False}, {"dialect": "openai"}])
+def test_nothing_is_asked_twice_without_a_probe_or_a_seed(server: ImageServer, parameters: dict[str, Any]) -> None:
+    model = endpoint(server, **{"probe": True, "size": None, **parameters})
+    model._edits = itertools.count(9)
+    before = len(server.asked)
+    edit(model, request())
+    assert len(server.asked) - before == 1
 
 
 @pytest.mark.parametrize(

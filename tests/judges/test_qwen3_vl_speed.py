@@ -15,9 +15,11 @@ import pytest
 from PIL import Image
 
 from edit_eval.errors import LoadError
+from edit_eval.judges import transformers as transformers_judge
 from edit_eval.judges.answers import read_answer
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.judges.qwen3_vl import Qwen3VL
+from edit_eval.pretrained.reading_ahead import BESIDE_OTHERS
 from edit_eval.records import Status
 from judges.local_judges import JUDGES, loaded, picture, request, rewrite
 
@@ -117,6 +119,16 @@ class TestSpeed:
                 answers.append(judge.judge(requests))
             assert seen == ({kernel} if kernel else {"grouped_mm", "batched_mm"})
         assert answers == [answers[0]] * 4
+        assert Qwen3VL.Parameters("x").experts_implementation is None, "what is not measured is left to the library"
+
+    @pytest.mark.parametrize("name", JUDGES)
+    def test_the_weights_are_read_ahead_before_a_device_is_free(
+        self, name: str, tiny_models: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked = []
+        monkeypatch.setattr(transformers_judge, "read_ahead", lambda *about: asked.append(about))
+        Qwen3VL(Qwen3VL.Parameters(str(tiny_models / name))).prepare()
+        assert asked == [(str(tiny_models / name), None, BESIDE_OTHERS)]
 
     @pytest.mark.parametrize("name", JUDGES)
     def test_inputs_made_before_give_the_same_answers(self, name: str, tiny_models: Path) -> None:

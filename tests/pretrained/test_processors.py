@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from edit_eval.errors import LoadError
-from edit_eval.pretrained.processors import PROCESSORS, check_processor, load_processor
+from edit_eval.pretrained.processors import PROCESSORS, check_processor, image_backend, load_processor
 
 pytestmark = pytest.mark.real_models
 
@@ -74,3 +74,17 @@ def test_a_bare_tokenizer_is_no_processor(folder: Path) -> None:
 
     with pytest.raises(LoadError, match="a/model: transformers finds no image processor for it, only a Qwen2Tokenizer"):
         check_processor(AutoTokenizer.from_pretrained(folder), "a/model")
+
+
+def test_what_scales_is_told_by_its_kind_and_not_by_its_name() -> None:
+    """In transformers 4 a `Qwen2VLImageProcessor` scales with Pillow, and in 5 with torchvision."""
+    base = type("BaseImageProcessor", (), {})
+    fast, torchvision = (type(name, (base,), {}) for name in ("BaseImageProcessorFast", "TorchvisionBackend"))
+    fours = type("Qwen2VLImageProcessor", (base,), {}), type("Qwen2VLImageProcessorFast", (fast,), {})
+    fives = type("Qwen2VLImageProcessorPil", (base,), {}), type("Qwen2VLImageProcessor", (torchvision,), {})
+    assert [image_backend(kind()) for kind in (*fours, *fives)] == [
+        "pil (Qwen2VLImageProcessor)",
+        "torchvision (Qwen2VLImageProcessorFast)",
+        "pil (Qwen2VLImageProcessorPil)",
+        "torchvision (Qwen2VLImageProcessor)",
+    ]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,29 @@ def test_more_than_half_of_the_memory_is_not_asked_for(
     assert not finished(str(model))
     monkeypatch.setattr(reading_ahead, "_memory", lambda: 600)
     assert finished(str(model))
+
+
+def test_who_reads_ahead_waits_until_no_other_process_does(
+    model: Path, asked: list[tuple[str, int, int, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A judge would else halve the disk of the edit model that is loaded first."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with reading_ahead._my_turn():
+        thread = read_ahead(str(model))
+        assert thread is not None
+        thread.join(0.3)
+        assert thread.is_alive()
+        assert asked == []
+    thread.join(60)
+    assert len(asked) == 3
+
+
+def test_where_no_turn_can_be_taken_nobody_waits(
+    model: Path, asked: list[tuple[str, int, int, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    assert finished(str(model))
+    assert len(asked) == 3
 
 
 def test_a_repository_of_the_hub_is_found_in_its_cache(

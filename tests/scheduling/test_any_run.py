@@ -59,7 +59,7 @@ class Situation:
     made_before: tuple[int, ...] = ()
     """Edits that an earlier start has left."""
     ends: dict[tuple[str, int], str] = field(default_factory=dict)
-    """(Kind, unit) -> how it always ends: `failed`, `dies` or `hangs`."""
+    """(Kind, unit) -> how it always ends: `failed`, `dies`, `hangs`, or `out_of_memory`."""
     flaky: frozenset[tuple[str, int]] = frozenset()
     """What fails once, then works."""
     broken: frozenset[tuple[str, Place]] = frozenset()
@@ -67,6 +67,8 @@ class Situation:
     bad_device: str = ""
     """Where nothing is computed: each task ends as `bad_end` says."""
     bad_end: str = "failed"
+    short: dict[str, int] = field(default_factory=dict)
+    """Devices on which memory runs out over every task of a model, from its so-manieth there on."""
     unclear: frozenset[int] = frozenset()
     """Questions whose first answer cannot be read."""
 
@@ -98,11 +100,13 @@ def situations(draw: st.DrawFn, calm: bool = False) -> Situation:
     )
     trouble: dict[str, Any] = {}
     if not calm:
-        trouble["ends"] = draw(st.dictionaries(units, st.sampled_from(["failed", "dies", "hangs"]), max_size=4))
+        trouble["ends"] = draw(
+            st.dictionaries(units, st.sampled_from(["failed", "dies", "hangs", "out_of_memory"]), max_size=4)
+        )
         trouble["flaky"] = draw(st.frozensets(units, max_size=2))
         trouble["broken"] = draw(st.frozensets(st.sampled_from(spots), max_size=2))
         trouble["bad_device"] = draw(st.sampled_from(["", "", "", devices[0]]))
-        trouble["bad_end"] = draw(st.sampled_from(["failed", "dies", "hangs"]))
+        trouble["bad_end"] = draw(st.sampled_from(["failed", "dies", "hangs", "out_of_memory"]))
         trouble["unclear"] = draw(st.frozensets(st.integers(0, cells - 1), max_size=3))
     return Situation(
         samples=samples,
@@ -173,6 +177,8 @@ class Run:
         self.loads: Counter[tuple[str, Place]] = Counter()
         self.attempts: Counter[tuple[str, int]] = Counter()
         self.order_of_edits: list[int] = []
+        self.tasks_on: Counter[tuple[str, str]] = Counter()
+        self.events: list[tuple[str, dict[str, Any]]] = []
         self.looks = 0
         self.over = 0
         for number in situation.made_before:
@@ -242,6 +248,12 @@ class Run:
             once = (kind, unit) in self.situation.flaky and self.attempts[kind, unit] == 1
             if end == "done":
                 end = self.situation.ends.get((kind, unit), "failed" if once else "done")
+        for device in message["devices"]:
+            self.tasks_on[model, device] += 1
+            if self.tasks_on[model, device] > self.situation.short.get(device, len(self.matrix.cells) * 100):
+                end = "out_of_memory"
+        if end == "out_of_memory":
+            return Fate(self.situation.unit[model] / 10, "failed", "CUDA out of memory", "out_of_memory")
         return Fate(self.situation.unit[model] * len(message["units"]), end, f"{end} on purpose")
 
     # -- the records that the engine keeps --
@@ -297,7 +309,9 @@ class Run:
     def attempt(self, task: Task, reason: str) -> None: ...
     def leave(self, task: Task) -> None: ...
     def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None: ...
-    def event(self, name: str, **fields: Any) -> None: ...
+    def event(self, name: str, **fields: Any) -> None:
+        self.events.append((name, fields))
+
     def sync(self) -> None: ...
 
     # -- what must hold at every moment --
@@ -326,12 +340,20 @@ class Run:
             return
         (waiting,) = self.policy.dealt(replica.key)
         held = replica.hands and ((waiting[:1] and waiting[0].alone) or any(t.alone for t in replica.hands.values()))
-        for_another = waiting[:1] and waiting[0].failed_on == replica.index and self._others_of(replica)
-        assert held or for_another or not waiting, f"{replica.name} idles"
+        asking = [task for task in waiting if task.asks_elsewhere]
+        held = held or any(replica.index in task.failed_on and self._others_of(replica, task) for task in asking)
+        mine = [task for task in waiting if task not in asking or not self._others_left(replica, task)]
+        for_another = mine[:1] and replica.index in mine[0].failed_on and self._others_of(replica, mine[0])
+        assert held or for_another or not mine, f"{replica.name} idles"
 
-    def _others_of(self, replica: Replica) -> list[Replica]:
+    def _others_left(self, replica: Replica, task: Task) -> bool:
+        """Whether it failed there, and another one is left that has not tried it."""
+        others = [one for one in self.policy.of(replica.key) if one.index not in task.failed_on]
+        return replica.index in task.failed_on and any(one.state is not State.RETIRED for one in others)
+
+    def _others_of(self, replica: Replica, task: Task) -> list[Replica]:
         """The other replicas of its model that can take what it is not to try again, or have yet to end."""
-        others = [other for other in self.policy.of(replica.key) if other is not replica and not other.leaving]
+        others = [one for one in self.policy.of(replica.key) if one.index not in task.failed_on and not one.leaving]
         return [other for other in others if other.wanted or other.state is State.STOPPING]
 
     def go(self) -> Run:

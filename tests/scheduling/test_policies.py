@@ -273,7 +273,7 @@ def two_that_edit(policy: Policy, edits: int, work: Work) -> tuple[Replica, Repl
 def fail(policy: Policy, work: Work, replica: Replica) -> list[Command]:
     """What follows when the replica fails at what it computes."""
     task = next(iter(replica.hands.values()))
-    work.add(task.model, task.units, alone=True, failed_on=replica.index)
+    work.add(task.model, task.units, alone=True, failed_on=frozenset({replica.index}))
     return policy.failed(replica, task)
 
 

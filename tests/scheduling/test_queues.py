@@ -150,7 +150,7 @@ def test_batch_sync_waits_for_nobody_who_is_away_for_the_pilot() -> None:
 def test_a_suspect_is_left_to_another_replica_while_one_is_there_or_coming(schedule: str) -> None:
     first, second = there = replicas()
     queue = QUEUES[schedule](there)
-    suspect = Task(5, MODEL.key, (0,), alone=True, failed_on=0)
+    suspect = Task(5, MODEL.key, (0,), alone=True, failed_on=frozenset({0}))
     queue.put(suspect)
     first.wanted = second.wanted = True
     assert queue.take(first) is None
@@ -166,7 +166,7 @@ def test_a_suspect_is_left_to_another_replica_while_one_is_there_or_coming(sched
 
 def test_batch_sync_gives_suspects_to_the_replicas_after_the_one_where_the_first_of_them_failed() -> None:
     queue, (first, second) = BatchSyncQueue(replicas()), replicas()
-    suspects = [Task(5 + i, MODEL.key, (i,), alone=True, failed_on=i) for i in range(2)]
+    suspects = [Task(5 + i, MODEL.key, (i,), alone=True, failed_on=frozenset({i})) for i in range(2)]
     for suspect in suspects:
         queue.put(suspect)
     assert queue.take(second) is suspects[0]

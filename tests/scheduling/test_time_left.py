@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from edit_eval.scheduling import time_left as time_left_module
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import State
+from edit_eval.scheduling.simulation import Elapsed
 from edit_eval.scheduling.tasks import Model, Work
 from edit_eval.scheduling.time_left import Demand, TimeLeft, rest_of_a_run, time_left
 
@@ -47,33 +51,81 @@ def test_many_models_are_looked_at_in_no_time() -> None:
     assert time_left(demands).seconds == pytest.approx(20.0)
 
 
-def left(layout: list[Model], edits: int, judgements: int, *loaded: str, capacity: int = 1) -> float | None:
-    """So much is left, an edit takes 4 s, a judgement 0.5 s, and each load 10 s."""
+PLACES = (("cuda:0",), ("cuda:1",))
+BOTH = [Model("e", "edit", PLACES), Model("j", "judge", PLACES)]
+LOAD, EDIT, JUDGE = 10.0, 4.0, 0.5
+
+
+def begun(
+    layout: list[Model], edits: int, judgements: int, capacity: int = 1, **more: Any
+) -> tuple[Work, Estimates, Policy]:
+    """So much is left, the first models have just been loaded, and each has its first tasks in hand."""
     work, estimates = Work(), Estimates()
-    policy = Policy(layout, work, estimates)
+    policy = Policy(layout, work, estimates, **more)
     for model in layout:
-        for number in range(edits if model.kind == "edit" else judgements):
-            work.add(model.key, [number])
-        estimates.unit[model.key].add(4.0 if model.kind == "edit" else 0.5)
-        estimates.load[model.key].add(10.0)
-        for replica in policy.of(model.key):
-            if model.key in loaded:
-                replica.state, replica.capacity = State.LOADED, capacity
+        estimates.unit[model.key].add(EDIT if model.kind == "edit" else JUDGE)
+        estimates.load[model.key].add(LOAD)
+    for model in layout:
+        is_edit = model.kind == "edit"
+        for number in range(edits if is_edit else judgements):
+            work.add(model.key, [number], after=[] if is_edit or not edits else [number % edits])
+    policy.begin()
+    for replica in policy.replicas:
+        if replica.state is State.PREPARING:
+            policy.prepared(replica)
+    for replica in policy.replicas:
+        if replica.state is State.LOADING:
+            policy.loaded(replica, LOAD, capacity)
+    return work, estimates, policy
+
+
+def bound(work: Work, estimates: Estimates, policy: Policy, monkeypatch: pytest.MonkeyPatch) -> float | None:
+    """What is told of a run that is too long to be simulated."""
+    monkeypatch.setattr(time_left_module, "MOST_SIMULATED", 0)
     return rest_of_a_run(work, estimates, policy).seconds
 
 
-PLACES = (("cuda:0",), ("cuda:1",))
-BOTH = [Model("e", "edit", PLACES), Model("j", "judge", PLACES)]
+def test_the_rest_of_a_run_is_what_its_devices_do_with_the_loads_that_are_still_to_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = begun(BOTH, 10, 20)
+    # One device leaves after three edits, loads until 22 s and judges alone; the other one edits until 28 s.
+    assert rest_of_a_run(*run).seconds == 3 * EDIT + LOAD + 20 * JUDGE
+    assert bound(*run, monkeypatch) == (10 * EDIT + 2 * LOAD + 20 * JUDGE) / 2
+    assert rest_of_a_run(*begun(BOTH, 0, 0)).seconds == 0.0
 
 
-def test_the_rest_of_a_run_is_what_its_devices_share_with_the_loads_that_are_still_to_come() -> None:
-    assert left(BOTH, 10, 20, "edit:e") == (10 * 4.0 + 2 * 10.0 + 20 * 0.5) / 2
-    assert left(BOTH, 10, 20, "edit:e", "judge:j") == (10 * 4.0 + 20 * 0.5) / 2
-    assert left(BOTH, 0, 0) == 0.0
+@pytest.mark.parametrize("schedule", ["pull", "round_robin"])
+def test_what_is_dealt_out_is_not_shared(schedule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of eight edits those with even numbers belong to one device, and the other's are done."""
+    work, estimates, policy = begun(BOTH[:1], 8, 0, schedule=schedule)
+    for number in (1, 3, 5, 7):
+        other = policy.of("edit:e")[1] if schedule == "round_robin" else policy.of("edit:e")[number // 2 % 2]
+        task = next(iter(other.hands.values()))
+        policy.done(other, task, EDIT)
+    assert rest_of_a_run(work, estimates, policy).seconds == (16.0 if schedule == "round_robin" else 8.0)
+    assert bound(work, estimates, policy, monkeypatch) == 8.0
 
 
-def test_a_server_that_answers_several_at_a_time_takes_less() -> None:
-    assert left(BOTH[1:], 0, 40, "judge:j", capacity=8) == 40 * 0.5 / 8 / 2
+def test_what_has_been_under_way_for_a_while_takes_less() -> None:
+    work, estimates, policy = begun(BOTH[:1], 2, 0, schedule="round_robin")
+    (first,), (second,) = (replica.hands for replica in policy.of("edit:e"))
+    assert rest_of_a_run(work, estimates, policy).seconds == EDIT
+    assert rest_of_a_run(work, estimates, policy, Elapsed(tasks={first: 3.0, second: 1.0})).seconds == EDIT - 1.0
+    assert rest_of_a_run(work, estimates, policy, Elapsed(tasks={first: 9.0, second: 9.0})).seconds == 0.0
+
+
+def test_asking_changes_nothing() -> None:
+    work, estimates, policy = begun(BOTH, 10, 20)
+    once = rest_of_a_run(work, estimates, policy)
+    assert (work.units_left("edit:e"), work.units_left("judge:j"), estimates.unit["edit:e"].count) == (10, 20, 1)
+    assert rest_of_a_run(work, estimates, policy) == once
+
+
+def test_a_server_that_answers_several_at_a_time_takes_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = begun(BOTH[1:], 0, 40, capacity=8)
+    assert rest_of_a_run(*run).seconds == pytest.approx(40 * JUDGE / 8 / 2, abs=JUDGE)
+    assert bound(*run, monkeypatch) == 40 * JUDGE / 8 / 2
 
 
 def test_of_what_nobody_has_seen_no_time_is_told() -> None:

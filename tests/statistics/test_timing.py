@@ -28,10 +28,15 @@ def timing_of(make_results):
 
 def test_what_nothing_covers_is_idle(timing_of):
     found = timing_of([activity("loading", 1, 3), activity("editing", 3, 7), activity("unloading", 7, 7.5)], (10.0,))
-    assert found == {
-        "wall_seconds": 10.0,
-        "devices": {"cuda:0": {"loading": 2.0, "editing": 4.0, "judging": 0.0, "unloading": 0.5, "idle": 3.5}},
-    }
+    times = {"starting": 0.0, "loading": 2.0, "editing": 4.0, "judging": 0.0, "unloading": 0.5, "idle": 3.5}
+    assert found == {"wall_seconds": 10.0, "devices": {"cuda:0": times}}
+
+
+def test_imports_are_no_idle_time_and_what_another_model_does_meanwhile_is_that_models(timing_of):
+    everything = [activity("starting", 0, 3), activity("loading", 4, 6), activity("editing", 6, 9)]
+    everything += [activity("starting", 8, 11), activity("loading", 11, 12)]
+    found = timing_of(everything, (12.0,))["devices"]["cuda:0"]
+    assert (found["starting"], found["loading"], found["editing"], found["idle"]) == (3 + 2, 2 + 1, 3, 1)
 
 
 def test_a_moment_of_two_activities_is_counted_once(timing_of):
@@ -44,7 +49,7 @@ def test_a_moment_of_two_activities_is_counted_once(timing_of):
         ],
         (9.0,),
     )["devices"]["cuda:0"]
-    assert found == {"loading": 2.0, "editing": 5.0, "judging": 2.0, "unloading": 0.0, "idle": 0.0}
+    assert found == {"starting": 0.0, "loading": 2.0, "editing": 5.0, "judging": 2.0, "unloading": 0.0, "idle": 0.0}
 
 
 def test_a_device_counts_in_the_starts_in_which_it_did_something(timing_of):
@@ -83,7 +88,7 @@ def test_it_adds_up_to_the_wall_time_whatever_overlaps(timing_of):
     activities = []
     for _ in range(500):
         begin = chance.uniform(0, 90)
-        kind = chance.choice(["loading", "editing", "judging", "unloading"])
+        kind = chance.choice(["starting", "loading", "editing", "judging", "unloading"])
         device, start = f"cuda:{chance.randrange(3)}", chance.randrange(1, 4)
         activities.append(activity(kind, begin, begin + chance.uniform(0, 4), device, start))
     found = timing_of(activities, (95.0, 80.0, 120.0))

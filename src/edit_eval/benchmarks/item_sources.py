@@ -153,7 +153,7 @@ class SourceFinder:
 def remarks(what: str, declared: str, picture: CachedSource) -> list[str]:
     """What is odd about a picture and no fault: that it calls itself (`declared`) something else, an unusual form."""
     claimed = _ALIASES.get(declared.lower()) or kind_of(declared)
-    wrong = claimed and claimed != picture.kind
+    wrong = claimed and claimed != picture.kind and claimed not in ("heic", "heif")
     called = [f"{what} is declared as {shown(declared)} but is {picture.kind}: used as such"] if wrong else []
     return called + ([f"{what} {picture.oddity}"] if picture.oddity else [])
 

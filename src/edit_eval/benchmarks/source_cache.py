@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.pictures import oddity, read_picture, sweep_temporary, write_durably
+from edit_eval.pictures import HEIC, oddity, read_picture, sweep_temporary, write_durably
 from edit_eval.user_cache import cache_folder
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -70,7 +70,11 @@ class SourceCache:
                 return CachedSource(
                     str(path), digest, len(data), path.suffix[1:], path.stat().st_ctime_ns, oddity(data)
                 )
-        _, format_name = read_picture(io.BytesIO(data), name)
+        picture, format_name = read_picture(io.BytesIO(data), name)
+        if format_name == HEIC:
+            as_png = io.BytesIO()
+            picture.save(as_png, "PNG")
+            return replace(self.lay(as_png.getvalue(), name), oddity="is HEIC: read once, and kept as PNG")
         kind = kind_of(format_name)
         path = shelf / f"{digest}.{kind}"
         self._write(data, path)

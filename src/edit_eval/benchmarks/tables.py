@@ -17,7 +17,7 @@ from edit_eval.benchmarks.json_rows import PROBLEM
 from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.errors import ConfigurationError
 
-PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif", ".jp2")
+PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif", ".jp2", ".heic", ".heif")
 GROUP = "category"
 """The column of the name of the list that an item is in, where a JSON is an object of lists."""
 _NAMES_FROM = 100  # items of a JSON, whose fields are its columns

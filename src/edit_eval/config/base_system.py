@@ -7,7 +7,7 @@ that read them), and from what its documents and users write.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -115,6 +115,19 @@ FLAGS = {
 }
 """Flags of its command line, and of others like it -> ours."""
 
+NOISE = "noise is drawn on the CPU, not on the GPU, so no edit has the same pixels"
+SEES_MORE = "the judge sees source and edit (`protocol: {images: [edited]}` shows only the edit)"
+GREEDY = (
+    "the judge answers greedily, where theirs drew its answers (temperature 0.7, top_p 0.8), "
+    "as `temperature: 0.7` nearly does here"
+)
+OTHERWISE = (
+    "a sample's seed is `seed` + its index in the whole benchmark, not within its category",
+    "failures are counted, never scored",
+)
+"""What comes out otherwise: there `torch.Generator` was made on the model's device, and `generate` was called without
+`do_sample`, so that the generation_config of Qwen3-VL-Instruct decided."""
+
 ONE_MODEL, SEVERAL_MODELS = ("diffusion_model", "reward_model"), ("edit_models", "judges")
 
 
@@ -165,7 +178,8 @@ class BaseFile:
         self._passed_over: dict[str, list[str]] = {}
         """What replaced them -> the keys."""
         self._replaced: list[str] = []
-        self._sees_more: list[str] = []
+        self._otherwise: list[str] = []
+        """What a model does otherwise than the one that it replaces."""
 
     def translate(self, raw: dict[str, Any], faults: Faults, notes: list[str]) -> None:
         """Rewrites, in place, what only the base system's files have."""
@@ -182,35 +196,40 @@ class BaseFile:
                 self._pass_over(raw.get(path) if path else raw, key, (path,) if path else (), why)
         for place, section in models:
             self._translate_params(place, section, faults)
-            said = (section.get("params"), section.get("protocol"), raw.get("protocol"))
-            if section.get("type") == "qwen3_vl" and not any(
-                isinstance(one, dict) and one.get("images") is not None for one in said
-            ):
-                self._sees_more.append(".".join(place))
+            self._compare(".".join(place), section, raw.get("protocol"))
         _translate_schedule(raw, faults, notes)
+
+    def _compare(self, place: str, section: Mapping[str, Any], protocol: object) -> None:
+        """What comes out otherwise, although the file says nothing of it."""
+        params = section.get("params")
+        params = params if isinstance(params, dict) else {}
+        if section.get("type") == "qwen_image_edit":
+            self._otherwise.append(f"{place}: {NOISE}")
+        if section.get("type") != "qwen3_vl":
+            return
+        said = (params, section.get("protocol"), protocol)
+        if not any(isinstance(one, dict) and one.get("images") is not None for one in said):
+            self._otherwise.append(f"{place}: {SEES_MORE}")
+        if not params.get("temperature"):
+            self._otherwise.append(f"{place}: {GREEDY}")
 
     def class_is_replaced(self, place: Place, type_name: str) -> None:
         """Remembers that a class of the base system's gives way to a registered type."""
         self._found = True
         self._replaced.append(f"{'.'.join(place)} by type {type_name}")
 
-    def notes(self) -> list[str]:
-        """What the reader of the file should be told; nothing where nothing was the base system's."""
+    def notes(self, others: Sequence[str]) -> list[str]:
+        """What the reader of the file should be told, with the `others`: all in one, where anything was the base
+        system's."""
         if not self._found:
-            return []
-        said = []
+            return [*others]
+        said = [f"unlike the original scripts: {'; '.join([*self._otherwise, *OTHERWISE])}"]
         if self._replaced:
             said.append(f"classes of the original scripts are replaced: {', '.join(self._replaced)}")
         if self._passed_over:
             each = "; ".join(f"{', '.join(keys)} ({why})" for why, keys in self._passed_over.items())
             said.append(f"keys of the original scripts that have no effect here: {each}")
-        others = ["a sample's seed is `seed` + its index in the whole benchmark, not within its category"]
-        others += ["failures are counted, never scored"]
-        shown_more = [
-            f"{place}: the judge sees source and edit (`protocol: {{images: [edited]}}` shows only the edit)"
-            for place in self._sees_more
-        ]
-        return [*said, f"unlike the original scripts: {'; '.join([*shown_more, *others])}"]
+        return ["; ".join([*said, *others])]
 
     def _pass_over(self, section: object, pattern: str, place: Place, why: str) -> None:
         if not isinstance(section, dict):

@@ -127,7 +127,7 @@ class Sections:
             evaluation=evaluation,
             execution=execution,
             trackers=trackers,
-            notes=(*self.notes, *self.base.notes(), *notes_on_readings(judges, evaluation.readings)),
+            notes=(*self.base.notes(self.notes), *notes_on_readings(judges, evaluation.readings)),
         )
 
     def _import_from(self) -> Path:

@@ -8,6 +8,8 @@ What a server may do to a request, and what is made of it, is in `edit_eval.endp
   is flagged (the tables are in `image_servers`). It is final, and `Refused`;
 * an answer without a picture, or with one that cannot be decoded: the edit is asked for once more, then it has failed.
 
+Of a hundred edits one is asked for twice, where a seed is sent: so shows a server that leaves it aside now and then.
+
 The canary is a tiny edit; with `probe: false`, so that nothing is paid for, the list of the server's models.
 """
 
@@ -16,7 +18,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import contextlib
 import io
+import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -37,8 +41,8 @@ from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.failures import Failure, said_in
 from edit_eval.endpoints.sent_pictures import png, scaled
 from edit_eval.endpoints.serving import ServerEnvironment
-from edit_eval.errors import LoadError, PictureError, Refused
-from edit_eval.pictures import pixel_digest, read_picture
+from edit_eval.errors import LoadError, ModelError, PictureError, Refused
+from edit_eval.pictures import UNREPEATABLE, pixel_digest, read_picture
 from edit_eval.pretrained import folders
 
 if TYPE_CHECKING:
@@ -51,8 +55,11 @@ LONGEST_PICTURE = 64 * 2**20
 """Bytes that an answer may have: a PNG of 3840 x 2160 pixels of noise takes 33 million in base64."""
 TINY = 256
 """Pixels of a side of the picture that the probe has edited."""
+REPEATED = range(9, 10**9, 100)
+"""Which edits of a worker's are asked for once more, counted from 0: one of a hundred, from the tenth on."""
 TINY_INSTRUCTION = "Make the picture a little brighter."
 
+_SAME = "the same picture"
 _REQUEST_ID = re.compile(r"\breq_\w+")  # another one each time: equal reasons are to be equal texts
 
 
@@ -91,7 +98,8 @@ class ImageEndpoint:
         """Hosts (`name` or `name:port`) beside the server's own from which a picture may be fetched. Not part of a
         key."""
         probe: bool = field(default=True, metadata=NOT_IN_THE_KEY)
-        """Has three tiny edits made at the start, which tell what becomes of a seed and a size. Not part of a key."""
+        """Has three tiny edits made at the start, which tell what becomes of a seed and a size, and one edit in a
+        hundred made twice. Not part of a key."""
 
         def __post_init__(self) -> None:
             if clash := sorted(set(self.call) & set(TAKEN_BY_CALL)):
@@ -109,6 +117,7 @@ class ImageEndpoint:
             parameters, "edit model", canary, LONGEST_PICTURE, canary_seconds=parameters.attempt_timeout
         )
         self._about: dict[str, str] = {}
+        self._edits = itertools.count()
 
     @staticmethod
     def revision(parameters: ImageEndpoint.Parameters) -> str:
@@ -169,8 +178,19 @@ class ImageEndpoint:
         answering any more.
         """
         (made,) = self.client.answers([self._asked(request)])
+        edited = _taken(made)
+        holds = self._dialect.seed and self._about.get("same_seed") == _SAME  # as far as the probe saw
+        if next(self._edits) in REPEATED and holds:
+            edited.info[UNREPEATABLE] = self._differs(request, edited)
         on_step(1, 1)
-        return _taken(made)
+        return edited
+
+    def _differs(self, request: EditRequest, edited: Image) -> bool:
+        """Whether the same request gives another picture now; no where it gives none."""
+        with contextlib.suppress(ModelError):
+            (again,) = self.client.answers([self._asked(request)])
+            return pixel_digest(_taken(again)) != pixel_digest(edited)
+        return False
 
     # -- what is sent --
 
@@ -251,7 +271,7 @@ class ImageEndpoint:
         if isinstance(document, dict) and isinstance(document.get("data"), list) and not document.get("error"):
             why = f" ({self.client.excerpt(reason)})" if reason else ""
             raise Failure(f"the edit model's server answered without a picture{why}", once=True)
-        raise self.client.of_another_kind(document, text, "edit")
+        raise self.client.of_another_kind(document, text, "an edited picture")
 
     def _refused(self, code: str, said: str, body: object) -> Refused:
         violations = ", ".join(str(value) for value in values({"": body}, ("safety_violations",)))
@@ -274,10 +294,10 @@ class ImageEndpoint:
         if len(pictures) == 1:
             return found
         first, again, *other = map(pixel_digest, pictures)
-        found["same_seed"] = "the same picture" if first == again else "another picture"
+        found["same_seed"] = _SAME if first == again else "another picture"
         found["other_seed"] = "not sent"
         if other:
-            found["other_seed"] = "the same picture" if other[0] == first else "another picture"
+            found["other_seed"] = _SAME if other[0] == first else "another picture"
         if first != again:
             found["note"] = f"{self.parameters.model}: the same seed does not give the same picture there" + (
                 "" if other else " (it takes none)"

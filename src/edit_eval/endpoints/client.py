@@ -290,11 +290,11 @@ class Client:
         return Failure(text, again=again, busy=busy, wait=retry_after(headers) if again else None)
 
     def of_another_kind(self, document: object, text: str, kind: str) -> Failure:
-        """Why what came with a status of success is not the `kind` of answer that was asked for."""
+        """Why what came with a status of success is not `kind`, the answer that was asked for, with its article."""
         if isinstance(document, dict) and (error := document.get("error")):
             code = error.get("code") if isinstance(error, dict) else None
             return self.failed(code if isinstance(code, int) else 500, None, said_in(document), {})
-        return Failure(f"{self._server} did not answer with a {kind}: {self.excerpt(text) or 'nothing'}")
+        return Failure(f"{self._server} did not answer with {kind}: {self.excerpt(text) or 'nothing'}")
 
     async def download(self, url: str, allowed_hosts: Sequence[str]) -> bytes:
         """What is at an address that the server has named: at its own host and port, or at one of `allowed_hosts`.

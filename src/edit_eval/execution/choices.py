@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 from edit_eval.config.schema import Configuration, ExecutionSection, ModelSection
 from edit_eval.execution.advice.findings import Finding
 from edit_eval.execution.drivers.contract import Gpu, Machine
+from edit_eval.execution.machine.experts import expert_bytes
 from edit_eval.execution.machine.fitting import (
     Wanted,
     claim_of,
@@ -134,7 +135,8 @@ def _wanted(configuration: Configuration, models: Sequence[Model], visible: Sequ
     for model in models:
         section = configuration.models[model.key]
         claim = claim_of(section, model.places, visible)
-        found.append(Wanted(model, section, _weights(section, os.environ), claim=claim))
+        weights = _weights(section, os.environ)
+        found.append(Wanted(model, section, weights, claim=claim, expert_bytes=expert_bytes(section, weights)))
     return found
 
 

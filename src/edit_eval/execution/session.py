@@ -35,6 +35,7 @@ from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import Estimates, roughly
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Replica
+from edit_eval.scheduling.simulation import Began
 from edit_eval.scheduling.tasks import Work
 from edit_eval.scheduling.time_left import rest_of_a_run
 from edit_eval.store.holders import Shard
@@ -125,14 +126,16 @@ class Session:
             host=lambda device: layout.host_of.get(device, ""),
         )
 
+        began = Began()
+
         def tell_prediction(all_work: bool) -> None:
             said = "every edit model and judge works" if all_work else "it is over"
-            left = rest_of_a_run(work, estimates, policy).seconds
+            left = rest_of_a_run(work, estimates, policy, began.elapsed(engine.now)).seconds
             spectator.note(f"pilot: {said}" + ("" if left is None else f"; about {roughly(left)} left"))
             for sentence in cut_off_sentences(matrix, pilot.judgements):
                 spectator.note(f"pilot: {sentence}")
 
-        recorder = Recorder(matrix, directory, work, Pilot(matrix, pilot, spectator, tell_prediction))
+        recorder = Recorder(matrix, directory, work, Pilot(matrix, pilot, spectator, tell_prediction), estimates)
         fill_work(work, matrix, batches, by_category=execution.order == "by_category", pilot=pilot, mine=mine)
         if work.finished:
             return
@@ -166,7 +169,12 @@ class Session:
 
         def observe(replica: Replica, what: str, message: Mapping[str, Any]) -> None:
             gauges(replica, what, message)
+            if what == "started":
+                began.tasks[message["task"]] = engine.now
+            elif what == "loading":
+                began.replicas[replica.number] = engine.now
             if what == "loaded":
+                del began.replicas[replica.number]
                 turn_is_over()
                 for note in say.compare(replica.model.key, message["about"], "+".join(replica.place)):
                     spectator.note(note)
@@ -187,6 +195,7 @@ class Session:
                 growth=growth,
                 interruption=interruption,
                 observer=observe,
+                users=gauges.users,
             )
             try:
                 with gauges:
@@ -217,6 +226,8 @@ def seen_before(matrix: Matrix, directory: RunDirectory) -> Estimates:
     for event in directory.read("events"):
         if event["event"] == "loaded":
             estimates.load[event["model"]].add(event["seconds"])
+        elif event["event"] == "activity" and not event["what"]:
+            estimates.saw(event["kind"], f"{event['role']}:{event['model']}", event["end"] - event["begin"])
     return estimates
 
 

@@ -273,7 +273,7 @@ class ChatEndpoint:
             choice = choices[0] if isinstance(choices[0], dict) else {}
             if isinstance(message := choice.get("message"), dict):
                 return Completion(document, message, str(choice.get("finish_reason")), choice.get("logprobs"))
-        raise self.client.of_another_kind(document, text, "chat completion")
+        raise self.client.of_another_kind(document, text, "a chat completion")
 
     def _reply(self, completion: Completion) -> str | Reply:
         content = completion.message.get("content")

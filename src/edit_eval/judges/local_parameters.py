@@ -40,9 +40,9 @@ class LocalParameters:
     """`sdpa`, `eager`, or a kernel of transformers that is installed, as `flash_attention_2`."""
     stop_at_score: bool = True
     """Ends an answer whose first line is a score of three decimals and nothing else; nobody waits for the rest."""
-    experts_implementation: str | None = "grouped_mm"
-    """Kernel of a mixture's experts, for the prompt and the answer (`grouped_mm`, `batched_mm`, `eager`); null: as
-    transformers chooses, which for the answer copies the weights of each token's experts."""
+    experts_implementation: str | None = None
+    """Kernel of a mixture's experts for prompt and answer (`grouped_mm`, `batched_mm`, `eager`). null: as transformers
+    chooses; with batches of 16 or more try `grouped_mm`, which copies no weights while it answers."""
     shared_prefix: bool = False
     """Read what the prompts of a batch begin with (the rubric) once; equal up to rounding. Its gain on a GPU is not
     measured."""

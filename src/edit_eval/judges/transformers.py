@@ -39,7 +39,8 @@ from edit_eval.pretrained.loading import (
     on_cpu,
     prepare_devices,
 )
-from edit_eval.pretrained.processors import IMAGE_BACKEND
+from edit_eval.pretrained.processors import image_backend
+from edit_eval.pretrained.reading_ahead import BESIDE_OTHERS, read_ahead
 from edit_eval.records import Reply, Status
 
 REGISTERED = {"transformers": "TransformersJudge"}
@@ -130,6 +131,7 @@ class TransformersJudge:
 
             if family_of_type(kind := str(location.index.get("model_type"))):
                 importlib.import_module(f"transformers.models.{kind}.modeling_{kind}")
+            read_ahead(name, self.parameters.revision, BESIDE_OTHERS)  # the edit model has begun to read its own
 
     def load(self, devices: Sequence[str], offload: str = "none", forms: Sequence[Form] = ()) -> None:
         """Loads model and processor; over several devices the layers are spread.
@@ -170,7 +172,6 @@ class TransformersJudge:
         fused = fuse_norms(self._model) if parameters.fused_norms else 0
         if keep_levels(self._processor):
             self._numbers = numbers_of_levels(self._processor.image_processor).to(self._device)
-        scaled = type(self._processor.image_processor).__name__
         schema = self._settle_schemas()
         self._refuse_unreadable(forms)
         self._about = {
@@ -180,7 +181,7 @@ class TransformersJudge:
             "offload": offload,
             "attention": f"{model.config._attn_implementation}, {DESCRIPTION}",
             "norms": f"{fused} in one kernel each" if fused else "",
-            "image_backend": f"{IMAGE_BACKEND if scaled.endswith('Pil') else 'torchvision'} ({scaled})",
+            "image_backend": image_backend(self._processor.image_processor),
             "pixels": pixels(self._processor.image_processor, self._family),
             "thinking": thinking,
             "schema": schema,

@@ -13,6 +13,9 @@ from typing import Any
 from edit_eval.errors import LoadError
 
 IMAGE_BACKEND = "pil"
+WITH_TORCHVISION = ("TorchvisionBackend", "BaseImageProcessorFast")
+"""The class from which those that scale with torchvision are made, in transformers 5 and 4. Their names do not tell: a
+`Qwen2VLImageProcessor` is one of them in version 5, and scales with Pillow in version 4."""
 
 PROCESSORS = {
     "qwen2_vl": "Qwen2VLProcessor",
@@ -144,3 +147,9 @@ def check_processor(processor: Any, model: str) -> Any:
             "preprocessor_config.json or processor_config.json of the model is missing or names an unknown class"
         )
     return processor
+
+
+def image_backend(processor: Any) -> str:
+    """What scales the pictures, and the class: `pil (Qwen2VLImageProcessorPil)`."""
+    kinds = {kind.__name__ for kind in type(processor).__mro__}
+    return f"{IMAGE_BACKEND if kinds.isdisjoint(WITH_TORCHVISION) else 'torchvision'} ({type(processor).__name__})"

@@ -43,6 +43,7 @@ def selected(results: Results, ids: Collection[str]) -> Results:
         wall_seconds=(),
         memory=(),
         utilisation=(),
+        device_failures=(),
         notes=(note, *results.notes),
     )
 

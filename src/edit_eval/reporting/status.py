@@ -20,7 +20,7 @@ from rich.text import Text
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
-from edit_eval.records import NO_EDIT, Edit, Judgement, Results, Status
+from edit_eval.records import NO_EDIT, Edit, Judgement, Results, Status, counted, model_title
 from edit_eval.reporting.chinese.spoken import said, said_word, spoken
 from edit_eval.reporting.formats import decimals, duration
 from edit_eval.reporting.formats import score as score_text
@@ -92,6 +92,7 @@ def _document(results: Results, live: Live | None) -> dict[str, Any]:
         "live": None if live is None else asdict(live),
         "categories": _categories(results.judgements),
         "failures": [asdict(one) for one in failures(results) if one.status is not Status.SKIPPED],
+        "device_failures": [asdict(one) for one in results.device_failures],
         "skipped": [{"sample": s.id, "reason": one_line(s.fault)} for s in results.samples if s.fault],
         "pending": {
             name: list(dict.fromkeys(one.sample_id for one in records if one.status is Status.PENDING))
@@ -152,6 +153,9 @@ def print_status(results: Results, console: Console | None = None) -> None:
     console.print(_category_table(document, results))
     for failure in document["failures"]:
         _print_failure(console, failure)
+    if document["device_failures"]:
+        console.print(Text("\nfailed attempts, by device", style="bold yellow"))
+        print_facts(console, map(_failed_there, document["device_failures"]))
     if document["skipped"]:
         console.print(Text("\nskipped samples", style="bold yellow"))
         print_facts(console, ((one_line(s["sample"], 30), said(one_line(s["reason"]))) for s in document["skipped"]))
@@ -258,6 +262,15 @@ def _sum(counts: Mapping[str, Any], statuses: Iterable[Status]) -> int:
 
 def _count(number: int, style: str) -> Text:
     return Text(str(number), style=style if number else "dim")
+
+
+def _failed_there(found: Mapping[str, Any]) -> tuple[str, str]:
+    """The device, and what a model has failed at there."""
+    model = model_title(found["model"])
+    words = [said(f"{counted(found['attempts'], 'attempt')}, of which {found['out_of_memory']} ran out of memory")]
+    if found["retired"]:
+        words.append(said(f"not used any more: {one_line(found['retired'])}"))
+    return one_line(found["device"]), f"{one_line(model)}: {'; '.join(words)}"
 
 
 def _print_failure(console: Console, failure: dict[str, Any]) -> None:

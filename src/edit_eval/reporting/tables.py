@@ -28,6 +28,7 @@ from edit_eval.reporting.page.texts import judgement_status, name_of, score_line
 from edit_eval.reporting.passports import passport_lines
 from edit_eval.reporting.terminal_text import Name, numbers, one_line, plain_table
 from edit_eval.reporting.verdict import verdict_lines
+from edit_eval.statistics.timing import SHOWN
 
 _PROBLEM, _WRONG = "yellow", "red"
 
@@ -191,15 +192,14 @@ def without_interval(reasons: Iterable[str | None], language: str = "en") -> str
 
 def device_times_table(summary: Mapping[str, Any], language: str = "en") -> Table:
     """Where each device's time went, the share of it at work; of GPUs their utilisation, of all the peak of memory."""
-    kinds = ("loading", "editing", "judging", "unloading", "idle")
     timing = summary["timing"]
     busy, memory = timing.get("gpu_utilisation") or {}, timing.get("memory") or {}
-    names = [*(name_of("kind", kind, language) for kind in kinds), text("time.working", language)]
+    names = [*(name_of("kind", kind, language) for kind in SHOWN), text("time.working", language)]
     names += [text("time.gpu_utilisation.short", language)] if busy else []
     names += [text("memory.peak", language)] if memory else []
     table = plain_table(text("time.device", language), *numbers(*names), gap=1)
     for device, seconds in timing["devices"].items():
-        row = [formats.short_duration(seconds[kind]) for kind in kinds]
+        row = [formats.short_duration(seconds[kind]) for kind in SHOWN]
         row.append(formats.share(seconds["editing"] + seconds["judging"], sum(seconds.values())))
         if busy:
             row.append(formats.share(busy[device]["mean"], 1) if device in busy else formats.NOTHING)

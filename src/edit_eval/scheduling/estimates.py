@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from edit_eval.scheduling.tasks import Work
@@ -28,14 +29,27 @@ class Mean:
 
 @dataclass
 class Estimates:
-    """Mean seconds a unit (an edit, or one judgement) and a load, for each model."""
+    """Mean seconds a unit (an edit, or one judgement) and a load, for each model; policies decide by these."""
 
     unit: dict[str, Mean] = field(default_factory=lambda: defaultdict(Mean))
     load: dict[str, Mean] = field(default_factory=lambda: defaultdict(Mean))
+    start: dict[str, Mean] = field(default_factory=lambda: defaultdict(Mean))
+    """From the start of a process until its imports are done."""
+    unload: dict[str, Mean] = field(default_factory=lambda: defaultdict(Mean))
+
+    def saw(self, kind: str, model: str, seconds: float) -> None:
+        """A stretch of a device's time (see `Activity.kind`) that a policy is not told of."""
+        if kind in ("starting", "unloading"):
+            (self.start if kind == "starting" else self.unload)[model].add(seconds)
 
     def rest(self, work: Work, name: str) -> float:
         """Seconds of one device for all that is left for a model; 0 while nobody knows."""
         return work.units_left(name) * (self.unit[name].value or 0.0)
+
+
+def known(means: Mapping[str, Mean]) -> dict[str, float]:
+    """Those of which something has been seen."""
+    return {key: mean.value for key, mean in means.items() if mean.value is not None}
 
 
 def roughly(seconds: float) -> str:

@@ -205,7 +205,7 @@ class Policy:
         queue = self._queues[replica.key]
         if self._draining or replica.leaving or replica.key in self._held_back or not queue.open_to(replica.index):
             return None
-        if replica.hands and any(task.alone for task in replica.hands.values()):
+        if any(task.alone for task in replica.hands.values()):
             return None
         if self._shared and any(other.hands for other in self._fleet.neighbours(replica)):
             return None
@@ -218,8 +218,9 @@ class Policy:
             self._woken.append(replica.key)
             return None
         task = queue.take(replica)
-        if task is not None and task.alone:
-            self._woken.append(replica.key)  # what came after the suspect waited until somebody's hands were empty
+        if task is not None and (task.alone or task.failed_on):
+            # What came after it waited for empty hands, or for this replica.
+            self._woken.extend([replica.key] * max(1, len(task.failed_on)))
         return task
 
     def _takes_one_more(self, replica: Replica) -> bool:
@@ -260,7 +261,7 @@ class Policy:
         if replica.model.kind == "edit":
             enough = queue.open_to(replica.index) <= self._fleet.coming[name]
         else:
-            enough = self._work.left(name) <= there
+            enough = self._work.left(name) - queue.closed_to(replica.index) <= there
             there += self._leaving
         if enough or not there:
             return not enough
@@ -269,7 +270,8 @@ class Policy:
 
     def _gave_up(self, replica: Replica) -> bool:
         """Whether it is of an edit model, its place left editing early, and others still edit."""
-        if replica.model.kind == "judge" or not self._fleet.active[replica.key]:
+        others_edit = replica.model.kind == "edit" and self._fleet.active[replica.key]
+        if not others_edit or self._queues[replica.key].belongs_to(replica.index):
             return False
         return any(device in self._left for device in replica.place)
 
@@ -327,22 +329,20 @@ class Policy:
         mine = replica.key
         if not self._by_pull or replica.model.kind == "judge":
             return False
-        editing = self._fleet.active[mine] - self._leaving
-        seconds = self._estimates.unit[mine].value
+        editing, seconds = self._fleet.active[mine] - self._leaving, self._estimates.unit[mine].value
         if editing < 2 or seconds is None:
             return False
         for model in self._models:
             if model.kind == "edit" and model.key != mine and self._work.units_left(model.key):
                 return False
-        finish_hands = len(replica.hands) * seconds
-        edits_take = self._work.units_left(mine) * seconds
+        finish_hands, edits_take = len(replica.hands) * seconds, self._work.units_left(mine) * seconds
         load, unit = self._estimates.load, self._estimates.unit
         # Of several judges, a place leaves for the one that it is going to load.
         rival = min(self._judges_next(replica), key=self._comes_after, default=None)
         if rival is None or unit[rival.key].value is None or (loading := load[rival.key].value) is None:
             return False
-        judges = self._fleet.active[rival.key] + self._leaving + 1
-        judging_takes = loading + self._estimates.rest(self._work, rival.key) / judges
+        rest = self._estimates.rest(self._work, rival.key)
+        judging_takes = loading + rest / (self._fleet.active[rival.key] + self._leaving + 1)
         return (edits_take - finish_hands) / (editing - 1) <= finish_hands + judging_takes
 
     def _comes_after(self, judge: Replica) -> float:
@@ -356,10 +356,12 @@ class Policy:
 
     def _is_called(self, replica: Replica) -> bool:
         """Rule 5: whether the pilot needs a place for its model."""
-        name = replica.key
+        name, left = replica.key, self._work.pilot_left(replica.key)
         if not self._work.pilot_ready(name) or self._fleet.active[name] or self._leaving:
             return False
-        return self._by_pull or replica.model.kind == "judge"  # where edits are dealt, each waits for its own replica
+        # Where edits are dealt, each waits for its own replica.
+        dealt = not self._by_pull and replica.model.kind == "edit"
+        return not dealt and self._queues[name].closed_to(replica.index, pilot=True) < left
 
     def _is_called_away(self, replica: Replica) -> bool:
         """Rule 5: whether the pilot needs the replica's place, and not for its own model."""
@@ -429,7 +431,7 @@ class Policy:
                 return self._fleet.prepare(rival)
 
     def _fill_a_free_place(self) -> None:
-        if (device := self._fleet.next_free()) is not None:
+        if device := self._fleet.next_free():
             self._fill(device)
 
     def _look_everywhere(self) -> None:
@@ -475,10 +477,9 @@ class Policy:
         return True
 
     def _stop_the_idle(self) -> None:
+        coming = (State.PREPARING, State.PREPARED, State.LOADING)
         for replica in self.replicas:
-            if replica.state in (State.PREPARING, State.PREPARED, State.LOADING) or (
-                replica.state is State.LOADED and not replica.hands
-            ):
+            if replica.state in coming or (replica.state is State.LOADED and not replica.hands):
                 self._fleet.stop(replica)
                 self._idle[replica.key].pop(replica.number, None)
 

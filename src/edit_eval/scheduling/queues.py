@@ -3,6 +3,9 @@
 They deal out edits; a judge's batches are pulled under every schedule. Within a queue the rank of a task decides: the
 pilot first, then the benchmark's order, and suspects after the healthy tasks of their phase. A suspect is for another
 replica than it failed on, while the model has another one: so a bad device is told from a bad sample.
+
+A task that ran out of memory asks elsewhere: it comes before all others, and goes only to replicas that have not tried
+it, even if one has to be loaded for it. While one of those is there, the replicas that have tried it take nothing else.
 """
 
 from __future__ import annotations
@@ -11,15 +14,15 @@ import heapq
 import math
 from collections.abc import Sequence
 
-from edit_eval.scheduling.replicas import Replica
-from edit_eval.scheduling.tasks import Task
+from edit_eval.scheduling.replicas import Replica, State
+from edit_eval.scheduling.tasks import PILOT, Task
 
 
 class Ranked:
     """Tasks by their rank."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[tuple[int, bool, int], Task]] = []
+        self._heap: list[tuple[tuple[int, int, int], Task]] = []
 
     @property
     def first(self) -> Task | None:
@@ -48,22 +51,44 @@ class PullQueue:
     def __init__(self, replicas: Sequence[Replica]) -> None:
         self._replicas = replicas
         self._tasks = Ranked()
+        self._asking: dict[int, Task] = {}  # what asks elsewhere, by number
 
     def put(self, task: Task) -> None:
         """A task can start, or comes back from a replica that had not begun it."""
-        self._tasks.put(task)
+        if task.asks_elsewhere:
+            self._asking[task.number] = task
+        else:
+            self._tasks.put(task)
 
     def take(self, replica: Replica) -> Task | None:
         """The task that this replica is to run next."""
+        for number, task in self._asking.items():
+            if self._may_try(replica.index, task):
+                return self._asking.pop(number)
+        if any(replica.index in task.failed_on and self._is_tried_by(task) for task in self._asking.values()):
+            return None
+        return self._take_dealt(replica)
+
+    def _take_dealt(self, replica: Replica) -> Task | None:
+        """The same of what does not ask elsewhere."""
         first = self._tasks.first
-        if first is None or (first.alone and (replica.hands or self._is_for_another(replica, first))):
+        if first is None or (first.alone and (replica.hands or self._is_for_another(replica.index, first))):
             return None
         return self._tasks.pop()
 
-    def _is_for_another(self, replica: Replica, suspect: Task) -> bool:
+    def _is_for_another(self, index: int, suspect: Task) -> bool:
         """Whether it failed on this replica, and another one is there, or coming, that can try it."""
-        return suspect.failed_on == replica.index and any(
-            other.wanted and not other.leaving for other in self._replicas if other is not replica
+        return index in suspect.failed_on and self._is_tried_by(suspect)
+
+    def _is_tried_by(self, task: Task) -> bool:
+        """Whether a replica is there, or coming, on which it has not failed."""
+        return any(one.wanted and not one.leaving and one.index not in task.failed_on for one in self._replicas)
+
+    def _may_try(self, index: int, task: Task) -> bool:
+        """Whether a task that asks elsewhere is for this replica: no other one is left that has not tried it."""
+        return index not in task.failed_on or not any(
+            one.index not in task.failed_on and one.state is not State.RETIRED and not one.lost
+            for one in self._replicas
         )
 
     def finish(self, task: Task) -> None:
@@ -80,19 +105,24 @@ class PullQueue:
 
     def open_to(self, index: int) -> int:
         """How many of the tasks that can start this replica may take."""
-        return len(self._tasks)
+        return len(self._tasks) + len(self._asking) - self.closed_to(index)
+
+    def closed_to(self, index: int, *, pilot: bool = False) -> int:
+        """How many of them, or of the pilot's, ask for another than this replica."""
+        asking = [task for task in self._asking.values() if task.phase == PILOT or not pilot]
+        return sum(not self._may_try(index, task) for task in asking)
 
     def awaits(self, index: int) -> bool:
         """Whether this replica does well to wait: one of them will be open to it, if not now."""
         return self.open_to(index) > 0
 
     def belongs_to(self, index: int) -> bool:
-        """Whether a task waits for this replica and for no other."""
-        return False
+        """Whether a task waits for this replica, and for no other that is there."""
+        return any(index not in task.failed_on and not self._is_tried_by(task) for task in self._asking.values())
 
     def dealt(self, later: Sequence[Task] = ()) -> list[list[Task]]:
         """The tasks that can start, and those of `later` phases: each replica's, or one list where nobody owns any."""
-        return [[*self._tasks.in_order(), *later]]
+        return [[*self._asking.values(), *self._tasks.in_order(), *later]]
 
     def batch(self) -> tuple[int, int] | None:
         """Which batch is under way, of how many in this phase as things stand; None where there are none."""
@@ -103,7 +133,7 @@ class PullQueue:
         return False
 
     def __len__(self) -> int:
-        return len(self._tasks)
+        return len(self._asking) + len(self._tasks)
 
 
 class RoundRobinQueue(PullQueue):
@@ -115,17 +145,17 @@ class RoundRobinQueue(PullQueue):
         self._owners = list(range(len(replicas)))
 
     def put(self, task: Task) -> None:
-        if task.alone:
+        if task.failed_on or task.alone:
             return super().put(task)
         self._own[self._owner(task)].put(task)
 
     def _owner(self, task: Task) -> int:
         return self._owners[task.units[0] % len(self._owners)]
 
-    def take(self, replica: Replica) -> Task | None:
+    def _take_dealt(self, replica: Replica) -> Task | None:
         own, everybodys = self._own[replica.index], self._tasks
         if own.first is None or (everybodys.first is not None and everybodys.first.rank < own.first.rank):
-            return super().take(replica)
+            return super()._take_dealt(replica)
         return own.pop()
 
     def retire(self, index: int) -> None:
@@ -136,10 +166,10 @@ class RoundRobinQueue(PullQueue):
             self._tasks.put(task)
 
     def open_to(self, index: int) -> int:
-        return len(self._own[index]) + len(self._tasks)
+        return len(self._own[index]) + super().open_to(index)
 
     def belongs_to(self, index: int) -> bool:
-        return len(self._own[index]) > 0
+        return len(self._own[index]) > 0 or super().belongs_to(index)
 
     def dealt(self, later: Sequence[Task] = ()) -> list[list[Task]]:
         shares = [own.in_order() for own in self._own]
@@ -148,7 +178,7 @@ class RoundRobinQueue(PullQueue):
         return shares
 
     def __len__(self) -> int:
-        return len(self._tasks) + sum(map(len, self._own))
+        return super().__len__() + sum(map(len, self._own))
 
 
 class BatchSyncQueue(RoundRobinQueue):
@@ -185,11 +215,13 @@ class BatchSyncQueue(RoundRobinQueue):
 
     def _in_turn(self) -> list[int]:
         """The owners, in the order in which they get what is everybody's: whom a suspect failed on is the last."""
-        first = self._tasks.first
-        if first is None or first.failed_on not in self._owners:
+        first = next(iter(self._asking.values()), self._tasks.first)
+        failed_on = [owner for owner in self._owners if first is not None and owner in first.failed_on]
+        if not failed_on:
             return self._owners
-        after = self._owners.index(first.failed_on) + 1
-        return self._owners[after:] + self._owners[:after]
+        after = self._owners.index(failed_on[-1]) + 1
+        turn = self._owners[after:] + self._owners[:after]
+        return sorted(turn, key=failed_on.__contains__)
 
     def go(self, index: int) -> None:
         if self.awaits(index):  # one that is stopped because nothing is left for it is waited for in the next phase
@@ -213,7 +245,8 @@ class BatchSyncQueue(RoundRobinQueue):
         # What is everybody's goes to those who have nothing of their own.
         free = [owner for owner in self._in_turn() if not len(self._own[owner])]
         there = [owner for owner in free if owner not in self._away]
-        return index in free[: len(self._tasks)] or index in there[: len(self._tasks)]
+        count = len(self._asking) + len(self._tasks)
+        return index in free[:count] or index in there[:count]
 
     def belongs_to(self, index: int) -> bool:
         return index in self._batch or (not self._batch and self.awaits(index))

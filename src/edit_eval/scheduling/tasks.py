@@ -62,13 +62,22 @@ class Task:
     """A suspect: it runs after the healthy work of its phase, with nothing else in its worker's hands."""
     control: bool = False
     """It is about controls, beside the run: that such tasks fail, all of them perhaps, says nothing of the rest."""
-    failed_on: int | None = None
-    """The replica (its index) that a suspect failed on: another one tries it, while there is one."""
+    failed_on: frozenset[int] = frozenset()
+    """The replicas (their indices) that it failed on: another one tries it, while there is one."""
 
     @property
-    def rank(self) -> tuple[int, bool, int]:
-        """Of the tasks that can start, the one of the lowest rank comes first."""
-        return (self.phase, self.alone, self.number)
+    def asks_elsewhere(self) -> bool:
+        """It ran out of memory somewhere: whether that was the task's fault or the device's shows on another one."""
+        return bool(self.failed_on) and not self.alone
+
+    @property
+    def rank(self) -> tuple[int, int, int]:
+        """Of the tasks that can start, the one of the lowest rank comes first.
+
+        What asks elsewhere comes before healthy work, so that a device without memory is known before it has tried
+        everything.
+        """
+        return (self.phase, 2 if self.alone else 0 if self.failed_on else 1, self.number)
 
 
 @dataclass
@@ -99,7 +108,7 @@ class Work:
         phase: int = 0,
         alone: bool = False,
         control: bool = False,
-        failed_on: int | None = None,
+        failed_on: frozenset[int] = frozenset(),
     ) -> Task:
         """Adds a task that can start once all of `after` is settled. Tasks of earlier phases are added first."""
         task = Task(self._count, model, tuple(units), phase, alone=alone, control=control, failed_on=failed_on)
@@ -139,6 +148,11 @@ class Work:
     def piloting(self) -> bool:
         """Whether something of the pilot is left."""
         return PILOT in self._left
+
+    @property
+    def tasks_left(self) -> int:
+        """Tasks that are not finished, in all phases."""
+        return sum(sum(models.values()) for models in self._left.values())
 
     def left(self, model: str) -> int:
         """Tasks of `model` that are not finished, in the pilot and in the present phase."""

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from edit_eval.scheduling.estimates import Estimates
+from edit_eval.scheduling.estimates import Estimates, Mean, known
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import State
-from edit_eval.scheduling.tasks import Work
+from edit_eval.scheduling.simulation import Elapsed, Timing, rest_of
+from edit_eval.scheduling.tasks import Model, Work
+
+MOST_SIMULATED = 5_000
+"""Tasks: a simulation of so many takes a quarter of a second."""
+NOTHING = Elapsed()
 
 MODELS_LOOKED_AT = 6
 """Every set of at most so many models is looked at; with more models, only all of them and each alone."""
@@ -60,8 +65,42 @@ def time_left(demands: Sequence[Demand]) -> TimeLeft:
     return TimeLeft(max(shared, *(d.longest for d in known)), missing)
 
 
-def rest_of_a_run(work: Work, estimates: Estimates, policy: Policy) -> TimeLeft:
-    """The time for all that is left, from the mean times seen so far; what is under way counts whole."""
+def rest_of_a_run(work: Work, estimates: Estimates, policy: Policy, elapsed: Elapsed = NOTHING) -> TimeLeft:
+    """The time for all that is left, controls included, from the mean times seen so far.
+
+    The scheduler itself is run on, in simulated time: with shares that are dealt out, loads in turn, and those that a
+    device will need. Of more than `MOST_SIMULATED` tasks it would take long; there the bound is near enough.
+    """
+    if work.tasks_left > MOST_SIMULATED:
+        return _bound(work, estimates, policy)
+    unit = known(estimates.unit)
+    models = {replica.model for replica in policy.replicas if replica.state is not State.RETIRED}
+    left = [model for model in models if work.units_left(model.key)]
+    missing = tuple(sorted({model.kind for model in left if model.key not in unit}))
+    if left and not any(model.key in unit for model in left):
+        return TimeLeft(None, missing)
+    capacity: dict[str, int] = {}
+    for replica in policy.replicas:
+        capacity[replica.key] = max(replica.capacity, capacity.get(replica.key, 1))
+    timing = Timing(
+        task=lambda task: unit.get(task.model, 0.0) * len(task.units),
+        load=known(estimates.load),
+        prepare=_like_the_others(estimates.start, models),
+        unload=_like_the_others(estimates.unload, models),
+        capacity=capacity,
+    )
+    return TimeLeft(rest_of(policy, work, timing, elapsed) if left else 0.0, missing)
+
+
+def _like_the_others(means: Mapping[str, Mean], models: Iterable[Model]) -> dict[str, float]:
+    """Seconds by model; of one that has not been seen as of those that have."""
+    seen = known(means)
+    usual = sum(seen.values()) / len(seen) if seen else 0.0
+    return {model.key: seen.get(model.key, usual) for model in models}
+
+
+def _bound(work: Work, estimates: Estimates, policy: Policy) -> TimeLeft:
+    """The same by `time_left`; what is under way counts whole."""
     demands = []
     for model in dict.fromkeys(replica.model for replica in policy.replicas):
         alive = [replica for replica in policy.of(model.key) if replica.state is not State.RETIRED]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -64,6 +64,7 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
         "comparison": _comparison(results, votes),
         "extremes": extremes(results),
         "failures": failures_document(results),
+        "device_failures": [asdict(one) for one in results.device_failures],
         "readings": readings_document(results),
         "edits": list(edits_by_model(results)),
         "timing": timing(results),

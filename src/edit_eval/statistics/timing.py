@@ -1,4 +1,4 @@
-"""Where each device's time and memory went: loading, editing, judging, unloading, idle. Adds up to the wall time.
+"""Where each device's time and memory went; the times add up to the wall time.
 
 And how many tokens each judge took whose server counts them.
 """
@@ -15,23 +15,26 @@ import numpy as np
 
 from edit_eval.records import Activity, MemoryUse, Results, Utilisation
 
-KINDS = ("editing", "judging", "loading", "unloading")
-"""In the order in which they own a moment that they share: a load behind an edit costs nothing."""
+KINDS = ("editing", "judging", "loading", "unloading", "starting")
+"""In the order in which they own a moment that they share: a load behind an edit costs nothing, nor do imports."""
+SHOWN = ("starting", "loading", "editing", "judging", "unloading", "idle")
+"""In the order in which they are shown."""
 
 _STAGE = ("start_number", "model", "kind", "before", "loaded", "peak", "after")
 
 
 def timing(results: Results) -> dict[str, Any]:
-    """`{"wall_seconds", "devices": {NAME: {"loading", "editing", "judging", "unloading", "idle"}}}`, seconds.
+    """`{"wall_seconds", "devices": {NAME: {"starting", "loading", "editing", "judging", "unloading", "idle"}}}`,
+    seconds; `starting` is that of processes and their imports.
 
     Where GPUs told how busy they were there is `"gpu_utilisation": {NAME: {"mean", KIND: ...}}` as well: means over
     the whole run and over the time of each kind of activity, 0 to 1. Where memory was measured there is `"memory":
     {NAME: {"total", "peak", "stages": [...]}}`, see `memory`.
 
     The wall time is the sum over all starts of the run. A device counts in the starts in which it did
-    anything, so its five numbers add up to the wall time of those. Where activities of one device overlap
+    anything, so its six numbers add up to the wall time of those. Where activities of one device overlap
     (two models on it, a next batch handed over early) each moment is counted once, for the first of editing,
-    judging, loading, unloading. A start whose wall time was not recorded (killed, or still going on) lasts
+    judging, loading, unloading, starting. A start whose wall time was not recorded (killed, or still going on) lasts
     until its last activity ends.
     """
     activities_of: dict[tuple[int, str], list[Activity]] = defaultdict(list)
@@ -46,10 +49,7 @@ def timing(results: Results) -> dict[str, Any]:
             for number in sorted(walls)
             if (number, name) in activities_of
         ]
-        devices[name] = {
-            kind: math.fsum(part[kind] for part in parts)
-            for kind in ("loading", "editing", "judging", "unloading", "idle")
-        }
+        devices[name] = {kind: math.fsum(part[kind] for part in parts) for kind in SHOWN}
     found: dict[str, Any] = {"wall_seconds": math.fsum(walls.values()), "devices": devices}
     if results.utilisation:
         found["gpu_utilisation"] = _gpu_utilisation(results.utilisation)

@@ -27,7 +27,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,7 +37,7 @@ from filelock import FileLock, Timeout
 from edit_eval.config.placement import without_placement
 from edit_eval.errors import RunDirectoryError, Stopped
 from edit_eval.pictures import TEMPORARY, TEMPORARY_PREFIX, slug, sweep_temporary, write_durably
-from edit_eval.records import Activity, MemoryUse, Picture, Sample, Utilisation
+from edit_eval.records import Activity, DeviceFailures, MemoryUse, Picture, Sample, Utilisation
 from edit_eval.store.holders import Shard, is_there, read_holder, shards_at_work, shards_known, who
 from edit_eval.store.journal import Damage, Lines, Record, Segment, no_garbage, read, read_segment, seal, segments
 from edit_eval.store.ours import MARK, OURS, is_marked, mark
@@ -62,6 +62,7 @@ class Timeline(NamedTuple):
     devices: tuple[str, ...]
     memory: tuple[MemoryUse, ...]
     utilisation: tuple[Utilisation, ...]
+    device_failures: tuple[DeviceFailures, ...]
 
 
 class RunDirectory:
@@ -372,6 +373,7 @@ class RunDirectory:
         devices: dict[str, None] = {}
         memory: dict[tuple[int, int], MemoryUse] = {}  # a stage's later line counts
         busy: dict[tuple[int, str, str], list[float]] = {}  # start, device, kind -> samples, their sum
+        failed: dict[tuple[str, str], DeviceFailures] = {}  # device, model
         for record in self.read("events"):
             start = int(record["start"])
             if record["event"] == "activity":
@@ -386,6 +388,9 @@ class RunDirectory:
             elif record["event"] == "memory":
                 fields = {k: record[k] for k in MEMORY_FIELDS}
                 memory[start, record["stage"]] = MemoryUse(start_number=start, **fields)
+            elif record["event"] in ("attempt", "retired"):
+                of = "+".join(record["place"]), record["model"]
+                failed[of] = _one_more(failed.get(of), *of, record)
             elif record["event"] == "utilisation":
                 for device, kinds in record["devices"].items():
                     for kind, (count, mean) in kinds.items():
@@ -402,6 +407,7 @@ class RunDirectory:
                 for (start, device, kind), (count, total) in busy.items()
                 if count
             ),
+            tuple(sorted(failed.values(), key=lambda one: -one.attempts)),
         )
 
     # -- where things lie --
@@ -467,3 +473,12 @@ def _cannot_write(path: Path, error: OSError) -> CannotWrite:
         f"{path} cannot be written ({error.strerror or error}); all finished work is kept; rerun the same "
         "command to resume"
     )
+
+
+def _one_more(so_far: DeviceFailures | None, device: str, model: str, event: dict[str, Any]) -> DeviceFailures:
+    """With an attempt that failed on the device, or the reason why the model is not used there any more."""
+    found = so_far or DeviceFailures(device=device, model=model, attempts=0, out_of_memory=0, error="", retired="")
+    if event["event"] == "retired":
+        return replace(found, retired=event["reason"])
+    short = event["kind"] == "out_of_memory"
+    return replace(found, attempts=found.attempts + 1, out_of_memory=found.out_of_memory + short, error=event["error"])

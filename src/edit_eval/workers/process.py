@@ -75,6 +75,17 @@ def memory() -> dict[str, int]:
     return figures
 
 
+def room() -> dict[str, int]:
+    """Bytes that its devices have in all, where torch knows; empty after a fault that leaves a device unusable."""
+    try:
+        torch = sys.modules["torch"]
+        if not torch.cuda.is_initialized():
+            return {}
+        return {"device_total": sum(torch.cuda.mem_get_info(i)[1] for i in range(torch.cuda.device_count()))}
+    except Exception:
+        return {}
+
+
 class Worker:
     """The worker's loop. `run` returns only by ending the process."""
 
@@ -267,7 +278,7 @@ class Worker:
             error=one_line(error),
             trace=trace,
             kind=kind or kind_of(error),
-            memory=memory(),
+            memory={**memory(), **room()},
         )
 
     def _edit(self, task: Message, request: EditRequest) -> Any:

@@ -53,7 +53,26 @@ def test_offloading_is_slower_than_what_was_published(tmp_path: Path, offload: s
     told = f"s an edit is for a GPU without offload; offload: {offload} is slower, so the plan is too short"
     assert notes(tmp_path, {"offload": offload}, {}) == [f"qwen_image_edit: 51.2 {told}"]
     [judged] = notes(tmp_path, {}, {"offload": offload})
-    assert judged.startswith(f"qwen3_vl: 0.05 s a pair is for a GPU without offload; offload: {offload}")
+    assert judged.startswith(f"qwen3_vl: 0.5 s a pair is for a GPU without offload; offload: {offload}")
+
+
+@pytest.mark.parametrize(
+    ("answer", "batch_size", "seconds"),
+    [
+        ("score", 1, 0.5),
+        ("score", 2, 0.3),
+        ("reason_then_score", 4, 1.7),
+        ("probabilities", 1, 0.15),
+    ],
+)
+def test_a_pair_is_read_once_and_its_answer_written_token_by_token(
+    tmp_path: Path, answer: str, batch_size: int, seconds: float
+) -> None:
+    """0.1 s for the prompt, 0.05 s a token that the rows of a batch share."""
+    source = configuration(tmp_path)
+    params = {"batch_size": batch_size}
+    source["reward_model"] = {"type": "qwen3_vl", "params": params, "protocol": {"answer": answer}}
+    assert durations_of(load_configuration(source), None)["judge:qwen3_vl"].unit == pytest.approx(seconds)
 
 
 def test_so_is_the_cpu(tmp_path: Path) -> None:

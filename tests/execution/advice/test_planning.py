@@ -296,6 +296,19 @@ def test_a_run_tells_how_long_things_take(seen: Run, tmp_path: Path) -> None:
     assert own(made)["makespan_seconds"] < 20 * 99
     again = plan({**source, **models, "evaluation": {"readings": 4}}, from_run=seen.path, gpus=2, samples=40)
     assert again.durations["judge:critic"].unit == pytest.approx(4 * judge.unit)
+    assert not [note for note in again.notes if note.startswith("tokens")], "nobody counted any"
+
+
+def test_a_run_tells_how_many_tokens_judges_take(seen: Run, tmp_path: Path) -> None:
+    counted = tuple(replace(one, tokens=(1000, 5)) for one in seen.results.judgements)
+    source = configuration(tmp_path, evaluation={"readings": 2, "repeats": 3, "controls": 10})
+    source["edit_models"] = dict.fromkeys(("painter", "other"), source["diffusion_model"])
+    source["judges"] = {"critic": source["reward_model"]}
+    del source["diffusion_model"], source["reward_model"]
+    made = make_plan(load_configuration(source), ["a"] * 40, seen=replace(seen.results, judgements=counted), gpus=2)
+    (note,) = [note for note in made.notes if note.startswith("tokens")]
+    judgements = 40 * 2 * 3 + 3 * 10
+    assert note.endswith(f"critic: {judgements * 2 * 1000:,} read, {judgements * 2 * 5:,} written")
 
 
 def test_an_edit_model_and_a_judge_of_one_name_are_two_models(seen: Run, tmp_path: Path) -> None:

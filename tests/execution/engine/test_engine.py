@@ -93,7 +93,7 @@ def test_failures_among_many_successes_stop_nothing() -> None:
     case = Case(1000, 4, lambda model, message: Fate(1.0, fates[message["units"][0]], "RuntimeError: on purpose")).run()
     assert set(case.notes.set_aside) == bad
     assert len(case.notes.finished) == 1000 - len(bad)
-    assert set(case.engine._slot_failures.values()) == {0}, "what is proven bad gives nobody credit"
+    assert set(case.engine._blame._failures.values()) == {0}, "what is proven bad gives nobody credit"
 
 
 def test_a_device_that_kills_everything_it_touches_is_retired_and_nobody_is_blamed() -> None:
@@ -191,7 +191,7 @@ def test_a_sample_that_fails_on_two_devices_speaks_against_neither() -> None:
     case.run()
     assert set(case.notes.set_aside) == set(range(24))
     assert not retired(case)
-    assert not any(case.engine._slot_failures.values())
+    assert not any(case.engine._blame._failures.values())
 
 
 def retired(case: Case) -> list[str]:
@@ -276,7 +276,7 @@ def test_only_deaths_of_idle_workers_in_a_row_give_up_a_device() -> None:
     assert not retired(case)
 
 
-def test_out_of_memory_is_final_and_names_what_would_help() -> None:
+def test_out_of_memory_on_the_only_device_is_final_and_names_what_would_help() -> None:
     class Driver(SimulatedDriver):
         def _later(self, seconds: float, worker: int, message: Message) -> None:
             if message["event"] == "failed":
@@ -335,7 +335,7 @@ def test_what_is_only_being_written_is_not_blamed_for_the_death_of_its_worker() 
     case.run()
     assert set(case.notes.set_aside) == {1}
     assert sorted(set(case.notes.finished)) == [0, 2, 3, 4, 5]
-    charged = {units for (_, units), count in case.engine._charges.items() if count}
+    charged = {units for (_, units), count in case.engine._blame._charges.items() if count}
     assert charged == {(1,)}
 
 

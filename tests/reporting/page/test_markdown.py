@@ -44,9 +44,9 @@ Worth knowing:
 
 Wall time: 1 min 40 s. GPU time: 1 min 40 s. Time per edit: 20 s. Time per answer: 2.0 s.
 
-| Device | Loading | Editing | Judging | Unloading | Idle | At work |
-| --- | ---: | ---: | ---: | ---: | ---: | ---: |
-| cuda:0 | 0.0 s | 1 min 00 s | 0.0 s | 0.0 s | 40 s | 60% |
+| Device | Starting | Loading | Editing | Judging | Unloading | Idle | At work |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+| cuda:0 | 0.0 s | 0.0 s | 1 min 00 s | 0.0 s | 0.0 s | 40 s | 60% |
 """
 
 

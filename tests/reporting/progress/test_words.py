@@ -99,11 +99,11 @@ def test_how_a_judge_is_asked() -> None:
 # -- controls --
 
 
-def test_controls_are_said_while_they_are_left_and_are_in_no_other_number() -> None:
+def test_controls_are_said_while_they_are_left_and_count_to_the_whole() -> None:
     some = Count(ok=12, failed=3, total=75, settled=15)
     snapshot = Snapshot(edits=Count(4, 0, 4, 4), judgements=Count(4, 0, 4, 4), controls=some)
     assert counts(snapshot) == ["edits 4/4", "scores 4/4", "controls 15/75"]
-    assert (snapshot.fraction, snapshot.failed) == (1.0, 0)
+    assert (snapshot.fraction, snapshot.failed) == ((4 + 4 + 15) / (4 + 4 + 75), 0)
     assert ending(snapshot) == "end: 4 of 4 edits, 4 of 4 scores, 60 not done, in 0.0 s"
     over = Snapshot(edits=Count(4, 0, 4, 4), judgements=Count(4, 0, 4, 4), controls=Count(72, 3, 75, 75))
     assert counts(over) == ["edits 4/4", "scores 4/4"]

@@ -12,10 +12,16 @@ from edit_eval.execution.advice.cards import asked
 from edit_eval.records import Results, Status
 from edit_eval.scheduling.tasks import Model
 
-BARE_SCORE_SECONDS = 0.05
-"""Qwen3-VL-30B-A3B, a bare score: 17 TFLOP of prefill an image at 330 TFLOP/s, and about six tokens (estimate)."""
-REASONED_SCORE_SECONDS = 1.4
-"""The same with reasons: 128 tokens in batches of four at 45 ms a step (estimate)."""
+PROMPT_SECONDS = 0.1
+"""Qwen3-VL-30B-A3B reads a pair: two pictures of 1024 tokens and 1,300 of text take 33.6 TFLOP, counted from its
+configuration, of which others' mixtures of experts compute some 330 a second on an H100."""
+TOKEN_SECONDS = 0.05
+"""It writes one token in each row of a batch: 4.7 ms to read the experts of four rows at 3.35 TB/s, and some 45 ms in
+which transformers starts its kernels (30 to 60 by published measurements of eager decoding)."""
+ANSWER_TOKENS = {"score": 8, "probabilities": 1}
+"""Of an answer: `Score: 7.250` is eight, since each digit is one."""
+REASONS_TOKENS = 128
+"""Of one with reasons, roughly."""
 LOAD_BYTES_A_SECOND = 1.0e9
 """From a disk that was not read before, imports included."""
 JUDGE_BYTES = 62.1e9
@@ -104,8 +110,9 @@ def _known(section: ModelSection, asked: float) -> Duration | None:
     if section.type == "testing":
         return Duration(float(parameters["load_seconds"]), asked * float(parameters["seconds"]), "its own parameters")
     if section.type == "qwen3_vl":
-        bare = section.protocol is None or section.protocol.parameters.get("answer", "") in ("score", "probabilities")
-        unit = BARE_SCORE_SECONDS if bare else REASONED_SCORE_SECONDS
+        form = "score" if section.protocol is None else section.protocol.parameters.get("answer", "")
+        tokens = ANSWER_TOKENS.get(form, REASONS_TOKENS)
+        unit = PROMPT_SECONDS + tokens * TOKEN_SECONDS / section.placement.batch_size
         return Duration(JUDGE_BYTES / LOAD_BYTES_A_SECOND, asked * unit, "estimated for an H100", published=True)
     if section.type in ("scene_editor", "scene_judge"):
         unit = asked * (0.2 + float(parameters.get("seconds", 0.0)))

@@ -33,6 +33,7 @@ from edit_eval.execution.choices import automatic_findings
 from edit_eval.execution.drivers.contract import Gpu, Machine
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.environments import interpreter, uv_folder, uv_is_made
+from edit_eval.execution.machine.experts import expert_bytes
 from edit_eval.execution.machine.fitting import (
     Wanted,
     checkpoint_of,
@@ -165,7 +166,8 @@ def _model(
         findings.append(Finding("devices", "problem", f"{who}: {error}"))
     weights = weights_of(section, environment)
     claim = claim_of(section, chosen, machine.gpus() or ())
-    return Wanted(Model.of(key, chosen), section, weights, _can_offload(key, section, folder), claim)
+    model, experts = Model.of(key, chosen), expert_bytes(section, weights)
+    return Wanted(model, section, weights, _can_offload(key, section, folder), claim, experts)
 
 
 def _question(

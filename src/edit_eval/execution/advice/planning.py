@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from edit_eval.benchmarks.categories import CATEGORIES, canonical
+from edit_eval.config.components import import_class
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.cards import card_of, told
@@ -26,6 +27,7 @@ from edit_eval.execution.machine.weights import GIB
 from edit_eval.records import Results, counted
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.tasks import Model
+from edit_eval.statistics.timing import cost_of, token_words, tokens
 
 SCHEDULES = ("pull", "round_robin", "batch_sync")
 ORDERS = ("by_stage", "by_category")
@@ -240,6 +242,7 @@ def make_plan(
     batches = _batches(configuration, categories, chosen)
     if chosen is not None:
         categories = [categories[number] for number in chosen]
+    notes += _tokens(configuration, seen, len(categories)) if seen is not None else []
     own = (execution.schedule, execution.order, placement)
     ways = (
         list(itertools.product(SCHEDULES, ORDERS, PLACEMENTS)) if len(categories) <= ALL_COMBINATIONS_UP_TO else [own]
@@ -249,7 +252,13 @@ def make_plan(
         load_concurrency = load_concurrency or cluster.gpus
         notes.append(f"one disk for all machines: {counted(load_concurrency, 'load')} at once")
     capacity = {model.key: _asks_at_once(configuration.models[model.key]) for model in models}
-    shape: dict[str, Any] = {"edit_seeds": evaluation.edit_seeds, "repeats": evaluation.repeats}
+    controls = {model.key: evaluation.controls for model in models if _has_controls(configuration, model.key)}
+    shape: dict[str, Any] = {
+        "edit_seeds": evaluation.edit_seeds,
+        "repeats": evaluation.repeats,
+        "controls": controls,
+        "capacity": capacity,
+    }
 
     def simulated(its: Sequence[Model], on: Machine, way: tuple[str, str, str]) -> Prediction:
         of = on.node_of if isinstance(on, ImaginedMachine) and cluster and not cluster.shared_disk else None
@@ -264,7 +273,6 @@ def make_plan(
             load_concurrency=load_concurrency,
             batches=batches,
             pilot=execution.pilot,
-            capacity=capacity,
             host=of or (lambda device: ""),
             **shape,
         )
@@ -295,7 +303,7 @@ def make_plan(
                 seconds = simulated(its, fewer, own).makespan
             else:
                 swap = placement == "swap"
-                seconds = over * lower_bound(its, len(categories), timing, swap=swap, capacity=capacity, **shape)
+                seconds = over * lower_bound(its, len(categories), timing, swap=swap, **shape)
         sizes.append(Size(nodes, nodes * cluster.gpus, seconds, whole, cluster.price))
     return replace(plan, sizes=tuple(sizes))
 
@@ -335,6 +343,21 @@ def _askings(configuration: Configuration, questions: Mapping[str, float]) -> li
     return notes
 
 
+def _tokens(configuration: Configuration, seen: Results, samples: int) -> list[str]:
+    """A line for each judge whose server counted tokens in the run that was seen: how many this one would take."""
+    evaluation, notes = configuration.evaluation, []
+    pairs = samples * len(configuration.edit_models) * evaluation.edit_seeds
+    for one in tokens(seen):
+        if one.judge in configuration.judges:
+            judgements = pairs * evaluation.repeats + 3 * min(evaluation.controls, samples)
+            before = max(len(each.readings) for each in seen.judgements if each.judge == one.judge) or 1
+            times = judgements * evaluation.readings / before / one.judgements
+            read, written = times * one.read, times * one.written
+            cost = cost_of(configuration.judges[one.judge].parameters.get("price"), read, written)
+            notes.append(f"tokens, as in {seen.name}: {token_words(one.judge, read, written, cost)}")
+    return notes
+
+
 def _notes(choices: Choices, room: Mapping[str, Room], *, here: bool) -> list[str]:
     """What there is no memory for, and what `auto` was taken to be."""
     swap, together = room["swap"], room["together"]
@@ -348,6 +371,17 @@ def _notes(choices: Choices, room: Mapping[str, Room], *, here: bool) -> list[st
     if choices.load_concurrency.automatic:
         notes.append("load_concurrency: auto is taken to be no limit: the memory of their host is not known")
     return notes
+
+
+def _has_controls(configuration: Configuration, key: str) -> bool:
+    """Whether a model is asked about controls: a judge that judges, and neither measures nor replays."""
+    if not key.startswith("judge:"):
+        return False
+    try:
+        judge = import_class("judge", configuration.models[key].class_path, configuration.folder)
+    except ConfigurationError:  # only its own environment can import it
+        return True
+    return not (hasattr(judge, "measures") or getattr(judge, "replays", False))
 
 
 def _asks_at_once(section: ModelSection) -> int:

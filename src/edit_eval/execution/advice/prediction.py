@@ -1,25 +1,22 @@
-"""What a run will take: the very engine and policies of a real run, on simulated devices."""
+"""What a run will take: the very scheduler of a real run, on simulated devices."""
 
 from __future__ import annotations
 
 import itertools
-import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from edit_eval.execution.drivers.contract import WorkerSpecification
-from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
-from edit_eval.execution.engine.engine import Engine
+from edit_eval.experiment import CONTROLS
 from edit_eval.records import Activity
-from edit_eval.scheduling.batches import cut_batches, first_samples
+from edit_eval.scheduling.batches import cut_batches, first_samples, spread
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Replica
+from edit_eval.scheduling.simulation import Simulation, Timing
 from edit_eval.scheduling.tasks import PILOT, Model, Task, Work
 from edit_eval.store.journal import no_garbage
-from edit_eval.workers.messages import Message
 
 
 @dataclass(frozen=True)
@@ -58,61 +55,33 @@ class Prediction:
 
 
 class _Tally:
-    """Keeps no records, only times."""
+    """What the devices did."""
 
-    def __init__(self, work: Work, devices: Sequence[str], keep: bool) -> None:
-        self._work = work
+    def __init__(self, devices: Sequence[str], keep: bool) -> None:
         self._spans: dict[str, list[tuple[float, float]]] = {device: [] for device in devices}
-        self.activities: list[Activity] | None = [] if keep else None
+        self._keep = keep
+        self.activities: list[Activity] = []
 
-    def about(self, task: Task) -> str:
-        return ""
+    def __call__(self, replica: Replica, kind: str, begin: float, end: float) -> None:
+        """A replica did this, from when to when."""
+        for device in replica.place:
+            if self._keep:
+                model = replica.model
+                about = {"device": device, "kind": kind, "model": model.name, "role": model.kind, "what": ""}
+                self.activities.append(Activity(start_number=1, begin=begin, end=end, **about))
+            if kind in ("editing", "judging"):
+                self._work(self._spans[device], begin, end)
 
-    def order(self, task: Task) -> Message:
-        return {"do": "run", "task": task.number, "units": task.units}
-
-    def done(self, task: Task, message: dict[str, Any], device: str) -> None:
-        if task.model.startswith("edit:"):
-            self._work.settle(task.units[0])
-
-    def failed(self, task: Task, reason: str, device: str) -> None:
-        self.done(task, {}, device)
-
-    def refused(self, task: Task, reason: str) -> None: ...
-    def attempt(self, task: Task, reason: str) -> None: ...
-    def leave(self, task: Task) -> None: ...
-
-    def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None:
-        if self.activities is not None:
-            role, _, name = model.partition(":")
-            about = {"device": device, "kind": kind, "model": name, "role": role, "what": what}
-            self.activities.append(Activity(start_number=1, begin=begin, end=end, **about))
-        if kind in ("editing", "judging"):
-            spans = self._spans[device]
-            while spans and spans[-1][1] >= begin:  # of several tasks at a time the same second counts once
-                earlier, later = spans.pop()
-                begin, end = min(begin, earlier), max(end, later)
-            spans.append((begin, end))
+    def _work(self, spans: list[tuple[float, float]], begin: float, end: float) -> None:
+        while spans and spans[-1][1] >= begin:  # of several tasks at a time the same second counts once
+            earlier, later = spans.pop()
+            begin, end = min(begin, earlier), max(end, later)
+        spans.append((begin, end))
 
     @property
     def busy(self) -> dict[str, float]:
         """Seconds in which a device edited or judged."""
         return {device: sum(end - begin for begin, end in spans) for device, spans in self._spans.items()}
-
-    def event(self, name: str, **fields: Any) -> None: ...
-
-    def sync(self) -> None: ...
-
-
-class _Nobody:
-    """Watches nothing."""
-
-    def replica(self, replica: Replica, state: str, message: Mapping[str, Any]) -> None: ...
-    def running(self, replica: Replica, task: Task, about: str) -> None: ...
-    def step(self, replica: Replica, step: int, steps: int) -> None: ...
-    def finished(self, replica: Replica, task: Task) -> None: ...
-    def note(self, text: str) -> None: ...
-    def tick(self, now: float) -> None: ...
 
 
 def lower_bound(
@@ -122,20 +91,24 @@ def lower_bound(
     *,
     edit_seeds: int = 1,
     repeats: int = 1,
+    controls: Mapping[str, int] | None = None,
     swap: bool = True,
     capacity: Mapping[str, int] | None = None,
 ) -> float:
     """Seconds that no schedule can beat by much: the sum of all work and unavoidable loads, over the devices.
 
     Every device that edits loads once, and some device loads each judge; without `swap` that load can lie beside an
-    edit model's. `capacity` as for `simulate`.
+    edit model's. `capacity` and `controls` as for `simulate`.
     """
     devices = {d for model in models for place in model.places for d in place}
     edit_models = [m for m in models if m.kind == "edit"]
     edits = samples * edit_seeds
     total = 0.0
     for model in models:
-        units = edits if model.kind == "edit" else edits * len(edit_models) * repeats
+        units = edits
+        if model.kind == "judge":
+            asked = (controls or {}).get(model.key, 0)
+            units = edits * len(edit_models) * repeats + _kinds(samples) * min(asked, samples)
         at_once = (capacity or {}).get(model.key, 1)
         total += units * durations.unit[model.key] * len(model.places[0]) / at_once
     total += sum(durations.load[m.key] for m in edit_models[:1]) * min(len(devices), edits)
@@ -159,6 +132,7 @@ def simulate(
     batches: Mapping[str, Sequence[int]] | None = None,
     edit_seeds: int = 1,
     repeats: int = 1,
+    controls: Mapping[str, int] | None = None,
     pilot: bool = False,
     seed: int = 0,
     keep_activities: bool = False,
@@ -168,9 +142,10 @@ def simulate(
     """Runs the scheduler on simulated devices. `categories` has the category of each sample, in order.
 
     `batches[judge]` has the batch of each sample; without it, batches of `batch_size` are cut from `categories`. A
-    pilot that would be all there is is left out, as in a real run. `capacity` says how many tasks a replica of a model
-    (its key) computes at a time, where that is more than one. `load_concurrency` replicas may load at once on each
-    `host` of devices.
+    pilot that would be all there is is left out, as in a real run. `controls` says of how many samples a judge (its
+    key) is asked about controls: the source, a grey picture, another sample's edit. `capacity` says how many tasks a
+    replica of a model (its key) computes at a time, where that is more than one. `load_concurrency` replicas may load
+    at once on each `host` of devices.
     """
     work, estimates = Work(), Estimates()
     count = len(categories)
@@ -209,36 +184,62 @@ def simulate(
         for repeat, units in itertools.product(range(repeats), members.values()):
             is_pilot = number == 0 and repeat == 0 and units[0] in early
             work.add(judge.key, units, after=units, phase=PILOT if is_pilot else phases[units[0] % count])
+    for judge in judges:
+        size = max(Counter(batches[judge.name]).values(), default=1)
+        for shown in _controls(categories, (controls or {}).get(judge.key, 0), size):
+            # They wait for the edits of the first edit model: of their own sample, and those that they show.
+            edits = {edit for of_one in shown for edit in of_one}
+            phase = max(phases[edit] for edit in edits)
+            work.add(judge.key, [of_one[0] for of_one in shown], after=edits, phase=phase, control=True)
 
-    shape = {"edit_seeds": edit_seeds, "repeats": repeats}
-    bound = lower_bound(models, count, durations, swap=placement == "swap", capacity=capacity, **shape)
-    devices = list(dict.fromkeys(device for model in models for place in model.places for device in place))
-    tally = _Tally(work, devices, keep_activities)
-    driver = SimulatedDriver(
-        load=lambda model, device: durations.load[model],
-        task=lambda model, message: _fate(model, message, durations, seed),
-        prepare=lambda model, device: durations.prepare.get(model, 0.0),
-        unload=lambda model: durations.unload.get(model, 0.0),
-        capacity=lambda model: (capacity or {}).get(model, 1),
+    bound = lower_bound(
+        models,
+        count,
+        durations,
+        edit_seeds=edit_seeds,
+        repeats=repeats,
+        controls=controls,
+        swap=placement == "swap",
+        capacity=capacity,
     )
-    specifications = {
-        (model.key, place): WorkerSpecification(
-            model.key, model.key, place, "", timeout=math.inf, load_timeout=math.inf
-        )
-        for model in models
-        for place in model.places
-    }
-    engine = Engine(driver, policy, work, tally, _Nobody(), specifications, poll_seconds=math.inf)
-    engine.run()
-    return Prediction(engine.now, bound, tally.busy, tally.activities or [])
+    devices = list(dict.fromkeys(device for model in models for place in model.places for device in place))
+    tally = _Tally(devices, keep_activities)
+    timing = Timing(
+        task=lambda task: _seconds(task, durations, seed),
+        load=durations.load,
+        prepare=durations.prepare,
+        unload=durations.unload,
+        capacity=capacity or {},
+    )
+    makespan = Simulation(policy, work, timing, tally).run()
+    return Prediction(makespan, bound, tally.busy, tally.activities)
 
 
-def _fate(model: str, task: Message, durations: Durations, seed: int) -> Fate:
-    seconds = durations.unit[model] * len(task["units"])
-    if durations.jitter and model.startswith("edit:"):
+def _seconds(task: Task, durations: Durations, seed: int) -> float:
+    seconds = durations.unit[task.model] * len(task.units)
+    if durations.jitter and task.model.startswith("edit:"):
         # Drawn from the sample, not from the order: the same work under every schedule.
-        seconds *= max(0.0, random.Random(seed * 1_000_003 + task["units"][0]).gauss(1.0, durations.jitter))
-    return Fate(seconds)
+        seconds *= max(0.0, random.Random(seed * 1_000_003 + task.units[0]).gauss(1.0, durations.jitter))
+    return seconds
+
+
+def _kinds(samples: int) -> int:
+    """How many controls a sample has: among fewer than two there is no other one's edit."""
+    return len(CONTROLS) - (samples < 2)
+
+
+def _controls(categories: Sequence[str], samples: int, size: int) -> Iterator[list[tuple[int, ...]]]:
+    """Batches of at most `size` controls, each as the samples whose edits it waits for; its own is the first.
+
+    Of the same samples as in a run (`Experiment.controls`), and in such batches (`workload.fill_work`).
+    """
+    for kind in CONTROLS[: _kinds(len(categories))]:
+        members: dict[str, list[tuple[int, ...]]] = {}
+        for index in spread(categories, samples):
+            other = ((index + 1) % len(categories),) if kind == "shuffled" else ()
+            members.setdefault(categories[index], []).append((index, *other))
+        for of_category in members.values():
+            yield from (of_category[n : n + size] for n in range(0, len(of_category), size))
 
 
 def pilot_samples(categories: Sequence[str], batches: Mapping[str, Sequence[int]]) -> list[int]:

@@ -31,7 +31,7 @@ class Gpu:
     utilisation: int | None = None
     """Per cent."""
     users: tuple[str, ...] = ()
-    """Processes that hold memory on it: `1234 python (12.3 GiB)`."""
+    """Processes that hold memory on it, workers of this run apart: `1234 python (12.3 GiB)`."""
     capability: tuple[int, int] | None = None
     """Of its CUDA architecture: (9, 0) is Hopper."""
     node: str = ""

@@ -20,6 +20,8 @@ class Fate(NamedTuple):
     seconds: float
     end: str = "done"
     reason: str = ""
+    kind: str = "exception"
+    """What kind of failure, as `workers.failures` has them."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ class SimulatedDriver:
                 done = {"event": "done", "task": task, "results": results, "seconds": fate.seconds}
                 self._later(fate.seconds, number, done)
             elif fate.end == "failed":
-                failed = {"event": "failed", "task": task, "error": fate.reason, "kind": "exception", "trace": ""}
+                failed = {"event": "failed", "task": task, "error": fate.reason, "kind": fate.kind, "trace": ""}
                 self._later(fate.seconds, number, failed)
             elif fate.end == "dies":
                 self._later(fate.seconds, number, {"event": "died", "reason": fate.reason})

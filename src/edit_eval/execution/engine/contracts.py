@@ -40,6 +40,10 @@ Observer = Callable[[Replica, str, Mapping[str, Any]], None]
 """Told of a replica that it is told to load (`loading`), and all that its worker says but its steps (see `Gauges`)."""
 
 
+Users = Callable[[Sequence[str]], Sequence[str]]
+"""Who else holds memory on these devices, as far as can be told in a moment: `4321 python (24.9 GiB)`."""
+
+
 Interruption = Callable[[], str]
 """Asks whether somebody wants the run to end: `""`, `drain` (finish what is in hand) or `now`."""
 

@@ -1,29 +1,25 @@
 """The engine: one thread, one loop. Events come in, what matters is recorded, the policy is told, commands go out.
 
-Blame is what it is careful about. A failure is charged to a task only if that task was running on a loaded worker that
-died, timed out or raised; a failed start, or a task handed to a worker that was dying, is the machine's and costs the
-task nothing. There are two budgets. A task that failed twice is set aside. A replica on which `SLOT_FAILURES` tasks
-in a row failed, none of them proven bad, is retired; that budget is the larger one, so that a bad sample is set aside
-before the last replica is. Suspects run after healthy work and alone, so that no innocent neighbour is charged,
-and on another replica while there is one, so that a bad device is told from a bad sample; whose failure is proven to be
-the sample's is acquitted. Nobody is charged for a picture that cannot be read (`reading_again.py`), nor for a silence
-in which the engine was not awake itself.
+Who is to blame for a failure, and what follows for the task and for the device, is in `blame.py`. A failure is charged
+to a task only if that task was running on a loaded worker that died, timed out or raised; a failed start, or a task
+handed to a worker that was dying, is the machine's and costs the task nothing. Nobody is charged for a picture that
+cannot be read (`reading_again.py`), nor for a silence in which the engine was not awake itself.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.execution.drivers.contract import FLEET, Driver, Event, WorkerSpecification
-from edit_eval.execution.engine.contracts import Growth, Interruption, Observer, Records, Specifications, Watcher
+from edit_eval.execution.engine.blame import SLOT_FAILURES, Blame
+from edit_eval.execution.engine.contracts import Growth, Interruption, Observer, Records, Specifications, Users, Watcher
 from edit_eval.execution.engine.reading_again import FIRST_TICKET, ReadingAgain
 from edit_eval.execution.machine.installation import with_install_line
-from edit_eval.execution.machine.memory import memory_advice
 from edit_eval.records import model_title
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Command, Replica, State
@@ -31,12 +27,8 @@ from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.run_directory import CannotWrite
 
 UNRELIABLE = "its model or device is no longer reliable"  # why a worker is replaced that nobody blames
-TASK_FAILURES = 2
-SLOT_FAILURES = 5
 LOAD_ATTEMPTS = 2
 NOT_THE_ENVIRONMENT = ("changed", "machine")  # kinds of reasons why a worker cannot be prepared
-SAME_FAILURE_WINDOW = 50
-"""The run stops when more than half of this many last tasks failed in the same way."""
 LOOK_EVERY = 0.5
 """How often, in seconds, the engine looks for workers that give no sign of life."""
 
@@ -80,6 +72,7 @@ class Engine:
         growth: Growth = lambda gpus: {},
         interruption: Interruption = lambda: "",
         observer: Observer = lambda replica, what, message: None,
+        users: Users = lambda devices: (),
         poll_seconds: float = LOOK_EVERY,
     ) -> None:
         self._driver, self._policy, self._work = driver, policy, work
@@ -96,13 +89,12 @@ class Engine:
         self._looked = 0.0
         self._again = ReadingAgain()
         self._tasks: dict[int, tuple[Worker, Task]] = {}
-        self._charges: Counter[tuple[str, tuple[int, ...]]] = Counter()
-        self._slot_failures: Counter[int] = Counter()
+        self._blame = Blame(policy, work, records, watcher.note, users)
+        self._dropped: dict[int, str] = {}  # replicas whose processes are ended for good, and why
         self._load_failures: Counter[int] = Counter()
         self._idle_deaths: Counter[int] = Counter()  # in a row, of loaded workers that were doing nothing
         self._first_load_error: dict[str, str] = {}
         self._unprepared: set[str] = set()  # models that failed before they were loaded: their environment is at fault
-        self._recent: deque[str] = deque(maxlen=SAME_FAILURE_WINDOW)
         self._draining = False
         self._unsynced = False
         self.about: dict[str, Any] = {}
@@ -304,6 +296,7 @@ class Engine:
         began = self._now if worker.loading_since is None else worker.loading_since
         self._activity(replica, "loading", began, self._now, "")
         self._load_failures[replica.number] = 0
+        self._blame.begun(replica)
         self.about.setdefault(replica.model.key, dict(message["about"]))
         took = round(self._now - began, 4)
         self._records.event(
@@ -338,10 +331,12 @@ class Engine:
         self._records.done(task, message, "+".join(worker.replica.place))
         self._answered(worker.replica)
         self._do(self._policy.done(worker.replica, task, seconds))
+        for replica, reason in self._blame.witnessed(worker.replica, task):
+            self._drop(replica, reason)
 
     def _answered(self, replica: Replica) -> None:
-        self._slot_failures[replica.number] = self._idle_deaths[replica.number] = 0
-        self._recent.append("")
+        self._idle_deaths[replica.number] = 0
+        self._blame.answered(replica)
         self._unsynced = True
 
     def _failed(self, worker: Worker, message: Mapping[str, Any]) -> None:
@@ -358,18 +353,19 @@ class Engine:
             return self._return(worker.replica, task)
         if kind == "unreadable":
             return self._read_again(worker.replica, task, reason)
-        if kind == "out_of_memory":
-            reason += memory_advice(worker.replica.model.kind, message.get("memory", {}))
         if kind == "refused" and worker.replica.model.kind == "edit":  # an answer, with which nobody is charged
             self._records.refused(task, reason)
             self._answered(worker.replica)
+        elif kind == "out_of_memory":
+            self._blame.ran_out_of_memory(worker.replica, task, reason, message.get("memory", {}))
+            self._unsynced = True
         else:
-            self._charge(worker, task, reason, final=kind in ("model", "out_of_memory", "refused"))
+            self._charge(worker.replica, task, reason, final=kind in ("model", "refused"))
         if kind in ("device", "machine"):
             # After a device-side assert nothing that this process computes can be believed; a new one has descriptors.
             self._kill(worker, UNRELIABLE)
         self._do(self._policy.failed(worker.replica, task))
-        self._stop_if_systemic()
+        self._blame.stop_if_systemic()
 
     def _read_again(self, replica: Replica, task: Task, reason: str) -> None:
         """A picture of the task cannot be read: it is tried again later, or left for another start."""
@@ -389,6 +385,7 @@ class Engine:
         del self._workers[worker.number]
         if self._of.get(replica.number) is worker:
             del self._of[replica.number]
+        dropped = self._dropped.get(replica.number, "")
         if worker.stopping and not worker.running:
             if worker.loaded:
                 self._activity(replica, "unloading", worker.since, self._now, "")
@@ -397,14 +394,13 @@ class Engine:
             self._watch.replica(replica, "ended", {})
             for task in list(replica.hands.values()):
                 self._return(replica, task)
-            self._do(self._policy.ended(replica))
-            return
+            return self._retire(replica, dropped) if dropped else self._do(self._policy.ended(replica))
         reason = worker.killed or worker.broken or reason
         if not worker.loaded and worker.loading_since is not None:
             self._activity(replica, "loading", worker.loading_since, self._now, f"failed: {reason}")
         # What began before was computed already and only being written: it was not what killed the worker.
         guilty = set(list(worker.running)[-replica.capacity :])
-        if worker.killed == UNRELIABLE or lost:
+        if worker.killed == UNRELIABLE or lost or dropped:
             guilty = set()
         elif worker.killed and worker.loaded and not guilty:
             guilty = set(list(replica.hands)[:1])  # the one that it should have begun
@@ -413,11 +409,13 @@ class Engine:
         for number, task in list(replica.hands.items()):
             if number in guilty:
                 self._take(worker, number, self._now - worker.running.get(number, self._now))
-                self._charge(worker, task, reason)
+                self._charge(worker.replica, task, reason)
                 self._policy.lost(replica, task)
             else:
                 self._return(replica, task)
         self._records.event("died", replica=replica.name, reason=reason)
+        if dropped:
+            return self._retire(replica, dropped)
         retired = lost or self._is_to_retire(worker, reason)
         self._watch.replica(replica, "retired" if retired else "died", {"reason": reason})
         self._do(self._policy.ended(replica, retired=retired))
@@ -427,7 +425,7 @@ class Engine:
             and all(r.state is State.RETIRED for r in self._policy.of(replica.model.key))
         ):
             self._explain()  # it would only come out when everything else is done
-        self._stop_if_systemic()
+        self._blame.stop_if_systemic()
 
     def _return(self, replica: Replica, task: Task) -> None:
         """A task that had not begun goes back to the queue, at no charge."""
@@ -435,43 +433,37 @@ class Engine:
         replica.hands.pop(task.number, None)
         self._policy.give_back(task)
 
-    # -- blame --
+    # -- what is given up --
 
-    def _charge(self, worker: Worker, task: Task, reason: str, final: bool = False) -> None:
-        """Charges the task with a failure: it is tried again as a suspect, or set aside."""
-        replica = worker.replica
-        signature = f"{replica.model.title}: {reason.split(':')[0]}"
-        # Suspects run last, one after the other: their second failure is no news of the machine.
-        if not (task.alone or task.control):
-            self._recent.append(signature)
-        key = (task.model, task.units)
-        self._charges[key] += 1
+    def _charge(self, replica: Replica, task: Task, reason: str, final: bool = False) -> None:
+        self._blame.charge(replica, task, reason, final)
         self._unsynced = True
-        if len(task.units) > 1 and self._charges[key] >= (1 if final else TASK_FAILURES):
-            # Which member of the batch it was shows when each runs alone.
-            for unit in task.units:
-                self._charges[task.model, (unit,)] = 1
-                self._work.add(task.model, [unit], phase=task.phase, alone=True, failed_on=replica.index)
-            self._records.attempt(task, reason)
-        elif final or self._charges[key] >= TASK_FAILURES:
-            if not final:
-                reason = f"failed {self._charges[key]} times; the last time: {reason}"
-                if task.failed_on is not None:  # it is proven bad: the replica that it failed on first is acquitted
-                    first = self._policy.of(task.model)[task.failed_on].number
-                    self._slot_failures[first] = max(0, self._slot_failures[first] - 1)
-            self._records.failed(task, reason, "+".join(replica.place))
-        else:
-            self._slot_failures[replica.number] += 1
-            self._work.add(task.model, task.units, phase=task.phase, alone=True, failed_on=replica.index)
-            self._records.attempt(task, reason)
+
+    def _drop(self, replica: Replica, reason: str) -> None:
+        """The replica is not used any more; what it has in hand goes to others, at no charge."""
+        self._dropped[replica.number] = reason
+        worker = self._of.get(replica.number)
+        if worker is None:
+            self._retire(replica, reason)
+        elif not worker.killed:
+            worker.killed = reason
+            self._driver.kill(worker.number)
+
+    def _retire(self, replica: Replica, reason: str) -> None:
+        self._say_retired(replica, reason)
+        self._watch.replica(replica, "retired", {"reason": reason})
+        self._do(self._policy.ended(replica, retired=True))
+
+    def _say_retired(self, replica: Replica, reason: str) -> None:
+        self._watch.note(f"{replica.name} has been retired: {reason}")
+        self._records.event(
+            "retired", replica=replica.name, model=replica.model.key, place=list(replica.place), reason=reason
+        )
 
     def _is_to_retire(self, worker: Worker, reason: str) -> bool:
         replica = worker.replica
         if worker.loaded:
-            others = [
-                r for r in self._policy.of(replica.model.key) if r is not replica and r.state is not State.RETIRED
-            ]
-            retired = self._slot_failures[replica.number] >= SLOT_FAILURES and bool(others)
+            retired = self._blame.fails_too_often(replica)
             if self._idle_deaths[replica.number] >= SLOT_FAILURES:  # nobody is charged with those: they have no end
                 self._first_load_error[replica.model.key] = f"with nothing to do, {reason}"
                 retired = True
@@ -480,19 +472,8 @@ class Engine:
             self._load_failures[replica.number] += 1
             retired = bool(worker.broken or worker.killed) or self._load_failures[replica.number] >= LOAD_ATTEMPTS
         if retired:
-            self._watch.note(f"{replica.name} has been retired: {reason}")
-            self._records.event("retired", replica=replica.name, reason=reason)
+            self._say_retired(replica, reason)
         return retired
-
-    def _stop_if_systemic(self) -> None:
-        if len(self._recent) < SAME_FAILURE_WINDOW:
-            return
-        signature, count = Counter(r for r in self._recent if r).most_common(1)[0] if any(self._recent) else ("", 0)
-        if count > SAME_FAILURE_WINDOW // 2:
-            raise Stopped(
-                f"{count} of the last {SAME_FAILURE_WINDOW} tasks failed the same way ({signature}); "
-                "fix that, then rerun the same command"
-            )
 
     def _activity(self, replica: Replica, kind: str, begin: float, end: float, what: str) -> None:
         for device in replica.place:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from edit_eval.execution.engine.workload import edit_of, is_left, settled, waited_for
 from edit_eval.protocols.contract import View
 from edit_eval.records import NO_EDIT, Edit, Judgement, Reply, Status
+from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.small_copies import size_of_run
 from edit_eval.store.matrix import Matrix, Shown
@@ -53,8 +54,17 @@ class Ordered(NamedTuple):
 class Recorder:
     """Turns tasks into orders and results into records."""
 
-    def __init__(self, matrix: Matrix, directory: RunDirectory, work: Work, audience: Audience) -> None:
+    def __init__(
+        self,
+        matrix: Matrix,
+        directory: RunDirectory,
+        work: Work,
+        audience: Audience,
+        estimates: Estimates | None = None,
+    ) -> None:
+        """`estimates` is told how long processes take to start and to end."""
         self._matrix, self._directory, self._work, self._audience = matrix, directory, work, audience
+        self._estimates = estimates or Estimates()
         self._damaged: dict[int, Edit] = {}  # as they were reported
         self._left: set[int] = set()  # what is left for another start, as `Work` knows it
         self._ordered: dict[int, Ordered] = {}
@@ -369,6 +379,8 @@ class Recorder:
 
     def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None:
         """Keeps a stretch of a device's time, in seconds since this start began; `model` is the model's key."""
+        if not what:
+            self._estimates.saw(kind, model, end - begin)
         role, _, name = model.partition(":")
         span = {"begin": round(begin, 4), "end": round(end, 4)}
         self.event("activity", device=device, kind=kind, model=name, **span, what=what, role=role)

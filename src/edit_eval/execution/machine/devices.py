@@ -153,6 +153,8 @@ def _describe(nvml: Any, handle: Any, number: int) -> Gpu:
     memory, rates = ask("nvmlDeviceGetMemoryInfo"), ask("nvmlDeviceGetUtilizationRates")
     users = []
     for process in ask("nvmlDeviceGetComputeRunningProcesses") or ():
+        if _is_ours(process.pid):
+            continue
         held = f" ({process.usedGpuMemory / 2**30:.1f} GiB)" if process.usedGpuMemory else ""
         users.append(f"{process.pid} {_program(process.pid)}{held}")
     capability = ask("nvmlDeviceGetCudaComputeCapability")
@@ -170,6 +172,19 @@ def _describe(nvml: Any, handle: Any, number: int) -> Gpu:
 
 def _text(value: str | bytes) -> str:
     return value.decode() if isinstance(value, bytes) else value
+
+
+def _is_ours(process_id: int) -> bool:
+    """Whether this process has started it, or one that did."""
+    while process_id > 1:
+        try:
+            with open(f"/proc/{process_id}/stat") as stat:
+                process_id = int(stat.read().rpartition(")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            return False
+        if process_id == os.getpid():
+            return True
+    return False
 
 
 def _program(process_id: int) -> str:

@@ -26,6 +26,8 @@ EDIT_WORK = 6 * GIB
 """Of an edit on one megapixel."""
 ANSWER_WORK, ANSWER_WORK_EACH = 2 * GIB, GIB
 """Of a batch, and for each of its members."""
+PAIR_TOKENS = 3_600
+"""Of a question: a source of 1472 x 1104 is 1,590, an edit of a megapixel 1,030, a rubric about 950."""
 MEGAPIXEL = 1 << 20
 SMALLER_JUDGE = "Qwen/Qwen3-VL-8B-Instruct"
 FOUR_BIT = "quantization_config: {load_in_4bit: true}"
@@ -41,6 +43,8 @@ class Wanted:
     can_offload: bool = False
     claim: int | None = None
     """Bytes of each of its GPUs that its server takes at its start, whatever it needs (see `claim_of`)."""
+    expert_bytes: int = 0
+    """Bytes a token that its experts take where all of them compute (see `experts.expert_bytes`)."""
 
     @property
     def who(self) -> str:
@@ -129,6 +133,7 @@ def _counted(wanted: Wanted, offload: str | None = None, devices: int | None = N
         work = EDIT_WORK * (canvas / MEGAPIXEL if isinstance(canvas, int) else 1)
     else:
         work = ANSWER_WORK + ANSWER_WORK_EACH * placement.batch_size
+    work = max(min(work, total / 2), wanted.expert_bytes * PAIR_TOKENS * placement.batch_size)
     on_device = total / devices
     if offload != "none":
         if wanted.model.kind == "judge":
@@ -137,7 +142,7 @@ def _counted(wanted: Wanted, offload: str | None = None, devices: int | None = N
             on_device = max(parts.values())
         else:
             on_device = parts.get("vae", 0.0) + GIB
-    return Need(round(min(on_device, total)), round(min(work, total / 2)) + CONTEXT)
+    return Need(round(min(on_device, total)), round(work) + CONTEXT)
 
 
 def fit_findings(wanted: Wanted, visible: Sequence[Gpu], host_free: int | None) -> list[Finding]:
@@ -207,6 +212,8 @@ def estimate(wanted: Wanted, need: Need) -> str:
     each = "a GPU" if wanted.on_gpu else "a worker"
     offloaded = wanted.section.placement.offload
     kept = f", offload: {offloaded}" if offloaded != "none" else ""
+    if wanted.expert_bytes:
+        kept += f", transformers 4 computes all experts ({gib(need.work)} for a batch)"
     return f"about {gib(need.total)} {each} ({gib(wanted.weights.loaded)} of weights, {source}{kept})"
 
 
@@ -221,6 +228,10 @@ def remedies(wanted: Wanted, visible: Sequence[Gpu], room: int, host_free: int |
             f"serve: {{memory: {math.floor(100 * (room - CONTEXT) / size) / 100:g}}}" if size > room and fits else ""
         )
         return share or "devices_per_replica, a GPU with more memory, or a smaller model"
+    if wanted.expert_bytes:
+        ways.append("transformers 5 in its environment")
+        if placement.batch_size > 1:
+            ways.append("a smaller batch_size")
     for count in range(placement.devices_per_replica + 1, len(visible) + 1):
         need = need_of(wanted, offload="none", devices=count)
         if placement.offload == "none" and need is not None and need.total <= room:

@@ -1,8 +1,9 @@
 """What the devices' memory and time are used for, measured while a run goes on.
 
 A thread of its own reads the machine's meters once a second, and at once when a model begins to load, is loaded, or is
-gone: the engine only leaves word and never waits for an answer. Meters that hang, fail or are not there cost figures,
-never the run. Of workers on the CPU there is only what they say of themselves.
+gone: the engine only leaves word and never waits for an answer, but a moment when it has to say who else is there.
+Meters that hang, fail or are not there cost figures, never the run. Of workers on the CPU there is only what they say
+of themselves.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from edit_eval.execution.drivers.contract import Machine, Meter
+from edit_eval.execution.drivers.contract import Gpu, Machine, Meter
 from edit_eval.scheduling.replicas import Replica, State
 from edit_eval.store.run_directory import CannotWrite
 
@@ -26,7 +27,7 @@ SAMPLE_EVERY = 1.0
 WRITE_EVERY = 30.0
 """Seconds between two lines about utilisation."""
 PATIENCE = 2.0
-"""Seconds that the end waits for a meter that does not answer."""
+"""Seconds that the end, or a question who else is there, waits for a meter that does not answer."""
 
 Reading = Future[int | None]
 """Bytes in use on a GPU, as soon as its meter was read."""
@@ -111,7 +112,7 @@ class Gauges:
         self._count = 0
         self._samples: dict[str, dict[str, list[float]]] = {}  # device -> kind -> number of samples, their sum
         self._lock = threading.Lock()  # of what both threads change: stages and samples; never held while asking
-        self._asked: queue.SimpleQueue[tuple[str, Reading] | None] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[tuple[str, Reading] | Future[Sequence[Gpu]] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._last_write = clock()
 
@@ -162,6 +163,17 @@ class Gauges:
         self._write_memory()
         if self._clock() - self._last_write >= WRITE_EVERY:
             self._write_utilisation()
+
+    def users(self, devices: Sequence[str]) -> list[str]:
+        """Who else holds memory on these devices, as `doctor` says it; nobody, where that is not told in a moment."""
+        if self._thread is None:
+            return []
+        seen: Future[Sequence[Gpu]] = Future()
+        self._asked.put(seen)
+        try:
+            return [user for gpu in seen.result(PATIENCE) if gpu.name in devices for user in gpu.users]
+        except TimeoutError:
+            return []
 
     def _begin(self, replica: Replica) -> None:
         kind = "editing" if replica.model.kind == "edit" else "judging"
@@ -218,7 +230,10 @@ class Gauges:
         except Exception:  # no library, no driver, no permission: nothing is known, and the run goes on
             self.latest.clear()
         while (asked := self._asked.get()) is not None:
-            asked[1].set_result(None)
+            if isinstance(asked, Future):
+                asked.set_result([])
+            else:
+                asked[1].set_result(None)
 
     def _answer(self, read: Callable[[str], Meter]) -> None:
         due = time.monotonic() + SAMPLE_EVERY
@@ -232,6 +247,9 @@ class Gauges:
             if asked is None:
                 self._asked.put(None)
                 return
+            if isinstance(asked, Future):
+                asked.set_result(self._machine.gpus() or ())
+                continue
             device, reading = asked
             reading.set_result(read(device).used)
 

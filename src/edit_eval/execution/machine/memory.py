@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -146,9 +148,44 @@ def nearest_folder(path: Path) -> Path:
     return path
 
 
-def memory_advice(kind: str, memory: Mapping[str, int]) -> str:
-    """The figures behind an out-of-memory error, and the settings of an `edit` model or a `judge` that would help."""
-    peak = memory.get("device_peak")
-    figures = f" (at most {peak / 2**30:.1f} GiB were reserved)" if peak else ""
+# -- a model that ran out of it --
+
+
+def memory_figures(memory: Mapping[str, int], users: Sequence[str]) -> str:
+    """What a worker says of its devices' memory when it ran out, and who else is there; empty where nobody knows."""
+    figures = ""
+    if peak := memory.get("device_peak"):
+        of = f" of {gib(total)}" if (total := memory.get("device_total")) else ""
+        figures = f"; at most {gib(peak)}{of} were reserved"
+    return figures + (f"; also in use by {', '.join(users)}" if users else "")
+
+
+def memory_advice(kind: str, error: str, memory: Mapping[str, int]) -> str:
+    """The settings of an `edit` model or a `judge` that would help after this error."""
     smaller = "a smaller batch_size or max_pixels" if kind == "judge" else "a smaller canvas"
-    return f"{figures}; {smaller}, offload: model, or devices_per_replica: 2 needs less"
+    in_pieces = f"; {SEGMENTS} helps where free memory is in pieces" if _in_pieces(error, memory) else ""
+    return f"{smaller}, offload: model, or devices_per_replica: 2 needs less{in_pieces}"
+
+
+SEGMENTS = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+NEARLY_FULL = 0.9
+"""The share of a device from which on reserved memory is taken to be short for its pieces, too."""
+_AMOUNT = r"([\d.]+) (KiB|MiB|GiB) "
+_UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+_WANTED = re.compile("Tried to allocate " + _AMOUNT.rstrip() + r"\b")
+_UNUSED = re.compile(_AMOUNT + "is reserved by PyTorch but unallocated")
+
+
+def _in_pieces(error: str, memory: Mapping[str, int]) -> bool:
+    """Whether the allocator held so much unused that other pieces may have sufficed; torch says how much.
+
+    Where it does not, whether the device was nearly full of what it had reserved.
+    """
+    wanted, unused = (_bytes(pattern.search(error)) for pattern in (_WANTED, _UNUSED))
+    if wanted is not None and unused is not None:
+        return unused >= wanted / 2
+    return memory.get("device_peak", 0) > NEARLY_FULL * memory.get("device_total", math.inf)
+
+
+def _bytes(found: re.Match[str] | None) -> float | None:
+    return None if found is None else float(found[1]) * _UNITS[found[2]]

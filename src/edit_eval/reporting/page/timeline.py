@@ -93,7 +93,7 @@ def _activity_row(one: Activity, start: float, unit_seconds: float, language: st
 def utilisation(summary: Mapping[str, Any], language: str) -> list[AnyChart]:
     """A stacked bar a device: the share of its time for each kind of work, and idle."""
     devices = (summary.get("timing") or {}).get("devices") or {}
-    order = ("editing", "judging", "loading", "unloading", "idle")
+    order = ("editing", "judging", "loading", "unloading", "starting", "idle")
     rows = []
     for name, kinds in devices.items():
         whole = sum(kinds.values())

@@ -76,7 +76,7 @@ class PlainProgress:
             if since >= self._pause:
                 self._pause = min(2 * self._pause, FURTHEST)
             self._last, self._tenth = snapshot.seconds, tenth
-            settled = snapshot.edits.settled + snapshot.judgements.settled
+            settled = snapshot.edits.settled + snapshot.judgements.settled + snapshot.controls.settled
             steps = steps_of(snapshot) if settled == self._settled else ""  # something takes long: within it, then
             self._settled = settled
             self._put(said(how_far(snapshot) + steps))

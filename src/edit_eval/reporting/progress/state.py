@@ -9,11 +9,13 @@ import math
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from time import process_time
 from types import MappingProxyType
 from typing import Any
 
 from edit_eval.execution.drivers.contract import Meter
+from edit_eval.pictures import UNREPEATABLE
 from edit_eval.records import NO_EDIT, Edit, Judgement, Status
 from edit_eval.reporting.formats import duration
 from edit_eval.reporting.progress.tally import Tally, address_of, is_control
@@ -23,12 +25,18 @@ from edit_eval.reporting.slow_devices import DeviceTimes, time_of
 from edit_eval.scheduling.estimates import Estimates, Mean
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Replica, State
+from edit_eval.scheduling.simulation import Elapsed
 from edit_eval.scheduling.tasks import Task, Work
-from edit_eval.scheduling.time_left import Demand, TimeLeft, time_left
+from edit_eval.scheduling.time_left import TimeLeft, rest_of_a_run
 from edit_eval.store.matrix import Matrix
 
 LINES_KEPT = 1_000
 """Lines that wait for a slow display; older ones are dropped, and their number said."""
+
+FORETOLD_EVERY = 1.0
+"""Seconds, at least."""
+FORETELLING = 200
+"""So many times as long as it took: half a percent of the engine's time."""
 
 _ORDER = ("", "retired", "starting", "waiting", "unloading", "loading", "judging", "editing")
 """Of several models on one device the last of these is shown."""
@@ -89,6 +97,8 @@ class ProgressState:
         self._times.add_all(matrix.judgements())
         self._dropped = 0
         self._last_note = ""
+        self._foretold = TimeLeft(None)
+        self._foretold_at = self._foretell_at = -math.inf
         self._say(plan(matrix, policy, work, self.tally.longest_label))
 
     def _see(self, replica: Replica) -> _ReplicaView:
@@ -171,6 +181,9 @@ class ProgressState:
         if edit.status in NO_EDIT:
             tag = "refused" if edit.status is Status.EDIT_REFUSED else "failed"
             self._say(Said(tag, f"no edit: {edit.reason}", self.tally.label(address_of(edit))))
+        if UNREPEATABLE in edit.flags:
+            text = "asked for again with the same seed, it came out otherwise: the server does not keep to seeds"
+            self._say(Said("note", text, self.tally.label(address_of(edit))))
         self._timed(edit)
 
     def judgement(self, judgement: Judgement) -> None:
@@ -201,7 +214,7 @@ class ProgressState:
         """The run at this moment."""
         now = self._clock()
         edits, judgements, controls = self.tally.counts(now)
-        left = self._time_left()
+        left = self._time_left(now)
         loaded = Counter(view.replica.model.key for view in self._replicas.values() if view.state == "loaded")
         return Snapshot(
             devices=tuple(self._device(one, now, loaded) for one in self._on_device if self._is_there(one)),
@@ -250,30 +263,25 @@ class ProgressState:
             meter=self._meters.get(device, Meter()),
         )
 
-    def _time_left(self) -> TimeLeft:
-        demands = []
-        for key, views in self._of_model.items():
-            alive = [v for v in views if v.replica.state is not State.RETIRED]
-            model = views[0].replica.model
-            units = self._work.units_left(key)
-            under_way = [v.step / v.steps for v in alive if v.steps and v.activity == "editing"]
-            under_way = under_way if all(v.replica.capacity == 1 for v in alive) else []
-            unit = self._estimates.unit.get(key, Mean()).value
-            load = self._estimates.load.get(key, Mean()).value
-            there = any(v.state == "loaded" for v in alive)
-            per_replica = max((len(v.replica.place) / v.replica.capacity for v in alive), default=1.0)
-            least_done = min(under_way, default=0.0) if len(under_way) >= units else 0.0
-            demands.append(
-                Demand(
-                    kind=model.kind,
-                    devices=frozenset(device for v in alive for device in v.replica.place),
-                    units=max(0.0, units - sum(under_way)),
-                    seconds=None if unit is None else unit * per_replica,
-                    load=0.0 if there or load is None else load,
-                    longest=0.0 if unit is None or not units else unit * (1 - least_done),
-                )
-            )
-        return time_left(demands)
+    def _time_left(self, now: float) -> TimeLeft:
+        """As foretold a moment ago, less that moment: the longer that takes to foretell, the more rarely it is done."""
+        if now >= self._foretell_at:
+            before = process_time()
+            left = rest_of_a_run(self._work, self._estimates, self._policy, self._elapsed(now))
+            self._foretold, self._foretold_at = left, now
+            self._foretell_at = now + max(FORETOLD_EVERY, FORETELLING * (process_time() - before))
+        if self._foretold.seconds is None:
+            return self._foretold
+        return replace(self._foretold, seconds=max(0.0, self._foretold.seconds - (now - self._foretold_at)))
+
+    def _elapsed(self, now: float) -> Elapsed:
+        tasks: dict[int, float] = {}
+        for view in self._replicas.values():
+            gone = now - view.since
+            if view.steps and view.activity == "editing" and view.replica.capacity == 1:
+                gone = view.step / view.steps * (self._estimates.unit[view.replica.key].value or 0.0)
+            tasks |= dict.fromkeys(view.running, gone)
+        return Elapsed({number: now - view.since for number, view in self._replicas.items()}, tasks)
 
 
 # -- the plan --

@@ -165,9 +165,10 @@ class Snapshot:
 
     @property
     def fraction(self) -> float:
-        """How much of all edits and judgements is settled, 0 to 1."""
-        total = self.edits.total + self.judgements.total
-        return (self.edits.settled + self.judgements.settled) / total if total else 1.0
+        """How much of all edits, judgements and controls is settled, 0 to 1."""
+        counts = (self.edits, self.judgements, self.controls)
+        total = sum(count.total for count in counts)
+        return sum(count.settled for count in counts) / total if total else 1.0
 
 
 @dataclass(frozen=True)

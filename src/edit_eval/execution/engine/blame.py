@@ -1,0 +1,166 @@
+"""Whose fault a failure is, and what follows for the task; which devices speak for themselves.
+
+There are two budgets. A task that failed twice is set aside. A replica on which `SLOT_FAILURES` tasks in a row failed,
+none of them proven bad, is retired; that budget is the larger one, so that a bad sample is set aside before the last
+replica is. Suspects run after healthy work and alone, so that no innocent neighbour is charged, and on another replica
+while there is one, so that a bad device is told from a bad sample; whose failure is proven to be the sample's is
+acquitted.
+
+Of memory a task may take too much, and a device may have too little, so a failure for want of it is charged to neither
+before another device has tried the same task, a batch whole. What passes there speaks against the devices on which it
+did not. What fails on two devices that were well, or on all there are, is too large, and speaks against no device. A
+device is well that has done something since its last failure: two that are both short convict no sample.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from edit_eval.errors import Stopped
+from edit_eval.execution.engine.contracts import Records, Users
+from edit_eval.execution.machine.memory import memory_advice, memory_figures
+from edit_eval.records import Status
+from edit_eval.scheduling.policies import Policy
+from edit_eval.scheduling.replicas import Replica, State
+from edit_eval.scheduling.tasks import Task, Work
+
+TASK_FAILURES = 2
+SLOT_FAILURES = 5
+SAME_FAILURE_WINDOW = 50
+"""The run stops when more than half of this many last tasks failed in the same way."""
+LONGEST_ERROR = 300
+"""Characters of an error that are kept with each attempt."""
+
+Key = tuple[str, tuple[int, ...]]
+"""A task, however often it is tried: its model and its units."""
+
+
+class Blame:
+    """Keeps account of failures. What is tried again is added to the work, what is given up goes to the records."""
+
+    def __init__(
+        self, policy: Policy, work: Work, records: Records, note: Callable[[str], Any], users: Users = lambda on: ()
+    ) -> None:
+        self._policy, self._work, self._records, self._note, self._users = policy, work, records, note, users
+        self._charges: Counter[Key] = Counter()
+        self._failures: Counter[int] = Counter()  # of a replica, in a row
+        self._short_of: dict[Key, dict[int, bool]] = {}  # the replicas that had no memory for it, and whether well
+        self._well: set[int] = set()
+        self._said: set[int] = set()  # the replicas of which it has been told that they ran out of memory
+        self._recent: deque[tuple[str, Status]] = deque(maxlen=SAME_FAILURE_WINDOW)
+
+    # -- what speaks for a replica --
+
+    def begun(self, replica: Replica) -> None:
+        """It has a new process, which has done nothing yet."""
+        self._well.discard(replica.number)
+
+    def answered(self, replica: Replica) -> None:
+        """It has done a task."""
+        self._failures[replica.number] = 0
+        self._well.add(replica.number)
+        self._recent.append(("", Status.OK))
+
+    # -- failures --
+
+    def charge(self, replica: Replica, task: Task, reason: str, final: bool = False) -> None:
+        """Charges the task with a failure: it is tried again as a suspect, or set aside."""
+        self._keep_attempt(replica, reason)
+        # Suspects run last, one after the other: their second failure is no news of the machine.
+        if not task.alone:
+            self._remember(replica, task, reason.split(":")[0])
+        key = (task.model, task.units)
+        self._charges[key] += 1
+        if len(task.units) > 1 and self._charges[key] >= (1 if final else TASK_FAILURES):
+            # Which member of the batch it was shows when each runs alone.
+            for unit in task.units:
+                self._charges[task.model, (unit,)] = 1
+                failed_on = frozenset({replica.index})
+                self._work.add(task.model, [unit], phase=task.phase, alone=True, failed_on=failed_on)
+            self._records.attempt(task, reason)
+        elif final or self._charges[key] >= TASK_FAILURES:
+            if not final:
+                reason = f"failed {self._charges[key]} times; the last time: {reason}"
+                for index in task.failed_on:  # it is proven bad: the replica that it failed on first is acquitted
+                    first = self._policy.of(task.model)[index].number
+                    self._failures[first] = max(0, self._failures[first] - 1)
+            self._records.failed(task, reason, "+".join(replica.place))
+        else:
+            self._failures[replica.number] += 1
+            self._try_elsewhere(replica, task, reason, alone=True)
+
+    def ran_out_of_memory(self, replica: Replica, task: Task, error: str, memory: Mapping[str, int]) -> None:
+        """Another device tries the task; or it has been tried enough, and is too large."""
+        self._keep_attempt(replica, error, "out_of_memory")
+        key, number = (task.model, task.units), replica.number
+        tried = self._short_of.setdefault(key, {})
+        in_vain = number in tried  # nobody else came to try it
+        tried[number] = number in self._well
+        self._well.discard(number)
+        others = [other for other in self._others(replica) if other.number not in tried]
+        if others and not in_vain and sum(tried.values()) < TASK_FAILURES:
+            if number not in self._said:
+                self._said.add(number)
+                self._note(f"{replica.name} ran out of memory; what does not fit there is tried on another device")
+            return self._try_elsewhere(replica, task, error, alone=task.alone)
+        del self._short_of[key]
+        self._well.update(one for one, was_well in tried.items() if was_well)  # it was not theirs
+        if len(task.units) > 1:  # which member of the batch it was shows when each is tried by itself
+            for unit in task.units:
+                self._work.add(task.model, [unit], phase=task.phase, control=task.control)
+            return self._records.attempt(task, error)
+        self._remember(replica, task, "out of memory")
+        where = f"on each of {len(tried)} devices" if len(tried) > 1 else "on this device"
+        figures = memory_figures(memory, self._users(replica.place))
+        advice = memory_advice(replica.model.kind, error, memory)
+        self._records.failed(task, f"{error} ({where}{figures}); {advice}", "+".join(replica.place))
+
+    def witnessed(self, witness: Replica, task: Task) -> Iterator[tuple[Replica, str]]:
+        """The witness has done the task: that speaks against all that had no memory for it.
+
+        Yields those of them that are to go, each with the reason.
+        """
+        short = self._short_of.pop((task.model, task.units), {})
+        for replica in [other for other in self._others(witness) if other.number in short]:
+            self._failures[replica.number] += 1
+            if self._failures[replica.number] >= SLOT_FAILURES:
+                figures = memory_figures({}, self._users(replica.place))
+                yield replica, f"it ran out of memory over {SLOT_FAILURES} tasks that other devices did{figures}"
+
+    def fails_too_often(self, replica: Replica) -> bool:
+        """Whether it is to go, and others are left."""
+        return self._failures[replica.number] >= SLOT_FAILURES and bool(self._others(replica))
+
+    def stop_if_systemic(self) -> None:
+        """Raises `Stopped` where the same happens again and again."""
+        if len(self._recent) < SAME_FAILURE_WINDOW:
+            return
+        (what, status), count = Counter(self._recent).most_common(1)[0]
+        if what and count > SAME_FAILURE_WINDOW // 2:
+            raise Stopped(
+                f"{count} of the last {SAME_FAILURE_WINDOW} tasks failed the same way ({what}); "
+                f"fix that, then rerun the same command with `--retry {status}`"
+            )
+
+    # -- steps of these --
+
+    def _others(self, replica: Replica) -> list[Replica]:
+        """The other replicas of its model that may still do something, whether they are there or not."""
+        of = self._policy.of(replica.key)
+        return [one for one in of if one is not replica and one.state is not State.RETIRED and not one.lost]
+
+    def _try_elsewhere(self, replica: Replica, task: Task, reason: str, *, alone: bool) -> None:
+        failed_on = task.failed_on | {replica.index}
+        self._work.add(task.model, task.units, phase=task.phase, alone=alone, control=task.control, failed_on=failed_on)
+        self._records.attempt(task, reason)
+
+    def _keep_attempt(self, replica: Replica, reason: str, kind: str = "") -> None:
+        error = reason[:LONGEST_ERROR]
+        self._records.event("attempt", model=replica.key, place=list(replica.place), kind=kind, error=error)
+
+    def _remember(self, replica: Replica, task: Task, what: str) -> None:
+        if not task.control:
+            status = Status.EDIT_FAILED if replica.model.kind == "edit" else Status.JUDGE_ERROR
+            self._recent.append((f"{replica.model.title}: {what}", status))

@@ -1,0 +1,222 @@
+"""The scheduler on devices that only take time: a whole run (`plan`), or what is left of one that is under way.
+
+Nothing fails here; what becomes of failures is the engine's.
+"""
+
+from __future__ import annotations
+
+import copy
+import heapq
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from math import inf
+from typing import Any
+
+from edit_eval.scheduling.policies import Policy
+from edit_eval.scheduling.replicas import Command, Replica, State
+from edit_eval.scheduling.tasks import Task, Work
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds. Of a model (its key) that is not in a mapping they are 0."""
+
+    task: Callable[[Task], float]
+    load: Mapping[str, float]
+    prepare: Mapping[str, float] = field(default_factory=dict)
+    """From the start of a process until its imports are done."""
+    unload: Mapping[str, float] = field(default_factory=dict)
+    """From the order to end until the process is gone."""
+    capacity: Mapping[str, int] = field(default_factory=dict)
+    """How many tasks a replica computes at a time, where that is more than one."""
+
+
+@dataclass(frozen=True)
+class Elapsed:
+    """For how many seconds what is under way has been so."""
+
+    replicas: Mapping[int, float] = field(default_factory=dict)
+    """What a replica does beside its tasks (start, load, unload), by its number."""
+    tasks: Mapping[int, float] = field(default_factory=dict)
+    """By their numbers."""
+
+
+@dataclass
+class Began:
+    """When each load and each task began that is under way, or has been."""
+
+    replicas: dict[int, float] = field(default_factory=dict)
+    tasks: dict[int, float] = field(default_factory=dict)
+
+    def elapsed(self, now: float) -> Elapsed:
+        """For how long they have been under way at that moment."""
+        of = ({number: now - began for number, began in them.items()} for them in (self.replicas, self.tasks))
+        return Elapsed(*of)
+
+
+@dataclass(slots=True, eq=False)
+class _Process:
+    """That of a replica."""
+
+    replica: Replica
+    since: float
+    """When what it does beside its tasks began."""
+    loaded: bool = False
+    running: dict[int, float] = field(default_factory=dict)
+    """Tasks, and since when."""
+    waiting: deque[Task] = field(default_factory=deque)
+    order: int = 0
+    """What it was told last; what comes of an earlier order comes no more."""
+
+
+Span = Callable[[Replica, str, float, float], None]
+"""Told what a replica did (`starting`, `loading`, `editing`, `judging`, `unloading`), from when to when."""
+
+_Event = tuple[float, int, int, Callable[..., Sequence[Command]], _Process, tuple[Any, ...]]
+"""When it happens, a number that tells equals apart, of which order it comes, what follows, whose it is, about what."""
+
+
+class Simulation:
+    """Has a policy's commands carried out in simulated time."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        work: Work,
+        timing: Timing,
+        span: Span = lambda replica, kind, begin, end: None,
+    ) -> None:
+        self._policy, self._work, self._timing, self._span = policy, work, timing, span
+        self._now = 0.0
+        self._count = 0
+        self._coming: list[_Event] = []
+        self._processes: dict[int, _Process] = {}
+
+    def run(self) -> float:
+        """Runs until nothing more happens; the seconds that it took."""
+        self._do(self._policy.look() if self._processes else self._policy.begin())
+        while self._coming:
+            for _, _, order, happens, process, about in self._now_due():
+                if order == process.order:
+                    self._do(happens(process, *about))
+        return self._now
+
+    def _now_due(self) -> list[_Event]:
+        """What happens next, and what at the same moment: a device goes on with what it has before anybody is told."""
+        due: list[_Event] = []
+        while self._coming and (not due or self._coming[0][0] <= due[0][0]):
+            event = heapq.heappop(self._coming)
+            when, _, order, happens, process, about = event
+            if order != process.order:
+                continue
+            self._now = when
+            due.append(event)
+            if happens == self._done:
+                self._free(process, about[0])
+        return due
+
+    def resume(self, elapsed: Elapsed) -> None:
+        """Takes over what the policy's replicas are doing; what is not in `elapsed` has just begun."""
+        for replica in self._policy.replicas:
+            if replica.state in (State.OFF, State.RETIRED):
+                continue
+            loaded = replica.state in (State.LOADED, State.STOPPING)
+            gone = elapsed.replicas.get(replica.number, 0.0)
+            process = self._processes[replica.number] = _Process(replica, -gone, loaded)
+            if replica.state in _BUSY:
+                _BUSY[replica.state](self, process, gone)
+            process.waiting.extend(replica.hands.values())
+            for task in list(islice(process.waiting, replica.capacity)):
+                self._begin(process, elapsed.tasks.get(task.number, 0.0))
+
+    # -- commands --
+
+    def _do(self, commands: Sequence[Command]) -> None:
+        for verb, replica, task in commands:
+            if verb == "run":
+                assert task is not None
+                process = self._processes[replica.number]
+                process.waiting.append(task)
+                if len(process.running) < replica.capacity:
+                    self._begin(process)
+                continue
+            if verb == "prepare":
+                self._processes[replica.number] = _Process(replica, self._now)
+            process = self._processes[replica.number]
+            process.since = self._now
+            {"prepare": self._prepare, "load": self._load, "stop": self._stop}[verb](process)
+
+    def _prepare(self, process: _Process, gone: float = 0.0) -> None:
+        self._later(self._timing.prepare.get(process.replica.key, 0.0) - gone, self._prepared, process)
+
+    def _load(self, process: _Process, gone: float = 0.0) -> None:
+        self._later(self._timing.load.get(process.replica.key, 0.0) - gone, self._loaded, process)
+
+    def _stop(self, process: _Process, gone: float = 0.0) -> None:
+        process.order += 1
+        # One that is not loaded is killed.
+        seconds = self._timing.unload.get(process.replica.key, 0.0) if process.loaded else 0.0
+        self._later(seconds - gone, self._ended, process)
+
+    def _begin(self, process: _Process, gone: float = 0.0) -> None:
+        task = process.waiting.popleft()
+        process.running[task.number] = self._now
+        seconds = self._timing.task(task)
+        self._later(seconds - gone, self._done, process, task, seconds)
+
+    def _later(self, seconds: float, happens: Callable[..., Sequence[Command]], process: _Process, *about: Any) -> None:
+        self._count += 1
+        when = self._now + max(0.0, seconds)
+        heapq.heappush(self._coming, (when, self._count, process.order, happens, process, about))
+
+    # -- what happens --
+
+    def _prepared(self, process: _Process) -> Sequence[Command]:
+        self._span(process.replica, "starting", process.since, self._now)
+        return self._policy.prepared(process.replica)
+
+    def _loaded(self, process: _Process) -> Sequence[Command]:
+        replica, process.loaded = process.replica, True
+        self._span(replica, "loading", process.since, self._now)
+        return self._policy.loaded(replica, self._now - process.since, self._timing.capacity.get(replica.key, 1))
+
+    def _free(self, process: _Process, task: Task) -> None:
+        """The task is computed, and the next one in hand begins."""
+        began = process.running.pop(task.number)
+        kind = "editing" if process.replica.model.kind == "edit" else "judging"
+        self._span(process.replica, kind, began, self._now)
+        if process.waiting:
+            self._begin(process)
+
+    def _done(self, process: _Process, task: Task, seconds: float) -> Sequence[Command]:
+        first = 0 if process.replica.model.kind == "edit" else self._work.answers_from
+        for unit in task.units if first != inf else ():
+            self._work.settle(int(first) + unit)
+        return self._policy.done(process.replica, task, seconds)
+
+    def _ended(self, process: _Process) -> Sequence[Command]:
+        if process.loaded:
+            self._span(process.replica, "unloading", process.since, self._now)
+        return self._policy.ended(process.replica)
+
+
+_BUSY = {State.PREPARING: Simulation._prepare, State.LOADING: Simulation._load, State.STOPPING: Simulation._stop}
+"""What a replica is doing that was told nothing more."""
+
+
+def rest_of(policy: Policy, work: Work, timing: Timing, elapsed: Elapsed) -> float:
+    """Seconds until all that is left is done, and every replica has ended. Policy and work stay as they are.
+
+    `timing.task` is asked about copies of the tasks.
+    """
+    apart = {id(work.in_vain): _never}  # that of a run knows its records
+    its_policy, its_work = copy.deepcopy((policy, work), apart)
+    simulation = Simulation(its_policy, its_work, timing)
+    simulation.resume(elapsed)
+    return simulation.run()
+
+
+def _never(task: Task) -> bool:
+    return False
