@@ -167,21 +167,28 @@ def add_saved_votes(run: Path, files: Iterable[Path]) -> dict[str, int]:
     asked = {line.ticket: line for line in read_asked(run)}
     found = [line for file in files for line in saved_votes(file, asked)]
     known = _last(run, Damage())
+    ever = {_said(line) for line in read(run / VOTES, Damage()).of(VoteLine)}  # not the latest: clocks are set back
     counts = {"new": 0, "changed": 0, "already": 0}
     ballot = Ballot(run)
     try:
         for line in found:
-            before = known.get((line.rater, line.ticket))
-            kind = "new" if before is None else "changed" if before.at < line.at else "already"
+            place = line.rater, line.ticket
+            kind = "already" if _said(line) in ever else "changed" if place in known else "new"
             counts[kind] += 1
             if kind != "already":
                 ballot.add(line)
-                known[line.rater, line.ticket] = line
+                known[place] = line
+                ever.add(_said(line))
     except OSError as error:
         raise ConfigurationError(f"{run / VOTES}: cannot be written ({error.strerror or error})") from error
     finally:
         ballot.close()
     return counts
+
+
+def _said(line: VoteLine) -> tuple[str, str, str, float]:
+    """By which a vote is known when its file comes again."""
+    return line.rater, line.ticket, line.choice, line.at
 
 
 def saved_votes(file: Path, asked: Mapping[str, Asked]) -> list[VoteLine]:

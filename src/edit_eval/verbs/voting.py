@@ -9,7 +9,7 @@ import typer
 
 from edit_eval.command_line import answer, verb, words
 from edit_eval.reporting.chinese.spoken import said, spoken
-from edit_eval.verbs.arguments import RunFolder
+from edit_eval.verbs.arguments import Force, RunFolder
 
 voting = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="What people prefer: collect votes, and count them."
@@ -35,13 +35,14 @@ def vote_export(
     run: RunFolder,
     file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="Where to write it; - is stdout.")] = Path("-"),
     votes: Annotated[bool, typer.Option("--votes", help="Write every vote instead, one per row.")] = False,
+    force: Force = False,
 ) -> None:
     """Write each edit's share of the votes it could have won, by rater. Each edit appears once."""
     from edit_eval.reporting.votes import write_votes
     from edit_eval.run import Run
 
     made = Run(run)
-    write_votes(made.votes, made.results.samples, file, every=votes)
+    write_votes(made.votes, made.results.samples, file, every=votes, force=force)
 
 
 @verb(voting, name="page", short_help="Write a page on which people vote without a server.")
