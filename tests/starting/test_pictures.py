@@ -40,6 +40,16 @@ def test_pictures_of_one_name_have_ids_of_their_own(here: Path) -> None:
     assert look_at_pictures("photos").ids[:3] == (f"{name(0)}_jpg", f"{name(0)}_png", name(1))
 
 
+def test_no_name_of_a_picture_is_run_by_a_spreadsheet(here: Path) -> None:
+    (here / "photos" / f"{name(0)}.jpg").rename(here / "photos" / "=1+cmd.jpg")
+    found = look_at_pictures("photos", instruction="Make it blue")
+    rows = list(csv.reader(found.new_file.splitlines()))
+    assert not [cell for row in rows for cell in row if cell.startswith("=")]
+    (here / "photos" / "instructions.csv").write_text(found.new_file)
+    benchmark = components.benchmark("table", data_path="photos/instructions.csv").load()
+    assert {sample.id for sample in benchmark.samples} == set(found.ids)
+
+
 def test_a_table_that_was_begun_is_taken_up_again(here: Path) -> None:
     (here / "photos" / "instructions.csv").write_text("id,image,instruction\na,x.jpg,Make it blue\nb,y.jpg,\n")
     found = look_at_pictures("photos")
