@@ -18,7 +18,9 @@ command = pytest.fixture(caller)
 ARMED = "=cmd|' /C calc'!A0"
 
 
-@pytest.mark.parametrize("text", [ARMED, "@SUM(A1)", "+1+cmd", "-2+3", "\tx", "＝1", "plain", "-1.5", "'quoted", "'=1", "'-1.5"])
+@pytest.mark.parametrize(
+    "text", [ARMED, "@SUM(A1)", "+1+cmd", "-2+3", "\tx", "＝1", "plain", "-1.5", "'quoted", "'=1", "'-1.5"]
+)
 def test_what_a_spreadsheet_would_run_is_disarmed_and_read_as_it_was(text: str) -> None:
     file = io.StringIO(newline="")
     write_rows(file, ("a", "b"), [(text, -1.5)])

@@ -303,7 +303,7 @@ def _text_of(path: Path) -> str:
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(constant)
 
 
 def read(folder: Path, asked: AskedJudge, language: str) -> Passport | None:

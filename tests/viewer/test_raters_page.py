@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.reporting.votes import write_votes
 from edit_eval.run import Run
 from edit_eval.store.journal import seal, unseal
-from edit_eval.reporting.votes import write_votes
 from edit_eval.store.votes import FileHead, add_saved_votes, read_asked
 from edit_eval.viewer.raters_page import write_raters_page
 from viewer.large_run import write_large_run

@@ -163,8 +163,8 @@ def add_saved_votes(run: Path, files: Iterable[Path]) -> dict[str, int]:
     """Takes votes that a raters' page saved into the journal: how many are `new`, `changed`, and known `already`.
 
     A vote that is new to the run takes the place of the rater's earlier one; clocks, which may be wrong, decide only
-    between files that come together. All files are read before anything is written. Raises `ConfigurationError` for one that is not whole, or not of this
-    run's pages, and for a journal that cannot be written.
+    between files that come together. All files are read before anything is written. Raises `ConfigurationError` for one
+    that is not whole, or not of this run's pages, and for a journal that cannot be written.
     """
     asked = {line.ticket: line for line in read_asked(run)}
     together = [saved_votes(file, asked) for file in files]

@@ -31,7 +31,8 @@ def write_raters_page(run: Path, target: Path, *, pairs: int = PAIRS, side: int 
 
     What its tickets stand for is kept in the run (`votes/pages/`), and is not in the page. Pairs that are in an earlier
     page come again only as those that several raters are to see. A file that is there is replaced with `force` alone.
-    Raises `ConfigurationError` where the page cannot be written or nothing can be asked, `RunDirectoryError` for a run that cannot be read.
+    Raises `ConfigurationError` where the page cannot be written or nothing can be asked, `RunDirectoryError` for a run
+    that cannot be read.
     """
     in_limits(side)
     if pairs < 1:
