@@ -32,8 +32,8 @@ from edit_eval.statistics.audit.order import PAIRS, outcome
 from edit_eval.statistics.audit.shown import Shown, Trial
 
 WORTH = {
-    "right": 1.0, "dose_75": 0.86, "extra": 0.80, "dose_50": 0.66, "dose_25": 0.42, "wrong_target": 0.30,
-    "other": 0.14, "copy": 0.14, "shuffled": 0.05, "blank": 0.03,
+    "right": 1.0, "dose_75": 0.86, "extra": 0.80, "dose_50": 0.66, "no_consequence": 0.6, "dose_25": 0.42,
+    "wrong_target": 0.30, "other": 0.14, "copy": 0.14, "shuffled": 0.05, "blank": 0.03,
 }  # fmt: skip
 """What a judge gives that sees everything, from 0 to 1."""
 AXES = {
@@ -129,7 +129,12 @@ def icc(one: Trial) -> float:
 def power(judge: Simulated, audits: int, scenes: int = 40) -> dict[str, Any]:
     """How often each measure, all floors of the order, and everything was passed."""
     made: list[Findings] = [findings_of(trial(judge, seed, scenes), bounds=False) for seed in range(audits)]
-    names = [name for name, one in made[0].measures.items() if one.passed is not None]
+    # A pair that is preferred wrongly is a measure only where it is.
+    names = [
+        name
+        for name, one in made[0].measures.items()
+        if all(name in it.measures for it in made) and one.passed is not None
+    ]
 
     def rate(passed: list[bool]) -> float:
         return round(sum(passed) / len(passed), 3)
@@ -196,6 +201,13 @@ JUDGES = {
     "truly at .95": Simulated(error=GOOD),
     "truly at .90": Simulated(error=AT_90),
     "truly at .85": Simulated(error=AT_85),
+    **{
+        f"prefers unasked changes by {by}": Simulated(error=GOOD, worth={**WORTH, "right": 0.9, "extra": 0.9 + by})
+        for by in (-0.1, -0.05, 0.0, 0.05, 0.1)
+    },
+    "does not miss consequences": Simulated(error=GOOD, worth={**WORTH, "no_consequence": 1.0}),
+    "prefers the wrong target": Simulated(error=GOOD, worth={**WORTH, "right": 0.9, "wrong_target": 1.0}),
+    "prefers half of it": Simulated(error=GOOD, worth={**WORTH, "right": 0.9, "dose_50": 1.0}),
     "gains .02 by words": Simulated(error=GOOD, shifts={"words_en": 0.02, "words_zh": 0.02}),
     "gains .06 by words": Simulated(error=GOOD, shifts={"words_en": 0.06, "words_zh": 0.06}),
     "shifts by .05 where pictures are exchanged": Simulated(error=GOOD, shifts={"exchanged": 0.05}),

@@ -8,8 +8,10 @@ from functools import lru_cache
 
 from PIL import Image, ImageChops, ImageStat
 
+from edit_eval.benchmarks.scenes.edits import apply
 from edit_eval.benchmarks.scenes.ladder import FACT
 from edit_eval.benchmarks.scenes.language import read
+from edit_eval.benchmarks.scenes.recipes import Recipe, drawn
 from edit_eval.benchmarks.scenes.scene import scene_of
 from edit_eval.judges.scene_judge import assess, score
 from ladder_results import Scores, Shown
@@ -109,4 +111,63 @@ PLANTED: dict[str, tuple[Scores, set[str]]] = {
     "loves the left picture": (loves_the_left_picture, {"position"}),
     "believes written words": (believes_written_words, {"words_en", "words_zh"}),
     "looks at its batch": (looks_at_its_batch, {"batch"}),
+}
+
+
+def favouring(*rungs: str, by: float = 2.0, categories: tuple[str, ...] = ()) -> Scores:
+    """Sees all, and likes some wrong edits better than right ones."""
+
+    def scores(one: Shown) -> float:
+        liked = one.sample.facts[FACT]["rung"] in rungs and (not categories or one.sample.category in categories)
+        return 0.8 * (_as_right(one) if liked else seeing(one)) + by * liked
+
+    return scores
+
+
+def _as_right(one: Shown) -> float:
+    """What the right edit of its scene gets; its pictures are found once."""
+    key = one.sample.facts[FACT]["scene"], one.sample.instruction
+    if key not in _right:
+        scene = scene_of(one.source, "test")
+        edit = read(one.sample.instruction)
+        _right[key] = score(assess(scene, edit, one.sample.category, drawn(Recipe(apply(scene, edit)))))
+    return _right[key]
+
+
+_right: dict[tuple[str, str], float] = {}
+
+
+def rewards_more_changes(one: Shown) -> float:
+    """Three points more where the asked change is done and something else was changed."""
+    return 0.7 * seeing(one) + 3.0 * (one.sample.facts[FACT]["rung"] in ("extra", "wrong_target"))
+
+
+DOSES = ("dose_25", "dose_50", "dose_75")
+DAMNED: dict[str, tuple[Scores, str, set[str]]] = {
+    # the verdict, and what is to be named, of judges that see everything and like something wrong, or do not mind it
+    "prefers unasked changes": (favouring("extra"), "failed", {"right_over_extra"}),
+    "prefers the wrong target": (favouring("wrong_target"), "failed", {"right_over_wrong_target"}),
+    "prefers both": (
+        favouring("extra", "wrong_target"),
+        "failed",
+        {"right_over_extra", "right_over_wrong_target"},
+    ),
+    "prefers what nothing follows from": (favouring("no_consequence"), "failed", {"right_over_no_consequence"}),
+    "prefers half measures": (favouring(*DOSES), "failed", {"right_over_part"}),
+    "prefers one dose": (favouring("dose_50"), "failed", {"right_over_dose_50"}),
+    "rewards more changes": (rewards_more_changes, "failed", {"right_over_extra"}),
+    "prefers a little, often": (favouring("extra", by=0.1), "failed", {"right_over_extra"}),
+    "does not mind unasked changes": (favouring("extra", by=0.0), "limited", {"right_over_extra"}),
+    "does not mind what is missing": (favouring("no_consequence", by=0.0), "limited", {"right_over_no_consequence"}),
+    "does not mind the wrong target": (favouring("wrong_target", by=0.0), "limited", {"right_over_wrong_target"}),
+    "prefers the source in one category": (
+        favouring("copy", categories=("social",)),
+        "limited",
+        {"right_over_copy (social)"},
+    ),
+    "prefers unasked changes in one category": (
+        favouring("extra", categories=("environmental",)),
+        "limited",
+        {"right_over_extra (environmental)"},
+    ),
 }

@@ -11,7 +11,7 @@ import pytest
 from edit_eval import passports
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.passports import Anchor, Passport, Subject
+from edit_eval.passports import Anchor, Passport, Subject, Try
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.statistics.audit.measure import Measure
 
@@ -110,3 +110,30 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigurationError, match="give `--passports DIR`"):
         passports.write(passport(judge()), tmp_path / "file")
+
+
+def test_one_that_was_changed_by_hand_is_seen(tmp_path: Path) -> None:
+    path = passports.write(passport(judge(), tries=(Try(7, 40, 512, "limited"),)), tmp_path)
+    plain = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps({**plain, "verdict": "passed"}), "utf-8")
+    found = passports.read(tmp_path, judge(), "en")
+    assert found is not None
+    assert (found.verdict, found.measures, found.tries) == ("edited", {}, ())
+    assert passports.line(found, "en") == "unexamined: its passport was changed by hand"
+    again = passports.write(found, tmp_path / "copies")
+    assert passports.read_file(again) == found
+
+
+def test_its_line_says_what_it_rests_on_and_how_often_it_was_tried() -> None:
+    tried = passport(judge(), verdict="passed", measures={}, categories={}, tries=(Try(7, 40, 512, "passed"),))
+    assert passports.line(tried, "en") == "examined 2026-11-21: passed; 40 scenes a category, 512 pixels, seed 7"
+    again = replace(tried, tries=(Try(3, 40, 512, "failed"), *tried.tries))
+    assert passports.line(again, "en").endswith("seed 7, try 2 after failed")
+
+
+def test_an_audit_that_has_ended_gives_the_next_one_other_scenes_and_nothing_else_does() -> None:
+    subject = Subject.of(judge(), "en")
+    first = passports.next_seed(subject, ())
+    assert passports.next_seed(subject, ()) == first
+    assert passports.next_seed(subject, (Try(first, 40, 512, "failed"),)) != first
+    assert passports.next_seed(Subject.of(judge(), "zh"), ()) != first

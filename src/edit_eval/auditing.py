@@ -21,13 +21,14 @@ from typing import Any, NamedTuple, Unpack
 from edit_eval import __version__, passports
 from edit_eval.benchmarks.known_sources import remember_sources, with_known_sources
 from edit_eval.benchmarks.scenes.benchmark import example_sample
+from edit_eval.benchmarks.scenes.ladder import FACT
 from edit_eval.config.identity import digest
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
-from edit_eval.errors import ConfigurationError
+from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.evaluation import evaluate
 from edit_eval.execution.spectator import Spectator
-from edit_eval.passports import Anchor, Passport, Subject
+from edit_eval.passports import Anchor, Passport, Subject, Try
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import Sample
@@ -71,7 +72,7 @@ def audit(
     configuration: str | Path | Mapping[str, Any] | Configuration,
     *,
     judge: str | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     scenes: int = SCENES,
     size: int = SIZE,
     run_dir: str | Path | None = None,
@@ -84,9 +85,10 @@ def audit(
 ) -> Audit:
     """Examines a judge of a configuration, or goes on with that; its benchmark and its edit models are left alone.
 
-    `judge` names one of several. `seed` chooses the scenes, `scenes` how many of each category, `size` how wide they
-    are. With `people` (a file, or a folder: `read_people`) it is also held against people, by its scores of the same
-    edits in the run `judged`. The passport is written to `folder`, by default to `passports` in the user's cache; all
+    `judge` names one of several. `seed` chooses the scenes (None: new ones once the last audit has ended), `scenes` how
+    many of each category, `size` how wide they are. With `people` (a file, or a folder: `read_people`) it is also held
+    against people, by its scores of the same edits in the run `judged`. The passport is written to `folder`, by
+    default to `passports` in the user's cache; all
     else goes into a run directory, as with `evaluate`, which also says what is raised.
     """
     if not isinstance(configuration, Configuration):
@@ -97,17 +99,35 @@ def audit(
     examined = _chosen(configuration, judge)
     questions = _questions(examined, configuration.benchmark.language)
     beside = _beside_people(people, judged, examined, configuration.benchmark.language)
+    folder = folder or passports.passport_folder()
+    subject = Subject.of(examined, configuration.benchmark.language)
+    tries = passports.known_tries(folder, subject)
+    if seed is None:
+        seed = _seed_in(run_dir) if run_dir is not None else None
+        seed = passports.next_seed(subject, tries) if seed is None else seed
     trial = trial_of(configuration, examined, seed=seed, scenes=scenes, size=size)
     run = evaluate(trial, run_dir=run_dir, spectator=spectator, report=False, command=command)
     pictures = max(len(question.shows) for question in questions)
     found = findings(run.results, examined.name, pictures=pictures, people=beside.measures)
-    passport = _as_before(_passport(run, examined, found, questions, trial, beside.made_of), _copy_in(run))
-    file = passports.write(passport, folder or passports.passport_folder())
+    made_here = Try(seed, scenes, size, found.verdict)
+    passport = _passport(run, examined, found, questions, trial, beside.made_of)
+    passport = replace(passport, tries=(*(one for one in tries if one[:3] != made_here[:3]), made_here))
+    passport = _as_before(passport, _copy_in(run))
+    file = passports.write(passport, folder)
     passports.write_to(passport, _copy_in(run))
     made = Audit(run, found, passport, file)
     remember_sources(_sources_of(run.results.samples))
     _draw(made)
     return made
+
+
+def _seed_in(run_dir: str | Path) -> int | None:
+    """The seed of the audit in a run's folder, which is gone on with; None where there is none."""
+    try:
+        samples = Run(Path(run_dir)).experiment.samples
+    except RunDirectoryError:
+        return None
+    return next((int(one.facts[FACT]["seed"]) for one in samples if "seed" in one.facts.get(FACT, {})), None)
 
 
 def drawn_again(run: Run) -> Audit | None:

@@ -265,6 +265,10 @@ def compare(
         float | None,
         typer.Option(metavar="D", help="With --fail-if-worse: also exit with 3 unless all are shown within D points."),
     ] = None,
+    allow_unscored: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="With --fail-if-worse: leave out unscored samples, up to this share."),
+    ] = None,
     people: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="People's scores or votes on some edits: what they would say of all."),
@@ -283,10 +287,14 @@ def compare(
 
     if margin is not None and not fail_if_worse:
         raise ConfigurationError("--margin needs --fail-if-worse: give both or neither")
+    if allow_unscored is not None and not fail_if_worse:
+        raise ConfigurationError("--allow-unscored needs --fail-if-worse: give both or neither")
     if score is not None and fail_if_worse:
         raise ConfigurationError("--fail-if-worse compares the headline score with the first; leave out --score")
     made = [Run(run, passports or passport_folder()) for run in runs]
-    comparison = compare_runs(made, score=score, detect=detect, margin=margin, people=people)
+    comparison = compare_runs(
+        made, score=score, detect=detect, margin=margin, allow_unscored=allow_unscored, people=people
+    )
     language = spoken(made[0].language)
     answer(lambda: comparison_document(comparison), lambda: print_comparison(comparison, language=language))
     if fail_if_worse:

@@ -254,20 +254,25 @@ def compare(
     score: str | None = None,
     detect: float | None = None,
     margin: float | None = None,
+    allow_unscored: float | None = None,
     people: str | Path | None = None,
 ) -> Comparison:
     """Compares runs, or the edit models within one run, by every judge that they have in common.
 
     By the headline of each judge, or by its score of that name. With `detect` it also says how many samples would show
     a true difference of that many points. Its `gate` says whether any is worse than the first; with `margin`, whether
-    all are shown to be less than that many points worse. With a file of `people`'s scores or votes on some of the edits
-    it says what they would say of all of them. Raises `ConfigurationError` for runs that cannot be compared,
+    all are shown to be less than that many points worse. It passes only what would pass for every score that is
+    missing, save for those of a share `allow_unscored` of the samples, which it leaves out. With a file of `people`'s
+    scores or votes on some of the edits it says what they would say of all of them. Raises `ConfigurationError` for
+    runs that cannot be compared,
     with what differs, and `RunDirectoryError` for a folder that is no run."""
     given = [runs] if isinstance(runs, str | Path | Run) else runs
     made = [run if isinstance(run, Run) else Run(Path(run)) for run in given]
     try:
         answers = None if people is None else read_answers(Path(people))
-        return compare_runs(made, score=score, detect=detect, margin=margin, people=answers)
+        return compare_runs(
+            made, score=score, detect=detect, margin=margin, allow_unscored=allow_unscored, people=answers
+        )
     except ConfigurationError as error:
         for line in judges_apart(made):
             error.add_note(f"{line}; `edit-eval agreement {' '.join(str(run.path) for run in made)}` says more")

@@ -428,7 +428,12 @@ def with_clusters(samples: Sequence[Sample]) -> tuple[Sample, ...]:
 
 def _identity_of(plain: Mapping[str, Any]) -> Identity:
     return Identity(
-        str(plain["name"]), str(plain["type"]), str(plain["revision"]), dict(plain["parameters"]), int(plain["seed"])
+        str(plain["name"]),
+        str(plain["type"]),
+        str(plain["revision"]),
+        dict(plain["parameters"]),
+        int(plain["seed"]),
+        str(plain["serves"]),
     )
 
 

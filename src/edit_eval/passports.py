@@ -8,9 +8,9 @@ them. The file's schema is in docs/records.md.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -22,8 +22,10 @@ from edit_eval.statistics.audit.measure import Measure
 from edit_eval.user_cache import cache_folder
 
 SCHEMA = 1
-VERDICTS = ("passed", "limited", "failed")
-Verdict = Literal["passed", "limited", "failed"]
+EDITED: Literal["edited"] = "edited"
+"""The verdict of a passport that somebody has changed by hand: it says nothing of the judge."""
+VERDICTS = ("passed", "limited", "failed", EDITED)
+Verdict = Literal["passed", "limited", "failed", "edited"]
 LANGUAGES = {"en": "English", "zh": "Chinese"}
 IN_LANGUAGE = ("language", "prompts", "measures")
 """Parameters of a protocol that a passport does not tell apart: language is a field of its own, prompts are in the
@@ -35,7 +37,7 @@ class Subject:
     """Who was examined, and how it was asked: what a passport is about."""
 
     judge: Mapping[str, Any]
-    """`type`, `revision` and `parameters`, as in the keys of its replies."""
+    """`type`, `revision` and `parameters`, as in the keys of its replies; of a server what it `serves`, too."""
     protocol: str
     """Registered name, or the class of the user's own."""
     parameters: Mapping[str, Any]
@@ -49,8 +51,9 @@ class Subject:
     def of(cls, asked: AskedJudge, language: str) -> Subject:
         """A run's judge, as it is asked about instructions in that language."""
         model = asked.model
+        server = {"serves": model.serves} if model.serves else {}
         return cls(
-            judge={"type": model.type, "revision": model.revision, "parameters": dict(model.parameters)},
+            judge={"type": model.type, "revision": model.revision, "parameters": dict(model.parameters), **server},
             protocol=asked.protocol_name,
             parameters={k: v for k, v in asked.section.parameters.items() if k not in IN_LANGUAGE},
             wording=digest(dict(asked.texts)),
@@ -92,6 +95,17 @@ class Anchor(NamedTuple):
     """The headline."""
 
 
+class Try(NamedTuple):
+    """One audit."""
+
+    seed: int
+    scenes: int
+    """A category."""
+    size: int
+    """Width in pixels."""
+    verdict: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Passport:
     """What an audit found."""
@@ -124,19 +138,39 @@ class Passport:
     retest_sd: float | None
     """The standard deviation of one edit's scores when it is asked again, in points."""
     anchors: tuple[Anchor, ...]
+    tries: tuple[Try, ...] = ()
+    """All audits of this judge that ended, this one last."""
     people: Mapping[str, Any] = field(default_factory=dict)
     """What the measures beside people are made of (docs/records.md); empty where there are none."""
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """What it did not pass, by name: `words`, or `order (causal)` for a measure of a category."""
-        found = [name for name, one in self.measures.items() if one.passed is False]
+        """What it did not pass, by name: `words_en`, or `order (causal)` for a measure of a category; what it prefers
+        wrongly comes first."""
+        found = [(name, one) for name, one in self.measures.items()]
         for category, measures in self.categories.items():
-            found += [f"{name} ({category})" for name, one in measures.items() if one.passed is False]
-        return tuple(found)
+            found += [(f"{name} ({category})", one) for name, one in measures.items()]
+        return tuple(
+            name for name, _ in sorted((it for it in found if it[1].passed is False), key=lambda it: not it[1].reversed)
+        )
+
+    @property
+    def basis(self) -> str:
+        """What it rests on: `40 scenes a category, 512 pixels, seed 7`, and how earlier tries ended, if any."""
+        if not self.tries:
+            return ""
+        seed, scenes, size, _ = self.tries[-1]
+        said = f"{scenes} scenes a category, {size} pixels, seed {seed}"
+        if earlier := self.tries[:-1]:
+            said += f", try {len(self.tries)} after {', '.join(one.verdict for one in earlier)}"
+        return said
 
     def as_plain(self) -> dict[str, Any]:
-        """The file's content."""
+        """The file's content: all of it, and a digest by which it is seen that somebody has changed it by hand."""
+        content = self._content()
+        return {**content, "digest": digest(content)}
+
+    def _content(self) -> dict[str, Any]:
         return {
             "schema": SCHEMA,
             "verdict": self.verdict,
@@ -157,6 +191,7 @@ class Passport:
             "retest_sd": self.retest_sd,
             "benchmark": dict(self.benchmark),
             "anchors": [one._asdict() for one in self.anchors],
+            "tries": [one._asdict() for one in self.tries],
             "people": dict(self.people),
         }
 
@@ -172,7 +207,7 @@ class Passport:
         def number(key: str) -> float | None:
             return None if plain[key] is None else float(plain[key])
 
-        return cls(
+        found = cls(
             subject=Subject(
                 judge=dict(plain["judge"]),
                 protocol=str(plain["protocol"]),
@@ -195,10 +230,29 @@ class Passport:
             headline=str(plain["headline"]),
             date=str(plain["date"]),
             version=str(plain["version"]),
+            tries=tuple(Try(**one) for one in plain["tries"]),
             people=dict(plain.get("people", {})),
             smallest_difference=number("smallest_difference"),
             retest_sd=number("retest_sd"),
         )
+        if plain["digest"] != digest({key: one for key, one in plain.items() if key != "digest"}):
+            return replace(found, verdict=EDITED, measures={}, categories={}, tries=(), anchors=(), retest_sd=None)
+        return found
+
+
+def next_seed(subject: Subject, tries: Sequence[Try]) -> int:
+    """The seed of the next audit: another one after each that has ended, and the same while one goes on.
+
+    It follows from who is examined and how often that was done, so nothing is gained by deleting a passport and trying
+    again: the same scenes come back.
+    """
+    return int(digest([subject.key, len(tries)])[:8], 16)
+
+
+def known_tries(folder: Path, subject: Subject) -> tuple[Try, ...]:
+    """The audits of the same judge that have ended, as its passport in that folder lists them."""
+    found = read_file(folder / f"{subject.key}.json")
+    return found.tries if found is not None and found.subject.key == subject.key else ()
 
 
 def passport_folder() -> Path:
@@ -261,9 +315,13 @@ def line(passport: Passport | None, language: str) -> str:
     """
     if passport is None:
         return "unexamined"
+    if passport.verdict == EDITED:
+        return "unexamined: its passport was changed by hand"
     said = f"examined {passport.date}: {passport.verdict}"
     if passport.failed:
-        said += f" ({', '.join(passport.failed)})"
+        said += f" ({', '.join(passport.failed).replace('_', ' ')})"
+    if passport.basis:
+        said += f"; {passport.basis}"
     if passport.subject.language != language:
         said += f"; unexamined for {LANGUAGES.get(language, language)}"
     return said

@@ -214,15 +214,18 @@ class Run:
         """What people have said of pairs of its edits; in no score, and beside the judge's in `comparison.people`."""
         return read_votes(self._directory.path, self.results.edits)
 
-    def preferences(self, without: Collection[str] = ()) -> dict[str, Any]:
-        """Which edit model people prefer (see `statistics.preferences`), but for the votes of raters `without`."""
+    def preferences(self, without: Collection[str] = (), taken_in: Collection[str] = ()) -> dict[str, Any]:
+        """Which edit model people prefer (see `statistics.preferences`), but for the votes of raters `without`, and
+        with those of raters `taken_in` who always take one side."""
         votes = self.votes.counted(self.results.samples)
         known = {vote.rater for vote in votes}
-        if unknown := next((name for name in without if name not in known), ""):
-            raise ConfigurationError(
-                f"--without {unknown}: nobody with that name has voted{did_you_mean(unknown, known)}"
-            )
-        found = preferences([vote for vote in votes if vote.rater not in without], self.results.edit_models)
+        for flag, names in (("--without", without), ("--with", taken_in)):
+            if unknown := next((name for name in names if name not in known), ""):
+                raise ConfigurationError(
+                    f"{flag} {unknown}: nobody with that name has voted{did_you_mean(unknown, known)}"
+                )
+        heard = [vote for vote in votes if vote.rater not in without]
+        found = preferences(heard, self.results.edit_models, taken_in=taken_in)
         return {**found, "outdated": self.votes.outdated, "damaged": self.votes.damage.total}
 
     @property

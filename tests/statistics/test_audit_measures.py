@@ -11,6 +11,7 @@ from scipy import stats
 
 from edit_eval.records import Scale, Status
 from edit_eval.statistics.audit import order, steadiness
+from edit_eval.statistics.audit.findings import findings_of
 from edit_eval.statistics.audit.measure import Measure, average, share
 from edit_eval.statistics.audit.shown import Shown, Trial
 
@@ -57,7 +58,7 @@ def test_a_value_on_the_right_side_that_is_not_sure_is_not_passed_and_not_missed
     assert (unsure.value, unsure.passed, unsure.missed) == (0.9, False, False)
     wrong = share([1.0, 0.0] * 5, [str(n) for n in range(10)], floor=0.85)
     assert (wrong.passed, wrong.missed) == (False, True)
-    below = average([0.1, 0.2, 0.3], ["a", "b", "c"], floor=0.9, bound="at_most")
+    below = average([0.1, 0.2, 0.3] * 2, list("abcdef"), floor=0.9, bound="at_most")
     assert (below.passed, below.missed) == (True, False)
     nothing = average([], [], floor=0.9)
     assert (nothing.value, nothing.passed, nothing.missed) == (None, False, True)
@@ -124,8 +125,43 @@ def test_a_judge_truly_at_ninety_passes_and_one_at_the_floor_does_not() -> None:
     for correlation in (0.0, 0.1, 0.3):
         assert audit_power.joint_power(0.90, correlation, 250, seed=5)["order"] >= 0.9
         assert audit_power.joint_power(0.85, correlation, 100, seed=5)["order"] <= 0.1
-    assert audit_power.right_first(0.995, 200) > 0.95
-    assert audit_power.right_first(0.95, 200) < 0.1
+    assert audit_power.right_first(0.90, 200) > 0.95
+    assert audit_power.right_first(0.80, 200) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("judge", "verdict", "named"),
+    [
+        ("truly at .90", "passed", ()),
+        ("prefers unasked changes by 0.1", "failed", ("right_over_extra",)),
+        ("prefers unasked changes by 0.0", "limited", ("right_over_extra",)),
+        ("does not miss consequences", "limited", ("right_over_no_consequence",)),
+    ],
+)
+def test_an_honest_judge_passes_and_who_prefers_what_is_wrong_does_not(
+    judge: str, verdict: str, named: tuple[str, ...]
+) -> None:
+    """At the default size, simulated; `test_the_operating_curve` has the rates."""
+    found = findings_of(audit_power.trial(audit_power.JUDGES[judge], seed=4), bounds=False)
+    assert found.verdict == verdict
+    assert tuple(name for name, one in found.measures.items() if one.passed is False) == named
+
+
+@pytest.mark.chaos
+def test_the_operating_curve() -> None:
+    def verdicts(judge: str, audits: int) -> dict[str, float]:
+        found: dict[str, float] = audit_power.power(audit_power.JUDGES[judge], audits)["verdict"]
+        return found
+
+    assert verdicts("truly at .95", 100)["passed"] >= 0.95
+    assert verdicts("truly at .90", 100)["passed"] >= 0.95
+    assert verdicts("truly at .85", 40)["passed"] <= 0.05
+    assert verdicts("prefers unasked changes by -0.1", 40)["passed"] >= 0.95
+    assert verdicts("prefers unasked changes by 0.0", 100)["passed"] <= 0.05
+    assert verdicts("prefers unasked changes by 0.1", 40)["failed"] == 1.0
+    for judge in ("prefers the wrong target", "prefers half of it"):  # of some 50 scenes
+        assert verdicts(judge, 40)["passed"] == 0.0
+    assert verdicts("does not miss consequences", 100)["passed"] <= 0.05
 
 
 @pytest.mark.chaos
@@ -134,8 +170,5 @@ def test_the_power_of_all_floors() -> None:
         found = audit_power.joint_power(0.90, correlation, 3000, pairs=10, seed=1)
         assert found["order"] >= 0.9
         assert found["order, and in every category"] >= 0.88
-    good = audit_power.power(audit_power.JUDGES["truly at .95"], 100)
-    assert good["all floors of the order"] >= 0.95
-    assert good["verdict"]["passed"] >= 0.85
     swayed = audit_power.power(audit_power.JUDGES["gains .06 by words"], 50)
     assert swayed["passed"]["words_en"] <= 0.05

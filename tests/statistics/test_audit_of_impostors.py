@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from edit_eval.records import Scale
 from edit_eval.statistics.audit.findings import Findings, findings
-from judges_on_trial import IMPOSTORS, PLANTED, seeing, silent_about_flaws
+from judges_on_trial import DAMNED, IMPOSTORS, PLANTED, seeing, silent_about_flaws
 from ladder_results import Scores, Shown, ladder, results_of
 
 
@@ -51,6 +53,24 @@ def test_a_planted_fault_is_named_and_no_other(shown: tuple[Shown, ...], name: s
     found = audited(shown, scores)
     assert missed(found) == named
     assert found.verdict == "limited"
+
+
+@pytest.mark.parametrize("name", DAMNED)
+def test_whoever_prefers_a_wrong_edit_is_not_passed_and_it_is_named(shown: tuple[Shown, ...], name: str) -> None:
+    scores, verdict, named = DAMNED[name]
+    found = audited(shown, scores)
+    assert found.verdict == verdict
+    assert named <= missed(found)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_honest_judge_that_errs_prefers_nothing_wrongly(shown: tuple[Shown, ...], seed: int) -> None:
+    def scores(one: Shown) -> float:
+        return min(10.0, max(0.0, seeing(one) + random.Random(f"{seed} {one.sample.id}").gauss(0.0, 1.2)))
+
+    found = audited(shown, scores)
+    assert not [name for name, one in found.measures.items() if one.reversed]
+    assert all(measures.keys() == {"order"} for measures in found.categories.values())
 
 
 def test_what_is_not_said_is_no_number_and_is_counted(shown: tuple[Shown, ...]) -> None:

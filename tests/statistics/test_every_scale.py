@@ -227,9 +227,16 @@ def test_where_nothing_is_missing_an_open_end_bounds_nothing(run, other):
 def test_the_gate(run, other, margin):
     for first in (run, replace(run, edit_models=MODELS[::-1])):
         edits = tuple(replace(one, status=Status.OK, image="x") for one in first.edits)
-        made = replace(first, edits=edits)  # failed edits are another test
+        made = only(replace(first, edits=edits), lambda number: number > 30)  # what is missing is another test
         here = compared(made, margin=margin).gate
         there = compared(carried(made, other), margin=margin and margin * abs(other.factor)).gate
+        if other.scale.span is None and margin is not None:  # nothing bounds what was not seen
+            assert there.passed >= here.passed
+            assert all(
+                theirs.lower >= abs(other.factor) * ours.lower - 1e-9
+                for ours, theirs in zip(here.candidates, there.candidates, strict=True)
+            )
+            continue
         assert there.passed == here.passed
         for ours, theirs in zip(here.candidates, there.candidates, strict=True):
             assert [one.kind for one in theirs.reasons] == [one.kind for one in ours.reasons]
@@ -238,35 +245,28 @@ def test_the_gate(run, other, margin):
                 assert theirs.lower == pytest.approx(abs(other.factor) * ours.lower)
 
 
-def test_a_failed_edit_counts_as_the_worst_score_where_there_is_one(run):
+def test_a_failed_edit_could_have_had_any_score(run):
     def reasons(of, margin):
         return [[reason.kind for reason in one.reasons] for one in compared(of, margin=margin).gate.candidates]
 
-    twelve = {f"s{n:04d}" for n in range(40, 46)}
+    few = {f"s{n:04d}" for n in range(40, 46)}
     judgements = tuple(
-        replace(one, status=Status.EDIT_FAILED, scores={})
-        if (one.edit_model == "b" and one.sample_id in twelve)
-        else one
+        replace(one, status=Status.EDIT_FAILED, scores={}) if (one.edit_model == "b" and one.sample_id in few) else one
         for one in run.judgements
     )
     edits = tuple(
-        replace(one, status=Status.EDIT_FAILED, image="")
-        if (one.edit_model == "b" and one.sample_id in twelve)
-        else one
+        replace(one, status=Status.EDIT_FAILED, image="") if (one.edit_model == "b" and one.sample_id in few) else one
         for one in run.edits
     )
     failing = replace(run, judgements=judgements, edits=edits)
-    assert reasons(failing, 0.3)[0] == reasons(carried(failing, LOWER), 0.06)[0] == ["cannot_say_with_failures"]
-    assert reasons(carried(failing, PSNR), 0.9)[0] == ["cannot_say_with_failures"], "the worst PSNR is 0"
-    for other in (LOSS, FREE):
-        found = compared(carried(failing, other), margin=0.3 * abs(other.factor)).gate.candidates[0]
-        assert [reason.kind for reason in found.reasons] == ["no_worst"]
-        assert found.reasons[0].values["b"] == 7
-        assert found.lower_with_failures is None
-        assert found.lower > -0.3 * abs(other.factor), "by the scores alone it would have passed"
+    assert reasons(failing, 0.3)[0] == reasons(carried(failing, LOWER), 0.06)[0] != []
+    for other in (PSNR, LOSS, FREE):
+        found = compared(carried(failing, other), margin=1.2 * abs(other.factor)).gate.candidates[0]
+        assert [reason.kind for reason in found.reasons] == ["open"]
+        assert found.lower is None or other is PSNR
     columns = columns_of(carried(failing, LOSS), {judge: {} for judge in JUDGES})
     b_and_c = [one for one in columns if one.judge == "x" and one.edit_model != "a"]
-    assert compare(b_and_c, margin=1.0).gate.passed, "failures of the first count against nobody else"
+    assert compare(b_and_c, margin=9.0).gate.passed, "failures of the first count against nobody else"
 
 
 @OPEN

@@ -115,7 +115,7 @@ def by_the_book(people, judge, images, weights):
     freedom = (v1 + v2) ** 2 / freedom
     e = [np.mean(own) - one for one in own]
     a = sum(one**3 for one in e) / sum(one**2 for one in e) ** 1.5 * (v1 / (v1 + v2)) ** 1.5
-    ends = []
+    ends, a = [], max(-0.5, min(0.5, a))
     for q in student.ppf([0.025, 0.975], freedom):
         ends += [q] + ([3 / a * (np.cbrt(1 + a * (q - a / 6)) - 1)] if abs(a) > 1e-9 else [])
     error = math.sqrt(v1 + v2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections import defaultdict
 from collections.abc import Callable
 from itertools import combinations
@@ -140,7 +141,7 @@ def test_two_models_have_the_log_odds_of_their_votes() -> None:
     [
         ([], "no_votes"),
         ([Vote("1", "a", "b", "skip")], "no_votes"),
-        ([Vote(str(n), "a", "b", "left") for n in range(20)], "not_connected"),
+        ([Vote(str(n), *("ab", "ba")[n % 2], ("left", "right")[n % 2]) for n in range(20)], "not_connected"),
         ([Vote("1", "a", "b", "left"), Vote("1", "a", "b", "right")], "few_clusters"),
     ],
 )
@@ -285,3 +286,16 @@ def test_what_agreement_reads() -> None:
     written += [f"{r['sample_id']},{r['edit_model']},{r['score']},{r['rater']},{r['edit_seed']}" for r in rows]
     scores = {(one.edit_model, one.edit_seed): one.score for one in read_people_scores(written)}
     assert scores == {("a", 0): 0.75, ("b", 0): 0.0, ("c", 0): 0.5, ("b", 1): 0.0, ("c", 1): 0.0}
+
+
+def test_a_rater_who_takes_one_side_is_counted_only_once_he_is_taken_in() -> None:
+    chance = random.Random(2)
+    honest = [Vote(str(n), "a", "b", "left" if chance.random() < 0.7 else "right", rater="honest") for n in range(30)]
+    blind = [Vote(str(n), *chance.choice(("ab", "ba")), "left", rater="blind") for n in range(30)]
+    alone, both = preferences(honest, ["a", "b"]), preferences([*honest, *blind], ["a", "b"])
+    assert both["strengths"] == alone["strengths"]
+    assert [(one["rater"], one["set_apart"]) for one in both["raters"]] == [("blind", True), ("honest", False)]
+    assert (both["votes"], both["agreement"]) == (30, None)
+    taken = preferences([*honest, *blind], ["a", "b"], taken_in=["blind"])
+    assert taken["votes"] == 60
+    assert taken["strengths"] != alone["strengths"]

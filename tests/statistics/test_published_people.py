@@ -85,7 +85,7 @@ def test_a_score_that_ranks_edits_and_not_models_is_told_from_one_that_does_both
     assert overall["pairs_ordered"].passed
     assert quality["pairs_ordered"].value == pytest.approx(0.571, abs=0.005)
     assert quality["pairs_ordered"].passed is False
-    assert quality["pairs_ordered"].ci95[1] < quality["pairs_ordered"].floor == 0.8
+    assert quality["pairs_ordered"].ci95[0] < quality["pairs_ordered"].floor == 0.8
     lpips = people_measures(run, people, judge="lpips", resamples=300)
     assert not lpips["as_one_person"].passed
 

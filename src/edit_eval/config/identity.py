@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from edit_eval.config.components import NotHere, import_class, own_source, staying_here
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
-from edit_eval.workers.model_class import key_parameters, make_parameters
+from edit_eval.workers.model_class import key_parameters, make_parameters, sources_digest
 
 canonical_json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 """Sorted keys, no spaces, no NaN."""
@@ -41,6 +42,10 @@ class Identity:
     seed: int = 0
     """The model's `seed`; it enters a key through the sample's seed."""
 
+    serves: str = field(default="", compare=False)
+    """Where a server answers, or what we start as one. Not part of a key: a server may move. A passport tells servers
+    apart by it."""
+
     @cached_property
     def digest(self) -> str:
         """What stands for the model in a key."""
@@ -60,7 +65,7 @@ def identity(section: ModelSection, folder: Path, kind: Any) -> Identity:
         type_name = f"{Path(file).name}:{class_name}"
     source = None if section.type else own_source(section.class_path, folder)
     if source is not None:
-        revision = hashlib.sha256(source.read_bytes()).hexdigest()
+        revision = sources_digest(source)
     try:
         model_class = import_class(kind, section.class_path, folder)
         parameters = key_parameters(model_class, parameters)
@@ -76,4 +81,17 @@ def identity(section: ModelSection, folder: Path, kind: Any) -> Identity:
         if key not in section.names:
             raise
         raise ConfigurationError(f"{section.named(key)}: {text}") from error
-    return Identity(section.name, type_name, revision, parameters, section.seed)
+    return Identity(section.name, type_name, revision, parameters, section.seed, _serves(section.parameters))
+
+
+def _serves(parameters: Mapping[str, Any]) -> str:
+    """The address of a server, without name, password and query; of one that we start, what is started."""
+    if parameters.get("serve"):
+        return f"serve:{digest(parameters['serve'])}"
+    try:
+        address = urlsplit(str(parameters.get("base_url") or ""))
+        port = f":{address.port}" if address.port else ""
+    except ValueError:
+        return ""
+    host = (address.hostname or "").replace("127.0.0.1", "localhost")
+    return f"{address.scheme}://{host}{port}{address.path.rstrip('/')}" if host else ""

@@ -13,11 +13,33 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.page.texts import filled, short_category, texts
 from edit_eval.reporting.terminal_text import Name, numbers, plain_table, print_beside, print_dim, stdout_console
 from edit_eval.statistics.audit.measure import Measure
+from edit_eval.statistics.audit.order import NOTICED
 
 
 def words(key: str, language: str, **values: object) -> str:
     """The text `key` in `language` with its `{fields}` filled in. Raises `KeyError` for a key there is not."""
     return filled(texts("audit.yaml")[key][language], values)
+
+
+def measure_words(name: str, language: str) -> str:
+    """What a measure is called: one of the texts, or the two rungs of a pair."""
+    if f"measure.{name}" in texts("audit.yaml"):
+        return words(f"measure.{name}", language)
+    return words("pair", language, **_pair(name, language))
+
+
+def _pair(name: str, language: str) -> dict[str, str]:
+    better, worse = name.split("_over_")
+    return {"better": words(f"rung.{better}", language), "worse": words(f"rung.{worse}", language)}
+
+
+def failed_words(key: str, language: str) -> str:
+    """One of `Passport.failed` in words: `order (causal)` is the order within a category."""
+    name, _, category = key.removesuffix(")").partition(" (")
+    said = measure_words(name, language)
+    if not category:
+        return said
+    return words("in_category", language, measure=said, category=short_category(category, language))
 
 
 class Row(NamedTuple):
@@ -35,10 +57,10 @@ class Row(NamedTuple):
 
 def rows(passport: Passport, language: str, *, held: bool) -> list[Row]:
     """The measures that are held against something, categories last; or those that are only shown."""
-    found = [(words(f"measure.{name}", language), name, one) for name, one in passport.measures.items()]
+    found = [(measure_words(name, language), name, one) for name, one in passport.measures.items()]
     for category, measures in passport.categories.items():
         for name, one in measures.items():
-            label, title = words(f"measure.{name}", language), short_category(category, language)
+            label, title = measure_words(name, language), short_category(category, language)
             found.append((words("in_category", language, measure=label, category=title), name, one))
     return [_row(label, name, one, language) for label, name, one in found if (one.floor is not None) == held]
 
@@ -66,20 +88,36 @@ def result_of(one: Measure) -> str:
 
 
 def weaknesses(passport: Passport, language: str) -> list[str]:
-    """A sentence for each thing that it did not pass, of categories with their name; last, what could not be shown."""
-    found, open_ = [], []
+    """A sentence for each thing that it did not pass, of categories with their name: first what it prefers wrongly,
+    last what could not be shown."""
+    wrong: list[str] = []
+    found: list[str] = []
+    open_: list[str] = []
     for category, measures in (("", passport.measures), *passport.categories.items()):
+        title = short_category(category, language)
         for name, one in measures.items():
-            fault, label = words(f"fault.{name}", language) if one.missed else "", words(f"measure.{name}", language)
-            title = short_category(category, language)
-            if fault:
-                found.append(f"{title}: {fault}" if category else fault)
-            elif one.passed is False:
+            if one.passed is not False:
+                continue
+            if fault := _fault(name, one, language):
+                (wrong if one.reversed else found).append(f"{title}: {fault}" if category else fault)
+            else:
+                label = measure_words(name, language)
                 open_.append(words("in_category", language, measure=label, category=title) if category else label)
     return [
+        *wrong,
         *found,
         *([words("unshown", language, measures=("；" if language == "zh" else "; ").join(open_))] if open_ else []),
     ]
+
+
+def _fault(name: str, one: Measure, language: str) -> str:
+    """The sentence about a measure that was not passed; empty where too little was seen to say it."""
+    if f"fault.{name}" in texts("audit.yaml"):
+        return words(f"fault.{name}", language) if one.missed else ""
+    if one.reversed:
+        return words("fault.reversed", language, **_pair(name, language))
+    blind = one.ci95 is not None and one.ci95[1] < NOTICED
+    return words("fault.blind", language, **_pair(name, language)) if blind else ""
 
 
 def beside_people(passport: Passport, language: str) -> str:

@@ -11,16 +11,14 @@ from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.gate import Candidate, Gate, Reason
 from edit_eval.store.comparable import Note
 
-_WITH_FAILURES = "_with_failures"
-
 
 def gate_lines(gate: Gate, *, language: str = "en") -> list[str]:
-    """A line for each reason why a column does not pass; with a margin also one for each that does, at the end.
+    """A line for each reason why a column does not pass, and at the end one for each that does.
 
     In English or Chinese. What several judges have in common, edits that failed, is said once.
     """
-    lines = [_reason(one, reason, language) for one in gate.candidates for reason in one.reasons]
-    lines += [_passed(one, gate.margin, language) for one in gate.candidates if one.passed and gate.margin is not None]
+    lines = [_reason(gate, one, reason, language) for one in gate.candidates for reason in one.reasons]
+    lines += [_passed(gate, one, language) for one in gate.candidates if one.passed]
     return list(dict.fromkeys(map(one_line, lines)))
 
 
@@ -30,20 +28,34 @@ def drift_lines(comparison: Comparison) -> list[str]:
     return [f"{one_line(note)}; `--allow-drift` compares anyway" for note in drifted]
 
 
-def _reason(candidate: Candidate, reason: Reason, language: str) -> str:
-    kind = reason.kind.removesuffix(_WITH_FAILURES)
+def _reason(gate: Gate, candidate: Candidate, reason: Reason, language: str) -> str:
     values: dict[str, object] = dict(reason.values)
     for name in ("difference", "lower", "assumed"):
         values |= {name: _points(reason.values[name])} if name in values else {}
     values |= {"p": p_value(reason.values["p"])} if "p" in values else {}
-    line = text(f"gate.{kind}", language, **_names(candidate), **values)
-    return line if kind == reason.kind else text("gate.with_failures", language, line=line)
+    line = text(f"gate.{reason.kind}", language, **_names(candidate), **values)
+    return line if reason.kind == "fails_more" else _less(gate, candidate, line, language)
 
 
-def _passed(candidate: Candidate, margin: float, language: str) -> str:
-    lowest = min(end for end in (candidate.lower, candidate.lower_with_failures) if end is not None)
-    values = {"difference": _points(candidate.difference), "lower": _points(lowest), "limit": _points(-margin)}
-    return text("gate.passed", language, **_names(candidate), **values)
+def _passed(gate: Gate, candidate: Candidate, language: str) -> str:
+    values = {"difference": _points(candidate.difference)}
+    if gate.margin is not None:
+        values |= {"lower": _points(candidate.lower), "limit": _points(-gate.margin)}
+        line = text("gate.passed", language, **_names(candidate), **values)
+    else:
+        line = text("gate.not_worse", language, **_names(candidate), **values)
+        if candidate.detectable is not None:
+            detectable = _points(candidate.detectable).lstrip("+")
+            line = text("gate.not_worse.detectable", language, line=line, detectable=detectable)
+    return _less(gate, candidate, line, language)
+
+
+def _less(gate: Gate, candidate: Candidate, line: str, language: str) -> str:
+    """With what was left out."""
+    if not candidate.left_out:
+        return line
+    counts = {"left_out": candidate.left_out, "total": candidate.total, "share": f"{gate.allow_unscored:g}"}
+    return text("gate.left_out", language, line=line, **counts)
 
 
 def _points(value: float | None) -> str:

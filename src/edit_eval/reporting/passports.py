@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from edit_eval.passports import EDITED
 from edit_eval.reporting import formats
+from edit_eval.reporting.audit import failed_words
 from edit_eval.reporting.formats import p_value, signed
 from edit_eval.reporting.page.texts import text
+
+NAMED = 4
+"""How much of what a judge did not pass its one line names."""
 
 
 def passport_line(examined: Mapping[str, Any], language: str) -> str:
@@ -15,14 +20,29 @@ def passport_line(examined: Mapping[str, Any], language: str) -> str:
     found = examined["passport"]
     if found is None:
         return text("passport.unexamined", language)
+    if found["verdict"] == EDITED:
+        return text("passport.edited", language)
     verdict = text(f"verdict.{found['verdict']}", language)
     line = text("passport.examined", language, date=found["date"], verdict=verdict)
     if found["failed"]:
-        line += text("passport.failed", language, failed=text("list.separator", language).join(found["failed"]))
+        line += text("passport.failed", language, failed=_named(found["failed"], language))
+    if found["basis"]:
+        line += text("passport.basis", language, **found["basis"])
+    if found["earlier"]:
+        said = [text(f"verdict.{one}", language) for one in found["earlier"]]
+        earlier = text("list.separator", language).join(said)
+        line += text("passport.earlier", language, count=len(said) + 1, earlier=earlier)
     if not found["this_language"]:
         name = text(f"language.{examined['language']}", language)
         line += text("passport.other_language", language, name=name)
     return line
+
+
+def _named(failed: Sequence[str], language: str) -> str:
+    """What was not passed, in words; of many the first, which are the gravest."""
+    said = [failed_words(key, language) for key in failed[:NAMED]]
+    more = [text("passport.more", language, count=len(failed) - NAMED)] if len(failed) > NAMED else []
+    return ("；" if language == "zh" else "; ").join([*said, *more])
 
 
 def passport_lines(summary: Mapping[str, Any], language: str) -> list[str]:

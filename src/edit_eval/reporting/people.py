@@ -97,37 +97,42 @@ def like_table(document: Mapping[str, Any], language: str = "en") -> Table:
 
 def models_table(document: Mapping[str, Any], language: str = "en") -> Table:
     """Whether each judge puts the edit models into the order that people give them."""
-    keys = ("people.models.n", "agreement.spearman", "people.these_models", "people.other_models", "people.pairs_right")
+    keys = ("people.models.n", "agreement.spearman", "people.pairs_alike", "people.other_models", "people.pairs_right")
     headings = numbers(*(text(key, language) for key in keys))
     table = plain_table(text("judge", language), *headings, gap=1)
     for judge, found in _rows(document, language):
         between = found["between_models"]
         right = between["pairs_ordered"]
-        share = formats.NOTHING if right["value"] is None else f"{right['value']:.0%}"
-        if right["ci95"]:
-            share += f" ({100 * right['ci95'][0]:.0f}–{100 * right['ci95'][1]:.0f}%)"
         table.add_row(
             Name(judge),
             str(between["models"]),
             Text(formats.score(between["spearman"]), style="bold"),
-            formats.bracketed(between["ci95"]),
+            _share(between["pairs_alike"]),
             formats.bracketed(between["ci95_models"]),
-            text("people.share_of", language, share=share, count=between["separated"]),
+            text("people.share_of", language, share=_share(right), count=between["separated"]),
         )
     if document["raters"]:
         person = document["raters"]["between_models"]
         one = Text(formats.score(person["spearman"]), style="bold")
-        table.add_row(text("agreement.one", language), "", one, formats.bracketed(person["ci95"]), "", "")
+        table.add_row(text("agreement.one", language), "", one, "", "", "")
     return table
+
+
+def _share(found: Mapping[str, Any]) -> str:
+    """`93% (75–100%)`."""
+    if found["value"] is None:
+        return formats.NOTHING
+    span = f" ({100 * found['ci95'][0]:.0f}–{100 * found['ci95'][1]:.0f}%)" if found["ci95"] else ""
+    return f"{found['value']:.0%}{span}"
 
 
 def pairs_table(document: Mapping[str, Any], language: str = "en") -> Table:
     """For every two judges by how much the first agrees better with people, on the edits that both have scored."""
-    headings = [text(key, language) for key in ("people.n", "people.within", "interval", "people.between", "interval")]
+    headings = [text(key, language) for key in ("people.n", "people.within", "interval", "people.between")]
     table = plain_table(text("judge", language), *numbers(*headings), gap=1)
     for pair in document["pairs"]:
-        parts = (pair["within_models"], pair["between_models"])
-        figures = [figure for one in parts for figure in (signed(one["difference"]), signed_span(one["ci95"]))]
+        within, between = pair["within_models"], pair["between_models"]
+        figures = signed(within["difference"]), signed_span(within["ci95"]), signed(between["difference"])
         table.add_row(Name(f"{pair['a']} - {pair['b']}"), str(pair["n"]), *figures)
     return table
 

@@ -27,7 +27,7 @@ EVERY = ("sample_id", "edit_seed", "left", "right", "choice", "rater", "weight",
 def print_preferences(document: Mapping[str, Any], console: Console | None = None, *, language: str = "en") -> None:
     """Prints strengths, raters and their agreement."""
     console = console or stdout_console()
-    if not document["votes"]:
+    if not document["raters"]:
         console.print(text("votes.none", language))
         return
     counts = {name: document[name] for name in ("votes", "samples", "skipped")}
@@ -57,7 +57,8 @@ def print_preferences(document: Mapping[str, Any], console: Console | None = Non
     console.print(table)
     for rater in document["raters"]:
         if rater["side"]:
-            said = text(f"votes.side.{rater['side']}", language, rater=rater["rater"])
+            key = f"votes.{'apart' if rater['set_apart'] else 'side'}.{rater['side']}"
+            said = text(key, language, rater=rater["rater"])
             console.print(Text(one_line(said), style="yellow"))
     agreement = document["agreement"]
     if agreement and agreement["pairs"]:

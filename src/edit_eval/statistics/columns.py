@@ -51,6 +51,8 @@ class Column:
     """For each sample whether there is no edit with that edit seed, of the edits that were tried.
 
     That is the edit model's own result, whatever the reason; an answer that the judge did not give is not."""
+    skipped: frozenset[str] = frozenset()
+    """Samples that were not tried, as bad ones are with `on_bad_sample: skip`."""
     words: Mapping[str, str] = field(default_factory=dict)
     """For samples with a score the judge's words about (one of) the edits, where it gave any."""
     run: str = ""
@@ -79,13 +81,6 @@ class Column:
         """The share of the sample's edits that failed, of those that were tried."""
         failed = list(self.failed.get(sample, {}).values())
         return sum(failed) / len(failed) if failed else 0.0
-
-    def with_failures_as(self, sample: str, value: float | None) -> float | None:
-        """The sample's score if every edit that failed had got `value`, where one is given; None without a score."""
-        score, share = self.scores[sample], self.failed_share(sample)
-        if value is None or (score is None and share < 1.0):
-            return score
-        return value if score is None or share == 1.0 else (1 - share) * score + share * value
 
 
 class Difference(NamedTuple):
@@ -128,6 +123,10 @@ def columns_of(
     for edit in results.edits:
         if edit.status not in _NOT_TRIED:
             failed[edit.edit_model].setdefault(edit.sample_id, {})[edit.edit_seed] = edit.status is not Status.OK
+    skipped: dict[str, set[str]] = {edit_model: set() for edit_model in results.edit_models}
+    for edit in results.edits:
+        if edit.status is Status.SKIPPED:
+            skipped[edit.edit_model].add(edit.sample_id)
     several = len(results.edit_models) > 1
     columns = []
     for (edit_model, judge), of_samples in found.items():
@@ -147,6 +146,7 @@ def columns_of(
                 asked=asked or {},
                 unscored={sample: 1 - len(known[sample]) / len(of) for sample, of in of_samples.items()},
                 failed=failed[edit_model],
+                skipped=frozenset(skipped[edit_model] - failed[edit_model].keys()),
                 words=_words(of_samples),
                 run=results.directory,
                 edit_model=edit_model,

@@ -221,13 +221,15 @@ def compare(
     *,
     detect: float | None = None,
     margin: float | None = None,
+    allow_unscored: float | None = None,
     notes: Sequence[str] = (),
     people: Answers | None = None,
 ) -> Comparison:
     """Compares every two columns of the same judge; the family of tests is all of these pairs, of all judges.
 
     With `detect` each pair also says how many samples would show a true difference of that size. With `margin` the
-    gate asks whether the others are shown to be less than that many points worse than the first. With scores or votes
+    gate asks whether the others are shown to be less than that many points worse than the first; with `allow_unscored`
+    it leaves out what has no score, up to that share of the samples (`gate.hold_against_first`). With scores or votes
     of `people` on some edits it says what they would say of all (`people_differences`), which changes nothing else.
 
     Raises `ConfigurationError` for a `detect` or `margin` that is not above 0, for columns of one judge that cannot
@@ -236,6 +238,8 @@ def compare(
     for name, value in (("difference to detect", detect), ("margin", margin)):
         if value is not None and not (value > 0 and math.isfinite(value)):
             raise ConfigurationError(f"a {name} is a number above 0, not {value}")
+    if allow_unscored is not None and not 0 <= allow_unscored <= 1:
+        raise ConfigurationError(f"a share of samples without a score is a number from 0 to 1, not {allow_unscored}")
     of_judges = by_judge(columns)
     for of_judge in of_judges.values() or [[]]:
         refuse_incomparable(of_judge)
@@ -246,7 +250,7 @@ def compare(
     return Comparison(
         columns=tuple(_column_summary(column, pairs) for column in columns),
         pairs=tuple(pairs),
-        gate=hold_against_first(both, pairs, margin=margin),
+        gate=hold_against_first(both, pairs, margin=margin, allow_unscored=allow_unscored),
         notes=tuple(notes),
         people=None if people is None else peoples_differences(columns, people),
     )

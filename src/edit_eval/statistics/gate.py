@@ -1,7 +1,8 @@
 """May another take the place of the first? What `compare --fail-if-worse` asks of every column but the first.
 
 Only the pairs with the first are tested, so that its power falls little with their number. What cannot be tested does
-not pass, and nobody passes by failing edits.
+not pass, and nobody passes by silence: a column passes only if it would for every score that could be missing, on all
+samples that either has.
 """
 
 from __future__ import annotations
@@ -14,15 +15,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edit_eval.records import Scale
 from edit_eval.statistics.columns import Column
 from edit_eval.statistics.corrections import holm
 from edit_eval.statistics.failure_rates import PairedFailures, corrected
-from edit_eval.statistics.intervals import FEWEST_CLUSTERS, cluster_codes, estimate
+from edit_eval.statistics.intervals import FEWEST_CLUSTERS, Estimate, FloatArray, cluster_codes, estimate
+from edit_eval.statistics.paired import strict_lower
 from edit_eval.statistics.power import ALPHA, clusters_needed
-from edit_eval.statistics.series import gain, largest_difference
+from edit_eval.statistics.series import ends, gain, groups_of, largest_difference
 
 if TYPE_CHECKING:
     from edit_eval.statistics.comparison import Pair
+
+_STEPS = 41
+"""Values that missing scores are tried at, from the worst to the best."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +36,8 @@ class Reason:
     """Why a column does not pass."""
 
     kind: str
-    """`not_held`, `category_not_held`, `too_few`, `too_uneven`, `worse`, `fails_more`; with a margin `no_interval`,
-    `margin`, `beyond_margin` and `cannot_say`, the same four with `_with_failures`, and `no_worst`."""
+    """`not_held`, `category_not_held`, `too_few`, `too_uneven`, `no_spread`, `worse`, `fails_more`, `open`;
+    with a margin `no_interval`, `margin`, `beyond_margin` and `cannot_say`."""
     values: Mapping[str, float | int | None]
     """The numbers that say so."""
 
@@ -51,11 +57,18 @@ class Candidate:
     """By Holm over the pairs of this judge with the first."""
     failures_p_adjusted: float | None
     """The same of failed edits."""
-    lower: float | None = None
-    """With a margin: the lower end of the one-sided 95 % interval of `difference`, by Bonferroni for as many columns
-    as there are but the first."""
-    lower_with_failures: float | None = None
-    """The same where every failed edit, of either, counts as the worst score."""
+    lower: float | None
+    """With a margin: the lower end of the one-sided 95 % interval of the difference over all samples that either has,
+    by Bonferroni for as many columns as there are but the first; see `paired.strict_lower`. Of all that missing scores
+    could be, the least; None where that has no end."""
+    detectable: float | None
+    """The loss that would have been found four times in five; see `Pair.detectable`."""
+    total: int
+    """Samples that either has; a bad one that both skipped is none."""
+    missing: int
+    """How many of them lack a score, or a part of it, in either."""
+    left_out: int
+    """How many of these were left out because it was allowed to."""
 
 
 @dataclass(frozen=True)
@@ -64,18 +77,8 @@ class Gate:
 
     passed: bool
     margin: float | None
+    allow_unscored: float | None
     candidates: list[Candidate]
-
-
-@dataclass(frozen=True)
-class _Loss:
-    """How much better than the first over some samples, on the mean, and how low that may truly be."""
-
-    difference: float
-    lower: float | None
-    needed: tuple[int, int] | None
-    """Samples and source images that would show that it is above -margin, were it truly what was seen (at most 0); None
-    where none would, and where these samples do not say how many."""
 
 
 def hold_against_first(
@@ -83,14 +86,19 @@ def hold_against_first(
     pairs: Sequence[Pair],
     *,
     margin: float | None = None,
+    allow_unscored: float | None = None,
 ) -> Gate:
     """Holds every column against the first of its judge. `columns` are those of the `pairs`, in the same order.
 
     Without `margin` a column passes that is not shown to be worse, neither in score nor in failed edits, each tested at
     .05 over the columns of a judge (Holm). With `margin` it has to be shown that it is less than that many points worse
-    (non-inferiority: Piaggio and others, JAMA 308, 2012), over the samples that both have scored and also with every
-    failed edit counted as the worst score; and it must not be shown to fail more. Where the scale has no worst score
-    nothing is shown for a column that failed an edit which the first did not.
+    (non-inferiority: Piaggio and others, JAMA 308, 2012); and it must not be shown to fail more.
+
+    Both are asked of all samples that either has, for every score that is missing there: an edit that the column failed
+    and an answer without a score could have been anything on the scale, one that the first failed is the worst score.
+    With equal images the least favourable scores are all alike, or at the end of what they can be (where the mean is
+    below 0, mean + c SE is convex in them; where it is a lower end, mean - c SE is concave), so these are tried. Of a
+    share of at most `allow_unscored` of the samples what is missing is left out instead, save for failed edits.
     """
     candidates: list[Candidate] = []
     for _, of_judge in groupby(zip(columns, pairs, strict=True), key=lambda one: one[1].judge):
@@ -100,16 +108,16 @@ def hold_against_first(
         adjusted = holm([pair.p for _, pair in held])
         failures = corrected([pair.failures for _, pair in held])
         for (other, pair), p, failed in zip(held, adjusted, failures, strict=True):
-            scored = failing = None
-            if margin is not None:
-                scored = _loss(first, other, None, margin, tests)
-                failing = None if other.scale.worst is None else _loss(first, other, other.scale.worst, margin, tests)
-            reasons = [*_of_scores(pair, p, tested=margin is None)]
-            if margin is not None and not reasons:
-                reasons += _of_loss(scored, "", margin)
-                reasons += _of_loss(failing, "_with_failures", margin) if failed.a or failed.b else []
-                reasons += _of_no_worst(first, other, failed, margin)
+            union = _Union(first, other, allow_unscored)
+            lower = None
+            reasons = list(_of_scores(pair, p, tested=margin is None))
+            if margin is not None and pair.difference is not None:
+                lower = union.lower(ALPHA / tests)
             reasons += _of_failures(failed)
+            if not reasons and margin is None and union.could_be_worse():
+                reasons.append(union.open())
+            elif not reasons and margin is not None:
+                reasons += _of_margin(union, lower, margin, tests)
             candidates.append(
                 Candidate(
                     name=pair.b,
@@ -120,11 +128,143 @@ def hold_against_first(
                     difference=_gain(pair),
                     p_adjusted=p,
                     failures_p_adjusted=failed.p_adjusted,
-                    lower=scored.lower if scored else None,
-                    lower_with_failures=failing.lower if failing else None,
+                    lower=lower,
+                    detectable=pair.detectable,
+                    total=union.total,
+                    missing=union.missing,
+                    left_out=union.left_out,
                 )
             )
-    return Gate(passed=all(one.passed for one in candidates), margin=margin, candidates=candidates)
+    return Gate(
+        passed=all(one.passed for one in candidates),
+        margin=margin,
+        allow_unscored=allow_unscored,
+        candidates=candidates,
+    )
+
+
+class _Union:
+    """The samples that either of two columns has, and how low and how high the second one's gain in each may be."""
+
+    def __init__(self, first: Column, other: Column, allowed: float | None) -> None:
+        self.scale = first.scale
+        samples = [
+            sample
+            for sample in sorted({*first.scores, *other.scores})
+            if not (sample in first.skipped and sample in other.skipped)
+        ]
+        of_first, of_other = _Part(first, forgiven=True), _Part(other, forgiven=False)
+        rows = [(sample, *of_first.ends(sample), *of_other.ends(sample)) for sample in samples]
+        # Where the scale has no worst score, what the first failed says nothing against the other.
+        rows = [row for row in rows if not math.isinf(row[2]) or not of_first.failed(row[0])]
+        self.total = len(rows)
+        unscored = {row[0] for row in rows if of_first.unscored(row[0]) or of_other.unscored(row[0])}
+        self.failed = sum(other.failed_share(row[0]) > 0 for row in rows)
+        self.absent = sum((row[0] in first.scores) != (row[0] in other.scores) for row in rows)
+        self.left_out = 0
+        if allowed is not None and unscored and len(unscored) <= allowed * self.total + 1e-9:
+            self.left_out = len(unscored)
+            rows = [row for row in rows if row[0] not in unscored]
+        self.low: FloatArray = np.array([low - best for _, _, best, low, _ in rows], dtype=np.float64)
+        self.high: FloatArray = np.array([high - worst for _, worst, _, _, high in rows], dtype=np.float64)
+        self.known = self.high - self.low <= 1e-12
+        self.missing = int((~self.known).sum()) + self.left_out
+        of = [first if row[0] in first.scores else other for row in rows]
+        self._images = cluster_codes([one.image(row[0]) for one, row in zip(of, rows, strict=True)])
+        self._groups = groups_of(self.scale, [one.categories[row[0]] for one, row in zip(of, rows, strict=True)])
+
+    def open(self) -> Reason:
+        """That what is missing could decide."""
+        missing = int((~self.known).sum())
+        counts = {"missing": missing, "total": self.total, "failed": self.failed, "absent": self.absent}
+        return Reason("open", counts)
+
+    def could_be_worse(self) -> bool:
+        """Whether there are scores for what is missing with which the second one is shown to be worse."""
+        if self.known.all():
+            return False
+        if np.isinf(self.low).any():
+            return True
+        return any(
+            found.value < 0 and ((p := found.p_value()) is None or p <= ALPHA)
+            for found in map(self._with, self._tried())
+        )
+
+    def lower(self, alpha: float) -> float | None:
+        """The lower end for the least favourable scores of what is missing; None where it has no end."""
+        if not len(self.low) or np.isinf(self.low).any():
+            return None
+        ends = [_lower_end(self._with(value), self.scale, alpha) for value in self._tried()]
+        known = [end for end in ends if end is not None]
+        return min(known) if len(known) == len(ends) else None
+
+    def seen(self) -> tuple[Estimate, int] | None:
+        """The estimate over the samples that lack nothing, and their number; None where a category has none."""
+        if not self.known.any() or (
+            self._groups is not None and len(np.unique(self._groups[self.known])) < len(np.unique(self._groups))
+        ):
+            return None
+        groups = None if self._groups is None else self._groups[self.known]
+        return estimate(self.low[self.known], self._images[self.known], groups), int(self.known.sum())
+
+    def _tried(self) -> list[float]:
+        if self.known.all():
+            return [0.0]
+        tried: list[float] = np.linspace(self.low[~self.known].min(), self.high[~self.known].max(), _STEPS).tolist()
+        return tried
+
+    def _with(self, value: float) -> Estimate:
+        return estimate(np.clip(value, self.low, self.high), self._images, self._groups)
+
+
+class _Part:
+    """What a column's scores may be, in gains: higher is better."""
+
+    def __init__(self, column: Column, *, forgiven: bool) -> None:
+        self._column, self._forgiven = column, forgiven
+        self._sign = gain(column.scale)
+        self._worst, self._best = (self._sign * end for end in ends(column.scale))
+
+    def failed(self, sample: str) -> float:
+        return self._column.failed_share(sample) if sample in self._column.scores else 0.0
+
+    def unscored(self, sample: str) -> bool:
+        """Whether a score is missing for another reason than a failed edit."""
+        column = self._column
+        if sample not in column.scores:
+            return True
+        return self._missing(sample) - self.failed(sample) > 1e-9
+
+    def ends(self, sample: str) -> tuple[float, float]:
+        """The worst and the best. Edits that failed are the worst score where they are `forgiven`, else anything."""
+        score = self._column.scores.get(sample)
+        missing, failed = self._missing(sample), self.failed(sample)
+        worst, best = self._worst, self._best
+        if not self._forgiven:
+            failed = 0.0
+        elif math.isinf(worst) and failed and score is not None:
+            missing, failed = missing - failed, 0.0  # there is no worst score to count it as
+        free = max(0.0, missing - failed)
+        scored = 0.0 if score is None else self._sign * score * (1 - failed - free)
+        return (
+            scored + _times(failed, worst) + _times(free, worst),
+            scored + _times(failed, worst) + _times(free, best),
+        )
+
+    def _missing(self, sample: str) -> float:
+        if self._column.scores.get(sample) is None:
+            return 1.0
+        return self._column.unscored.get(sample, 0.0)
+
+
+def _times(share: float, end: float) -> float:
+    return share * end if share > 1e-12 else 0.0
+
+
+def _lower_end(found: Estimate, scale: Scale, alpha: float) -> float | None:
+    if found.doubt == "no_spread" and found.value == 0.0:  # nothing differs, so there is nothing to be judged
+        return 0.0
+    return strict_lower(found, largest_difference(scale), alpha=alpha)
 
 
 def _gain(pair: Pair) -> float | None:
@@ -143,16 +283,10 @@ def _of_scores(pair: Pair, p: float | None, *, tested: bool) -> Iterator[Reason]
         yield Reason("worse", {"difference": difference, "p": p})
     elif pair.clusters < FEWEST_CLUSTERS:
         yield Reason("too_few", {"images": pair.clusters, "fewest": FEWEST_CLUSTERS})
-    elif tested and pair.no_ci95 == "too_uneven":
+    elif pair.no_ci95 in ("one_image", "too_uneven"):
         yield Reason("too_uneven", {"images": pair.clusters})
-
-
-def _of_no_worst(first: Column, other: Column, failed: PairedFailures, margin: float) -> Iterator[Reason]:
-    """Where the scale has no worst score: that failed edits cannot be counted as it."""
-    shared = [sample for sample in first.scores if sample in other.scores]
-    more = any(other.failed_share(sample) > first.failed_share(sample) for sample in shared)
-    if other.scale.worst is None and more:
-        yield Reason("no_worst", {"b": failed.b, "a": failed.a, "total": failed.total, "margin": margin})
+    elif tested and pair.no_ci95 == "no_spread" and difference < 0:
+        yield Reason("no_spread", {"difference": difference})
 
 
 def _of_failures(failed: PairedFailures) -> Iterator[Reason]:
@@ -160,41 +294,29 @@ def _of_failures(failed: PairedFailures) -> Iterator[Reason]:
         yield Reason("fails_more", {"b": failed.b, "a": failed.a, "total": failed.total, "p": failed.p_adjusted})
 
 
-def _of_loss(loss: _Loss | None, which: str, margin: float) -> Iterator[Reason]:
-    if loss is None:
+def _of_margin(union: _Union, lower: float | None, margin: float, tests: int) -> Iterator[Reason]:
+    if lower is not None and lower > -margin:
         return
-    values: dict[str, float | int | None] = {"difference": loss.difference, "lower": loss.lower, "margin": margin}
-    if loss.lower is None:
-        yield Reason(f"no_interval{which}", values)
-    elif loss.lower <= -margin and loss.needed is None:
-        yield Reason(f"{'beyond_margin' if loss.difference <= -margin else 'cannot_say'}{which}", values)
-    elif loss.lower <= -margin and loss.needed is not None:
-        samples, images = loss.needed
-        yield Reason(
-            f"margin{which}", {**values, "assumed": min(0.0, loss.difference), "samples": samples, "images": images}
-        )
-
-
-def _loss(first: Column, other: Column, failure: float | None, margin: float, tests: int) -> _Loss | None:
-    """The loss of `other`, a failed edit counting as `failure`; None without a mean over the common samples."""
-    shared = [sample for sample in sorted(first.scores) if sample in other.scores]
-    found = {}
-    for sample in shared:
-        a, b = (column.with_failures_as(sample, failure) for column in (first, other))
-        if a is not None and b is not None:
-            found[sample] = b - a
-    groups = first.groups([*found])
-    if not found or (
-        groups is not None and {*map(first.categories.get, found)} != {*map(first.categories.get, shared)}
-    ):
-        return None
-    gains = gain(first.scale) * np.array(list(found.values()), dtype=np.float64)
-    if not gains.any():  # there is no spread to judge by, and nothing to be judged
-        return _Loss(0.0, 0.0, None)
-    span, alpha = largest_difference(first.scale), 2 * ALPHA / tests
-    seen = estimate(gains, cluster_codes([first.image(sample) for sample in found]), groups)
-    ends = seen.interval(confidence=1 - alpha, lowest=-span, highest=span)  # of its two ends one counts
-    effect = margin + min(0.0, seen.value)
-    images = clusters_needed(seen, effect, span, alpha=alpha) if effect > 0.0 else None
-    needed = (math.ceil(images * len(found) / seen.clusters), images) if images else None
-    return _Loss(seen.value, ends[0] if ends else None, needed)
+    seen, alpha, span = union.seen(), ALPHA / tests, largest_difference(union.scale)
+    if seen is None:
+        yield union.open()
+        return
+    found, samples = seen
+    end = _lower_end(found, union.scale, alpha)
+    values: dict[str, float | int | None] = {"difference": found.value, "lower": lower, "margin": margin}
+    if end is not None and end > -margin:
+        yield union.open()
+    elif end is None:
+        yield Reason("no_interval", values)
+    else:
+        effect = margin + min(0.0, found.value)
+        images = clusters_needed(found, effect, span, alpha=2 * alpha) if effect > 0.0 else None
+        values |= {"lower": end if lower is None else lower}
+        if images is None:
+            yield Reason("beyond_margin" if found.value <= -margin else "cannot_say", values)
+            return
+        if margin < span < math.inf:  # as many as the strict end asks for
+            strict = math.log(alpha) / math.log((span - margin) / (span + min(0.0, found.value)))
+            images = max(images, math.floor(strict * found.clusters / found.worth) + 1)
+        needed = {"samples": math.ceil(images * samples / found.clusters), "images": images}
+        yield Reason("margin", {**values, "assumed": min(0.0, found.value), **needed})

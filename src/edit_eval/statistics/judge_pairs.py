@@ -11,7 +11,7 @@ import numpy as np
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results
 from edit_eval.statistics.calibration import FEWEST_CLUSTERS, Pairs, bridge
-from edit_eval.statistics.intervals import cluster_codes, estimate
+from edit_eval.statistics.intervals import cluster_codes, estimate, none_for_nan
 from edit_eval.statistics.rank_agreement import Between, Item, Samples, Within, interval_of_models, mean_scores, summary
 from edit_eval.statistics.series import Series, gain, largest_difference, series_of
 
@@ -121,7 +121,7 @@ def bridge_document(
         )
     samples = Samples([before], sources, resamples=resamples)
     between = Between(before, after, samples)
-    ranks = summary(between, samples)
+    spearman = none_for_nan(between(samples.once)[0])
     for knot in found["map"]:
         knot["score"] *= turned
     found["map"].sort(key=lambda knot: knot["score"])
@@ -137,7 +137,7 @@ def bridge_document(
         "within_models": summary(Within(before, after, samples), samples),
         "between_models": {
             "models": len(between),
-            **ranks,
-            "ci95_models": interval_of_models(ranks["spearman"], len(between)),
+            "spearman": spearman,
+            "ci95_models": interval_of_models(spearman, len(between)),
         },
     }

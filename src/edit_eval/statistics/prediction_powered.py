@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edit_eval.statistics.intervals import CONFIDENCE, FloatArray, IntArray, student_quantile
+from edit_eval.statistics.intervals import CONFIDENCE, FloatArray, IntArray, hull_interval, student_quantile
 
 FEWEST_IMAGES = 8
 """Source images with an answer below which there is no interval: a mean, a slope, and something to see their error
@@ -46,16 +46,8 @@ class Corrected:
         """`[low, high]`, 95 %, cut at the ends of the scale; None where `doubt` says why."""
         if self.doubt:
             return None
-        low, high = self._reach(self.freedom, self.asymmetry)
-        return [max(lowest, self.value - high), min(highest, self.value - low)]
-
-    def _reach(self, freedom: float, asymmetry: float) -> tuple[float, float]:
-        """The hull of Student's and Hall's: what is taken off the value for the upper end, and for the lower one."""
-        t, a = student_quantile(0.5 + CONFIDENCE / 2, freedom), asymmetry
-        ends = [-t, t]
-        if abs(a) > 1e-9:
-            ends += [3 / a * (float(np.cbrt(1 + a * (z - a / 6))) - 1) for z in (-t, t)]
-        return min(ends) * self.standard_error, max(ends) * self.standard_error
+        low, high = hull_interval(self.value, self.standard_error, self.freedom, self.asymmetry)
+        return [max(lowest, low), min(highest, high)]
 
     def half_width(self, images: int) -> float:
         """About half the width of the interval, were so many of the same images rated: t sqrt(A / images + F).
@@ -110,8 +102,8 @@ def corrected(people: FloatArray, judge: FloatArray, images: IntArray, weights: 
     answer (stratum 1), of its samples (stratum 2); equal images are worth their number. In stratum 1 it is w1 - 1 where
     there is no slope to fit, S_ff being 0. Where one image alone has samples without an answer, or u = 1, nothing shows
     how far off G may be: b is then 0 throughout.
-    The interval is the hull of Student's t and of Hall's (JRSS B 54, 1992), whose ends are theta - z SE with z = 3 / a
-    (cbrt(1 + a (q - a / 6)) - 1), q = t(.975) and t(.025); |a| <= 1e-9 leaves Student's.
+    The interval is `intervals.hull_interval(theta, SE, freedom, a)`: the hull of Student's t and of Hall's (JRSS B 54,
+    1992), where the formula is; a is cut at -1/2 and 1/2 there.
 
     Raises `ValueError` where no sample has an answer.
     """

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -65,22 +65,28 @@ class Vote:
         return self.cluster or self.sample_id
 
 
-def preferences(votes: Sequence[Vote], edit_models: Sequence[str], *, resamples: int = 1_000) -> dict[str, Any]:
+def preferences(
+    votes: Sequence[Vote], edit_models: Sequence[str], *, taken_in: Collection[str] = (), resamples: int = 1_000
+) -> dict[str, Any]:
     """Strengths with intervals, wins of every pair, raters with their habits, and how far raters agree; plain data.
 
     `strengths` has for each edit model its `strength` (in logits, their mean 0), `ci95`, the `share` that it would get
     against the average of the others, and `rank` (1 + how many are shown to be stronger); None with a reason in
     `no_ci95`: `no_votes`, `not_connected` (not every model was voted for and against in a chain that links it with all
     others), `few_clusters`. `differences` has the same for every two: `difference`, `ci95`. Intervals are clustered on
-    source images and on raters at once.
+    source images and on raters at once. A rater who always takes one side is `set_apart`, and in no number,
+    unless he is `taken_in`.
     """
-    counted = [vote for vote in votes if vote.choice in SHARES]
-    fit = fit_strengths(counted, edit_models)
     raters = [_rater(name, [vote for vote in votes if vote.rater == name]) for name in sorted({v.rater for v in votes})]
+    apart = {rater["rater"] for rater in raters if rater["side"] and rater["rater"] not in taken_in}
+    raters = [{**rater, "set_apart": rater["rater"] in apart} for rater in raters]
+    of_all = [vote for vote in votes if vote.rater not in apart]
+    counted = [vote for vote in of_all if vote.choice in SHARES]
+    fit = fit_strengths(counted, edit_models)
     return {
         "schema": 1,
         "votes": len(counted),
-        "skipped": len(votes) - len(counted),
+        "skipped": len(of_all) - len(counted),
         "samples": len({vote.sample_id for vote in counted}),
         "strengths": [
             {

@@ -135,6 +135,7 @@ def _shares(activities: Sequence[Activity], wall: float) -> Mapping[str, float]:
             free &= ~running
     return {**seconds, "idle": max(0.0, wall - math.fsum(seconds.values()))}
 
+
 @dataclass(frozen=True)
 class Tokens:
     """What a judge's server counted, controls included."""

@@ -27,6 +27,8 @@ NOTES = {
     "left_out": "{run}: judge {judge} is left out: not every run has it with the same parameters",
     "unfinished": "{run} is not finished: {pending} of {total} judgements are still to come",
     "samples": "not the same samples ({sizes}): each pair is compared on the samples that both have",
+    "itself": "{run} is given more than once: a run that is compared with itself is equal to itself, "
+    "which says nothing",
     "passport": "judge {judge}: {line}",
     "passport_of_run": "judge {judge}, in {run}: {line}",
     "drift": "judge {judge} has drifted between {first} and {run}: the anchor edits score {mean} on average and "
@@ -68,6 +70,7 @@ def compare_runs(
     score: str | None = None,
     detect: float | None = None,
     margin: float | None = None,
+    allow_unscored: float | None = None,
     people: Answers | None = None,
 ) -> Comparison:
     """Compares every two (run, edit model) by each judge that all runs have.
@@ -76,7 +79,7 @@ def compare_runs(
     `ConfigurationError` for runs that cannot be compared, with what differs.
     """
     columns, notes = comparable_columns(runs, score)
-    return compare(columns, detect=detect, margin=margin, notes=notes, people=people)
+    return compare(columns, detect=detect, margin=margin, allow_unscored=allow_unscored, notes=notes, people=people)
 
 
 def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[list[Column], list[str]]:
@@ -306,6 +309,8 @@ def _notes(runs: Sequence[Made], names: Sequence[str]) -> list[str]:
         if pending:
             notes.append(Note("unfinished", run=name, pending=pending, total=len(run.judgements)))
         notes += [f"{name}: {note}" for note in run.notes]
+    given = Counter(Path(run.results.directory).resolve() for run in runs)
+    notes += [Note("itself", run=path.name) for path, times in given.items() if times > 1]
     samples = [{sample.id for sample in run.results.samples} for run in runs]
     if any(ids != samples[0] for ids in samples):
         sizes = ", ".join(f"{name} {len(ids)}" for name, ids in zip(names, samples, strict=True))

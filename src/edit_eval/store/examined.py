@@ -75,6 +75,8 @@ class Examined:
                 "date": found.date,
                 "verdict": found.verdict,
                 "failed": list(found.failed),
+                "basis": found.tries[-1]._asdict() if found.tries else None,
+                "earlier": [one.verdict for one in found.tries[:-1]],
                 "language": found.subject.language,
                 "this_language": found.subject.language == self.language,
                 "smallest_difference": found.smallest_difference,

@@ -55,7 +55,9 @@ def audit(
     config: Config,
     *,
     judge: Annotated[str | None, typer.Option(metavar="NAME", help="Examine this judge, if there are several.")] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed for drawing the scenes.")] = 0,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Seed for drawing the scenes. Default: new scenes for each audit.")
+    ] = None,
     scenes: Annotated[int, typer.Option(metavar="N", help="Scenes per category; more give a surer verdict.")] = 40,
     size: Annotated[int, typer.Option(metavar="PIXELS", help="Width of the scenes.")] = 512,
     run_dir: RunDir = None,

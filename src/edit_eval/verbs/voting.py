@@ -20,13 +20,16 @@ voting = typer.Typer(
 def vote_show(
     run: RunFolder,
     without: Annotated[str | None, typer.Option(metavar="A,B", help="Leave out these raters' votes.")] = None,
+    with_: Annotated[
+        str | None, typer.Option("--with", metavar="A,B", help="Count these raters, though they always take one side.")
+    ] = None,
 ) -> None:
     """Show how strong each edit model is by people's votes, with intervals, and how each rater votes."""
     from edit_eval.reporting.votes import print_preferences
     from edit_eval.run import Run
 
     made = Run(run)
-    document = made.preferences(words(without) or ())
+    document = made.preferences(words(without) or (), words(with_) or ())
     answer(lambda: document, lambda: print_preferences(document, language=spoken(made.language)))
 
 

@@ -6,15 +6,17 @@ only.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib
 import importlib.util
 import os
 import sys
 import sysconfig
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
 from types import CodeType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -87,14 +89,67 @@ def _module_name(class_path: str) -> str:
     return module_name
 
 
+def sources_digest(file: Path) -> str:
+    """The SHA-256 of a source file; where it imports other files beside it or above it, of all of these together.
+
+    Found by reading, not by importing: whatever an import statement names that is a file of the user's own.
+    """
+    roots = [file.absolute().parent, *list(file.absolute().parent.parents)[:DEEPEST]]
+    digests: dict[Path, str] = {}
+    waiting = [file.absolute()]
+    while waiting:
+        path = waiting.pop()
+        if path in digests or len(digests) > MOST_SOURCES:
+            continue
+        data = path.read_bytes()
+        digests[path] = hashlib.sha256(data).hexdigest()
+        waiting += _imported(data, path, roots)
+    if len(digests) == 1:
+        return next(iter(digests.values()))
+    named = sorted((os.path.relpath(path, file.absolute().parent), one) for path, one in digests.items())
+    return hashlib.sha256(repr(named).encode()).hexdigest()
+
+
+DEEPEST = 2
+"""In how many folders above a class's own its modules may begin."""
+MOST_SOURCES = 500
+
+
+def _imported(data: bytes, path: Path, roots: Sequence[Path]) -> list[Path]:
+    """The files of the user's own that a source file imports."""
+    try:
+        tree = ast.parse(data)
+    except (SyntaxError, ValueError):
+        return []
+    names: list[tuple[Sequence[Path], str]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names += [(roots, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = [path.parents[node.level - 1]] if 0 < node.level <= len(path.parents) else roots
+            names += [(above, f"{node.module or ''}.{alias.name}".strip(".")) for alias in node.names]
+    found = []
+    for where, name in names:
+        parts = name.split(".")
+        if parts[0] == "edit_eval" or (where is roots and parts[0] in sys.stdlib_module_names):
+            continue
+        for root in where:
+            paths = [root.joinpath(*parts[:count]) for count in range(1, len(parts) + 1)]
+            files = [file for one in paths for file in (one.with_name(f"{one.name}.py"), one / "__init__.py")]
+            found += [one for one in files if one.is_file() and not {"site-packages", "dist-packages"} & set(one.parts)]
+    return found
+
+
 def refuse_changed(revision: str, class_path: str, model_class: type[Any], parameters: Any) -> None:
     """Sees that a class that was found is the one of which keys speak; `revision` is theirs, and empty where none is.
 
-    That is the SHA-256 of its source file, or what its own `revision(parameters)` says. Raises `ChangedError`.
+    That is the SHA-256 of its sources, or what its own `revision(parameters)` says. Raises `ChangedError`.
     """
     module = sys.modules[_module_name(class_path)]
     loader, file = module.__spec__ and module.__spec__.loader, getattr(module, "__file__", None) or class_path
     if not revision or revision == getattr(loader, "digest", ""):
+        return
+    if not hasattr(model_class, "revision") and os.path.isfile(file) and revision == sources_digest(Path(file)):
         return
     if not hasattr(model_class, "revision"):
         raise ChangedError(f"{file} has changed since the run began; rerun the same command")

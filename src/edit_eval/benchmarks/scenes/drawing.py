@@ -67,14 +67,25 @@ def back_to_front(scene: Scene, sprites: dict[str, Sprite]) -> list[tuple[Thing,
     return [(thing, sprites[thing.name]) for thing in things if thing.name in sprites]
 
 
-def draw(scene: Scene, shadows_of: Scene | None = None, hidden: frozenset[str] = frozenset()) -> Drawing:
+def draw(
+    scene: Scene,
+    shadows_of: Scene | None = None,
+    hidden: frozenset[str] = frozenset(),
+    unmoved: frozenset[str] = frozenset(),
+) -> Drawing:
     """Draws a scene.
 
     `shadows_of`: another scene whose shadows and pools of light lie on the ground instead. `hidden`: names of things
-    that are not painted, though what stands on them stays up.
+    that are not painted, though what stands on them stays up. `unmoved`: names of things that the wind of `shadows_of`
+    blows on, and not that of this scene.
     """
     light = light_of(scene)
-    sprites = {thing.name: sprite_of(scene, thing) for thing in scene.things if thing.name not in hidden}
+    still = shadows_of or scene
+    sprites = {
+        thing.name: sprite_of(replace(scene, wind=still.wind) if thing.name in unmoved else scene, thing)
+        for thing in scene.things
+        if thing.name not in hidden
+    }
     image = _behind(replace(scene, things=())).copy()
     shadows = _lay_ground(image, scene, light, sprites, shadows_of)
     silhouettes = _stand_things(image, scene, light, sprites)

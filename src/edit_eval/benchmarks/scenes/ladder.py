@@ -31,7 +31,7 @@ from edit_eval.user_cache import cache_folder
 REGISTERED = {"ladder": "Ladder"}
 
 FACT = "audit"
-"""Under which `facts` say what a sample is: `scene`, `rung`, `axis`, `view`, `disputed`."""
+"""Under which `facts` say what a sample is: `scene`, `rung`, `axis`, `view`, `disputed`, and all scenes' `seed`."""
 GRADED = {
     "physical": (graded.count, graded.place, graded.size, graded.hue),
     "referential": (graded.place, graded.count, graded.hue, graded.size),
@@ -217,7 +217,8 @@ class _Shower(NamedTuple):
         return write(edit, language, self.number)
 
     def fact(self, rung: Rung, view: str) -> dict[str, Any]:
-        return {"scene": self.name, "rung": rung.name, "axis": rung.axis, "view": view, "disputed": rung.disputed}
+        fact = {"scene": self.name, "rung": rung.name, "axis": rung.axis, "view": view, "disputed": rung.disputed}
+        return {**fact, "seed": self.ladder._parameters.seed}
 
 
 def scenario(category: str, number: int) -> Scenario:

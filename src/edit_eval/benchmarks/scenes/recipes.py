@@ -46,6 +46,12 @@ class Recipe:
     """What is done to the picture at last: `jpeg` (encoded with quality 95 and decoded again), `level` (one level of
     one channel of one pixel), `size` (seven eighths of each side), `words` (`text` is written into it)."""
     text: str = ""
+    shadows_of: Scene | None = None
+    """A scene whose shadows and light lie on the ground instead of the scene's own."""
+    hidden: tuple[str, ...] = ()
+    """Names of things that are not painted; what stands on them hangs in the air."""
+    unmoved: tuple[str, ...] = ()
+    """Names of things on which the wind of `shadows_of` blows."""
 
     def to_json(self) -> str:
         """One line of ASCII; equal recipes give equal text."""
@@ -58,9 +64,10 @@ class Recipe:
             plain: dict[str, Any] = json.loads(text)
             scenes = {
                 name: None if plain[name] is None else Scene.from_json(json.dumps(plain[name]))
-                for name in ("scene", "over")
+                for name in ("scene", "over", "shadows_of")
             }
-            found = cls(**{**plain, **scenes})
+            names = {name: tuple(map(str, plain[name])) for name in ("hidden", "unmoved")}
+            found = cls(**{**plain, **scenes, **names})
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"not a recipe: {error}") from error
         if found.scene is None or found.finish not in FINISHES or not 0.0 <= found.share <= 1.0:
@@ -94,7 +101,7 @@ def drawn(recipe: Recipe) -> Image.Image:
     """The picture (RGB)."""
     if recipe.blank:
         return Image.new("RGB", (recipe.scene.width, recipe.scene.height), GREY)
-    image = draw(recipe.scene).image
+    image = draw(recipe.scene, recipe.shadows_of, frozenset(recipe.hidden), frozenset(recipe.unmoved)).image
     if recipe.over is not None:
         image = Image.blend(image, draw(recipe.over).image, recipe.share)
     return _finished(image, recipe)

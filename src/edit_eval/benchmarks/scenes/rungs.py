@@ -9,10 +9,9 @@ from functools import lru_cache
 
 from PIL import Image, ImageChops, ImageStat
 
-from edit_eval.benchmarks.scenes.drawing import draw
 from edit_eval.benchmarks.scenes.edits import Edit, apply, twins
 from edit_eval.benchmarks.scenes.language import read, write
-from edit_eval.benchmarks.scenes.recipes import Recipe
+from edit_eval.benchmarks.scenes.recipes import Recipe, drawn
 from edit_eval.benchmarks.scenes.references import Reference, alike, refer, resolve
 from edit_eval.benchmarks.scenes.scene import WORDS, Scene, Thing
 
@@ -40,7 +39,8 @@ class Rung:
     """One edit of known worth."""
 
     name: str
-    """`right`; `extra`, right and something else changed, too; `dose_25`, `dose_50`, `dose_75`, so much of it done;
+    """`right`; `extra`, right and something else changed, too; `no_consequence`, done without what has to follow from
+    it (its shadow, its light, a fall, a turn of the head); `dose_25`, `dose_50`, `dose_75`, so much of it done;
     `wrong_target`, done to another thing of the kind; `other`, what another instruction asks for; `copy`, the source;
     `shuffled`, the right edit of another scene; `blank`, grey."""
     recipe: Recipe
@@ -69,6 +69,9 @@ def climb(scene: Scene, edit: Edit, foreign: Scene, chance: random.Random) -> Cl
     right = apply(scene, edit)
     other = _another_instruction(scene, edit, chance)
     found = [Rung("right", Recipe(right)), Rung("extra", Recipe(_with_more(scene, edit, right, chance)))]
+    without = _without_consequence(scene, edit, right)
+    if without is not None:
+        found.append(Rung("no_consequence", without))
     found += _doses(scene, edit, right)
     wrong = _wrong_target(scene, edit, right)
     if wrong is not None:
@@ -91,13 +94,16 @@ def another_world(scene: Scene) -> Scene:
 
 
 @lru_cache(maxsize=64)
-def _glance(scene: Scene) -> Image.Image:
-    return draw(replace(scene, width=GLANCE[0], height=GLANCE[1])).image
+def _glance(recipe: Recipe) -> Image.Image:
+    scenes = {name: getattr(recipe, name) for name in ("scene", "over", "shadows_of")}
+    small = {name: one and replace(one, width=GLANCE[0], height=GLANCE[1]) for name, one in scenes.items()}
+    return drawn(replace(recipe, **small))
 
 
-def seen_between(first: Scene, second: Scene) -> float:
+def seen_between(first: Scene | Recipe, second: Scene | Recipe) -> float:
     """The share of pixels that differ visibly between the two, 0 to 1."""
-    grey = ImageChops.difference(_glance(first), _glance(second)).convert("L")
+    one, other = (_glance(it if isinstance(it, Recipe) else Recipe(it)) for it in (first, second))
+    grey = ImageChops.difference(one, other).convert("L")
     return ImageStat.Stat(grey.point([255 if v > 10 else 0 for v in range(256)])).mean[0] / 255
 
 
@@ -197,6 +203,31 @@ def _wrong_target(scene: Scene, edit: Edit, right: Scene) -> Scene | None:
             continue
         if seen_between(wrong, scene) >= VISIBLE and seen_between(wrong, right) >= VISIBLE:
             return wrong
+    return None
+
+
+def _without_consequence(scene: Scene, edit: Edit, right: Scene) -> Recipe | None:
+    """The edit, with something left out that has to follow from it by physics, cause or custom; None where nothing
+    follows that could be seen to be missing."""
+    target = None if edit.target is None else resolve(scene, edit.target)
+    tries: list[Recipe] = []
+    if target is not None and edit.action == "remove" and any(thing.on == target.name for thing in scene.things):
+        tries.append(Recipe(scene, hidden=(target.name,)))  # what stood on it hangs in the air
+    if target is not None and edit.action in ("wave", "bow"):
+        # The greeting goes away from the one who is greeted.
+        done = right.thing(target.name)
+        away = {"left": "right", "right": "left"}[done.facing]
+        tries.append(Recipe(right.with_thing(replace(done, facing=away))))
+    if target is not None and edit.action == "topple":
+        tries.append(Recipe(scene.with_thing(right.thing(target.name))))  # the ball is there, and the stack unmoved
+    if edit.action in ("wind", "fell"):
+        felled = "" if target is None else target.name
+        others = tuple(thing.name for thing in right.things if thing.kind != "flag" or felled)
+        tries.append(Recipe(right, shadows_of=scene, unmoved=tuple(name for name in others if name != felled)))
+    tries.append(Recipe(right, shadows_of=scene))  # shadows and light on the ground are those of before
+    for recipe in tries:
+        if seen_between(recipe, right) >= VISIBLE and seen_between(recipe, scene) >= VISIBLE / 2:
+            return recipe
     return None
 
 

@@ -31,6 +31,7 @@ SHOWN = 2
 RUNGS = (
     "right",
     "extra",
+    "no_consequence",
     "dose_75",
     "dose_50",
     "dose_25",

@@ -19,6 +19,8 @@ from edit_eval.statistics.intervals import (
 )
 
 Bound = Literal["at_least", "at_most"]
+CHANCE = 0.5
+"""How often the better of two edits scores higher where nobody looks, ties counting half."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +52,12 @@ class Measure:
         if self.value is None:
             return True
         return self.value < self.floor if self.bound == "at_least" else self.value > self.floor
+
+    @property
+    def reversed(self) -> bool:
+        """Whether the worse one of two edits is shown to be preferred."""
+        held = self.passed is False and self.bound == "at_least" and (self.floor or 0.0) >= CHANCE
+        return held and self.ci95 is not None and self.ci95[1] < CHANCE
 
     def held_against(self, floor: float | None, bound: Bound = "at_least") -> Measure:
         """The same, and whether its interval lies on the right side; what has no interval does not pass."""
@@ -134,15 +142,34 @@ def share(values: Sequence[float], scenes: Sequence[str], *, floor: float | None
         return Measure(value=None, reason="nothing was scored").held_against(floor, bound)
     found = _estimate(values, scenes)
     rate = min(1.0, max(0.0, found.value))
-    interval: list[float] | None = None
-    if found.doubt == "no_spread":
-        extreme = math.isclose(rate, 0.0, abs_tol=1e-12) or math.isclose(rate, 1.0)
-        interval = wilson_interval(round(rate) * found.clusters, found.clusters) if extreme else [rate, rate]
-    elif not found.doubt:
-        reach = normal_quantile(0.975) / student_quantile(0.975, found.freedom)
-        trials = min(float(len(values)), rate * (1 - rate) / found.standard_error**2 * reach**2)
-        interval = wilson_interval(rate * trials, trials)
+    trials = _trials(found, rate, len(values))
+    interval = None if trials is None else wilson_interval(rate * trials, trials)
+    if found.doubt == "no_spread" and 0 < round(rate, 12) < 1:
+        interval = [rate, rate]
     return _made(found, interval, len(values)).held_against(floor, bound)
+
+
+def _trials(found: Estimate, rate: float, n: int) -> float | None:
+    """As many independent trials as would be as sure of the share; None where nobody can tell."""
+    if found.doubt == "no_spread":
+        return float(found.clusters)
+    if found.doubt:
+        return None
+    reach = normal_quantile(0.975) / student_quantile(0.975, found.freedom)
+    return min(float(n), rate * (1 - rate) / found.standard_error**2 * reach**2)
+
+
+def above_chance(outcomes: Sequence[float], scenes: Sequence[str]) -> tuple[Measure, float]:
+    """The share of outcomes (1, 0.5, 0), and the one-sided p that it is more than one half: the score test that
+    Wilson's interval inverts, with the effective number of trials. 1.0 where nobody can tell."""
+    found = share(outcomes, scenes, floor=None)
+    if found.value is None:
+        return found, 1.0
+    estimated = _estimate(outcomes, scenes)
+    trials = _trials(estimated, found.value, len(outcomes))
+    if trials is None:
+        return found, 1.0
+    return found, 0.5 * math.erfc((found.value - CHANCE) / CHANCE * math.sqrt(trials / 2))
 
 
 def _estimate(values: Sequence[float], scenes: Sequence[str]) -> Estimate:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from edit_eval.statistics.audit.measure import Measure, average, share
+from edit_eval.statistics.audit.measure import CHANCE, Measure, above_chance, average, share
 from edit_eval.statistics.audit.shown import DOSE, Shown, Trial
 from edit_eval.statistics.intervals import FloatArray, bootstrap_interval, cluster_codes
 
 CONTROLS = ("copy", "shuffled", "blank")
-FLAWED = ("extra", "dose_75", "dose_50", "dose_25", "wrong_target", "other", *CONTROLS)
+FLAWED = ("extra", "no_consequence", "dose_75", "dose_50", "dose_25", "wrong_target", "other", *CONTROLS)
 PAIRS = (
     # better, worse: nobody could see it the other way round
     *(("right", worse) for worse in FLAWED),
@@ -22,6 +23,14 @@ PAIRS = (
     ("dose_50", "copy"),
     ("copy", "blank"),
 )
+DOSES = ("dose_75", "dose_50", "dose_25")
+KINDS = {
+    # what has to be above chance by itself; how finely a judge tells doses is held against nothing here
+    **{f"right_over_{worse}": [("right", worse)] for worse in FLAWED if worse not in DOSES},
+    "right_over_part": [("right", dose) for dose in DOSES],
+    "more_over_less": [pair for pair in PAIRS if pair[0] in DOSES],
+    **{f"extra_over_{worse}": [("extra", worse)] for worse in ("other", *CONTROLS)},
+}
 DISPUTED = (
     # better by our lights, worse, and why people could see it otherwise
     ("wrong_target", "copy", "something was done, and to the wrong thing"),
@@ -69,6 +78,42 @@ def order(trial: Trial, floor: float | None, pairs: Sequence[tuple[str, str]] = 
     return share([row.outcome for row in rows], [row.scene for row in rows], floor=floor)
 
 
+def kinds(trial: Trial, error: float, leave_out: Container[str] = ()) -> dict[str, Measure]:
+    """Every kind of pair by itself, over all categories: whether the better edit is shown to score higher more often
+    than by chance. Holm's correction (Scandinavian Journal of Statistics 6, 1979) over the kinds, `error` in all and
+    one-sided, so that none hides among the others. Nothing is asked of a kind that no scene has."""
+    found: dict[str, Measure] = {}
+    chances: dict[str, float] = {}
+    there = {(one.scene, one.rung) for one in trial.shown if not one.view and not one.disputed}
+    for name, pairs in KINDS.items():
+        if name in leave_out:
+            continue
+        rows = compared(trial, pairs)
+        if not any({(scene, one), (scene, other)} <= there for scene in trial.scenes() for one, other in pairs):
+            found[name] = Measure(value=None, reason="no scene has both")
+            continue
+        found[name], chances[name] = above_chance([row.outcome for row in rows], [row.scene for row in rows])
+    holds = True
+    for place, name in enumerate(sorted(chances, key=chances.__getitem__)):
+        holds = holds and chances[name] <= error / (len(chances) - place)
+        found[name] = replace(found[name], floor=CHANCE, passed=holds)
+    return found
+
+
+def preferred_wrongly(trial: Trial, error: float, category: str = "") -> dict[str, Measure]:
+    """The single pairs, of a category or of all, in which the worse edit is shown to be preferred, each at the
+    one-sided `error`; of an honest judge none is, so nothing needs to be corrected."""
+    found = {}
+    for pair in PAIRS:
+        rows = compared(trial, [pair], category)
+        one, chance = above_chance([1 - row.outcome for row in rows], [row.scene for row in rows])
+        if chance <= error and one.value is not None and one.ci95 is not None:
+            found["_over_".join(pair)] = replace(
+                one, value=1 - one.value, ci95=(1 - one.ci95[1], 1 - one.ci95[0]), floor=CHANCE, passed=False
+            )
+    return found
+
+
 def level(trial: Trial, control: str, ceiling: float | None) -> Measure:
     """The mean score of a control, from 0 to 1; on an open scale nothing is asked of it."""
     rows = [one for one in trial.shown if one.rung == control and not one.view and one.score is not None]
@@ -102,8 +147,11 @@ def axes(trial: Trial) -> dict[str, list[str]]:
 
 def dose_response(trial: Trial, scenes: Sequence[str], floor: float | None) -> Measure:
     """Spearman's rank correlation of dose and score within a scene, from the smallest dose to the right edit, on
-    average; 0 where all scores are equal."""
-    return average([spearman(parts_of(trial, scene)) for scene in scenes], list(scenes), floor=floor, lowest=-1.0)
+    average; 0 where all scores are equal. Held against the floor by its value: some twenty scenes of a kind of dose
+    are too few for the bound of an interval, which one honest judge in three would not reach."""
+    found = average([spearman(parts_of(trial, scene)) for scene in scenes], list(scenes), floor=None, lowest=-1.0)
+    passed = None if floor is None else found.value is not None and found.value >= floor
+    return replace(found, floor=floor, passed=passed)
 
 
 def spearman(pairs: Sequence[tuple[float, float]]) -> float:

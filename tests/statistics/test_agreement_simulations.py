@@ -1,0 +1,122 @@
+"""What the intervals of agreement hold: the order of edit models, Krippendorff's alpha, a calibration and a bridge.
+
+A few draws in `make test`; `make chaos` draws more and prints the table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from edit_eval.statistics.agreement import OrdinalRatings
+from edit_eval.statistics.calibration import Pairs, bridge, calibration, isotonic
+from edit_eval.statistics.intervals import bootstrap_interval
+from edit_eval.statistics.people import pairs_alike
+from edit_eval.statistics.rank_agreement import Between, Samples
+
+Record = Callable[[str, object], None]
+MODELS = 8
+FEW, MANY = 10, 120
+RUNS = [FEW, pytest.param(MANY, marks=pytest.mark.chaos)]
+IMAGES = [20, 50, 100]
+
+
+@pytest.fixture
+def record(record_property: Record) -> Record:
+    """Adds a row to the table at the end of the run."""
+    return lambda name, value: record_property("simulated", f"{name:<68} {value}")
+
+
+def slack(rate: float, runs: int) -> float:
+    """Three standard errors of a rate in so many draws."""
+    return 3 * math.sqrt(rate * (1 - rate) / runs)
+
+
+@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize("turned", [0, 3, pytest.param(8, marks=pytest.mark.chaos)])
+@pytest.mark.parametrize("spacing", [0.21, *(pytest.param(far, marks=pytest.mark.chaos) for far in (0.043, 0.8))])
+@pytest.mark.parametrize("images", [50, pytest.param(179, marks=pytest.mark.chaos)])
+def test_the_pairs_of_models_that_are_ordered_alike(images, spacing, turned, runs, record):
+    """Models so far apart, in the same true order for both instruments, or the first few of them turned round."""
+    g = np.random.default_rng(21)
+    order = np.r_[np.arange(MODELS)[:turned][::-1], np.arange(turned, MODELS)]
+    truth = 1 - math.comb(turned, 2) / math.comb(MODELS, 2)
+    held, lows = [], []
+    for _ in range(runs):
+        shared = g.normal(size=(2, images))
+        one, other = (
+            {
+                f"m{model}": {
+                    (f"s{at:04d}", 0): float(spacing * place[model] + shared[side, at] + g.normal())
+                    for at in range(images)
+                }
+                for model in range(MODELS)
+            }
+            for side, place in enumerate((np.arange(MODELS), order))
+        )
+        samples = Samples([one], resamples=0)
+        sources = {f"s{at:04d}": f"s{at:04d}" for at in range(images)}
+        low, high = pairs_alike(one, other, Between(one, other, samples), samples, sources)["ci95"]
+        held.append(low - 1e-9 <= truth <= high + 1e-9)
+        lows.append(high - low)
+    record(
+        f"pairs alike, {images} images, {spacing} apart, {turned} turned",
+        f"covers {np.mean(held):.3f}, mean width {np.mean(lows):.2f}",
+    )
+    assert np.mean(held) >= 0.95 - slack(0.05, runs)
+
+
+def edits(g: np.random.Generator, images: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Two judges' whole scores of three edits an image, alike within an image."""
+    codes = np.repeat(np.arange(images), 3)
+    worth = 5.5 + 1.5 * g.normal(size=images)[codes] + 1.5 * g.normal(size=3 * images)
+    one, other = (np.clip(np.round(worth + 1.5 * g.normal(size=3 * images)), 1, 10) for _ in range(2))
+    return one, other, codes
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("images", IMAGES)
+def test_krippendorffs_alpha(images, record):
+    one, other, _ = edits(np.random.default_rng(22), 20_000)
+    truth = OrdinalRatings(np.stack([one, other], axis=1)).alpha(np.ones(len(one)))
+    g = np.random.default_rng(23)
+    held = []
+    for _ in range(MANY):
+        one, other, codes = edits(g, images)
+        low, high = bootstrap_interval(OrdinalRatings(np.stack([one, other], axis=1)).alpha, codes, resamples=300)
+        held.append(low <= truth <= high)
+    record(f"Krippendorff's alpha, {images} images", f"covers {np.mean(held):.3f}")
+    assert np.mean(held) >= 0.9 - slack(0.1, MANY)
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("images", IMAGES)
+def test_a_calibration_and_a_bridge(images, record):
+    """The map at each score, and the mean that a bridge gives a model of which half the images are known to both."""
+    one, other, _ = edits(np.random.default_rng(24), 20_000)
+    whole = isotonic(one, other)
+    truth, mean = whole(np.arange(1.0, 11.0)), float(whole(one).mean())
+    g = np.random.default_rng(25)
+    at, bridged = [], []
+    for _ in range(MANY):
+        one, other, codes = edits(g, images)
+        found = calibration(Pairs(one, other, codes, ["m"] * len(one)), resamples=200)
+        for knot in found["map"]:
+            low, high = knot["ci95"] or (math.nan, math.nan)
+            at.append((3 <= knot["score"] <= 8, low <= truth[int(knot["score"]) - 1] <= high))
+        half = codes < images // 2
+        continued = {"m": (one, codes)}
+        row = bridge(Pairs(one[half], other[half], codes[half], ["m"] * int(half.sum())), continued, resamples=200)
+        low, high = row["edit_models"]["m"]["ci95"]
+        bridged.append(low <= mean <= high)
+    inner = [held for middle, held in at if middle]
+    outer = [held for middle, held in at if not middle]
+    record(
+        f"calibration, {images} images", f"covers {np.mean(inner):.3f} from 3 to 8, {np.mean(outer):.3f} at the ends"
+    )
+    record(f"bridged mean, {images // 2} of {images} images", f"covers {np.mean(bridged):.3f}")
+    assert np.mean(inner) >= 0.9 - slack(0.1, MANY)
+    assert np.mean(bridged) >= 0.88 - slack(0.12, MANY)
