@@ -149,14 +149,14 @@ def two_sided(t, freedom):
     return float(betainc(freedom / 2, 0.5, freedom / (freedom + t * t)))
 
 
-def quantile(freedom, tails=0.05):
+def quantile(freedom, tails):
     share = float(betaincinv(freedom / 2, 0.5, tails))
     return math.sqrt(freedom * (1 - share) / share)
 
 
-def hull(middle, error, freedom, a):
-    """From the smallest end to the largest of Student's 95 % interval and of Hall's."""
-    q = quantile(freedom)
+def hull(middle, error, freedom, a, tails=0.05):
+    """From the smallest end to the largest of Student's interval and of Hall's; 95 % unless more is in the tails."""
+    q = quantile(freedom, tails)
     by_student = (middle - q * error, middle + q * error)
     # -q <= hall((middle - truth) / error) <= q, solved for the truth: t's right end gives the interval's left one.
     by_hall = (middle - hall_solved(q, a) * error, middle - hall_solved(-q, a) * error)
@@ -222,6 +222,26 @@ def strict_p(differences, scale):
         return None
     unseen = (1 - tipping_share(found.mean, scale)) ** float(worth(differences))
     return max(found.p, unseen)
+
+
+def strict_end(differences, scale, alpha):
+    """The lower end of the one-sided interval for a gate. None without an interval.
+
+    Were the true mean m, a share s of images would have to be of an unseen kind, each worse by the whole scale:
+    (1 - s) d - s scale = m. Below m that share stays unseen with a probability (1 - s)^worth of less than alpha.
+    """
+    found = of_differences(differences)
+    if found.p is None:
+        return None
+    low, high = -scale, found.mean
+    for _ in range(100):
+        m = (low + high) / 2
+        if ((scale + m) / (scale + found.mean)) ** float(worth(differences)) < alpha:
+            low = m
+        else:
+            high = m
+    a = skewness_of_mean(differences)
+    return max(-scale, min(low, hull(found.mean, found.error, found.freedom, a, 2 * alpha)[0]))
 
 
 # What people would say

@@ -11,7 +11,7 @@ import pytest
 import independently
 from edit_eval.statistics.comparison import compare
 from edit_eval.statistics.intervals import estimate
-from edit_eval.statistics.paired import image_wins, ruled_out_share, strict_p_value, tipping_share
+from edit_eval.statistics.paired import image_wins, ruled_out_share, strict_lower, strict_p_value, tipping_share
 from edit_eval.statistics.people_scores import PersonScore
 from edit_eval.statistics.prediction_powered import corrected
 from independently import Seen, of_differences, people_corrected
@@ -80,6 +80,8 @@ def agrees(images, g) -> str | None:
     assert close(ours.freedom, theirs.freedom)
     assert close(ours.p_value(), theirs.p)
     assert close(strict_p_value(ours, SCALE), independently.strict_p(images, SCALE))
+    for alpha in (0.05, 0.025):
+        assert close(strict_lower(ours, SCALE, alpha=alpha), independently.strict_end(images, SCALE, alpha), SCALE)
     for end, expected in zip(ours.interval(), theirs.interval, strict=True):
         assert close(end, expected, size)
     return None
