@@ -15,7 +15,7 @@ test: .venv/.dev .venv/.judge lint  ## everything that must pass before a commit
 models: .venv/.dev .venv/.judge  ## the real model classes with tiny weights, in every variant; ten minutes
 	$(BIN)/pytest tests -m models -n 2
 
-cluster: .venv/.cluster  ## evaluations on several machines: real Ray, all of them on this one; ten minutes
+cluster: .venv/.cluster  ## evaluations on several machines: real Ray, all of them on this one, and a real Slurm where it is installed; ten minutes
 	$(BIN)/pytest tests/cluster -m cluster -n 0 -x
 	$(BIN)/python bench/cluster.py --check
 

@@ -129,7 +129,12 @@ def icc(one: Trial) -> float:
 def power(judge: Simulated, audits: int, scenes: int = 40) -> dict[str, Any]:
     """How often each measure, all floors of the order, and everything was passed."""
     made: list[Findings] = [findings_of(trial(judge, seed, scenes), bounds=False) for seed in range(audits)]
-    names = [name for name, one in made[0].measures.items() if one.passed is not None]
+    # A pair that is preferred wrongly is a measure only where it is.
+    names = [
+        name
+        for name, one in made[0].measures.items()
+        if all(name in it.measures for it in made) and one.passed is not None
+    ]
 
     def rate(passed: list[bool]) -> float:
         return round(sum(passed) / len(passed), 3)

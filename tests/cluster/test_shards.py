@@ -6,7 +6,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +19,12 @@ import yaml
 from edit_eval import evaluate
 from edit_eval.run import Run
 from ray_machines import WAITS, soon
+from slurm_cluster import Slurm, lacking
 from small_benchmark import configuration, write_benchmark
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 COUNT = 48
+JOB = Path(__file__).parents[2] / "examples" / "clusters" / "slurm_array.sh"
 
 
 def asked(folder: Path) -> dict[str, Any]:
@@ -97,3 +102,77 @@ def test_sigterm_drains_within_its_grace(tmp_path: Path) -> None:
     engine.send_signal(signal.SIGTERM)
     engine.communicate(timeout=60)
     assert engine.returncode == 143
+
+
+@pytest.fixture
+def slurm() -> Iterator[Slurm]:
+    with tempfile.TemporaryDirectory(prefix="slurm-") as folder:  # a socket's path must be short
+        made = Slurm(Path(folder).resolve() / "s")
+        yield made
+        made.close()
+
+
+@pytest.mark.skipif(bool(lacking()), reason=lacking() or "it is here")
+def test_an_array_is_drained_queued_again_and_loses_a_node(slurm: Slurm, tmp_path: Path) -> None:
+    run, config = tmp_path / "run", tmp_path / "config.yaml"
+    plain = asked(tmp_path)
+    plain["execution"]["progress"] = "plain"
+    config.write_text(yaml.safe_dump(plain))
+    variables = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin:/usr/sbin:/sbin", "RUN": str(run)}
+    job = slurm.said(
+        *("sbatch", "--parsable", "--array=0-3", "--gpus-per-node=0", "--ntasks=1", f"--output={tmp_path}/%a.out"),
+        *(str(JOB), str(config)),
+        **variables,
+    )
+    assert job, slurm.log("controller")
+
+    def printed(number: int) -> str:
+        file = tmp_path / f"{number}.out"
+        return file.read_text(errors="replace") if file.exists() else ""
+
+    def restarts() -> dict[int, int]:
+        found = {}
+        for number in range(4):
+            said = slurm.said("scontrol", "show", "job", f"{job}_{number}")
+            found[number] = int(said.partition("Restarts=")[2].split()[0]) if "Restarts=" in said else 0
+        return found
+
+    # Each shard has made one edit, and waits.
+    assert soon(lambda: edits_of(run) == 4), [printed(number) for number in range(4)]
+    places = {number: node for number, (_, node) in slurm.jobs().items()}
+    assert Counter(places.values()) == {"n1": 2, "n2": 2}
+    told = next(number for number, node in places.items() if node == "n1")
+    lost = [number for number, node in places.items() if node == "n2"]
+    # What `--signal=B:USR1@300` does when its time comes.
+    slurm.said("scancel", "--signal=USR1", "--batch", f"{job}_{told}")
+    assert soon(lambda: "stopping: running tasks finish first" in printed(told)), printed(told)
+    slurm.lose("n2")
+    assert soon(lambda: all(slurm.jobs().get(number, ("", ""))[0] == "PENDING" for number in lost)), slurm.jobs()
+    (tmp_path / "go").touch()
+
+    def over() -> bool:
+        slurm.go_on(job)
+        return not slurm.jobs()
+
+    again = Counter[int]()
+
+    def watched() -> bool:
+        again.update({number: count for number, count in restarts().items() if count > again[number]})
+        return over()
+
+    assert soon(watched, 300.0), (slurm.jobs(), [printed(number) for number in range(4)])
+    assert set(again) == {told, *lost}, "who was drained or lost was queued again, and nobody else"
+    assert "SIGUSR1: all finished work is kept" in printed(told)
+    alone = evaluate(config, run_dir=tmp_path / "alone", report=False)
+    assert came_to(Run(run)) == came_to(alone)
+    assert (run / "report" / "index.html").exists(), "the last to end draws"
+    # A part of it once more: the shard that it was.
+    part = slurm.said(
+        *("sbatch", "--parsable", "--array=2", "--gpus-per-node=0", "--ntasks=1", f"--output={tmp_path}/part.out"),
+        *(str(JOB), str(config)),
+        **variables,
+    )
+    assert part
+    assert soon(lambda: not slurm.jobs())
+    assert (run / "shards" / "0003-of-0004.entered").exists()
+    assert not list((run / "shards").glob("*-of-0001.*")), "no array of one"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from edit_eval import Run, evaluate
-from edit_eval.errors import Stopped
+from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.reporting.costs import costs
 from edit_eval.reporting.status import status_document
 from edit_eval.statistics.timing import tokens
@@ -124,3 +124,14 @@ def test_it_judges_on_the_device_of_the_model_that_still_edits(
     assert all(judgement.score is not None for judgement in made.results.judgements)
     loaded = [one.model for one in made.results.activities if one.kind == "loading"]
     assert len(loaded) == len(set(loaded)) == 2
+
+
+def test_a_model_that_the_server_does_not_know_is_a_wrong_configuration(tmp_path: Path, server: JudgeServer) -> None:
+    server.canary = Reply.error(404, "the model `juge` does not exist")
+    write_benchmark(tmp_path, 3)
+    settings = configuration(tmp_path)
+    params = {"device_ids": "cpu:1", "model": "juge", "base_url": server.base_url}
+    settings["reward_model"] = {"type": "chat_endpoint", "params": params}
+    with pytest.raises(ConfigurationError, match=r"^judge chat_endpoint: the judge's server answered 404"):
+        evaluate(settings, run_dir=tmp_path / "run", report=False)
+    assert not server.judged

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from edit_eval import evaluate
-from edit_eval.errors import Stopped
+from edit_eval.errors import ConfigurationError
 from edit_eval.records import Status
 from edit_eval.run import Run
 from faults.faulty_runs import Ears
@@ -78,7 +78,7 @@ def test_what_the_server_cannot_do_stops_the_run_before_anything_is_judged(
     tmp_path: Path, servers: list[PlayedServer]
 ) -> None:
     servers.append(server := PlayedServer(KINDS["transformers"], FIRST))
-    with pytest.raises(Stopped, match="write `probabilities: systemone`"):
+    with pytest.raises(ConfigurationError, match=r"^judge .*write `probabilities: systemone`"):
         evaluate(what(tmp_path, server), run_dir=tmp_path / "run", report=False)
     assert not server.judged
     made = evaluate(what(tmp_path, server, probabilities="systemone"), run_dir=tmp_path / "run", report=False)

@@ -21,8 +21,8 @@ _OURS = {
 
 def kind_of(error: BaseException) -> str:
     """Tells what a failure asks for: `model` and `exception` blame the task, `unreadable` (try again later), `refused`
-    (an answer) and `changed` nobody, `disk` stops the run, the others blame the device (`machine` the process or its
-    machine, which lacks descriptors or threads). After `model` another attempt would end the same.
+    (an answer) and `changed` nobody, `configuration` and `disk` stop the run, the others blame the device (`machine`
+    the process or its machine, which lacks descriptors or threads). After `model` another attempt would end the same.
 
     Torch's own exception classes are recognised by name and text, since this file imports no torch. A `LoadError` says
     that nothing can be asked of this model here any more (its server is gone), whatever the task is. `ValueError` and
@@ -30,6 +30,8 @@ def kind_of(error: BaseException) -> str:
     about what was received or computed, which may be another next time: classes made of them (`JSONDecodeError`), and
     texts like `_RECEIVED`.
     """
+    if isinstance(error, LoadError) and error.final:
+        return "configuration"
     for ours, kind in _OURS.items():
         if isinstance(error, ours):
             return kind

@@ -94,6 +94,7 @@ class Engine:
         self._load_failures: Counter[int] = Counter()
         self._idle_deaths: Counter[int] = Counter()  # in a row, of loaded workers that were doing nothing
         self._first_load_error: dict[str, str] = {}
+        self._refused: set[str] = set()  # models that have not worked yet, and as they are configured never will
         self._unprepared: set[str] = set()  # models that failed before they were loaded: their environment is at fault
         self._draining = False
         self._unsynced = False
@@ -156,9 +157,11 @@ class Engine:
                 f"{model_title(model)} cannot be prepared in its environment: {error}; "
                 "`edit-eval doctor CONFIG` says what is missing"
             )
+        for model in self._refused:
+            raise ConfigurationError(f"{model_title(model)}: {self._first_load_error[model]}")
         reasons = [f"{model_title(model)}: {error}" for model, error in self._first_load_error.items()]
         raise Stopped(
-            "no device is left to finish the run; " + ("; ".join(reasons) or "every replica failed too often")
+            ("; ".join(reasons) or "every replica failed too often") + "; no device is left to finish the run"
         )
 
     def _look(self) -> None:
@@ -270,6 +273,8 @@ class Engine:
             message = with_install_line(message, worker.specification)
             worker.broken = message["error"]
             self._first_load_error.setdefault(worker.replica.model.key, message["error"])
+            if message.get("kind") == "configuration" and worker.replica.model.key not in self.about:
+                self._refused.add(worker.replica.model.key)
             at_fault = worker.loading_since is None and message.get("kind") not in NOT_THE_ENVIRONMENT
             if at_fault or "lacks" in message:
                 self._unprepared.add(worker.replica.model.key)
@@ -421,7 +426,7 @@ class Engine:
         self._do(self._policy.ended(replica, retired=retired))
         if (
             retired
-            and self._policy.piloting
+            and (self._policy.piloting or replica.model.key in self._refused)
             and all(r.state is State.RETIRED for r in self._policy.of(replica.model.key))
         ):
             self._explain()  # it would only come out when everything else is done
