@@ -49,7 +49,7 @@ def test_the_best_is_held_against_all_others(drawn: Results, lower: bool) -> Non
     low, high = sorted(abs(end) for end in of_a["ci95"])
     by = f"{abs(of_a['difference']):.2f} [{low:.2f}, {high:.2f}]"
     assert said(results).startswith("c is better than b by 0.95 [0.")
-    assert said(results).endswith(f"a by {by}.")
+    assert f"a by {by}. " in said(results)
     assert "c 优于 b（领先 0.95 [" in said(results, "zh")
     [verdict] = verdicts(found)
     assert [column.name for column in verdict.columns] == ["c", "b", "a"]
@@ -58,7 +58,7 @@ def test_the_best_is_held_against_all_others(drawn: Results, lower: bool) -> Non
 def test_what_no_test_separates_is_said_to_be_so(drawn: Results) -> None:
     results = scored(drawn, {"a": 0.0, "b": 0.05, "c": -0.8})
     assert said(results).startswith("b is better than c by 0.85 [")
-    assert said(results).endswith("; a cannot be told from b.")
+    assert "; a cannot be told from b. " in said(results)
     same = scored(drawn, dict.fromkeys(MODELS, 0.0))
     same = replace(same, judgements=tuple(rescored(one, 4.0) for one in same.judgements))
     assert said(same) == "b, c and a have the same scores."
@@ -72,7 +72,7 @@ def test_few_images_and_missing_scores_are_named(drawn: Results) -> None:
         edits=tuple(one for one in drawn.edits if one.sample_id in few),
         judgements=tuple(one for one in drawn.judgements if one.sample_id in few),
     )
-    assert said(scored(small, {"a": 0.0, "b": 0.3, "c": 0.0})).endswith("cannot be told from b: too few source images.")
+    assert "cannot be told from b: too few source images. " in said(scored(small, {"a": 0.0, "b": 0.3, "c": 0.0}))
     results = scored(drawn, {"a": 0.0, "b": 0.0, "c": 0.4})
     gone = [sample.id for sample in drawn.samples[:3]]
     holes = tuple(
@@ -80,6 +80,31 @@ def test_few_images_and_missing_scores_are_named(drawn: Results) -> None:
         for one in results.judgements
     )
     assert said(replace(results, judgements=holes)).count("(missing scores could reverse this)") == 2
+
+
+def test_the_next_best_is_named_with_what_the_pictures_say(drawn: Results) -> None:
+    """Wins by picture, what unseen pictures would undo, and how many would settle it; it changes no outcome."""
+    ahead = scored(drawn, {"a": -0.05, "b": 0.0, "c": 0.95})
+    pair = next(one for one in verdicts(summarise(ahead))[0].pairs if {one.a, one.b} == {"b", "c"})
+    lead, wins = abs(pair.difference or 0.0), pair.by_image
+    assert sorted([wins.wins, wins.losses]) == [0, 30]
+    assert wins.p_adjusted == pytest.approx(2 * 3 * 0.5**30, rel=1), "by Holm over three pairs"
+    assert pair.tipping_share == pytest.approx(lead / (10 + lead))
+    assert pair.ruled_out_share == pytest.approx(1 - 0.05 ** (1 / 30))
+    for words in ("c is better than b on 30 of 30 pictures", "9% of pictures unlike these", "more than 10%"):
+        assert words in said(ahead)
+    assert "p = 1" not in said(ahead)
+    close = scored(drawn, {"a": 0.0, "b": 0.05, "c": -0.8})
+    pair = next(one for one in verdicts(summarise(close))[0].pairs if {one.a, one.b} == {"a", "b"})
+    assert pair.better is None
+    assert f"b leads a by 0.05; b is better than a on {max(pair.by_image.wins, pair.by_image.losses)} of 30" in said(
+        close
+    )
+    assert f"about {(pair.settled_by or 0) - 30} more pictures like these would settle" in said(close)
+    alike = replace(
+        drawn, judgements=tuple(rescored(one, 5.0 if one.edit_model == "b" else 4.0) for one in drawn.judgements)
+    )
+    assert "b leads a by 1.00 on every picture, so there is no spread" in said(alike)
 
 
 def test_one_model_has_its_score_coverage_and_controls(tmp_path: Path) -> None:

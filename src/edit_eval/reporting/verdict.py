@@ -38,12 +38,13 @@ class Verdict:
     """The summary's `judges` with this one alone; empty for one that no audit could examine."""
 
     def sentence(self, language: str) -> str:
-        """`A is better than B by 0.80 [0.40, 1.20]; C cannot be told from A.`
+        """`A is better than B by 0.80 [0.40, 1.20]; C cannot be told from A.`, and how sure the first step is.
 
         With one edit model its score, coverage and what the judge makes of the controls.
         """
-        parts = compared(self.columns, self.pairs, language) if self.columns else self._alone(language)
-        return _sentence(parts, language)
+        if self.columns:
+            return comparison_sentence(self.columns, self.pairs, language)
+        return _sentence(self._alone(language), language)
 
     def controls(self, language: str) -> str:
         """`the judge puts all controls last`; empty for a judge that has none."""
@@ -98,8 +99,10 @@ def verdict_lines(summary: Mapping[str, Any], language: str) -> list[str]:
 
 
 def comparison_sentence(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: str) -> str:
-    """The sentence of one judge of a comparison."""
-    return _sentence(compared(ranked(columns), pairs, language), language)
+    """The sentence of one judge of a comparison, and one on the first against the next: see `_on_pictures`."""
+    columns = ranked(columns)
+    both = compared(columns, pairs, language), _on_pictures(columns, pairs, language)
+    return text("verdict.next", language).join(_sentence(parts, language) for parts in both if parts)
 
 
 def _sentence(parts: Sequence[str], language: str) -> str:
@@ -143,6 +146,35 @@ def _kind(pair: Pair, best: str) -> str:
     if pair.identical:
         return "same"
     return "few" if pair.no_ci95 in ("one_image", "few_images", "too_uneven") else "alike"
+
+
+def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: str) -> list[str]:
+    """On how many pictures the first beats the next, and what would undo its lead, or settle one that is not proven.
+
+    Nothing where the next has no lower scores on what both have.
+    """
+    best, other = (column.name for column in columns[:2])
+    pair = next(one for one in pairs if {one.a, one.b} == {best, other})
+    turn = gain(pair.scale) * (1 if pair.a == best else -1)
+    lead, images = turn * (pair.difference or 0.0), pair.by_image
+    if lead <= 0:
+        return []
+    names = {"name": best, "other": other, "by": formats.score(lead, digits_of(columns))}
+    found = []
+    if pair.no_ci95 == "no_spread":
+        return [text("verdict.everywhere", language, **names)]
+    if pair.scores_better != best:
+        found.append(text("verdict.leads", language, **names))
+    wins, count = images.wins if pair.a == best else images.losses, images.wins + images.ties + images.losses
+    p = images.p_adjusted
+    tested = text("verdict.images.p", language, p=formats.p_value(p)) if p is not None and p < 1 else ""
+    found.append(text("verdict.images", language, **names, wins=wins, images=count, tested=tested))
+    if pair.scores_better == best and pair.tipping_share is not None and pair.ruled_out_share is not None:
+        shares = {"share": formats.share(pair.tipping_share, 1), "ruled_out": formats.share(pair.ruled_out_share, 1)}
+        found.append(text("verdict.tipping", language, **shares, images=count))
+    elif pair.scores_better is None and pair.settled_by is not None and pair.settled_by > count:
+        found.append(text("verdict.settled", language, more=pair.settled_by - count))
+    return found
 
 
 def _ahead(pair: Pair, best: str, other: str, digits: int, language: str) -> str:

@@ -28,13 +28,8 @@ from edit_eval.statistics.failure_rates import (
     paired_failures,
 )
 from edit_eval.statistics.gate import Gate, hold_against_first
-from edit_eval.statistics.intervals import (
-    Estimate,
-    FloatArray,
-    IntArray,
-    cluster_codes,
-    estimate,
-)
+from edit_eval.statistics.intervals import FEWEST_CLUSTERS, Estimate, FloatArray, IntArray, cluster_codes, estimate
+from edit_eval.statistics.paired import ImageWins, image_wins, ruled_out_share, tipping_share
 from edit_eval.statistics.people_differences import Answers, People, peoples_differences
 from edit_eval.statistics.power import ALPHA, POWER, clusters_needed, detectable_difference
 from edit_eval.statistics.preferences import Vote
@@ -154,6 +149,14 @@ class Pair:
     trade: bool = False
     """Whether one of them scores better and fails more: neither is better."""
     failures: PairedFailures = field(default_factory=PairedFailures)
+    by_image: ImageWins = field(default_factory=ImageWins)
+    """On how many source images a is better: a statement of its own, which decides nothing above."""
+    tipping_share: float | None = None
+    """Which share of unseen images, each a total loss, would undo the difference; it decides nothing either."""
+    ruled_out_share: float | None = None
+    """A kind of image that makes a larger share would be among so many images in 95 of 100 evaluations."""
+    settled_by: int | None = None
+    """Source images that would show a true difference as large as the one seen; None as `detectable`."""
 
 
 @dataclass(frozen=True)
@@ -353,6 +356,10 @@ def _pair(both: _Both, tests: int, detect: float | None) -> Pair:
         categories=_categories(both, span),
         largest=_largest(both),
         needed=_needed(found, alpha, detect, span, len(common)),
+        by_image=image_wins(gains, both.clusters, fewest=FEWEST_CLUSTERS) if common else ImageWins(),
+        tipping_share=tipping_share(found.value, span) if found else None,
+        ruled_out_share=ruled_out_share(found.worth) if found else None,
+        settled_by=clusters_needed(found, abs(found.value), span, alpha=alpha) if found and found.value else None,
     )
 
 
@@ -423,6 +430,7 @@ def _largest(both: _Both) -> list[SampleDifference]:
 def _judged(pairs: Sequence[Pair], failures: Mapping[tuple[str, str], PairedFailures]) -> list[Pair]:
     """The pairs with their adjusted p-values, and the verdict of scores and failures."""
     adjusted = holm([pair.p for pair in pairs])
+    by_image = holm([pair.by_image.p for pair in pairs])
     cells = [(place, name) for place, pair in enumerate(pairs) for name in pair.categories]
     adjusted_cells = benjamini_hochberg([pairs[place].categories[name].p for place, name in cells])
     by_cell = dict(zip(cells, adjusted_cells, strict=True))
@@ -448,6 +456,7 @@ def _judged(pairs: Sequence[Pair], failures: Mapping[tuple[str, str], PairedFail
                 fails_more=more,
                 trade=ahead is not None and ahead == more,
                 failures=failed,
+                by_image=replace(pair.by_image, p_adjusted=by_image[place]),
             )
         )
     return found
