@@ -102,7 +102,8 @@ def comparison_sentence(columns: Sequence[ColumnSummary], pairs: Sequence[Pair],
     """The sentence of one judge of a comparison, and one on the first against the next: see `_on_pictures`."""
     columns = ranked(columns)
     both = compared(columns, pairs, language), _on_pictures(columns, pairs, language)
-    return text("verdict.next", language).join(_sentence(parts, language) for parts in both if parts)
+    said = [text("verdict.separator", language).join(parts) for parts in both if parts]
+    return text("verdict.then", language).join(said) + text("verdict.end", language)
 
 
 def _sentence(parts: Sequence[str], language: str) -> str:
