@@ -117,7 +117,7 @@ def test_votes_on_a_page_are_known_to_the_next_pair(run: Path, tmp_path: Path) -
     write_raters_page(run, tmp_path / "votes.html", pairs=30)
     files = [saved(run, tmp_path / f"{rater}.jsonl", rater=rater) for rater in ("Ann", "Ben")]
     assert add_saved_votes(run, files)["new"] == 60
-    assert Run(run).preferences()["agreement"]["pairs"] == 30
+    assert Run(run).preferences(taken_in=["Ann", "Ben"])["agreement"]["pairs"] == 30
     again = saved(run, tmp_path / "again.jsonl", choice="right", at=2e9)
     assert add_saved_votes(run, [again, files[0]]) == {"new": 0, "changed": 30, "already": 30}
     assert {line.choice for line in Run(run).votes.lines if line.rater == "Ann"} == {"right"}
