@@ -218,5 +218,5 @@ def _interval(
     mapped = whole(scores)
     others = np.array([mapped[clusters != image].mean() for image in images[~known]])
     freedom = worth(sizes[~known]) - 1 if len(others) > 1 else 0.0
-    error = jackknife(own, others, worth(of_pairs) - 1, freedom)
+    error = jackknife(own, others, worth(of_pairs) - 1, freedom, level=float(np.abs(whole.value).max()))
     return None if error is None else error.interval(float(mapped.mean()))

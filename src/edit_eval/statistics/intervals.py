@@ -286,7 +286,9 @@ class Jackknife:
         return list(hull_interval(value, self.standard_error, self.freedom, self.asymmetry))
 
 
-def jackknife(own: FloatArray, others: FloatArray, freedom: float, freedom_of_others: float) -> Jackknife | None:
+def jackknife(
+    own: FloatArray, others: FloatArray, freedom: float, freedom_of_others: float, *, level: float
+) -> Jackknife | None:
     """The error of a statistic by deleting one image after the other from two strata of k and u images.
 
     `own` and `others` are the statistic without each image of the one and of the other stratum, whose degrees of
@@ -297,12 +299,13 @@ def jackknife(own: FloatArray, others: FloatArray, freedom: float, freedom_of_ot
         freedom = SE^4 / (V1^2 / freedom1 + V2^2 / freedom2)
         a = sum e^3 / (sum e^2)^1.5 * (V1 / SE^2)^1.5,   e = m - theta(g) in stratum 1
 
-    None where the first stratum has no spread: nothing shows how far off the statistic may be.
+    None where the first stratum has no spread but rounding (1e-12 of `level`, the largest value that went into it):
+    nothing shows how far off the statistic may be.
     """
     e = own.mean() - own
     of_own = (len(own) - 1) / len(own) * float((e**2).sum())
     of_others = float(others.var() * (len(others) - 1)) if len(others) > 1 else 0.0
-    if math.sqrt(of_own) <= 1e-12 * max(1.0, float(np.abs(own).max())):
+    if math.sqrt(of_own) <= 1e-12 * max(1.0, level):
         return None
     square = of_own + of_others
     inverse = of_own**2 / freedom + (of_others**2 / freedom_of_others if of_others else 0.0)

@@ -93,7 +93,8 @@ def corrected(people: FloatArray, judge: FloatArray, images: IntArray, weights: 
 
     R are the samples with an answer, U the others, r = |U| / (|R| + |U|). Y and F are weighted means of people and
     judge over R, F1 the judge's plain mean over R, G its plain mean over U (where r = 0, r G is 0), b = max(0, S_fy /
-    S_ff) with S_fy = sum w (f - F) (y - Y) and S_ff = sum w (f - F)^2 over R, 0 where S_ff <= 1e-12 sum w f^2:
+    S_ff) with S_fy = sum w (f - F) (y - Y) and S_ff = sum w (f - F)^2 over R, 0 where S_ff is at most 1e-12 of all that
+    the sum of w f^2 over R was before anything was deleted (what is left of it then is rounding):
 
         theta = Y - b (F - (1 - r) F1 - r G)        (with equal weights Y - b r (F - G); lambda of PPI++ is b r)
 
@@ -102,9 +103,10 @@ def corrected(people: FloatArray, judge: FloatArray, images: IntArray, weights: 
     stays.
 
     w = 1 / sum p^2 is what the images of a stratum are worth, p an image's share of the weights of its samples with an
-    answer (stratum 1), of its samples (stratum 2); equal images are worth their number. In stratum 1 it is w1 - 1 where
-    there is no slope to fit, S_ff being 0. Where one image alone has samples without an answer, or u = 1, nothing shows
-    how far off G may be: b is then 0 throughout.
+    answer (stratum 1), of its samples (stratum 2); equal images are worth their number. By their number unequal ones
+    would cover less: .90 for .95 where 30 with an answer are worth 8. In stratum 1 it is w1 - 1 where there is no slope
+    to fit, S_ff being 0. Where one image alone has samples without an answer, or u = 1, nothing shows how far off G may
+    be: b is then 0 throughout.
     The interval is the hull of Student's t and of Hall's (`intervals.hull_interval`).
 
     Raises `ValueError` where no sample has an answer.
@@ -114,7 +116,9 @@ def corrected(people: FloatArray, judge: FloatArray, images: IntArray, weights: 
     if not rated.any():
         raise ValueError("no sample has an answer")
     w = np.where(rated, 1.0 if weights is None else weights, 0.0)
-    y, f = np.where(rated, people, 0.0), np.asarray(judge, dtype=np.float64)
+    # About their means: sums of squares about 0 lose a spread that is small beside the level, and with it the slope.
+    level, middle = np.average(people[rated], weights=w[rated]), np.average(judge[rated], weights=w[rated])
+    y, f = np.where(rated, people - level, 0.0), np.asarray(judge - middle, dtype=np.float64)
     # By image: of its samples with an answer the weighted 1, y, f, f^2, f y and the plain 1, f; of its others 1, f.
     columns = (w, w * y, w * f, w * f * f, w * f * y, rated * 1.0, rated * f, ~rated * 1.0, ~rated * f)
     sums = np.stack([np.bincount(codes, column) for column in columns])
@@ -123,17 +127,19 @@ def corrected(people: FloatArray, judge: FloatArray, images: IntArray, weights: 
     total = sums.sum(axis=1, keepdims=True)
     share = float(total[7, 0] / (total[5, 0] + total[7, 0]))
     fitted = u != 1 and int((sums[7] > 0).sum()) != 1
-    value, slope, varies = _point(total, share, fitted=fitted)
-    own, _, _ = _point(total - sums[:, answered], share, fitted=fitted) if k > 1 else (value, slope, varies)
-    others, _, _ = _point(total - sums[:, ~answered], share, fitted=fitted) if u > 1 else (value, slope, varies)
+    least = 1e-12 * float((w * np.square(judge)).sum()) if fitted else math.inf
+    value, slope, varies = _point(total, share, least)
+    own, _, _ = _point(total - sums[:, answered], share, least) if k > 1 else (value, slope, varies)
+    others, _, _ = _point(total - sums[:, ~answered], share, least) if u > 1 else (value, slope, varies)
     sizes = sums[0, answered]
     doubt = "few_images" if k < FEWEST_IMAGES else "too_uneven" if worth(sizes) < FEWEST_WORTH else None
     error = None
     if doubt is None:
+        freedom = worth(sizes) - (2 if varies[0] else 1)
         of_others = worth(sums[7, ~answered]) - 1 if u > 1 else 0.0
-        error = jackknife(own, others, worth(sizes) - (2 if varies[0] else 1), of_others)
+        error = jackknife(own, others, freedom, of_others, level=float(np.abs(people[rated]).max()))
     return Corrected(
-        value=float(value[0]),
+        value=float(level + value[0]),
         error=error,
         weight=float(slope[0]) * share,
         images=k,
@@ -142,12 +148,12 @@ def corrected(people: FloatArray, judge: FloatArray, images: IntArray, weights: 
     )
 
 
-def _point(sums: FloatArray, share: float, *, fitted: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """theta and the slope b for each column of sums, and whether there is any spread to fit it to."""
+def _point(sums: FloatArray, share: float, least: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """theta and the slope b for each column of sums, and whether S_ff is above `least`, so that there is a slope."""
     n, y, f, ff, fy, rated, plain, others, of_others = sums
     with np.errstate(invalid="ignore", divide="ignore"):
         spread = ff - f * f / n
-        varies = (spread > 1e-12 * ff) & fitted
+        varies = spread > least
         slope = np.where(varies, np.maximum(0.0, (fy - f * y / n) / np.where(varies, spread, 1.0)), 0.0)
         beyond = share * of_others / others if share else 0.0
         off = np.where(varies, f / n - (1 - share) * plain / rated - beyond, 0.0)
