@@ -41,7 +41,7 @@ class PlainFiles:
         """
         real = Path(os.path.realpath(path))
         if not self.allow_links and not any(real.is_relative_to(root) for root in self._roots):
-            return f"{name} is a link that leads out of {self.folder}: `allow_links: true` follows such links"
+            return f"{name} is a link that points outside {self.folder}: `allow_links: true` follows such links"
         try:
             mode = os.stat(real).st_mode
         except (OSError, ValueError):
