@@ -92,7 +92,9 @@ class TestWhatIsThere:
         assert local_path("a/b.parquet") == tmp_path / "a/b.parquet"
         assert not is_address("a/b.parquet")
 
-    @pytest.mark.parametrize("address", ["hub:o", "hub:o/n@", "hub:o/../n", "hf://o/n", "hub:o/n@a@b", "hub:o/n/../x", "hub:../x"])
+    @pytest.mark.parametrize(
+        "address", ["hub:o", "hub:o/n@", "hub:o/../n", "hf://o/n", "hub:o/n@a@b", "hub:o/n/../x", "hub:../x"]
+    )
     def test_an_address_is_written_in_one_way(self, address: str) -> None:
         with pytest.raises(ConfigurationError, match="is not a Hub address; write hub:OWNER/NAME@REVISION"):
             local_path(address)
