@@ -181,10 +181,11 @@ def test_a_run_against_itself_is_a_tie(apart: tuple[Run, Run], folder: Path) -> 
     for other in (again, apart[0]):
         comparison = compared(apart[0], other)
         (pair,) = comparison.pairs
-        assert (pair.p, pair.p_adjusted, pair.better, pair.difference) == (1.0, 1.0, None, 0.0)
+        assert (pair.p, pair.p_adjusted, pair.better, pair.difference) == (None, None, None, 0.0)
         assert [column.rank for column in comparison.columns] == [1, 1]
         assert pair.a != pair.b
-        assert gate_lines(comparison.gate) == []
+        assert len(gate_lines(comparison.gate)) == comparison.gate.passed == 1
+        assert any("compared with itself" in note for note in comparison.notes) == (other is apart[0])
 
 
 def test_a_run_with_a_limit_is_compared_on_the_common_samples(apart: tuple[Run, Run], folder: Path) -> None:

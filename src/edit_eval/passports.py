@@ -8,11 +8,13 @@ them. The file's schema is in docs/records.md.
 from __future__ import annotations
 
 import json
+import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, NoReturn
 
 from edit_eval.config.identity import digest
 from edit_eval.errors import ConfigurationError
@@ -281,11 +283,27 @@ def write_to(passport: Passport, path: Path) -> None:
         ) from error
 
 
+MOST_BYTES = 64 << 20
+"""Of a passport."""
+
+
 def read_file(path: Path) -> Passport | None:
     """The passport in a file; None where there is none that this version can read."""
-    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-        return Passport.of_plain(json.loads(path.read_text("utf-8")))
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return Passport.of_plain(json.loads(_text_of(path), parse_constant=_refuse))
     return None
+
+
+def _text_of(path: Path) -> str:
+    """The text of a plain file: a pipe would block, and a device never end."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(f"{path} is not a file")
+        return file.read(MOST_BYTES).decode("utf-8")
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)
 
 
 def read(folder: Path, asked: AskedJudge, language: str) -> Passport | None:

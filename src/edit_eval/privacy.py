@@ -53,7 +53,7 @@ class Secrets:
 def secrets_of(environment: Mapping[str, str]) -> Secrets:
     """The secrets among environment variables, known by their names."""
     # Asked for with every message of a worker: only the values of secrets are read, and their forms made once.
-    return _known(tuple((name, environment[name]) for name in environment if _is_secret(name)))
+    return _known(tuple((name, environment[name]) for name in environment if is_secret_name(name)))
 
 
 def hide_secrets(text: str) -> str:
@@ -62,7 +62,8 @@ def hide_secrets(text: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _is_secret(name: str) -> bool:
+def is_secret_name(name: str) -> bool:
+    """Whether an environment variable of that name holds a secret."""
     return _SECRET_NAME.search(name) is not None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from edit_eval.config.loading import load_configuration
-from edit_eval.config.secrets import SECRET_SHOWN, is_secret, without_secrets
+from edit_eval.config.secrets import SECRET_SHOWN, is_secret, is_secret_command, without_secrets
 from edit_eval.errors import ConfigurationError
 
 CANARY = "CANARY4f1b09d2CANARY"
@@ -92,3 +92,37 @@ def test_what_a_class_has_by_default_is_not_written_either() -> None:
         "key": "id",
     }
     assert shown([["http://u@h"], ("a", 1)]) == [[SECRET_SHOWN], ["a", 1]]
+
+
+KEY = "sk-proj-0123456789abcdef0123"
+IN_COMMANDS = (
+    ["serve", "--api-key", "hunter2"],
+    ["serve", "--api-key=hunter2"],
+    ["serve", "--admin-api-key=hunter2"],
+    ["env", "HF_TOKEN=hunter2", "serve"],
+    ["env", "DATABASE_PASSWORD=hunter2", "serve"],
+    ["serve", KEY],
+    ["serve", f"--header=X:{KEY}"],
+    ["sh", "-c", "HF_TOKEN='hunter2' serve --port 1"],
+    ["sh", "-c", "serve --token hunter2"],
+)
+
+
+@pytest.mark.parametrize("words", IN_COMMANDS)
+@pytest.mark.parametrize("key", ["command", "args"])
+def test_a_key_in_a_servers_command_line(words: list[str], key: str) -> None:
+    assert is_secret_command(("reward_model", "params", "serve", key), words)
+    assert "hunter2" not in str(without_secrets({"serve": {key: words}}))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["serve", "--max-model-len", "16384", "--tokenizer", "org/name", "--ssl-keyfile", "/etc/key.pem"],
+        ["sh", "-c", "serve --api-key $VLLM_API_KEY --token=${HF_TOKEN} --port {port}"],
+        ["serve", "--api-key", "--port", "{port}", "sk-model"],
+        ["serve", "--max-token=7", "--enable-token-ids"],
+    ],
+)
+def test_an_innocent_command_line(words: list[str]) -> None:
+    assert not is_secret_command(("serve", "command"), words)

@@ -7,6 +7,8 @@ late     it is never ready
 waits    the same, where its port is taken
 shares   its port may be another's, too
 parent   it has a child that went to a session of its own
+daemon   it goes on in the background, as no child of anybody and in a session of its own
+tells    it prints what its environment is, and goes on
 pair     it answers once two servers of that folder are up, or after a minute
 kills    at the folder's request number AT, before it is answered, it kills NAME: `server`, `worker` or `engine`
 """
@@ -44,6 +46,13 @@ def main(kind: str, port: str, manner: str = "well", folder: str = "", whom: str
                 time.sleep(1e6)
         return Reply()
 
+    if manner == "daemon":
+        for _ in range(2):
+            if os.fork():
+                os._exit(0)
+            os.setsid()
+    if manner == "tells":
+        print(json.dumps(dict(os.environ)), flush=True)
     print("its libraries are loaded", flush=True)
     with socket.socket() as probe:
         if manner == "late" or (manner == "waits" and probe.connect_ex(("127.0.0.1", int(port))) == 0):

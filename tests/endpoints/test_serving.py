@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -10,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ import pytest
 import scripted_server
 from edit_eval.endpoints import serving
 from edit_eval.endpoints.engines import ENGINES
+from edit_eval.endpoints.processes import members
 from edit_eval.endpoints.serving import RUN, Serve, Server, ServerEnvironment, telling_line
 from edit_eval.errors import LoadError
 from judge_server import JudgeServer
@@ -27,7 +30,14 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
 
 def living(pid: int) -> list[int]:
     """What is left of a server's processes."""
-    return list(serving._members(pid))
+    return list(members(pid, ""))
+
+
+def is_living(process: Path) -> bool:
+    try:
+        return (process / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
 
 
 def soon(condition: Callable[[], bool]) -> bool:
@@ -106,6 +116,70 @@ time.sleep(1e6)
         assert soon(lambda: not living(leader))
         assert is_free(port)
 
+    @linux
+    def test_a_daemon_is_known_by_its_mark_and_ends_like_any_other(self, server: Callable[..., Server]) -> None:
+        one = server("daemon")
+        one.start()
+        daemons = [each for each in members(pid(one), one._mark) if os.getpgid(each) != pid(one)]
+        assert daemons
+        assert not is_free(one.port)
+        assert one.ended() == ""
+        one.end()
+        assert is_free(one.port)
+        assert not set(daemons) & {int(each.name) for each in Path("/proc").glob("[0-9]*") if is_living(each)}
+
+    @linux
+    def test_a_daemon_ends_with_the_process_that_started_it(self, tmp_path: Path) -> None:
+        program = f"""
+import sys, time
+from edit_eval.endpoints.serving import *
+serve = Serve("command", command=[sys.executable, {SCRIPTED!r}, "judge", "{{port}}", "daemon"])
+server = Server(serve, "chat", "judge", 0, ServerEnvironment())
+server.start()
+print(server._process.pid, server._mark, server.port, flush=True)
+time.sleep(1e6)
+"""
+        with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as owner:
+            assert owner.stdout is not None
+            leader, mark, port = owner.stdout.readline().split()
+            assert list(members(int(leader), mark))
+            owner.kill()
+            owner.wait()
+        assert soon(lambda: not list(members(int(leader), mark)))
+        assert is_free(int(port))
+
+    def test_it_gets_the_variables_that_it_needs_and_no_secret(
+        self, server: Callable[..., Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name in ("AWS_SECRET_ACCESS_KEY", "WANDB_API_KEY", "HF_TOKEN", "VLLM_API_KEY", "MY_FOLDER", "MY_TOKEN"):
+            monkeypatch.setenv(name, f"canary-{name}")
+        for name in ("HF_HOME", "CUDA_VISIBLE_DEVICES", "https_proxy", "LD_LIBRARY_PATH", "LC_ALL"):
+            monkeypatch.setenv(name, "/given")
+        one = server("tells")
+        one._serve.pass_env = ["MY_FOLDER", "MY_TOKEN"]
+        one.start()
+        one.end()
+        printed = (tmp_path / "server.log").read_text()
+        got = next(json.loads(line) for line in printed.splitlines() if line.startswith("{"))
+        given = ("HF_HOME", "CUDA_VISIBLE_DEVICES", "https_proxy", "LD_LIBRARY_PATH", "LC_ALL")
+        assert [got.get(name) for name in given] == ["/given"] * 5
+        assert not {"AWS_SECRET_ACCESS_KEY", "WANDB_API_KEY", "HF_TOKEN", "VLLM_API_KEY"} & got.keys()
+        assert got["MY_FOLDER"] == "canary-MY_FOLDER"
+        assert got["MY_TOKEN"] == "<MY_TOKEN>", "it was given, and is hidden where it is printed"
+        assert "canary-MY_TOKEN" not in printed
+
+    def test_a_variable_that_is_not_set_is_named(self, server: Callable[..., Server]) -> None:
+        one = server()
+        one._serve.pass_env = ["EDIT_EVAL_NEVER_SET"]
+        with pytest.raises(LoadError, match="EDIT_EVAL_NEVER_SET"):
+            one.start()
+
+    def test_a_list_of_models_that_is_nested_absurdly_is_no_list(
+        self, server: Callable[..., Server], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(serving, "_get", lambda port, path: (200, b"[" * 200_000))
+        assert "RecursionError" not in server()._missing()
+
     def test_one_that_dies_says_why(self, server: Callable[..., Server], tmp_path: Path) -> None:
         one = server()
         one.start()
@@ -142,9 +216,18 @@ class TestStart:
             one.start()
 
     @linux
-    def test_one_that_is_never_ready(self, server: Callable[..., Server]) -> None:
-        one = server("late", seconds=1.0)
-        said = r"not ready after 1 s \(`load_timeout`\): /health does not answer: its libraries are loaded; more in"
+    def test_one_that_is_never_ready(
+        self, server: Callable[..., Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        one, log = server("late", seconds=600.0), tmp_path / "server.log"
+
+        def late() -> float:
+            """The time; the limit is over as soon as the server has spoken."""
+            spoken = log.exists() and "libraries are loaded" in log.read_text()
+            return time.monotonic() + 600.0 * spoken
+
+        monkeypatch.setattr(serving, "time", SimpleNamespace(monotonic=late, sleep=time.sleep))
+        said = r"not ready after 600 s \(`load_timeout`\): /health does not answer: its libraries are loaded; more in"
         with pytest.raises(LoadError, match=said):
             one.start()
 

@@ -20,7 +20,14 @@ GOOD, BAD = drawn(2, 1.5), drawn(3)
 WHOLE = failing(column("a", drawn(2)), [])
 EXACT = [round(4 * score) / 4 for score in drawn(2)]
 CASES: list[tuple[Sequence[Column], float | None, list[str]]] = [
-    ([column("a", BAD), column("b", GOOD)], None, []),
+    (
+        [column("a", BAD), column("b", GOOD)],
+        None,
+        [
+            "b is not shown to be worse than a by judge judge: +1.57; a loss of 0.42 would have been found 4 times in 5, "
+            "a smaller one could well have been missed"
+        ],
+    ),
     ([column("a", GOOD), column("b", BAD)], None, ["b scores worse than a by judge judge: -1.57, adjusted p <0.0001"]),
     (
         [column("a", [5, 6]), column("b", [None, None])],
@@ -30,7 +37,7 @@ CASES: list[tuple[Sequence[Column], float | None, list[str]]] = [
     (
         [column("a", [5, 6]), column("b", [5, 6])],
         None,
-        ["b cannot be tested against a by judge judge: source images scored in both: 2, needed: 24 or more"],
+        ["b cannot be tested against a by judge judge: source images scored in both: 2, needed: 6 or more"],
     ),
     (
         [WHOLE, failing(column("b", GOOD), range(23))],
@@ -73,8 +80,19 @@ def test_a_margin_that_is_shown_is_said_too() -> None:
 
 
 def test_what_failed_edits_could_hide_is_said() -> None:
-    (line,) = said(WHOLE, failing(column("b", drawn(3, 0.2)), [7, 8, 9]), margin=0.3)
-    assert line.endswith(" (each failed edit of either counted as the worst score)")
+    columns = WHOLE, failing(column("b", drawn(3, 0.2)), [7, 8, 9])
+    (line,) = said(*columns, margin=0.3)
+    assert line.startswith("b could be worse than a by judge judge: 3 of 90 samples lack a score")
+    assert "(3 with failed edits of b, 0 that only one of the two has)" in line
+    assert len(said(*columns, margin=0.3, language="zh")) == 1
+
+
+def test_what_is_left_out_is_said() -> None:
+    scores = drawn(2, 1.0)
+    gate = compare([column("a", drawn(2)), column("b", [None, *scores[1:]])], allow_unscored=0.02).gate
+    (line,) = gate_lines(gate)
+    assert line.endswith("(1 of 90 samples are left out for want of a score, as `--allow-unscored 0.02` allows)")
+    assert "0.02" in gate_lines(gate, language="zh")[0]
 
 
 def test_what_is_the_same_for_all_judges_is_said_once() -> None:

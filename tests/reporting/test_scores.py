@@ -71,7 +71,7 @@ def test_what_a_spreadsheet_would_run_is_made_a_text(text: str, complete: Report
     assert {row[name] for name in texts} == {f"'{text}"}
 
 
-@pytest.mark.parametrize("text", ["-1.5", "+7", "-3", "-.5", "-1e3", "a=1", "'=1"])
+@pytest.mark.parametrize("text", ["-1.5", "+7", "-3", "-.5", "-1e3", "a=1", "'1"])
 def test_a_number_and_what_is_harmless_are_left_alone(text: str, complete: Report) -> None:
     first, *rest = complete.results.judgements
     failed = unscored(first, Status.UNPARSEABLE, text)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from edit_eval.benchmarks.table import Table
 from edit_eval.errors import ConfigurationError
 from edit_eval.starting.pictures import likely_edits, likely_pictures, look_at_pictures
 from photographs import draw, name
@@ -38,6 +39,16 @@ def test_one_instruction_may_be_for_all(here: Path) -> None:
 def test_pictures_of_one_name_have_ids_of_their_own(here: Path) -> None:
     (here / "photos" / f"{name(0)}.png").write_bytes((here / "photos" / f"{name(0)}.jpg").read_bytes())
     assert look_at_pictures("photos").ids[:3] == (f"{name(0)}_jpg", f"{name(0)}_png", name(1))
+
+
+def test_no_name_of_a_picture_is_run_by_a_spreadsheet(here: Path) -> None:
+    (here / "photos" / f"{name(0)}.jpg").rename(here / "photos" / "=1+cmd.jpg")
+    found = look_at_pictures("photos", instruction="Make it blue")
+    rows = list(csv.reader(found.new_file.splitlines()))
+    assert not [cell for row in rows for cell in row if cell.startswith("=")]
+    (here / "photos" / "instructions.csv").write_text(found.new_file)
+    table = Table(Table.Parameters(data_path="photos/instructions.csv", cache_dir=str(here / "cache")))
+    assert [sample.id for sample in table.samples()] == list(found.ids)
 
 
 def test_a_table_that_was_begun_is_taken_up_again(here: Path) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.records import Scale
 from edit_eval.statistics import comparison
 from edit_eval.statistics.comparison import compare
 from small_columns import column, drawn, failing
@@ -207,6 +208,16 @@ def test_what_the_first_failed_counts_as_its_worst_score():
     assert reasons(failing(column("a", drawn(2)), []), failing(column("b", drawn(3, 0.2)), [7, 8, 9]), margin=0.3) == [
         ["open"]
     ]
+
+
+def test_on_an_open_scale_a_failed_edit_of_the_first_says_nothing_against_another():
+    loss = Scale(lowest=0, highest=None, higher_is_better=False)
+    a, b = (column(name, drawn(seed), scale=loss) for name, seed in (("a", 2), ("b", 3)))
+    assert reasons(failing(a, [7, 8, 9]), failing(b, []), margin=1.0) == [[]]
+    assert reasons(failing(a, []), failing(b, [7, 8, 9]), margin=1.0) == [["open"]]
+    above = Scale(lowest=0, highest=None)
+    a, b = (column(name, drawn(2, shift), scale=above) for name, shift in (("a", 0), ("b", 1)))
+    assert reasons(a, silent(b, [3])) == [[]], "its worst score is known, and its best one would only help"
 
 
 def test_a_model_as_bad_as_the_margin_passes_in_5_of_100(monkeypatch):

@@ -190,6 +190,25 @@ def test_where_nothing_shows_how_far_off_it_may_be_there_is_no_interval():
         doubt(np.array([]))
 
 
+def test_a_slope_that_one_image_alone_shows_is_none_without_it():
+    """A judge at its ceiling: of the others nothing but rounding is left, which once made an error of millions."""
+    g = np.random.default_rng(3)
+    for _ in range(20):
+        people, judge = g.normal(size=60), 1e-8 * g.normal(size=60)
+        judge[[4, 30, 40, 50]] = -3.0
+        seen = np.where(np.arange(60) < 12, people, math.nan)
+        alone = corrected(seen, np.zeros(60), np.arange(60))
+        assert corrected(seen, judge, np.arange(60)).standard_error < 2 * alone.standard_error
+
+
+def test_the_level_of_a_judge_takes_nothing_from_its_slope():
+    one = drawn(np.random.default_rng(4), [1] * 100, "ratings", 0.8, 30)
+    near, far = (corrected(one.seen, judge, one.images) for judge in (one.judge, 1e4 + one.judge))
+    assert far.weight == pytest.approx(near.weight, rel=1e-9)
+    alike = np.where(np.isnan(one.seen), math.nan, 1.0)
+    assert corrected(alike, 7 + 1e-4 * one.judge, one.images).doubt == "no_spread"
+
+
 def test_as_many_more_images_as_it_says_halve_the_interval():
     g = np.random.default_rng(8)
     ratios = []

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.reporting.votes import write_votes
 from edit_eval.run import Run
 from edit_eval.store.journal import seal, unseal
 from edit_eval.store.votes import FileHead, add_saved_votes, read_asked
@@ -117,10 +118,50 @@ def test_votes_on_a_page_are_known_to_the_next_pair(run: Path, tmp_path: Path) -
     write_raters_page(run, tmp_path / "votes.html", pairs=30)
     files = [saved(run, tmp_path / f"{rater}.jsonl", rater=rater) for rater in ("Ann", "Ben")]
     assert add_saved_votes(run, files)["new"] == 60
-    assert Run(run).preferences()["agreement"]["pairs"] == 30
+    assert Run(run).preferences(taken_in=("Ann", "Ben"))["agreement"]["pairs"] == 30
     again = saved(run, tmp_path / "again.jsonl", choice="right", at=2e9)
     assert add_saved_votes(run, [again, files[0]]) == {"new": 0, "changed": 30, "already": 30}
     assert {line.choice for line in Run(run).votes.lines if line.rater == "Ann"} == {"right"}
+
+
+def test_a_later_import_counts_though_its_clock_is_behind(run: Path, tmp_path: Path) -> None:
+    """Of files that come together the one that was saved last counts, in whichever order they are named."""
+    write_raters_page(run, tmp_path / "votes.html", pairs=5)
+    first, second = (
+        saved(run, tmp_path / f"{name}.jsonl", choice=choice, at=at)
+        for name, choice, at in (("first", "left", 1e9), ("second", "right", 2e9))
+    )
+    assert add_saved_votes(run, [second, first]) == {"new": 5, "changed": 5, "already": 0}
+    assert {line.choice for line in Run(run).votes.lines} == {"right"}
+    corrected = saved(run, tmp_path / "corrected.jsonl", choice="tie", at=5e8)
+    assert add_saved_votes(run, [corrected]) == {"new": 0, "changed": 5, "already": 0}
+    assert add_saved_votes(run, [second, corrected, first]) == {"new": 0, "changed": 0, "already": 15}
+    assert {line.choice for line in Run(run).votes.lines} == {"tie"}
+
+
+def test_a_page_and_people_s_scores_replace_nothing_unasked(run: Path, tmp_path: Path) -> None:
+    write_raters_page(run, tmp_path / "votes.html", pairs=5)
+    add_saved_votes(run, [saved(run, tmp_path / "votes.jsonl")])
+    made = Run(run)
+
+    def page(file: Path, force: bool) -> None:
+        write_raters_page(run, file, pairs=5, force=force)
+
+    def scores(file: Path, force: bool) -> None:
+        write_votes(made.votes, made.results.samples, file, every=False, force=force)
+
+    for write, file in ((page, tmp_path / "mine.html"), (scores, tmp_path / "mine.csv")):
+        file.write_text("mine")
+        asked = len(read_asked(run))
+        with pytest.raises(ConfigurationError, match="--force"):
+            write(file, False)
+        link = tmp_path / f"link{file.suffix}"
+        link.symlink_to(file)
+        with pytest.raises(ConfigurationError, match="link"):
+            write(link, True)
+        assert (file.read_text(), len(read_asked(run))) == ("mine", asked)
+        write(file, True)
+        assert file.read_text() != "mine"
 
 
 def test_a_file_that_is_not_whole_or_not_ours_is_refused(run: Path, made: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from edit_eval.config.faults import Faults, Place, one_line, shown
 from edit_eval.config.overrides import apply_overrides, filled
 from edit_eval.config.placement import Devices, read_devices_flag
 from edit_eval.config.schema import Configuration
-from edit_eval.config.secrets import are_prompts, is_secret
+from edit_eval.config.secrets import are_prompts, is_secret, is_secret_command
 from edit_eval.config.sections import TOP_KEYS, Sections
 from edit_eval.config.shipped import file_of
 from edit_eval.errors import ConfigurationError
@@ -129,6 +129,10 @@ def _refuse_secrets(value: Any, place: Place, faults: Faults) -> None:
     if place and is_secret(place, value):
         text = "do not put secrets in a configuration; keep them in an environment variable, and give"
         faults.add(place, f"{text} the NAME of that variable to a parameter made for it (such as `api_key_env`)")
+        return
+    if is_secret_command(place, value):
+        text = "do not put keys in a server's command line; keep them in environment variables, and name those in"
+        faults.add(place, f"{text} `serve: {{pass_env: [NAME]}}` (a shell in `command` can write `$NAME`)")
         return
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from edit_eval.privacy import is_secret_name
+
 SECRET_SHOWN = "<from the environment>"
 
 REQUEST_PARTS = ("extra_query", "extra_body", "extra_headers", "default_query", "default_headers", "headers")
@@ -29,6 +31,7 @@ _SECRET_IN_REQUEST = re.compile(r"key|sig|signature|pass|pwd|code|authentication
 _PASSWORD_IN_URL = re.compile(r"(?<=://)[^/@\s]*:[^/@\s]*@")
 _ADDRESS = re.compile(r"https?://[^\s\"'<>]+", re.IGNORECASE)
 _A_KEY = re.compile(rf"(?:{KEYS})(?=.*[0-9])[A-Za-z0-9_-]{{16,}}|(?:Bearer|Basic)\s+\S{{8,}}")
+_A_KEY_WITHIN = re.compile(rf"(?<![A-Za-z0-9])(?:{KEYS})(?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{{16,}}")
 _NO_NAME = re.compile(rf"(?:{KEYS})\w{{8,}}|(?:.*_)?(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{{20,}}(?:_.*)?")
 
 
@@ -44,6 +47,29 @@ def is_secret(place: Sequence[str], value: object) -> bool:
     return _is_secret_name(name, in_request) and value not in (None, "")
 
 
+def is_secret_command(place: Sequence[str], value: object) -> bool:
+    """Whether what is at a place is a server's command line (`serve.command`, `serve.args`) with a key in it.
+
+    `--api-key x`, `--api-key=x`, `HF_TOKEN=x`, and a key by its form, each also within a shell's script. `$NAME` is
+    none: the shell puts the key there.
+    """
+    if tuple(place[-2:]) not in (("serve", "command"), ("serve", "args")) or not isinstance(value, list | tuple):
+        return False
+    words = [word for one in value for word in str(one).split()]
+    for word, after in zip(words, [*words[1:], ""], strict=False):
+        name, sign, given = word.strip("\"'").partition("=")
+        if not sign and name.startswith("-"):
+            given = "" if after.startswith("-") else after
+        plain = name.lstrip("-")
+        named = _is_secret_name(plain, in_request=False) or (plain == name and is_secret_name(plain))
+        given = given.strip("\"'")
+        if named and given and not re.fullmatch(r"\$(\w+|\{\w+\})", given):
+            return True
+        if _A_KEY_WITHIN.search(word):
+            return True
+    return False
+
+
 def are_prompts(place: Sequence[str], value: object) -> bool:
     """Whether what is at a place are a judge's prompts by category, which are free to speak of passwords."""
     here = tuple(place) == ("prompts",) or tuple(place[-2:]) == ("protocol", "prompts")
@@ -54,7 +80,7 @@ def without_secrets(value: Any, place: tuple[str, ...] = ()) -> Any:
     """A copy in which every secret is replaced by `<from the environment>`."""
     if are_prompts(place, value):
         return value
-    if place and is_secret(place, value):
+    if place and (is_secret(place, value) or is_secret_command(place, value)):
         return SECRET_SHOWN
     if isinstance(value, Mapping):
         return {key: without_secrets(inner, (*place, str(key))) for key, inner in value.items()}

@@ -18,21 +18,23 @@ import http.client
 import json
 import os
 import re
+import secrets
 import shlex
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import IO, Any, ClassVar
 
 from edit_eval.endpoints.engines import ENGINES, HEALTH, MODELS, OURS, PATHS, Engine, EngineName, Route, given
+from edit_eval.endpoints.processes import MARK, is_daemon, members, strangers_at
 from edit_eval.errors import LoadError
-from edit_eval.privacy import hide_secrets
+from edit_eval.privacy import hide_secrets, is_secret_name
 
 HOST = "127.0.0.1"
 PORTS = 5
@@ -44,6 +46,19 @@ END_SECONDS = 5.0
 LAST_BYTES = 1 << 16
 """Of a log, in which its telling line is looked for."""
 
+HANDED = re.compile(
+    "PATH|HOME|USER|LOGNAME|SHELL|HOSTNAME|TERM|TZ|LANG|LANGUAGE|LC_.+|TMP|TEMP|TMPDIR|XDG_.+"  # any program's
+    "|(?i:(HTTP|HTTPS|FTP|ALL|NO)_PROXY)|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE"  # the network
+    "|LD_.+|DYLD_.+|(LIBRARY|CPLUS_INCLUDE|C_INCLUDE|PKG_CONFIG|MANPATH)_?PATH|CPATH|CC|CXX|C(XX)?FLAGS|LDFLAGS|MAX_JOBS"
+    "|NVCC_.+|PYTHON.+|VIRTUAL_ENV|CONDA_.+|UV_CACHE_DIR"  # compilers and environments
+    "|(CUDA|CUDNN|NVIDIA|NCCL|NVTE|HIP|HSA|ROCR|ROCM|AMD|MIOPEN|ZE|SYCL|ONEAPI|ASCEND|UCX|GLOO|FI)_.+"  # devices
+    "|(OMP|MKL|KMP|GOMP|OPENBLAS|NUMEXPR|MALLOC|TCMALLOC)_.+"  # the processor
+    "|(TORCH|PYTORCH|TORCHINDUCTOR|TORCHDYNAMO|TORCHELASTIC|TRITON|INDUCTOR|AOTINDUCTOR|XLA|ACCELERATE)_.+"
+    "|(VLLM|SGLANG|SGL|FLASHINFER|FLASH_ATTENTION|XFORMERS|TOKENIZERS|SAFETENSORS|DIFFUSERS|TRANSFORMERS|HF|HUGGINGFACE"
+    "|DO_NOT)_.+"  # libraries and engines; DO_NOT_TRACK
+)
+"""The variables that a server gets; others are named in `pass_env`."""
+
 _TELLING = re.compile(r"(?<![\w.])(?:[\w.]*(?:Error|Exception)|error): .*")
 _NOT_TELLING = re.compile(r"root cause|initialization failed|exit code|terminated|Traceback")
 """What parents say of the process that knew why (vLLM: `Engine core initialization failed. See root cause above.`)."""
@@ -51,7 +66,7 @@ _TAKEN = re.compile(r"address already in use|EADDRINUSE|Errno 98\b|port \d+ is (
 
 # Becomes the server, and leaves a guard in its group, which is nobody's child: some engines count theirs.
 GUARDED = f"""import os, signal, sys, time
-pipe, program = int(sys.argv[1]), sys.argv[2:]
+pipe, mark, program = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 server = os.getpid()
 if not os.fork():
@@ -68,9 +83,22 @@ if not os.fork():
             time.sleep(0.05)
     except ProcessLookupError:
         pass
+    left = True
+    while left:
+        left = False
+        for pid in filter(str.isdigit, os.listdir("/proc") if os.path.isdir("/proc") else ()):
+            try:
+                with open("/proc/" + pid + "/environ", "rb") as environ:
+                    if mark.encode() in environ.read().split(b"\\0"):
+                        os.kill(int(pid), signal.SIGKILL)
+                        left = True
+            except OSError:
+                pass
+        time.sleep(0.05)
     os.killpg(server, signal.SIGKILL)
 os.wait()
 os.close(pipe)
+os.environ.update([mark.split("=")])
 try:
     os.execvp(program[0], program)
 except OSError as error:
@@ -104,7 +132,12 @@ class Serve:
     batch_invariant: bool | None = field(default=None, metadata={"in_key": "if given"})
     """Answers do not depend on what is computed beside them."""
 
+    pass_env: list[str] = field(default_factory=list, metadata={"in_key": False})
+    """NAMES of further environment variables that the server gets, such as HF_TOKEN."""
+
     def __post_init__(self) -> None:
+        if wrong := next((name for name in self.pass_env if not re.fullmatch(r"[A-Za-z_]\w*", name)), ""):
+            raise ValueError(f"pass_env: {wrong!r} is not the name of an environment variable")
         self.args = [str(argument) for argument in self.args]
         if (self.engine == "command") != bool(self.command):
             what = "say which, as a list" if not self.command else f"is for the engine `command`, not {self.engine}"
@@ -163,6 +196,11 @@ class ServerEnvironment:
     """How long it may take to be ready."""
 
 
+def is_handed(name: str) -> bool:
+    """Whether a server that we start gets this variable: what programs and their libraries run by, and no secret."""
+    return bool(HANDED.fullmatch(name)) and not is_secret_name(name)
+
+
 class _Taken(Exception):
     """The port belongs to another process."""
 
@@ -178,8 +216,10 @@ class Server:
         self.port = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe = -1
+        self._printing = threading.Thread()
         self._log: IO[bytes] | None = None
         self._log_begin = 0
+        self._mark = f"{MARK}={secrets.token_hex(16)}"
 
     @property
     def base_url(self) -> str:
@@ -234,11 +274,16 @@ class Server:
         here = os.path.dirname(self.python)  # first on the path, as where an environment is activated: for its `ninja`
         path = os.pathsep.join(filter(None, (here, os.environ.get("PATH", ""))))
         invariant = self._engine.invariant_variables if self._engine and self._serve.batch_invariant else {}
-        return {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1", **invariant}
+        if unset := next((name for name in self._serve.pass_env if name not in os.environ), ""):
+            raise LoadError(f"`serve.pass_env` names {unset}, which is not set")
+        handed = {name: value for name, value in os.environ.items() if is_handed(name) or name in self._serve.pass_env}
+        return {**handed, "PATH": path, "PYTHONUNBUFFERED": "1", **invariant}
 
     def ended(self) -> str:
         """Why it is not there any more, with the telling line of its log; empty while it is."""
         if self._process is None or (code := self._process.poll()) is None:
+            return ""
+        if code == 0 and is_daemon(self._process.pid, self._mark):
             return ""
         how = f"ended with exit code {code}" if code >= 0 else f"was killed by {_signal(-code)}"
         return f"the server ({self._serve.engine}) {how}{self._said()}"
@@ -248,18 +293,27 @@ class Server:
         if self._process is None:
             return
         process, self._process = self._process, None
-        pids = list(_members(process.pid))
+        pids = list(members(process.pid, self._mark))
         process.terminate()
+        for pid in pids if process.poll() is not None else ():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(END_SECONDS)
         for send, who in ((os.killpg, process.pid), *((os.kill, pid) for pid in pids)):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 send(who, signal.SIGKILL)
         deadline = time.monotonic() + 2 * END_SECONDS
-        while any(_members(process.pid)) and time.monotonic() < deadline:
+        while left := list(members(process.pid, self._mark)):
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            if time.monotonic() >= deadline:
+                break
             time.sleep(0.02)
         os.close(self._pipe)
-        if self._log is not None:
+        self._printing.join(END_SECONDS)
+        if self._log is not None and not self._printing.is_alive():
             self._log.close()
 
     # -- until it is ready --
@@ -268,35 +322,38 @@ class Server:
         log = self._environment.log
         self._log = open(log, "ab+") if log else tempfile.TemporaryFile()  # noqa: SIM115  (`end` closes it)
         line = self.command()
-        self._log.write(hide_secrets(f"$ {shlex.join(line)}\n").encode())
+        self._log.write(hide_secrets(f"$ {shlex.join(line)}\n").encode(errors="surrogateescape"))
         self._log.flush()
         self._log_begin = self._log.tell()
         held, self._pipe = os.pipe()
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", GUARDED, str(held), *line],
+                [sys.executable, "-I", "-S", "-c", GUARDED, str(held), self._mark, *line],
                 stdin=subprocess.DEVNULL,
-                stdout=self._log,
-                stderr=self._log,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
                 pass_fds=(held,),
                 env=self._variables(),
                 start_new_session=True,
             )
         finally:
             os.close(held)
+        assert self._process.stdout is not None
+        self._printing = threading.Thread(target=_keep, args=(self._process.stdout, self._log), daemon=True)
+        self._printing.start()
 
     def _wait(self, deadline: float) -> None:
         """Waits until it is ready. Raises `LoadError`, and `_Taken` where another process has its port."""
         assert self._process is not None
         missing = ""
         while True:
-            foreign = _strangers_at(self.port, self._process.pid)
+            foreign = strangers_at(self.port, self._process.pid, self._mark)
             if why := self.ended():
                 raise _Taken if foreign or _TAKEN.search(self._tail()) else LoadError(why)
             if foreign:
                 raise _Taken
             missing = self._missing()
-            if not missing and not _strangers_at(self.port, self._process.pid) and not self.ended():
+            if not missing and not strangers_at(self.port, self._process.pid, self._mark) and not self.ended():
                 return
             if time.monotonic() >= deadline:
                 late = f"is not ready after {self._environment.seconds:g} s (`load_timeout`): {missing}"
@@ -314,7 +371,7 @@ class Server:
             return ""
         try:
             names = [str(model["id"]) for model in json.loads(body)["data"]]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return f"{models} gives no list"
         if names and self._model not in names:
             raise LoadError(f"the server ({self._serve.engine}) serves {', '.join(names[:5])}, and not {self._model}")
@@ -322,6 +379,9 @@ class Server:
 
     def _tail(self) -> str:
         assert self._log is not None
+        assert self._process is not None
+        if self._process.poll() is not None:  # its last words are perhaps under way; a child may still have the pipe
+            self._printing.join(1.0)
         size = os.fstat(self._log.fileno()).st_size
         begin = max(self._log_begin, size - LAST_BYTES)
         text = hide_secrets(os.pread(self._log.fileno(), LAST_BYTES, begin).decode(errors="replace"))
@@ -331,6 +391,15 @@ class Server:
         line = telling_line(self._tail())
         kept = f"; more in {self._environment.log}" if self._environment.log else ""
         return f": {line}{kept}" if line else kept
+
+
+def _keep(printed: IO[bytes], log: IO[bytes]) -> None:
+    """Writes what a server prints into its log, a line at a time, without the secrets that we know."""
+    with printed:
+        while line := printed.readline(LAST_BYTES):
+            with contextlib.suppress(OSError, ValueError):  # a full disk is no reason for it to wait
+                log.write(hide_secrets(line.decode(errors="surrogateescape")).encode(errors="surrogateescape"))
+                log.flush()
 
 
 def telling_line(log: str) -> str:
@@ -367,52 +436,6 @@ def _get(port: int, path: str) -> tuple[int, bytes]:
         return 0, b""
     finally:
         connection.close()
-
-
-# -- what Linux tells of processes and ports; elsewhere, nothing --
-
-
-def _members(leader: int) -> Iterator[int]:
-    """The living processes of a group, and what they have started that went to another one."""
-    parents: dict[int, int] = {}
-    found = set()
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, parent, group = status.read_text(errors="replace").rpartition(")")[2].split()[:3]
-        except (OSError, ValueError):
-            continue
-        if state not in "ZX":
-            pid = int(status.parent.name)
-            parents[pid] = int(parent)
-            found |= {pid} if int(group) == leader else set()
-    while more := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= more
-    yield from found
-
-
-def _strangers_at(port: int, leader: int) -> bool:
-    """Whether a process that is not of this group listens at the port of the loopback interface."""
-    listening = set(_listening(port))
-    if not listening:
-        return False
-    for pid in _members(leader):
-        with contextlib.suppress(OSError):
-            for descriptor in os.listdir(f"/proc/{pid}/fd"):
-                with contextlib.suppress(OSError):
-                    listening.discard(os.readlink(f"/proc/{pid}/fd/{descriptor}"))
-    return bool(listening)
-
-
-def _listening(port: int) -> Iterator[str]:
-    """The sockets that listen there, as `/proc/PID/fd` names them."""
-    for table in ("tcp", "tcp6"):
-        with contextlib.suppress(OSError), open(f"/proc/net/{table}", encoding="ascii") as rows:
-            for row in rows:
-                columns = row.split()
-                address, _, at = columns[1].partition(":")
-                is_loopback = not address.strip("0") or address.endswith(("0100007F", "01000000"))
-                if columns[3] == "0A" and int(at, 16) == port and is_loopback:
-                    yield f"socket:[{columns[9]}]"
 
 
 def server_devices(devices: Sequence[str]) -> int:

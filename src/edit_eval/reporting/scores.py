@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import re
 from collections.abc import Iterator
 from typing import TextIO
 
 from edit_eval.records import Judgement, Results, Status
+from edit_eval.spreadsheets import write_rows
 
-_FORMULA = tuple("=+-@\t\r\n＝＋－＠")
-_NUMBER = re.compile(r"[-+](\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.I | re.A)
 COLUMNS = (
     "sample_id",
     "category",
@@ -45,15 +42,15 @@ def write_scores(results: Results, file: TextIO) -> None:
     `edit_seed` counts the edits of a sample from 0, `seed` is the seed that the edit model was given. Scores have all
     their digits; where there is none, `reason` says why. `spread` is the standard deviation between several readings.
     """
-    # Lines end as RFC 4180 says, so that every reader takes a lone line feed in a reason for what it is.
-    writer = csv.writer(file, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
+    write_rows(file, COLUMNS, _rows(results))
+
+
+def _rows(results: Results) -> Iterator[tuple[str | int, ...]]:
     for one, seed, name, status, reason in score_rows(results):
-        names = map(_harmless, (one.sample_id, one.category, one.edit_model, one.judge))
         found = one.scores.get(name), one.spread.get(name)
         numbers = ["" if number is None else repr(float(number)) for number in found]
-        whose = (*names, one.edit_seed, "" if seed is None else seed, one.repeat)
-        writer.writerow((*whose, _harmless(name), status.value, *numbers, _harmless(reason)))
+        whose = (one.sample_id, one.category, one.edit_model, one.judge, one.edit_seed, "" if seed is None else seed)
+        yield (*whose, one.repeat, name, status.value, *numbers, reason)
 
 
 def write_replies(results: Results, file: TextIO) -> None:
@@ -80,11 +77,3 @@ def write_replies(results: Results, file: TextIO) -> None:
                     "text": read.text,
                 }
                 file.write(f"{json.dumps(line, ensure_ascii=False)}\n")
-
-
-def _harmless(text: str) -> str:
-    """The text with an apostrophe before it where a spreadsheet would run it (`=cmd|...`); a number is none of those.
-
-    By what it begins with: https://owasp.org/www-community/attacks/CSV_Injection
-    """
-    return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text

@@ -10,6 +10,7 @@ from pathlib import Path
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results
+from edit_eval.spreadsheets import as_meant
 
 COLUMN = "sample_id"
 
@@ -65,5 +66,4 @@ def ids_in(file: Path) -> list[str]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         why = getattr(error, "strerror", None) or error
         raise ConfigurationError(f"--samples {file}: cannot be read ({why})") from error
-    # An apostrophe before what a spreadsheet would run is the CSV's, not the id's.
-    return [one[1:] if one[:1] == "'" and one[1:2] in "=+-@＝＋－＠" else one for one in found]
+    return [as_meant(one) for one in found]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -15,8 +14,10 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.records import Sample
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed, signed_span
+from edit_eval.reporting.page.export import refuse_existing
 from edit_eval.reporting.page.texts import text
 from edit_eval.reporting.terminal_text import Name, numbers, one_line, plain_table, print_dim, stdout_console
+from edit_eval.spreadsheets import write_rows
 from edit_eval.statistics.preferences import people_rows
 from edit_eval.store.votes import Votes
 
@@ -72,7 +73,7 @@ def print_preferences(document: Mapping[str, Any], console: Console | None = Non
     print_dim(console, text("votes.hint" if len(document["raters"]) > 1 else "votes.hint.one", language))
 
 
-def write_votes(votes: Votes, samples: Iterable[Sample], file: Path, *, every: bool) -> None:
+def write_votes(votes: Votes, samples: Iterable[Sample], file: Path, *, every: bool, force: bool = False) -> None:
     """Writes people's scores of edits as CSV, or every vote. Raises `ConfigurationError` where there is none."""
     if not votes.lines:
         raise ConfigurationError("there are no votes yet; `edit-eval view RUN` collects them")
@@ -84,16 +85,11 @@ def write_votes(votes: Votes, samples: Iterable[Sample], file: Path, *, every: b
     else:
         names, rows = SCORES, people_rows(votes.counted(samples))
     if str(file) == "-":
-        _write(sys.stdout, names, rows)
+        write_rows(sys.stdout, names, ([row[name] for name in names] for row in rows))
         return
+    refuse_existing(file, force=force)
     try:
         with file.open("w", encoding="utf-8", newline="") as out:
-            _write(out, names, rows)
+            write_rows(out, names, ([row[name] for name in names] for row in rows))
     except OSError as error:
         raise ConfigurationError(f"{file}: cannot be written ({error.strerror or error})") from error
-
-
-def _write(out: TextIO, names: tuple[str, ...], rows: Iterable[Mapping[str, Any]]) -> None:
-    writer = csv.DictWriter(out, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)

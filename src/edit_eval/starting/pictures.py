@@ -19,6 +19,7 @@ from edit_eval.config import components
 from edit_eval.config.faults import did_you_mean, nearest_path
 from edit_eval.errors import ConfigurationError
 from edit_eval.hub import is_address
+from edit_eval.spreadsheets import harmless
 
 TEMPLATE = "instructions.csv"
 _HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+(@[\w.-]+)?")
@@ -218,10 +219,13 @@ def _without_instructions(folder: Path, pictures: Sequence[str], instruction: st
     """A table to be filled in, beside the pictures; each is called by its name without the ending."""
     stems = Counter(map(stem, pictures))
     ids = [stem(name) if stems[stem(name)] == 1 else name.replace(".", "_") for name in pictures]
+    # It is for a spreadsheet, which would run a file called `=...`; and tables are read as they are, apostrophes too.
+    ids = [one if harmless(one) == one else f"_{one}" for one in ids]
+    paths = [name if harmless(name) == name else f"./{name}" for name in pictures]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["id", "image", "instruction"])
-    writer.writerows(zip(ids, pictures, [instruction] * len(pictures), strict=True))
+    writer.writerows(zip(ids, paths, [instruction] * len(pictures), strict=True))
     path = folder / TEMPLATE
     return Pictures(
         {"type": "table", "data_path": str(path)},

@@ -208,9 +208,12 @@ class _Union:
         return estimate(self.low[self.known], self._images[self.known], groups), int(self.known.sum())
 
     def _tried(self) -> list[float]:
+        """From the lowest that anything is to the highest that is missing; with an open end, to the highest known."""
         if self.known.all():
             return [0.0]
-        tried: list[float] = np.linspace(self.low[~self.known].min(), self.high[~self.known].max(), _STEPS).tolist()
+        missing = self.high[~self.known]
+        highest = missing.max() if np.isfinite(missing).all() else self.low.max()
+        tried: list[float] = np.linspace(self.low[~self.known].min(), highest, _STEPS).tolist()
         return tried
 
     def _with(self, value: float) -> Estimate:

@@ -10,8 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.spreadsheets import as_meant
 from edit_eval.statistics.preferences import CHOICES, Vote, people_rows
 from edit_eval.user_cache import cache_folder
 
@@ -148,8 +150,15 @@ def read_people_votes(lines: Iterable[str], where: str = "the people's votes") -
     return found
 
 
+class _Rows(csv.DictReader):  # type: ignore[type-arg]
+    """Rows whose texts are as they were before they were disarmed for spreadsheets."""
+
+    def __next__(self) -> dict[str | Any, str | Any]:
+        return {key: as_meant(value) if isinstance(value, str) else value for key, value in super().__next__().items()}
+
+
 def _rows(lines: Iterable[str], where: str, *columns: str) -> csv.DictReader[str]:
-    reader = csv.DictReader(line.removeprefix("\ufeff") for line in lines)
+    reader = _Rows(line.removeprefix("\ufeff") for line in lines)
     missing = [name for name in columns if name not in (reader.fieldnames or ())]
     if missing:
         raise ConfigurationError(f"{where}: the first line does not name the column {missing[0]!r}")

@@ -86,7 +86,8 @@ def corrected(people: FloatArray, judge: FloatArray, images: IntArray, weights: 
 
     R are the samples with an answer, U the others, r = |U| / (|R| + |U|). Y and F are weighted means of people and
     judge over R, F1 the judge's plain mean over R, G its plain mean over U (where r = 0, r G is 0), b = max(0, S_fy /
-    S_ff) with S_fy = sum w (f - F) (y - Y) and S_ff = sum w (f - F)^2 over R, 0 where S_ff <= 1e-12 sum w f^2:
+    S_ff) with S_fy = sum w (f - F) (y - Y) and S_ff = sum w (f - F)^2 over R, 0 where S_ff is at most 1e-12 of all that
+    the sum of w f^2 over R was before anything was deleted (what is left of it then is rounding):
 
         theta = Y - b (F - (1 - r) F1 - r G)        (with equal weights Y - b r (F - G); lambda of PPI++ is b r)
 
@@ -99,9 +100,10 @@ def corrected(people: FloatArray, judge: FloatArray, images: IntArray, weights: 
         a = sum e^3 / (sum e^2)^1.5 * (V1 / SE^2)^1.5,   e = m - theta(g) in stratum 1
 
     w = 1 / sum p^2 is what the images of a stratum are worth, p an image's share of the weights of its samples with an
-    answer (stratum 1), of its samples (stratum 2); equal images are worth their number. In stratum 1 it is w1 - 1 where
-    there is no slope to fit, S_ff being 0. Where one image alone has samples without an answer, or u = 1, nothing shows
-    how far off G may be: b is then 0 throughout.
+    answer (stratum 1), of its samples (stratum 2); equal images are worth their number. By their number unequal ones
+    would cover less: .90 for .95 where 30 with an answer are worth 8. In stratum 1 it is w1 - 1 where there is no slope
+    to fit, S_ff being 0. Where one image alone has samples without an answer, or u = 1, nothing shows how far off G may
+    be: b is then 0 throughout.
     The interval is `intervals.hull_interval(theta, SE, freedom, a)`: the hull of Student's t and of Hall's (JRSS B 54,
     1992), where the formula is; a is cut at -1/2 and 1/2 there.
 
@@ -112,7 +114,9 @@ def corrected(people: FloatArray, judge: FloatArray, images: IntArray, weights: 
     if not rated.any():
         raise ValueError("no sample has an answer")
     w = np.where(rated, 1.0 if weights is None else weights, 0.0)
-    y, f = np.where(rated, people, 0.0), np.asarray(judge, dtype=np.float64)
+    # About their means: sums of squares about 0 lose a spread that is small beside the level, and with it the slope.
+    level, middle = np.average(people[rated], weights=w[rated]), np.average(judge[rated], weights=w[rated])
+    y, f = np.where(rated, people - level, 0.0), np.asarray(judge - middle, dtype=np.float64)
     # By image: of its samples with an answer the weighted 1, y, f, f^2, f y and the plain 1, f; of its others 1, f.
     columns = (w, w * y, w * f, w * f * f, w * f * y, rated * 1.0, rated * f, ~rated * 1.0, ~rated * f)
     sums = np.stack([np.bincount(codes, column) for column in columns])
@@ -121,16 +125,17 @@ def corrected(people: FloatArray, judge: FloatArray, images: IntArray, weights: 
     total = sums.sum(axis=1, keepdims=True)
     share = float(total[7, 0] / (total[5, 0] + total[7, 0]))
     fitted = u != 1 and int((sums[7] > 0).sum()) != 1
-    value, slope, varies = _point(total, share, fitted=fitted)
-    own, _, _ = _point(total - sums[:, answered], share, fitted=fitted) if k > 1 else (value, slope, varies)
-    others, _, _ = _point(total - sums[:, ~answered], share, fitted=fitted) if u > 1 else (value, slope, varies)
+    least = 1e-12 * float((w * np.square(judge)).sum()) if fitted else math.inf
+    value, slope, varies = _point(total, share, least)
+    own, _, _ = _point(total - sums[:, answered], share, least) if k > 1 else (value, slope, varies)
+    others, _, _ = _point(total - sums[:, ~answered], share, least) if u > 1 else (value, slope, varies)
     of_rated = (k - 1) / k * float(((own - own.mean()) ** 2).sum())
     of_others = (u - 1) / u * float(((others - others.mean()) ** 2).sum()) if u > 1 else 0.0
     square = of_rated + of_others
     worth = _worth(sums[0, answered])
     fewer = 2 if varies[0] else 1
     found = Corrected(
-        value=float(value[0]),
+        value=float(level + value[0]),
         standard_error=0.0,
         freedom=0.0,
         asymmetry=0.0,
@@ -140,7 +145,7 @@ def corrected(people: FloatArray, judge: FloatArray, images: IntArray, weights: 
         others=u,
         doubt="few_images" if k < FEWEST_IMAGES else "too_uneven" if worth < FEWEST_WORTH else "no_spread",
     )
-    if found.doubt != "no_spread" or math.sqrt(of_rated) <= 1e-12 * max(1.0, float(np.abs(y).max())):
+    if found.doubt != "no_spread" or math.sqrt(of_rated) <= 1e-12 * max(1.0, float(np.abs(people[rated]).max())):
         return found
     e = own.mean() - own
     freedom = of_rated**2 / (worth - fewer)
@@ -158,12 +163,12 @@ def corrected(people: FloatArray, judge: FloatArray, images: IntArray, weights: 
     )
 
 
-def _point(sums: FloatArray, share: float, *, fitted: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """theta and the slope b for each column of sums, and whether there is any spread to fit it to."""
+def _point(sums: FloatArray, share: float, least: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """theta and the slope b for each column of sums, and whether S_ff is above `least`, so that there is a slope."""
     n, y, f, ff, fy, rated, plain, others, of_others = sums
     with np.errstate(invalid="ignore", divide="ignore"):
         spread = ff - f * f / n
-        varies = (spread > 1e-12 * ff) & fitted
+        varies = spread > least
         slope = np.where(varies, np.maximum(0.0, (fy - f * y / n) / np.where(varies, spread, 1.0)), 0.0)
         beyond = share * of_others / others if share else 0.0
         off = np.where(varies, f / n - (1 - share) * plain / rated - beyond, 0.0)

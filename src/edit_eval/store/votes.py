@@ -13,6 +13,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -161,27 +162,36 @@ def read_asked(run: Path) -> list[Asked]:
 def add_saved_votes(run: Path, files: Iterable[Path]) -> dict[str, int]:
     """Takes votes that a raters' page saved into the journal: how many are `new`, `changed`, and known `already`.
 
-    All files are read before anything is written. Raises `ConfigurationError` for one that is not whole, or not of this
-    run's pages, and for a journal that cannot be written.
+    A vote that is new to the run takes the place of the rater's earlier one; clocks, which may be wrong, decide only
+    between files that come together. All files are read before anything is written. Raises `ConfigurationError` for one
+    that is not whole, or not of this run's pages, and for a journal that cannot be written.
     """
     asked = {line.ticket: line for line in read_asked(run)}
-    found = [line for file in files for line in saved_votes(file, asked)]
+    together = [saved_votes(file, asked) for file in files]
+    found = chain(*sorted(together, key=lambda votes: max((one.at for one in votes), default=0.0)))
     known = _last(run, Damage())
+    ever = {_said(line) for line in read(run / VOTES, Damage()).of(VoteLine)}  # not only those that count now
     counts = {"new": 0, "changed": 0, "already": 0}
     ballot = Ballot(run)
     try:
         for line in found:
-            before = known.get((line.rater, line.ticket))
-            kind = "new" if before is None else "changed" if before.at < line.at else "already"
+            place = line.rater, line.ticket
+            kind = "already" if _said(line) in ever else "changed" if place in known else "new"
             counts[kind] += 1
             if kind != "already":
                 ballot.add(line)
-                known[line.rater, line.ticket] = line
+                known[place] = line
+                ever.add(_said(line))
     except OSError as error:
         raise ConfigurationError(f"{run / VOTES}: cannot be written ({error.strerror or error})") from error
     finally:
         ballot.close()
     return counts
+
+
+def _said(line: VoteLine) -> tuple[str, str, str, float]:
+    """By which a vote is known when its file comes again."""
+    return line.rater, line.ticket, line.choice, line.at
 
 
 def saved_votes(file: Path, asked: Mapping[str, Asked]) -> list[VoteLine]:

@@ -50,3 +50,4 @@ RunDir = Annotated[
 Passports = Annotated[
     Path | None, typer.Option("--passports", metavar="DIR", help="Folder of judges' passports. Default: your cache.")
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")]

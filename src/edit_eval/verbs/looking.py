@@ -9,7 +9,7 @@ import typer
 
 from edit_eval.command_line import answer, verb
 from edit_eval.reporting.chinese.spoken import said, speak
-from edit_eval.verbs.arguments import RunFolder
+from edit_eval.verbs.arguments import Force, RunFolder
 
 looking = typer.Typer()
 
@@ -68,6 +68,7 @@ def export(
     *,
     size: Annotated[int, typer.Option(metavar="PIXELS", help="Longest side of the pictures in it.")] = 1024,
     samples: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Only the samples in this CSV.")] = None,
+    force: Force = False,
 ) -> None:
     """Write a report with all its pictures inside, from the records; it needs no other file.
 
@@ -79,5 +80,5 @@ def export(
 
     made = Run(run)
     ids = None if samples is None else ids_in(samples)
-    written = write(made.results, made.summary, target, language=made.language, side=size, samples=ids)
+    written = write(made.results, made.summary, target, language=made.language, side=size, samples=ids, force=force)
     answer(lambda: {"written": str(written)}, lambda: print(said(f"report: {written}")))

@@ -13,7 +13,7 @@ import typer
 from edit_eval.command_line import Debug, answer, say, verb, wants_json
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.chinese.spoken import said
-from edit_eval.verbs.arguments import Config
+from edit_eval.verbs.arguments import Config, Force
 
 if TYPE_CHECKING:
     from edit_eval.benchmarks.table import NoColumn
@@ -67,7 +67,7 @@ def init(
     from_: Annotated[
         str | None, typer.Option("--from", metavar="NAME", help="Copy a configuration that `list` shows instead.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+    force: Force = False,
 ) -> None:
     """Write a configuration for your pictures and models, check it, and print the next command.
 

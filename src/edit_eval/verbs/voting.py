@@ -9,7 +9,7 @@ import typer
 
 from edit_eval.command_line import answer, verb, words
 from edit_eval.reporting.chinese.spoken import said, spoken
-from edit_eval.verbs.arguments import RunFolder
+from edit_eval.verbs.arguments import Force, RunFolder
 
 voting = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="What people prefer: collect votes, and count them."
@@ -38,13 +38,14 @@ def vote_export(
     run: RunFolder,
     file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="Where to write it; - is stdout.")] = Path("-"),
     votes: Annotated[bool, typer.Option("--votes", help="Write every vote instead, one per row.")] = False,
+    force: Force = False,
 ) -> None:
     """Write each edit's share of the votes it could have won, by rater. Each edit appears once."""
     from edit_eval.reporting.votes import write_votes
     from edit_eval.run import Run
 
     made = Run(run)
-    write_votes(made.votes, made.results.samples, file, every=votes)
+    write_votes(made.votes, made.results.samples, file, every=votes, force=force)
 
 
 @verb(voting, name="page", short_help="Write a page on which people vote without a server.")
@@ -54,6 +55,7 @@ def vote_page(
     *,
     pairs: Annotated[int, typer.Option(metavar="N", help="Pairs of edits in it.")] = 100,
     size: Annotated[int, typer.Option(metavar="PIXELS", help="Longest side of the pictures in it.")] = 1024,
+    force: Force = False,
 ) -> None:
     """Write blind pairs with their pictures into one file, to send to raters.
 
@@ -61,7 +63,7 @@ def vote_page(
     """
     from edit_eval.viewer.raters_page import write_raters_page
 
-    count = write_raters_page(run, file, pairs=pairs, side=size)
+    count = write_raters_page(run, file, pairs=pairs, side=size, force=force)
     answer(lambda: {"written": str(file), "pairs": count}, lambda: print(said(f"{file}: {count} pairs")))
 
 

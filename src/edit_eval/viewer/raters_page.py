@@ -12,7 +12,7 @@ import numpy as np
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.records import Sample
-from edit_eval.reporting.page.export import SIDE, in_limits, written_whole
+from edit_eval.reporting.page.export import SIDE, in_limits, refuse_existing, written_whole
 from edit_eval.reporting.page.thumbnails import thumbnails
 from edit_eval.small_copies import Size
 from edit_eval.store.votes import PAGES, Asked, Ballot, VoteLine, read_asked, read_votes
@@ -26,18 +26,20 @@ _SCRIPTS = ("ballot.js", "raters.js")
 _WORDS = ("vote.", "theme", "language", "picture.source", "view.lost")
 
 
-def write_raters_page(run: Path, target: Path, *, pairs: int = PAIRS, side: int = SIDE) -> int:
+def write_raters_page(run: Path, target: Path, *, pairs: int = PAIRS, side: int = SIDE, force: bool = False) -> int:
     """Writes the page to `target`; returns how many pairs are in it: `pairs`, or all that are left.
 
     What its tickets stand for is kept in the run (`votes/pages/`), and is not in the page. Pairs that are in an earlier
-    page come again only as those that several raters are to see. Raises `ConfigurationError` where the page cannot be
-    written or nothing can be asked, `RunDirectoryError` for a run that cannot be read.
+    page come again only as those that several raters are to see. A file that is there is replaced with `force` alone.
+    Raises `ConfigurationError` where the page cannot be written or nothing can be asked, `RunDirectoryError` for a run
+    that cannot be read.
     """
     in_limits(side)
     if pairs < 1:
         raise ConfigurationError(f"--pairs {pairs}: must be 1 or more")
     if target.suffix.lower() not in (".html", ".htm"):
         raise ConfigurationError(f"{target}: name a file that ends in .html")
+    refuse_existing(target, force=force)
     following = Following(run)
     matrix = following.matrix
     if matrix is None:

@@ -60,12 +60,14 @@ def export(
     language: str,
     side: int = SIDE,
     samples: Sequence[str] | None = None,
+    force: bool = False,
 ) -> Path:
     """Writes the report to `target`, a `.html`, a `.zip` or a new folder, whole or not at all; returns it.
 
     Sources and edits are in it with at most `side` pixels, and no link points outside it. Sources are those that the
     user's cache knows. `samples` are the ids of those that it is about, where it is not about all: then its numbers
-    are made anew of these. Raises `ConfigurationError` where it cannot be written, and for an id that is not there.
+    are made anew of these. A file that is there is replaced with `force` alone, a folder that has something in it and
+    a link never. Raises `ConfigurationError` where it cannot be written, and for an id that is not there.
     """
     if samples is not None:
         results = selected(results, samples)
@@ -78,6 +80,7 @@ def export(
             f"{target}: {suffix} is not supported; give a .html file (a browser can print it as PDF), a .zip file"
             " or a folder"
         )
+    refuse_existing(target, force=force or target.is_dir())
     if target.is_dir() and (suffix in (".html", ".htm", ".zip") or any(target.iterdir())):
         raise ConfigurationError(f"{target} already exists; name a new folder, or a file that ends in .html or .zip")
     try:
@@ -97,6 +100,14 @@ def export(
     except OSError as error:
         raise ConfigurationError(f"{target}: cannot be written ({error.strerror or error})") from error
     return target
+
+
+def refuse_existing(file: Path, *, force: bool) -> None:
+    """Raises `ConfigurationError` for a file that is there without `force`, and for a link in any case."""
+    if file.is_symlink():
+        raise ConfigurationError(f"{file} is a link, which is not replaced; give another name")
+    if file.exists() and not force:
+        raise ConfigurationError(f"{file} already exists; `--force` replaces it, or give another name")
 
 
 def in_limits(side: int) -> None:

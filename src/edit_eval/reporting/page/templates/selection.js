@@ -1,7 +1,7 @@
 // What the filters leave, to take along: scores as CSV, and what it takes for a page of these samples alone.
 const COLUMNS = ['sample_id', 'category', 'edit_model', 'judge', 'edit_seed', 'seed', 'repeat', 'score_name', 'status', 'score', 'spread', 'reason'];
 const LONGEST = 1_800; // letters of an address that the viewer takes
-const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
+const FORMULA = /^'*[=+\-@\t\r\n＝＋－＠]/;
 const SIGNED = /^[-+](\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i;
 
 // The edits that are meant: those that match, where a status or bounds are asked for.
