@@ -179,6 +179,14 @@ def test_a_file_of_another_judge_under_this_name_is_none(tmp_path: Path) -> None
     assert passports.read(tmp_path, judge(), "en") is None
 
 
+def test_one_with_a_number_that_json_has_not_is_none(tmp_path: Path) -> None:
+    path = passports.write(passport(judge(), retest_sd=0.125), tmp_path)
+    text = path.read_text("utf-8")
+    assert text.count("0.125") == 1
+    path.write_text(text.replace("0.125", "NaN"), "utf-8")
+    assert passports.read_file(path) is None
+
+
 def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigurationError, match="give `--passports DIR`"):

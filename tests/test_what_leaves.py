@@ -62,7 +62,7 @@ def test_export_replaces_nothing_without_a_word(tmp_path: Path, command: Command
     assert command("export", run, tmp_path / "folder").code == 0
 
 
-@pytest.mark.parametrize("content", [b"[" * 200_000, b'{"version": NaN}', b"\xff"])
+@pytest.mark.parametrize("content", [b"[" * 200_000, b"\xff"])
 def test_a_file_that_is_no_passport_is_none(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.json"
     path.write_bytes(content)

@@ -335,3 +335,13 @@ def test_a_run_says_what_it_chose_and_keeps_it(tmp_path: Path, monkeypatch: pyte
     ]
     kept: Any = made.results.environment["choices"]
     assert kept["load_concurrency"]["value"] == 2
+
+
+def test_a_client_needs_no_memory_and_makes_nobody_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "free_host_memory", lambda: 3 * GIB)
+    source = configuration(tmp_path, edit={"device_ids": "cpu:1"})
+    params = {"model": "judge", "base_url": "http://localhost:1/v1", "device_ids": "cpu:1"}
+    source["reward_model"] = {"type": "chat_endpoint", "params": params}
+    choices = chosen(load_configuration(source))
+    assert choices.placement.reason == "edit models and judges have their own devices, and none has to make room"
+    assert choices.load_concurrency.value == 1, "of the edit model alone"

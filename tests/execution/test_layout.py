@@ -59,3 +59,16 @@ def test_the_environment_of_a_served_model_is_its_server_s(tmp_path: Path) -> No
     editor, judge = (layout.specifications[key, ("cuda:1",)] for key in ("edit:testing", "judge:chat_endpoint"))
     assert (editor.python, editor.server) == (sys.executable, None)
     assert (judge.python, judge.server) == ("", ServerEnvironment(sys.executable, seconds=90.0))
+
+
+def test_a_class_says_that_it_holds_no_device_and_a_server_of_ours_does(tmp_path: Path) -> None:
+    (tmp_path / "pictures").mkdir()
+    edit = {"type": "image_folder", "params": {"folder": str(tmp_path / "pictures")}}
+    judge = {"model": "a/judge", "base_url": "http://localhost:1/v1"}
+    for params, holds in ((judge, False), ({"model": "a/judge", "serve": {"engine": "vllm"}}, True)):
+        source = configuration(tmp_path)
+        source |= {"diffusion_model": edit, "reward_model": {"type": "chat_endpoint", "params": params}}
+        models = lay_out(load_configuration(source), ImaginedMachine(2)).models
+        assert [model.holds_device for model in models] == [False, holds]
+    models = lay_out(load_configuration(configuration(tmp_path)), ImaginedMachine()).models
+    assert [model.holds_device for model in models] == [True, True]

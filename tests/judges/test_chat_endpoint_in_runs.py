@@ -83,6 +83,49 @@ def test_a_server_that_dies_stops_the_run_and_costs_no_sample_anything(tmp_path:
     assert made.summary["coverage"]["by_status"] == {"ok": 9}
 
 
+WAITING = """
+import time
+from pathlib import Path
+
+
+class Waiting:
+    def __init__(self, parameters): ...
+    def load(self, devices): ...
+
+    def edit(self, request, on_step):
+        end = time.monotonic() + 100
+        while not request.sample_id.startswith("00000") and not Path("judged").exists():
+            if time.monotonic() > end:
+                raise RuntimeError("nothing is judged while it edits")
+            time.sleep(0.01)
+        return request.source
+"""
+
+
+@pytest.mark.parametrize("pilot", [False, True])
+def test_it_judges_on_the_device_of_the_model_that_still_edits(
+    tmp_path: Path, server: JudgeServer, monkeypatch: pytest.MonkeyPatch, pilot: bool
+) -> None:
+    """The second edit waits for the first judgement; and each is loaded once."""
+    monkeypatch.chdir(tmp_path)
+
+    def rate(asked: Asked) -> Reply:
+        (tmp_path / "judged").touch()
+        return Reply()
+
+    server.answer = rate
+    (tmp_path / "waiting.py").write_text(WAITING)
+    settings = configuration(tmp_path, execution={"pilot": pilot})
+    settings["diffusion_model"] = {"class_path": f"{tmp_path}/waiting.py:Waiting", "params": {"device_ids": "cpu:1"}}
+    params = {"device_ids": "cpu:1", "model": "judge", "base_url": server.base_url}
+    settings["reward_model"] = {"type": "chat_endpoint", "params": params}
+    made = evaluate(settings, run_dir=tmp_path / "run", report=False)
+    assert made.reached
+    assert all(judgement.score is not None for judgement in made.results.judgements)
+    loaded = [one.model for one in made.results.activities if one.kind == "loading"]
+    assert len(loaded) == len(set(loaded)) == 2
+
+
 def test_a_model_that_the_server_does_not_know_is_a_wrong_configuration(tmp_path: Path, server: JudgeServer) -> None:
     server.canary = Reply.error(404, "the model `juge` does not exist")
     write_benchmark(tmp_path, 3)

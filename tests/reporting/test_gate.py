@@ -24,8 +24,8 @@ CASES: list[tuple[Sequence[Column], float | None, list[str]]] = [
         [column("a", BAD), column("b", GOOD)],
         None,
         [
-            "b is not shown to be worse than a by judge judge: +1.57; a loss of 0.42 would have been found 4 times in 5, "
-            "a smaller one could well have been missed"
+            "b is not shown to be worse than a by judge judge: +1.57; a loss of 0.42 would have been found 4 times in "
+            "5, a smaller one could well have been missed"
         ],
     ),
     ([column("a", GOOD), column("b", BAD)], None, ["b scores worse than a by judge judge: -1.57, adjusted p <0.0001"]),

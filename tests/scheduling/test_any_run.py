@@ -56,6 +56,8 @@ class Situation:
     pilot: bool
     prepare: float
     unload: float
+    clients: frozenset[str] = frozenset()
+    """Models that hold no device: they ask a server, or read files."""
     made_before: tuple[int, ...] = ()
     """Edits that an earlier start has left."""
     ends: dict[tuple[str, int], str] = field(default_factory=dict)
@@ -130,6 +132,7 @@ def situations(draw: st.DrawFn, calm: bool = False) -> Situation:
         pilot=draw(st.booleans()),
         prepare=draw(st.sampled_from([0.0, 3.0])),
         unload=draw(st.sampled_from([0.0, 1.0])),
+        clients=draw(st.sampled_from([frozenset(), frozenset(), frozenset(keys[:1]), frozenset(keys[-1:])])),
         made_before=tuple(draw(st.sets(st.integers(0, edits - 1), max_size=5))),
         **trouble,
     )
@@ -163,8 +166,9 @@ class Run:
 
     def __init__(self, situation: Situation) -> None:
         self.situation = situation
-        self.models = [Model(name, "edit", places) for name, places in situation.edit_models.items()]
-        self.models += [Model(name, "judge", places) for name, places in situation.judges.items()]
+        models = [(f"edit:{name}", places) for name, places in situation.edit_models.items()]
+        models += [(f"judge:{name}", places) for name, places in situation.judges.items()]
+        self.models = [Model.of(key, places, key not in situation.clients) for key, places in models]
         self.matrix = small_matrix(
             small_samples(situation.samples),
             models=tuple(situation.edit_models),
@@ -321,7 +325,7 @@ class Run:
         assert self.looks < 2_000, "the run does not come to its end"
         holders: dict[str, list[Replica]] = defaultdict(list)
         for replica in self.policy.replicas:
-            if replica.state in (State.LOADING, State.LOADED):
+            if replica.state in (State.LOADING, State.LOADED) and replica.model.holds_device:
                 for device in replica.place:
                     holders[device].append(replica)
             if any(task.alone for task in replica.hands.values()):
@@ -409,6 +413,26 @@ def test_no_model_is_loaded_twice_on_a_place_in_the_default_order(situation: Sit
     options = {**situation.options, "schedule": "pull", "start": "asap"}
     run = Run(replace(situation, options=options, by_category=False, pilot=False)).go()
     assert set(run.loads.values()) <= {1}
+
+
+@settings(max_examples=examples(100))
+@given(situations(calm=True), st.booleans())
+def test_a_client_neither_waits_for_a_model_nor_drives_one_out(situation: Situation, editing: bool) -> None:
+    """The run takes as long as one in which it has devices of its own."""
+    its, others = list(situation.judges), list(situation.edit_models)
+    if editing:
+        its, others = others, its
+    keys = ["edit:" + name if name in situation.edit_models else "judge:" + name for name in its]
+    places = tuple((f"cpu:{n}",) for n in range(2))
+    calm = replace(situation, clients=frozenset(keys))
+    apart = {"edit_models" if editing else "judges": dict.fromkeys(its, places)}
+    on_one = {"edit_models": dict.fromkeys(situation.edit_models, places)}
+    on_one["judges"] = dict.fromkeys(situation.judges, places)
+    beside = {"judges" if editing else "edit_models": dict.fromkeys(others, (("gpu:0",), ("gpu:1",)))}
+    there, elsewhere = Run(replace(calm, **on_one)).go(), Run(replace(calm, **apart, **beside)).go()
+    for key in keys:
+        assert {place: there.loads[key, place] for place in places} == {p: elsewhere.loads[key, p] for p in places}
+    assert there.engine.now == elsewhere.engine.now
 
 
 @settings(max_examples=examples(100))

@@ -82,3 +82,32 @@ def test_a_device_without_memory_goes_after_a_few_tasks() -> None:
         assert len(tried) < 15
         gone = {(fields["model"], fields["place"][0]) for name, fields in run.events if name == "retired"}
         assert gone == {("edit:a", "gpu:3"), ("judge:x", "gpu:3")}
+
+
+def test_no_judge_is_loaded_where_it_can_do_nothing_of_the_pilot() -> None:
+    """Its only task that could start had failed there: it was loaded and unloaded there without end."""
+    places = tuple((f"gpu:{n}",) for n in range(6))
+    loads = {"edit:a": 0.0, "judge:x": 7.0, "judge:y": 0.0}
+    run = Run(
+        Situation(
+            samples=14,
+            edit_models={"a": places},
+            judges={"x": places, "y": places},
+            load=loads,
+            unit={"edit:a": 20.0, "judge:x": 0.1, "judge:y": 0.0},
+            known=True,
+            capacity=dict.fromkeys(loads, 1),
+            batch_size=1,
+            edit_seeds=2,
+            questions=4,
+            controls=0,
+            options={"schedule": "round_robin", "start": "asap", "placement": "swap", "load_concurrency": None},
+            by_category=True,
+            pilot=True,
+            prepare=0.0,
+            unload=0.0,
+            ends={("judge", 0): "out_of_memory", ("judge", 4): "out_of_memory"},
+        )
+    ).go()
+    finished_well(run)
+    assert run.loads.total() <= 2 * len(loads) * len(places)

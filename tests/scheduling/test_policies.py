@@ -326,3 +326,15 @@ def test_the_next_round_begins_at_once_for_all_when_one_dies_before_it_has_begun
     first.hands.clear()
     policy.give_back(task)
     assert {c.replica for c in policy.ended(first) if c.verb == "run"} == set(others)
+
+
+def test_a_client_judges_on_the_device_of_the_model_that_edits() -> None:
+    """It is there from the beginning, and nobody loads twice."""
+    place = (("cpu:0",),)
+    durations = Durations({"edit:editor": 60, "judge:judge": 1}, {"edit:editor": 5, "judge:judge": 4}, known=False)
+    for pilot in (False, True):
+        shared = [Model("editor", "edit", place), Model("judge", "judge", place, holds_device=False)]
+        result = simulate(shared, CATEGORIES[:20], durations, pilot=pilot, keep_activities=True)
+        assert [loads(result, "editor"), loads(result, "judge")] == [["cpu:0"], ["cpu:0"]]
+        assert result.makespan == 60 + 20 * 5 + 4
+        assert result.makespan >= result.lower_bound

@@ -13,6 +13,7 @@ import pytest
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.votes import write_votes
 from edit_eval.run import Run
+from edit_eval.statistics.people_scores import read_people_file
 from edit_eval.store.journal import seal, unseal
 from edit_eval.store.votes import FileHead, add_saved_votes, read_asked
 from edit_eval.viewer.raters_page import write_raters_page
@@ -141,7 +142,7 @@ def test_a_later_import_counts_though_its_clock_is_behind(run: Path, tmp_path: P
 
 def test_a_page_and_people_s_scores_replace_nothing_unasked(run: Path, tmp_path: Path) -> None:
     write_raters_page(run, tmp_path / "votes.html", pairs=5)
-    add_saved_votes(run, [saved(run, tmp_path / "votes.jsonl")])
+    add_saved_votes(run, [saved(run, tmp_path / "votes.jsonl", rater="=SUM(A1)")])
     made = Run(run)
 
     def page(file: Path, force: bool) -> None:
@@ -162,6 +163,8 @@ def test_a_page_and_people_s_scores_replace_nothing_unasked(run: Path, tmp_path:
         assert (file.read_text(), len(read_asked(run))) == ("mine", asked)
         write(file, True)
         assert file.read_text() != "mine"
+    assert ",=" not in (tmp_path / "mine.csv").read_text()
+    assert {one.rater for one in read_people_file(tmp_path / "mine.csv")} == {"=SUM(A1)"}
 
 
 def test_a_file_that_is_not_whole_or_not_ours_is_refused(run: Path, made: Path, tmp_path: Path) -> None:

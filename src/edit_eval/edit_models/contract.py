@@ -61,6 +61,8 @@ class EditModel(Protocol):
     * `about() -> dict[str, str]`, asked once after `load`: what is worth recording (versions, revisions, repairs made).
       An entry `note` is said when the model is loaded, and stands in the report.
     * `close()`, called before its worker ends by itself: ends what `load` has started. A worker may also be killed.
+    * `holds_device = False`, if it takes no memory of its devices (it asks a server, or reads files): it is loaded at
+      the start, and works beside any other model.
     * `capacity`, a number: how many edits it makes at once, each in a thread of its own; 1 without it.
     * `examine(request: EditRequest)`, for a model that is elsewhere: `edit-eval doctor` has one edit made before
       anything is loaded. It soon gives up, and raises `LoadError` with the reason.

@@ -69,6 +69,7 @@ class ImageEndpoint:
     It is asked for several edits at once, and needs no GPU here: `device_ids: cpu:1`.
     """
 
+    holds_device = False
     requires = ("openai",)
 
     @dataclass(kw_only=True)

@@ -35,6 +35,8 @@ class ImageFolder:
     are never made a path, so an id such as `../x` finds nothing. Folders within the folder are not looked at.
     """
 
+    holds_device = False
+
     @dataclass
     class Parameters:
         """The YAML's `params`."""

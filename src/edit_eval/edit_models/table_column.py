@@ -47,6 +47,8 @@ class TableColumn:
     its source's file name, else its row, as the benchmark `table` has it. Several models are several columns.
     """
 
+    holds_device = False
+
     @dataclass
     class Parameters:
         """The YAML's `params`."""

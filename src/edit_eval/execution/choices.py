@@ -161,9 +161,9 @@ def _placement(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> tuple[str, s
 
 
 def _shared(wanted: Sequence[Wanted]) -> dict[str, list[Wanted]]:
-    """The devices that several models share, with those models."""
+    """The devices whose memory several models share, with those models."""
     on: dict[str, list[Wanted]] = {}
-    for model in wanted:
+    for model in (one for one in wanted if one.model.holds_device):
         for device in dict.fromkeys(device for place in model.places for device in place):
             on.setdefault(device, []).append(model)
     return {device: models for device, models in on.items() if len(models) > 1}
@@ -225,6 +225,7 @@ def _room_by_itself(
 
 def _load_concurrency(wanted: Sequence[Wanted], host_free: int | None) -> tuple[int | None, str]:
     """How many loads at once the host has memory for."""
+    wanted = [one for one in wanted if one.model.holds_device]
     loads = sum(len(model.places) for model in wanted)
     if host_free is None:
         return None, "free host memory is unknown"

@@ -10,7 +10,7 @@ from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.execution.drivers.contract import Gpu, Machine, WorkerSpecification
 from edit_eval.execution.engine.contracts import Specifications
 from edit_eval.execution.machine.environments import interpreter
-from edit_eval.execution.machine.places import Place, places, places_on
+from edit_eval.execution.machine.places import Place, model_on, places, places_on
 from edit_eval.scheduling.tasks import Model
 
 PATIENCE = 0.9
@@ -60,7 +60,7 @@ def lay_out(configuration: Configuration, machine: Machine) -> Layout:
     layout = Layout(host_of={gpu.name: gpu.node for gpu in machine.gpus() or ()})
     for key, section in configuration.models.items():
         chosen, layout.reasons[key] = places(section, machine)
-        layout.models.append(Model.of(key, chosen))
+        layout.models.append(model_on(chosen, key, section, configuration.folder))
         python, placement, server = interpreter(section), section.placement, None
         if section.served:  # the environment is the server's, and the worker that asks it runs in ours
             python, server = "", ServerEnvironment(python, seconds=PATIENCE * placement.load_timeout)

@@ -63,6 +63,7 @@ class ChatEndpoint:
     """
 
     probabilities = True
+    holds_device = False
     requires = ("openai", "aiohttp")  # not torch, which modules that it shares with local judges import when needed
     only_looks = True
 

@@ -53,10 +53,10 @@ class Form(NamedTuple):
 class Judge(Protocol):
     """One replica of a judge in a process of its own.
 
-    Parameters, heavy imports, `revision`, `card`, `prepare`, `offload`, `server`, `about` and `close` are as for an
-    edit model (`edit_eval.edit_models.contract`). A class that serves several requests at once by itself (an endpoint)
-    has an attribute `capacity`: how many calls of `judge` may be under way at the same time, in threads. Without it:
-    one.
+    Parameters, heavy imports, `revision`, `card`, `prepare`, `offload`, `server`, `about`, `close` and `holds_device`
+    are as for an edit model (`edit_eval.edit_models.contract`). A class that serves several requests at once by itself
+    (an endpoint) has an attribute `capacity`: how many calls of `judge` may be under way at the same time, in threads.
+    Without it: one.
 
     A class may also have `make_inputs(requests)`: what of a batch can be made before the device is free for it
     (pictures scaled, texts tokenised). It is called in another thread while the batch before is judged, and what it

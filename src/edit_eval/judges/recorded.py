@@ -49,6 +49,7 @@ Row = Mapping[str, Any]
 class Recorded:
     """Gives the replies that a JSON, JSONL, CSV or TSV file holds, by sample, edit model and question."""
 
+    holds_device = False
     replays = True
 
     @dataclass

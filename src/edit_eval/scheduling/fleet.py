@@ -25,7 +25,7 @@ class Fleet:
         self.replicas: list[Replica] = []
         self.of: dict[str, list[Replica]] = {model.key: [] for model in models}
         self.on: dict[str, list[Replica]] = {}
-        """Device -> the replicas that may hold it, in the order of the models."""
+        """Device -> the replicas that may hold it, in the order of the models (see `Model.held`)."""
         self.free: dict[str, None] = {}
         """Devices with room, in order."""
         self._holders: dict[str, list[Replica]] = {}
@@ -47,7 +47,7 @@ class Fleet:
         replica = Replica(len(self.replicas), model, len(self.of[model.key]), place)
         self.replicas.append(replica)
         self.of[model.key].append(replica)
-        for device in place:
+        for device in replica.held:
             self.on.setdefault(device, []).append(replica)
             if device not in self._holders:
                 self._holders[device], self.free[device] = [], None
@@ -57,7 +57,7 @@ class Fleet:
 
     def has_room(self, replica: Replica) -> bool:
         """Whether its devices are free for it."""
-        return all(len(self._holders[device]) < self._residents for device in replica.place)
+        return all(len(self._holders[device]) < self._residents for device in replica.held)
 
     def next_free(self) -> str | None:
         """A device with room. Whoever asks again is told another one: each gets its turn."""
@@ -69,11 +69,11 @@ class Fleet:
 
     def neighbours(self, replica: Replica) -> Iterator[Replica]:
         """The replicas that hold its devices beside it."""
-        return (other for device in replica.place for other in self._holders[device] if other is not replica)
+        return (other for device in replica.held for other in self._holders[device] if other is not replica)
 
     def rivals(self, replica: Replica) -> Iterator[Replica]:
         """The replicas of other models that could hold its devices in its stead."""
-        for device in replica.place:
+        for device in replica.held:
             for other in self.on[device]:
                 if other is not replica and not other.wanted and other.state not in (State.STOPPING, State.RETIRED):
                     yield other
@@ -95,7 +95,7 @@ class Fleet:
         replica.wanted = True
         self.active[replica.key] += 1
         self.coming[replica.key] += 1
-        for device in replica.place:
+        for device in replica.held:
             self._holders[device].append(replica)
             if len(self._holders[device]) >= self._residents:
                 self.free.pop(device, None)
@@ -130,7 +130,7 @@ class Fleet:
 
     def loaded(self, replica: Replica, capacity: int) -> None:
         """It is ready for tasks."""
-        host = self._host(replica.place[0])
+        host = self._line(replica)
         self._loading[host] -= 1
         self.coming[replica.key] -= 1
         replica.state, replica.capacity = State.LOADED, capacity
@@ -141,14 +141,14 @@ class Fleet:
         self._count_out(replica)
         replica.state = State.RETIRED if retired else State.OFF
         replica.worked = False
-        for device in replica.place:
+        for device in replica.held:
             if replica in self._holders[device]:
                 self._holders[device].remove(replica)
                 self.free[device] = None
-        self._load_next(self._host(replica.place[0]))
+        self._load_next(self._line(replica))
 
     def _count_out(self, replica: Replica) -> None:
-        host = self._host(replica.place[0])
+        host = self._line(replica)
         if replica.state is State.LOADING:
             self._loading[host] -= 1
         self._to_load.get(host, {}).pop(replica.number, None)
@@ -158,9 +158,13 @@ class Fleet:
             replica.wanted = False
 
     def _queue_load(self, replica: Replica) -> None:
-        host = self._host(replica.place[0])
+        host = self._line(replica)
         self._to_load.setdefault(host, {})[replica.number] = replica
         self._load_next(host)
+
+    def _line(self, replica: Replica) -> str:
+        """In which line it waits for its load: that of its host, or of nobody else where no weights are read."""
+        return self._host(replica.place[0]) if replica.model.holds_device else replica.name
 
     def _load_next(self, host: str) -> None:
         waiting = self._to_load.get(host)

@@ -129,13 +129,13 @@ class Policy:
         queue = self._queues[replica.key]
         (queue.retire if retired else queue.go)(replica.index)
         if retired or len(queue):  # others waited for it, or for it to take a suspect
-            self._woken.append(replica.key)
+            self._woken.extend([replica.key] * max(1, len(self._idle[replica.key])))
         self._open_the_gate(replica.key)
         early = replica.leaving == "early"
         if early:
-            self._left.update(replica.place)
+            self._left.update(replica.held)
         self._leave(replica, "")
-        for device in replica.place:
+        for device in replica.held:
             self._fill(device, judges_first=early)
 
     def give_back(self, task: Task) -> None:
@@ -156,7 +156,7 @@ class Policy:
         """There are more devices: places for models, by their keys. Edits that were dealt out stay dealt."""
         takes = [model for model in self._models if self._by_pull or model.kind == "judge"]
         made = [self._fleet.add(model, place) for model in takes for key, place in places if key == model.key]
-        for device in dict.fromkeys(device for replica in made for device in replica.place):
+        for device in dict.fromkeys(device for replica in made for device in replica.held):
             self._fill(device)
         return self._answer()
 
@@ -215,7 +215,7 @@ class Policy:
             self._prepare_successor(replica)
             self._leave(replica, why)
             queue.go(replica.index)
-            self._woken.append(replica.key)
+            self._woken.extend([replica.key] * max(1, len(self._idle[replica.key])))  # each may have waited for it
             return None
         task = queue.take(replica)
         if task is not None and (task.alone or task.failed_on):
@@ -273,11 +273,11 @@ class Policy:
         others_edit = replica.model.kind == "edit" and self._fleet.active[replica.key]
         if not others_edit or self._queues[replica.key].belongs_to(replica.index):
             return False
-        return any(device in self._left for device in replica.place)
+        return any(device in self._left for device in replica.held)
 
     def _makes_room(self, replica: Replica) -> bool:
         """Whether a replica with empty hands gives its place back: nothing is left for it, or others need the place."""
-        if self._shared:  # where all models fit, they stay: a later category wants them again
+        if self._shared or not replica.model.holds_device:  # it is in nobody's way, and a later category wants it again
             return self._draining or not self._work.units_left(replica.key)
         if replica.leaving or self._draining or not self._work.left(replica.key):
             return True
@@ -295,13 +295,13 @@ class Policy:
 
     def _keep_place(self, replica: Replica, instead: Replica) -> None:
         """Where two replicas share only some devices, what becomes free for the one goes to nobody else meanwhile."""
-        if replica.place != instead.place and not any(device in self._kept for device in replica.place):
-            self._kept.update(dict.fromkeys(replica.place, replica))
+        if replica.held != instead.held and not any(device in self._kept for device in replica.held):
+            self._kept.update(dict.fromkeys(replica.held, replica))
             self._woken.append(replica.key)
 
     def _is_kept_from(self, replica: Replica) -> bool:
         """Whether a device of its place is kept free for a replica of an earlier model, or for one of the pilot."""
-        for device in replica.place:
+        for device in replica.held:
             other = self._kept.get(device, replica)
             if other.state is State.RETIRED or not self._shortens(other):
                 self._keep_no_more(other)
@@ -310,7 +310,7 @@ class Policy:
         return False
 
     def _keep_no_more(self, replica: Replica) -> None:
-        for device in replica.place:
+        for device in replica.held:
             if self._kept.get(device) is replica:
                 del self._kept[device]
 
@@ -356,19 +356,19 @@ class Policy:
 
     def _is_called(self, replica: Replica) -> bool:
         """Rule 5: whether the pilot needs a place for its model."""
-        name, left = replica.key, self._work.pilot_left(replica.key)
+        name = replica.key
         if not self._work.pilot_ready(name) or self._fleet.active[name] or self._leaving:
             return False
         # Where edits are dealt, each waits for its own replica.
         dealt = not self._by_pull and replica.model.kind == "edit"
-        return not dealt and self._queues[name].closed_to(replica.index, pilot=True) < left
+        return not dealt and self._queues[name].has_pilot_for(replica.index)
 
     def _is_called_away(self, replica: Replica) -> bool:
         """Rule 5: whether the pilot needs the replica's place, and not for its own model."""
         if not self._work.piloting or self._work.pilot_ready(replica.key):
             return False
         for rival in self._fleet.rivals(replica):
-            kept = self._work.pilot_ready(rival.key) and rival in map(self._kept.get, replica.place)
+            kept = self._work.pilot_ready(rival.key) and rival in map(self._kept.get, replica.held)
             if kept or self._is_called(rival):
                 self._keep_place(rival, replica)
                 return True

@@ -107,10 +107,14 @@ class PullQueue:
         """How many of the tasks that can start this replica may take."""
         return len(self._tasks) + len(self._asking) - self.closed_to(index)
 
-    def closed_to(self, index: int, *, pilot: bool = False) -> int:
-        """How many of them, or of the pilot's, ask for another than this replica."""
-        asking = [task for task in self._asking.values() if task.phase == PILOT or not pilot]
-        return sum(not self._may_try(index, task) for task in asking)
+    def closed_to(self, index: int) -> int:
+        """How many of them ask for another than this replica."""
+        return sum(not self._may_try(index, task) for task in self._asking.values())
+
+    def has_pilot_for(self, index: int) -> bool:
+        """Whether one of the pilot's is among those that can start and that this replica may take."""
+        asking = any(task.phase == PILOT and self._may_try(index, task) for task in self._asking.values())
+        return asking or (self._tasks.first is not None and self._tasks.first.phase == PILOT)
 
     def awaits(self, index: int) -> bool:
         """Whether this replica does well to wait: one of them will be open to it, if not now."""

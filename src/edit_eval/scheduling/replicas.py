@@ -46,9 +46,11 @@ class Replica:
     """Its devices are gone: it will not come again."""
     key: str = field(init=False)
     """The key of its model."""
+    held: tuple[str, ...] = field(init=False)
+    """What it keeps from others while it has its place: its devices, or nothing that another could want."""
 
     def __post_init__(self) -> None:
-        self.key = self.model.key
+        self.key, self.held = self.model.key, self.model.held(self.place)
 
     @property
     def name(self) -> str:

@@ -25,6 +25,8 @@ class Model:
     kind: Kind
     places: tuple[tuple[str, ...], ...]
     """The devices of each replica: `(("cuda:0",), ("cuda:1",))`, or two at a time with `devices_per_replica: 2`."""
+    holds_device: bool = True
+    """Whether it takes memory of its devices. A client of a server, or who reads files, works beside any model."""
     key: str = field(init=False)
     """What tasks call it: an edit model and a judge may have the same name."""
 
@@ -32,10 +34,14 @@ class Model:
         object.__setattr__(self, "key", f"{self.kind}:{self.name}")
 
     @classmethod
-    def of(cls, key: str, places: tuple[tuple[str, ...], ...]) -> Model:
+    def of(cls, key: str, places: tuple[tuple[str, ...], ...], holds_device: bool = True) -> Model:
         """The model that tasks call `edit:NAME` or `judge:NAME`."""
         kind, _, name = key.partition(":")
-        return cls(name, "edit" if kind == "edit" else "judge", places)
+        return cls(name, "edit" if kind == "edit" else "judge", places, holds_device)
+
+    def held(self, place: tuple[str, ...]) -> tuple[str, ...]:
+        """What a replica there keeps from others: its devices; else a place of its own, which no other can want."""
+        return place if self.holds_device else (f"{self.key} on {'+'.join(place)}",)
 
     @property
     def title(self) -> str:

@@ -110,7 +110,7 @@ def _bound(work: Work, estimates: Estimates, policy: Policy) -> TimeLeft:
         demands.append(
             Demand(
                 kind=model.kind,
-                devices=frozenset(device for replica in alive for device in replica.place),
+                devices=frozenset(device for replica in alive for device in replica.held),
                 units=work.units_left(model.key),
                 seconds=None if unit is None else unit * per_replica,
                 load=0.0 if there or load is None else load,

@@ -44,7 +44,7 @@ from edit_eval.execution.machine.fitting import (
     weights_of,
 )
 from edit_eval.execution.machine.memory import disk_findings, gb, gpu_findings, host_finding
-from edit_eval.execution.machine.places import Place, places
+from edit_eval.execution.machine.places import Place, model_on, places
 from edit_eval.execution.machine.weights import offline
 from edit_eval.experiment import Experiment, Listener, load_samples
 from edit_eval.pretrained.folders import hub_cache, is_hub_name
@@ -52,7 +52,6 @@ from edit_eval.protocols import contract as protocols
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import fault
 from edit_eval.records import Sample, model_title
-from edit_eval.scheduling.tasks import Model
 
 __all__ = ["Finding", "examine", "refusal"]
 
@@ -166,7 +165,7 @@ def _model(
         findings.append(Finding("devices", "problem", f"{who}: {error}"))
     weights = weights_of(section, environment)
     claim = claim_of(section, chosen, machine.gpus() or ())
-    model, experts = Model.of(key, chosen), expert_bytes(section, weights)
+    model, experts = model_on(chosen, key, section, folder), expert_bytes(section, weights)
     return Wanted(model, section, weights, _can_offload(key, section, folder), claim, experts)
 
 

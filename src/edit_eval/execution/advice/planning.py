@@ -22,7 +22,7 @@ from edit_eval.execution.choices import Choices, Room, choose, rooms
 from edit_eval.execution.drivers.contract import Machine
 from edit_eval.execution.drivers.simulated import ImaginedMachine
 from edit_eval.execution.machine.devices import LocalMachine
-from edit_eval.execution.machine.places import Place, places
+from edit_eval.execution.machine.places import Place, model_on, places
 from edit_eval.execution.machine.weights import GIB
 from edit_eval.records import Results, counted
 from edit_eval.scheduling.batches import cut_batches
@@ -399,10 +399,11 @@ def _needs_no_gpu(section: ModelSection) -> bool:
 def _models(configuration: Configuration, machine: Machine, imagined: ImaginedMachine | None) -> list[Model]:
     sections = configuration.models
     if imagined is None:
-        return [Model.of(key, _place(section, machine)) for key, section in sections.items()]
-    return [
-        Model.of(key, chosen) for key, chosen in zip(sections, _imagined([*sections.values()], imagined), strict=True)
-    ]
+        chosen = [_place(section, machine) for section in sections.values()]
+    else:
+        chosen = _imagined([*sections.values()], imagined)
+    laid_out = zip(chosen, sections.items(), strict=True)
+    return [model_on(its, key, section, configuration.folder) for its, (key, section) in laid_out]
 
 
 def _place(section: ModelSection, machine: Machine) -> tuple[Place, ...]:

@@ -100,7 +100,7 @@ def lower_bound(
     Every device that edits loads once, and some device loads each judge; without `swap` that load can lie beside an
     edit model's. `capacity` and `controls` as for `simulate`.
     """
-    devices = {d for model in models for place in model.places for d in place}
+    devices = {d for model in models for place in model.places for d in model.held(place)}
     edit_models = [m for m in models if m.kind == "edit"]
     edits = samples * edit_seeds
     total = 0.0

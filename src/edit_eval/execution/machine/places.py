@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
+from edit_eval.config.components import Kind, import_class
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.drivers.contract import Gpu, Machine
+from edit_eval.scheduling.tasks import Model
 
 Place = tuple[str, ...]
 """The devices of one replica."""
+
+
+def model_on(chosen: tuple[Place, ...], key: str, section: ModelSection, folder: Path) -> Model:
+    """A model of a configuration on its places. Its class says whether it takes memory there; a server of ours does."""
+    kind: Kind = "judge" if section.protocol else "edit_model"
+    holds_device = True
+    with suppress(ConfigurationError):  # only its own environment can import it
+        holds_device = getattr(import_class(kind, section.class_path, folder), "holds_device", True)
+    return Model.of(key, chosen, bool(holds_device or section.served))
 
 
 def places(section: ModelSection, machine: Machine) -> tuple[tuple[Place, ...], str]:
