@@ -85,15 +85,19 @@ def corrected(people: FloatArray, judge: FloatArray, images: IntArray, weights: 
     with which the sample was drawn.
 
     R are the samples with an answer, U the others, r = |U| / (|R| + |U|). Y and F are weighted means of people and
-    judge over R, F1 the judge's plain mean over R, G its plain mean over U (where r = 0, r G is 0), b = max(0, S_fy /
-    S_ff) with S_fy = sum w (f - F) (y - Y) and S_ff = sum w (f - F)^2 over R, 0 where S_ff is at most 1e-12 of all that
-    the sum of w f^2 over R was before anything was deleted (what is left of it then is rounding):
+    judge over R, F1 the judge's plain mean over R, G its plain mean over U (where r = 0, r G is 0), V the variance of
+    the judge over all samples, and b = max(0, S_fy) / max(S_ff, V sum w) with S_fy = sum w (f - F) (y - Y) and S_ff =
+    sum w (f - F)^2 over R; b is 0 where V is at most 1e-12 of the judge's mean square:
 
         theta = Y - b (F - (1 - r) F1 - r G)        (with equal weights Y - b r (F - G); lambda of PPI++ is b r)
 
+    PPI++ has V sum w alone below, the regression estimator S_ff alone. S_ff has the smaller error where both are near
+    each other; but where the judge says nearly the same of the images that people saw, and not of others, it makes a
+    slope of noise, and an interval hundreds of times too wide. With the larger of both neither happens.
+
     The error is that of a stratified jackknife (Wolter, Introduction to Variance Estimation, 2007, chapter 4): one
     image is deleted with all its samples, of the k that have an answer (stratum 1) or of the u that have none (stratum
-    2), and Y, F, F1, G and b are made anew; r stays. With theta(g) and their mean m in each stratum
+    2), and Y, F, F1, G and b are made anew; r and V stay. With theta(g) and their mean m in each stratum
 
         V1 = (k - 1) / k sum (theta(g) - m)^2,   V2 = (u - 1) / u sum (theta(g) - m)^2,   SE^2 = V1 + V2
         freedom = SE^4 / (V1^2 / (w1 - 2) + V2^2 / (w2 - 1))         (Satterthwaite)
@@ -102,7 +106,7 @@ def corrected(people: FloatArray, judge: FloatArray, images: IntArray, weights: 
     w = 1 / sum p^2 is what the images of a stratum are worth, p an image's share of the weights of its samples with an
     answer (stratum 1), of its samples (stratum 2); equal images are worth their number. By their number unequal ones
     would cover less: .90 for .95 where 30 with an answer are worth 8. In stratum 1 it is w1 - 1 where there is no slope
-    to fit, S_ff being 0. Where one image alone has samples without an answer, or u = 1, nothing shows how far off G may
+    to fit, V being 0. Where one image alone has samples without an answer, or u = 1, nothing shows how far off G may
     be: b is then 0 throughout.
     The interval is `intervals.hull_interval(theta, SE, freedom, a)`: the hull of Student's t and of Hall's (JRSS B 54,
     1992), where the formula is; a is cut at -1/2 and 1/2 there.
@@ -125,15 +129,17 @@ def corrected(people: FloatArray, judge: FloatArray, images: IntArray, weights: 
     total = sums.sum(axis=1, keepdims=True)
     share = float(total[7, 0] / (total[5, 0] + total[7, 0]))
     fitted = u != 1 and int((sums[7] > 0).sum()) != 1
-    least = 1e-12 * float((w * np.square(judge)).sum()) if fitted else math.inf
-    value, slope, varies = _point(total, share, least)
-    own, _, _ = _point(total - sums[:, answered], share, least) if k > 1 else (value, slope, varies)
-    others, _, _ = _point(total - sums[:, ~answered], share, least) if u > 1 else (value, slope, varies)
+    variance = float(np.var(judge))
+    if not fitted or variance <= 1e-12 * float(np.square(judge).mean()):
+        variance = 0.0
+    value, slope = _point(total, share, variance)
+    own = _point(total - sums[:, answered], share, variance)[0] if k > 1 else value
+    others = _point(total - sums[:, ~answered], share, variance)[0] if u > 1 else value
     of_rated = (k - 1) / k * float(((own - own.mean()) ** 2).sum())
     of_others = (u - 1) / u * float(((others - others.mean()) ** 2).sum()) if u > 1 else 0.0
     square = of_rated + of_others
     worth = _worth(sums[0, answered])
-    fewer = 2 if varies[0] else 1
+    fewer = 2 if variance else 1
     found = Corrected(
         value=float(level + value[0]),
         standard_error=0.0,
@@ -163,16 +169,15 @@ def corrected(people: FloatArray, judge: FloatArray, images: IntArray, weights: 
     )
 
 
-def _point(sums: FloatArray, share: float, least: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """theta and the slope b for each column of sums, and whether S_ff is above `least`, so that there is a slope."""
+def _point(sums: FloatArray, share: float, variance: float) -> tuple[FloatArray, FloatArray]:
+    """theta and the slope b for each column of sums; without a `variance` of the judge there is no slope."""
     n, y, f, ff, fy, rated, plain, others, of_others = sums
+    if not variance:
+        return y / n, np.zeros_like(y)
     with np.errstate(invalid="ignore", divide="ignore"):
-        spread = ff - f * f / n
-        varies = spread > least
-        slope = np.where(varies, np.maximum(0.0, (fy - f * y / n) / np.where(varies, spread, 1.0)), 0.0)
+        slope = np.maximum(0.0, fy - f * y / n) / np.maximum(ff - f * f / n, n * variance)
         beyond = share * of_others / others if share else 0.0
-        off = np.where(varies, f / n - (1 - share) * plain / rated - beyond, 0.0)
-        return np.asarray(y / n - slope * off), np.asarray(slope), np.asarray(varies)
+        return y / n - slope * (f / n - (1 - share) * plain / rated - beyond), slope
 
 
 def _worth(sizes: FloatArray) -> float:
