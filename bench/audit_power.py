@@ -36,6 +36,8 @@ WORTH = {
     "wrong_target": 0.30, "other": 0.14, "copy": 0.14, "shuffled": 0.05, "blank": 0.03,
 }  # fmt: skip
 """What a judge gives that sees everything, from 0 to 1."""
+LOW, ABOVE = {rung: 0.6 * worth for rung, worth in WORTH.items()}, 0.65
+"""The same of one that leaves room above the right edit, and what it gives there."""
 AXES = {
     "physical": ("count", "place", "size", "hue"),
     "environmental": ("light",),
@@ -59,6 +61,8 @@ class Simulated:
     """What a view adds."""
     step: float = 0.05
     """Its scores are multiples of this."""
+    flips: float = 0.0
+    """How often each edit but the right one scores above the right one, independently of all others."""
 
 
 def trial(judge: Simulated, seed: int, scenes: int = 40) -> Trial:
@@ -84,6 +88,8 @@ def trial(judge: Simulated, seed: int, scenes: int = 40) -> Trial:
             common = chance.normal() * judge.error * judge.shared**0.5
             own = {rung: chance.normal() * judge.error * (1 - judge.shared) ** 0.5 for rung in rungs}
             felt = {rung: judge.worth[rung] + own[rung] + (common if rung == "right" else 0.0) for rung in rungs}
+            if judge.flips:
+                felt |= {rung: ABOVE for rung in rungs if rung != "right" and chance.random() < judge.flips}
             for rung in rungs:
                 add(
                     category,
@@ -126,9 +132,14 @@ def icc(one: Trial) -> float:
     return (between - within) / (between + (usual - 1) * within)
 
 
+def audits_of(judge: Simulated, audits: int, scenes: int = 40) -> list[Findings]:
+    """What so many audits find, of the seeds from 0 on."""
+    return [findings_of(trial(judge, seed, scenes), bounds=False) for seed in range(audits)]
+
+
 def power(judge: Simulated, audits: int, scenes: int = 40) -> dict[str, Any]:
     """How often each measure, all floors of the order, and everything was passed."""
-    made: list[Findings] = [findings_of(trial(judge, seed, scenes), bounds=False) for seed in range(audits)]
+    made = audits_of(judge, audits, scenes)
     # A pair that is preferred wrongly is a measure only where it is.
     names = [
         name
@@ -201,6 +212,7 @@ JUDGES = {
     "truly at .95": Simulated(error=GOOD),
     "truly at .90": Simulated(error=AT_90),
     "truly at .85": Simulated(error=AT_85),
+    "flips one pair in ten": Simulated(error=0.0, flips=0.1, worth=LOW),
     **{
         f"prefers unasked changes by {by}": Simulated(error=GOOD, worth={**WORTH, "right": 0.9, "extra": 0.9 + by})
         for by in (-0.1, -0.05, 0.0, 0.05, 0.1)

@@ -10,7 +10,8 @@ single differences, every equation is solved by bisection. Where the library sim
     Wolter, Introduction to Variance Estimation (2007), chapter 4: the jackknife in strata
 
 What these leave open was settled once both could be compared: no sign test below six images; what people say has
-degrees of freedom by what unequal images are worth, and no weight where one image alone is without answers.
+degrees of freedom by what unequal images are worth, a slope over the larger of two spreads of the judge, and no weight
+where one image alone is without answers.
 
 A sample of differences is `{image: [difference, ...]}`, at least one difference an image.
 """
@@ -272,9 +273,10 @@ def people_corrected(samples):
     """People's mean difference over all samples, `{image: [Seen, ...]}`, from people's on some and a judge's on all.
 
     mean    people's on what they saw - slope * (the judge's on that - the judge's on all samples)
-    slope   of people's on the judge's, never below 0; the weight is slope * share of samples that people did not see
+    slope   of people's on the judge's, never below 0; over the judge's spread over all samples where it is larger;
+            the weight is slope * share of samples that people did not see
     error   one image is deleted at a time, among those that people saw in part, then among the others, and all is made
-            anew but the share of samples that they did not see, which belongs to the design
+            anew but the share of samples that they did not see and the judge's spread over all
     freedom Satterthwaite's, of (what those are worth - 2: a mean and a slope) and (what the others are worth - 1)
     skew    of what deletion does among the images that people saw; the others add variance and no skewness
     """
@@ -286,16 +288,19 @@ def people_corrected(samples):
     others = [image for image in samples if image not in inside]
     can_tell = len(others) != 1 and len(beyond) != 1  # else nothing shows how far off the judge's mean beyond may be
 
+    level = math.fsum(x.judge for x in every) / len(every)
+    variance = math.fsum((x.judge - level) ** 2 for x in every) / len(every)
+    varies = variance > SAME_SQUARES * math.fsum(x.judge**2 for x in every) / len(every)
+
     def slope_of(of):
-        scale = math.fsum(x.counts * x.judge**2 for x in of_all(inside))
         total = math.fsum(x.counts for x in of)
         people = math.fsum(x.counts * x.people for x in of) / total
         judge = math.fsum(x.counts * x.judge for x in of) / total
-        spread = math.fsum(x.counts * (x.judge - judge) ** 2 for x in of)
-        if not can_tell or spread <= SAME_SQUARES * scale:
+        if not can_tell or not varies:
             return people, judge, None
+        spread = math.fsum(x.counts * (x.judge - judge) ** 2 for x in of)
         across = math.fsum(x.counts * (x.people - people) * (x.judge - judge) for x in of)
-        return people, judge, max(0.0, across / spread)
+        return people, judge, max(0.0, across / max(spread, total * variance))
 
     def estimate(without=None):
         of = [x for image, v in inside.items() if image != without for x in v]

@@ -74,7 +74,10 @@ def seeing(one: Shown) -> float:
     """`scene_judge`, which is asked once about equal pictures."""
     for picture in (one.source, one.edit):
         _pictures[id(picture)] = picture
-    return _seen(one.sample.instruction, one.sample.category, "", id(one.source), id(one.edit))
+    found = _seen(one.sample.instruction, one.sample.category, "", id(one.source), id(one.edit))
+    if (one.sample.facts[FACT]["rung"], one.sample.facts[FACT]["view"]) == ("right", ""):
+        _right[id(one.source), one.sample.instruction] = found
+    return found
 
 
 def blind_to_colour(one: Shown) -> float:
@@ -125,8 +128,9 @@ def favouring(*rungs: str, by: float = 2.0, categories: tuple[str, ...] = ()) ->
 
 
 def _as_right(one: Shown) -> float:
-    """What the right edit of its scene gets; its pictures are found once."""
-    key = one.sample.facts[FACT]["scene"], one.sample.instruction
+    """What the right edit of its scene gets; it is drawn where it was not seen, in the other language."""
+    key = id(one.source), one.sample.instruction
+    _pictures[id(one.source)] = one.source
     if key not in _right:
         scene = scene_of(one.source, "test")
         edit = read(one.sample.instruction)
@@ -134,7 +138,7 @@ def _as_right(one: Shown) -> float:
     return _right[key]
 
 
-_right: dict[tuple[str, str], float] = {}
+_right: dict[tuple[int, str], float] = {}
 
 
 def rewards_more_changes(one: Shown) -> float:

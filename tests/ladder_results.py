@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from PIL import Image
 
-from edit_eval.benchmarks.scenes.ladder import Ladder
+from edit_eval.benchmarks.scenes.ladder import FACT, Ladder
 from edit_eval.benchmarks.scenes.recipes import Recipe, drawn, recipe_of
 from edit_eval.pictures import open_picture
 from edit_eval.records import Edit, Judgement, Results, Sample, Scale, Scoring, Status
@@ -42,6 +43,17 @@ def ladder(folder: Path, scenes: int = 15, size: int = 160, seed: int = 0) -> tu
         if sample.source not in sources:
             sources[sample.source] = open_picture(sample.source)
         found.append(Shown(sample, sources[sample.source], edits[recipe]))
+    return tuple(found)
+
+
+def times(shown: tuple[Shown, ...], count: int) -> tuple[Shown, ...]:
+    """Every scene so many times over, each as a scene of its own: pictures are dear, and floors ask for many scenes."""
+    found = list(shown)
+    for turn in range(1, count):
+        for sample, source, edit in shown:
+            fact = {**sample.facts[FACT], "scene": f"{sample.facts[FACT]['scene']}~{turn}"}
+            again = replace(sample, id=f"{sample.id}~{turn}", facts={**sample.facts, FACT: fact})
+            found.append(Shown(again, source, edit))
     return tuple(found)
 
 

@@ -209,6 +209,23 @@ def test_a_judge_of_ones_own_is_examined_and_a_constant_one_fails(tmp_path: Path
     assert "未通过" in found.page.read_text("utf-8")
 
 
+def test_each_audit_has_new_scenes_and_is_counted_and_one_that_goes_on_has_its_own(tmp_path: Path) -> None:
+    """However often somebody tries until it passes: the passport's line says so."""
+    (tmp_path / "own.py").write_text(CONSTANT, "utf-8")
+    judges = {"constant": {"class_path": f"{tmp_path}/own.py:Judge", "params": {"device_ids": "cpu:2"}}}
+    first = examine(tmp_path, "first", judges=judges)
+    second = examine(tmp_path, "second", judges=judges)
+    seeds = [one.passport.benchmark["seed"] for one in (first, second)]
+    assert seeds[0] != seeds[1]
+    assert second.file == first.file
+    assert [one.seed for one in second.passport.tries] == seeds
+    said = passports.line(passports.read_file(second.file), "en")
+    assert said.endswith(f"1 scenes a category, 128 pixels, seed {seeds[1]}, try 2 after failed")
+    again = examine(tmp_path, "first", judges=judges)
+    assert again.passport.benchmark["seed"] == seeds[0]
+    assert sorted(one.seed for one in again.passport.tries) == sorted(seeds), "one that goes on is no further try"
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

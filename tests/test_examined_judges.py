@@ -182,7 +182,7 @@ def test_anchors_are_judged_again_in_a_run_of_their_own(
     inner = Run(run.path / "anchors" / "0" / "0000")
     anchors = run.examined["testing"].passport.anchors
     assert {one.id for one in inner.results.samples} == {one.sample for one in anchors}
-    assert list(compare_runs([run, Run(run.path)]).notes) == ["judge testing: examined 2026-11-21: passed"]
+    assert compare_runs([run, Run(run.path)]).notes[-1] == "judge testing: examined 2026-11-21: passed"
 
 
 def test_a_drift_is_said_and_compare_ends_with_3(

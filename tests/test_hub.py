@@ -92,7 +92,9 @@ class TestWhatIsThere:
         assert local_path("a/b.parquet") == tmp_path / "a/b.parquet"
         assert not is_address("a/b.parquet")
 
-    @pytest.mark.parametrize("address", ["hub:o", "hub:o/n@", "hub:o/../n", "hf://o/n", "hub:o/n@a@b", "hub:o/n/../x"])
+    @pytest.mark.parametrize(
+        "address", ["hub:o", "hub:o/n@", "hub:o/../n", "hf://o/n", "hub:o/n@a@b", "hub:o/n/../x", "hub:../x"]
+    )
     def test_an_address_is_written_in_one_way(self, address: str) -> None:
         with pytest.raises(ConfigurationError, match="is not a Hub address; write hub:OWNER/NAME@REVISION"):
             local_path(address)
@@ -143,6 +145,23 @@ class TestWhatIsNot:
         for gone in ("v9", "abcdef1", "a" * 40):
             with pytest.raises(ConfigurationError, match=f"o/n has no revision {gone}: it may have been deleted"):
                 parquet(f"hub:o/n@{gone}")
+
+    @pytest.mark.parametrize("name", ["o/.n", "o/n--m", "o/t", "o/u"])
+    def test_a_name_that_cannot_be_is_not_tried_again(self, hub: SmallHub, name: str) -> None:
+        hub.put("o/t", {"../a.parquet": b"a"})
+        hub.put("o/u", {"data/../../a.parquet": b"a"})
+        with pytest.raises(ConfigurationError, match=f"{name} cannot be downloaded") as caught:
+            parquet(f"hub:{name}")
+        assert "complete files are kept" not in str(caught.value)
+
+    def test_a_cache_that_cannot_be_written(
+        self, hub: SmallHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hub.put("o/n", FILES)
+        (tmp_path / "file").touch()
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "file" / "hub"))
+        with pytest.raises(ConfigurationError, match=r"file/hub cannot be written .* set HF_HOME"):
+            parquet("hub:o/n")
 
     def test_half_a_file_is_none_and_the_rest_comes_later(self, hub: SmallHub, monkeypatch: pytest.MonkeyPatch) -> None:
         hub.put("o/n", FILES)

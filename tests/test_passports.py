@@ -27,6 +27,19 @@ def judge(language: str = "en", **protocol: object) -> AskedJudge:
     return asked_judges(configuration)[0]
 
 
+def judged_by(section: dict[str, object], folder: Path) -> AskedJudge:
+    """The judge of a configuration that lies in that folder."""
+    configuration = load_configuration(
+        {
+            "import_from": str(folder),
+            "benchmark": {"type": "scenes", "language": "en"},
+            "edit_models": {"editor": {"type": "scene_editor"}},
+            "judges": {"mine": section},
+        }
+    )
+    return asked_judges(configuration)[0]
+
+
 def passport(asked: AskedJudge, language: str = "en", **changes: object) -> Passport:
     made = Passport(
         subject=Subject.of(asked, language),
@@ -73,6 +86,66 @@ def test_another_wording_or_other_parameters_are_another_judge(tmp_path: Path) -
     assert passports.read(tmp_path, replace(asked, texts={**asked.texts, "more": 1}), "en") is None
     assert passports.read(tmp_path, replace(asked, model=replace(asked.model, revision="2")), "en") is None
     assert passports.read(tmp_path, replace(asked, model=replace(asked.model, name="another name")), "en") is not None
+
+
+def test_two_servers_with_one_model_s_name_are_two_judges(tmp_path: Path) -> None:
+    """And one server is one judge, by whatever key or spelling it is reached. A run's own replies stay valid."""
+
+    def at(address: str) -> AskedJudge:
+        return judged_by({"type": "chat_endpoint", "params": {"model": "judge", "base_url": address}}, tmp_path)
+
+    here, there = at("http://node17:8000/v1"), at("http://node18:8000/v1")
+    passports.write(passport(here), tmp_path)
+    assert passports.read(tmp_path, here, "en") is not None
+    assert passports.read(tmp_path, at("http://NODE17:8000/v1/"), "en") is not None
+    for other in (there, at("http://node17:8001/v1"), at("https://node17:8000/v1")):
+        assert passports.read(tmp_path, other, "en") is None
+        assert other.model == here.model
+        assert other.model.digest == here.model.digest
+    assert at("http://127.0.0.1:8000/v1").model.serves == at("http://localhost:8000/v1").model.serves
+
+
+def test_one_server_that_we_start_with_other_weights_is_another_judge(tmp_path: Path) -> None:
+    def started(weights: str) -> AskedJudge:
+        serve = {"engine": "vllm", "args": ["--revision", weights]}
+        return judged_by({"type": "chat_endpoint", "params": {"model": "judge", "serve": serve}}, tmp_path)
+
+    passports.write(passport(started("a")), tmp_path)
+    assert passports.read(tmp_path, started("a"), "en") is not None
+    assert passports.read(tmp_path, started("b"), "en") is None
+
+
+OWN = """
+from measuring import worth
+
+class Judge:
+    def __init__(self, parameters): ...
+    def load(self, devices): ...
+    def judge(self, requests): return [f"{worth(one):.3f}" for one in requests]
+"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "known"),
+    [("measuring.py", False), ("deeper/scale.py", False), ("own.py", False), ("beside.py", True)],
+)
+def test_a_class_is_known_by_all_modules_that_it_imports(tmp_path: Path, changed: str, known: bool) -> None:
+    """A judge whose helper says 7 to everything is not the one that was examined."""
+    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "measuring.py").write_text("from deeper.scale import SPAN\n\ndef worth(one): return SPAN * one.seed\n")
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / "deeper" / "__init__.py").write_text("")
+    (tmp_path / "deeper" / "scale.py").write_text("SPAN = 10\n")
+    (tmp_path / "beside.py").write_text("")
+
+    def own() -> AskedJudge:
+        return judged_by({"class_path": f"{tmp_path}/own.py:Judge"}, tmp_path)
+
+    passports.write(passport(own(), verdict="passed"), tmp_path / "passports")
+    assert passports.read(tmp_path / "passports", own(), "en") is not None
+    text = "def worth(one): return 7.0\nSPAN = 7\n" + (OWN if changed == "own.py" else "")
+    (tmp_path / changed).write_text(text)
+    assert (passports.read(tmp_path / "passports", own(), "en") is not None) == known
 
 
 def test_of_another_language_it_says_so(tmp_path: Path) -> None:

@@ -153,3 +153,34 @@ def test_an_ascii_locale_keeps_nobody_from_chinese_names(tmp_path: Path) -> None
     python = "from edit_eval import evaluate; evaluate('x.yaml')"
     done = subprocess.run([sys.executable, "-c", python], env=ascii_only, capture_output=True, timeout=120)
     assert b"start it with PYTHONUTF8=1" in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["run", "plan"])
+def test_a_python_without_docstrings_is_refused_before_anything_is_done(tmp_path: Path, verb: str) -> None:
+    config = written(tmp_path, benchmark={"limit": 1})
+    done = subprocess.run(
+        [COMMAND, verb, config], cwd=tmp_path, env={**os.environ, "PYTHONOPTIMIZE": "2"}, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "unset PYTHONOPTIMIZE" in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        OSError(12, "Cannot allocate memory"),
+        RuntimeError("can't start new thread"),
+        ImportError("libx.so: failed to map segment from shared object"),
+    ],
+)
+def test_too_little_memory_is_said_to_be_that(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("edit_eval.evaluation.plan", fail)
+    assert called(monkeypatch, "plan", "config.yaml") == 4
+    assert "`ulimit -v`" in capsys.readouterr().err

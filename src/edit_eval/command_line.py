@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import inspect
 import json
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edit_eval.errors import EditEvalError, RunInterrupted
+from edit_eval.errors import EditEvalError, RunInterrupted, Stopped
 from edit_eval.reporting.chinese.spoken import said, speak, spoken
 from edit_eval.reporting.progress.standard_streams import forgiving, set_apart
 
@@ -132,6 +133,10 @@ def main() -> None:
     sys.stdout, sys.stderr = forgiving(sys.stdout), forgiving(sys.stderr)
     speak("")  # what this process was about before is not what the command is about
     try:
+        if sys.flags.optimize > 1:
+            from edit_eval.execution.run_folders import refuse_an_unfit_python
+
+            refuse_an_unfit_python()
         command = typer.main.get_command(app)
         if spoken() == "zh":
             from edit_eval.reporting.chinese.help import help_in_chinese
@@ -149,7 +154,17 @@ def main() -> None:
     except EditEvalError as error:
         _fail(error, error.exit_code)
     except Exception as error:
+        if _is_for_want_of_memory(error):
+            why = " ".join(str(error).split()) or type(error).__name__
+            _fail(Stopped(f"this process has too little memory ({why}): look at `ulimit -v`"), 4)
         _fail(error, 1)
+
+
+def _is_for_want_of_memory(error: BaseException) -> bool:
+    """Whether the system gave no more memory, as libraries have it when they are loaded, or a thread when it begins."""
+    said = re.search("failed to map segment|cannot allocate memory|can't start new thread", str(error), re.IGNORECASE)
+    found = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM or said is not None
+    return found or (error.__cause__ is not None and _is_for_want_of_memory(error.__cause__))
 
 
 def _fail(error: Exception, code: int) -> None:

@@ -25,7 +25,7 @@ from edit_eval.execution.advice.findings import Finding
 from edit_eval.execution.advice.planning import Cluster, Plan, make_plan
 from edit_eval.execution.driver_choice import driver_of
 from edit_eval.execution.engine.interruption import GRACE_SECONDS, announced_before_it_runs
-from edit_eval.execution.run_folders import RUNS, find_place, refuse_a_python_without_utf_8
+from edit_eval.execution.run_folders import RUNS, find_place, refuse_an_unfit_python
 from edit_eval.execution.session import Session
 from edit_eval.execution.shards import read_shard
 from edit_eval.execution.spectator import Spectator, with_guest
@@ -84,7 +84,7 @@ def evaluate(
     `Stopped` or `RunInterrupted` when the run ended early, `NotDrawn` when only its report is missing: all that was
     done is kept.
     """
-    refuse_a_python_without_utf_8()
+    refuse_an_unfit_python()
     if shard is not None and run_dir is None:
         raise ConfigurationError("--shard needs --run-dir: all shards share one run directory")
     part = None if shard is None or run_dir is None else read_shard(shard, os.environ, Path(run_dir))

@@ -23,6 +23,7 @@ _ADDRESS = re.compile(r"(?:hub:|hf://datasets/)([\w.-]+/[\w.-]+)(?:@([^/@\s]+))?
 _SHORT_COMMIT = re.compile(r"[0-9a-f]{7,39}")
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 _NOT_LOADED = ("*.h5", "*.msgpack", "*.ot", "*.onnx*", "onnx/*", "*.gguf", "*.tflite", "original/*", "*.md", "*.pdf")
+_UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EEXIST)
 _SOON = 1.0
 """Seconds after which a download shows its progress: what is in the cache already shows nothing."""
 
@@ -62,7 +63,7 @@ def local_path(data_path: str, wanted: Sequence[str] = ("*",), key: str = "bench
     if not is_address(data_path):
         return Path(data_path).expanduser().absolute()
     found = _ADDRESS.fullmatch(data_path)
-    if found is None or ".." in data_path.split("/"):
+    if found is None or ".." in (*data_path.split("/"), found[1].partition("/")[0]):
         raise ConfigurationError(f"{key}: {data_path!r} is not a Hub address; write hub:OWNER/NAME@REVISION")
     name, revision, path = found.groups()
     folder = snapshot(Repository(name, revision), [path, f"{path}/*"] if path else wanted, key)
@@ -161,6 +162,13 @@ def _failed(repository: Repository, error: Exception, key: str, by_hand: str) ->
             "out for the newest"
         )
         return ConfigurationError(f"{key}: {text}")
+    if isinstance(error, errors.HFValidationError) or type(error) is ValueError:  # a name, of it or of a file in it
+        return ConfigurationError(f"{key}: {what} {repository} cannot be downloaded ({_one_line(error)})")
+    if isinstance(error, OSError) and error.errno in _UNWRITABLE:
+        return ConfigurationError(
+            f"{key}: the cache {constants.HF_HUB_CACHE} cannot be written ({error.strerror}): set HF_HOME to a "
+            "writable folder"
+        )
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return Stopped(f"{key}: the disk is full: {repository} does not fit into {constants.HF_HUB_CACHE} (HF_HOME)")
     if status is not None or not not_here:

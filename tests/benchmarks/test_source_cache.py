@@ -74,14 +74,22 @@ class TestSourcesByPath:
         (place.folder / "secret.png").write_bytes(picture(66))
         sample = self.laid(place, path)
         assert "points outside the benchmark's folder" in sample.fault
-        assert "copy or link" in sample.fault
+        assert "copy the pictures into it" in sample.fault
         assert not any(path.is_file() and path.read_bytes() == picture(66) for path in place.cache.rglob("*"))
 
-    def test_links_in_the_folder_are_the_users_own(self, place: Place) -> None:
+    def test_links_lead_out_only_where_they_are_allowed(self, place: Place) -> None:
         (place.folder / "elsewhere").mkdir()
         (place.folder / "elsewhere" / "a.png").write_bytes(picture(9))
         (place.path.parent / "images").symlink_to(place.folder / "elsewhere")
-        assert self.laid(place, "images/a.png").fault == ""
+        (place.path.parent / "b.png").symlink_to(place.folder / "elsewhere" / "a.png")
+        for path in ("images/a.png", "b.png"):
+            assert "`allow_links: true`" in self.laid(place, path).fault
+            assert not any(file.is_file() and file.read_bytes() == picture(9) for file in place.cache.rglob("*"))
+        assert place.samples(allow_links=True)[0].fault == ""
+        assert "`allow_links: true`" in place.samples()[0].fault, "what was allowed once is not allowed for good"
+        (place.path.parent / "b.png").unlink()
+        shutil.copy2(place.folder / "elsewhere" / "a.png", place.path.parent / "b.png")
+        assert place.samples()[0].fault == "", "a copy of the same size and time"
 
     def test_faults(self, place: Place) -> None:
         (place.path.parent / "broken.png").write_bytes(picture()[:-30])
@@ -90,8 +98,8 @@ class TestSourcesByPath:
         with open(place.path.parent / "huge.png", "wb") as file:
             file.truncate(1 << 30)
         assert "src_img_path 'broken.png': truncated" in self.laid(place, "broken.png").fault
-        assert "no file src_img_path 'pipe.png'" in self.laid(place, "pipe.png").fault
-        assert "no file src_img_path 'folder.png'" in self.laid(place, "folder.png").fault
+        assert "src_img_path 'pipe.png' is a folder, a pipe or a device" in self.laid(place, "pipe.png").fault
+        assert "src_img_path 'folder.png' is a folder, a pipe or a device" in self.laid(place, "folder.png").fault
         assert "more than 512 MiB" in self.laid(place, "huge.png").fault
         assert "src_img_path is a number" in self.laid(place, "", src_img_path=5).fault
 

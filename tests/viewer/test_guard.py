@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 
+from edit_eval.viewer import connections
 from edit_eval.viewer.guard import is_loopback
 from viewer.served import Viewer
 
@@ -294,3 +297,36 @@ def test_a_source_is_one_that_the_cache_knows(folder: Path, cache: Path) -> None
             assert viewer.ask("GET", address).status == 404
         finally:
             known.symlink_to(place)
+
+
+def test_a_name_that_is_no_text_is_no_error(folder: Path, tmp_path: Path) -> None:
+    os.rename(folder / "first", os.fsencode(folder) + b"/caf\xe9")
+    with Viewer([folder]) as viewer:
+        run = next(iter(viewer.runs.cards))
+        for page in ("", "/selection?samples=0", "/vote"):
+            answer = viewer.ask("GET", f"/run/{run}{page}")
+            assert answer.status == 200, page
+
+
+def test_half_sent_requests_keep_nobody_out(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "MOST_WAITING", 8)
+    monkeypatch.setattr(connections, "WITHIN", 3600.0)
+    with Viewer([finished], http=connections.Connection, limit_concurrency=12) as viewer, ExitStack() as held:
+        half = [held.enter_context(socket.create_connection(("127.0.0.1", viewer.port), 20)) for _ in range(30)]
+        for one in half:
+            with suppress(ConnectionError):
+                one.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
+        assert viewer.ask("GET", "/").status == 200
+        half[-1].sendall(b"\r\n")
+        assert half[-1].recv(12) == b"HTTP/1.1 200", "the newest have their time"
+
+
+def test_half_a_request_has_its_time(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "WITHIN", 0.1)
+    with (
+        Viewer([finished], http=connections.Connection) as viewer,
+        socket.create_connection(("127.0.0.1", viewer.port), 60) as half,
+    ):
+        half.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
+        with suppress(ConnectionResetError):
+            assert half.recv(1) == b"", "closed, without an answer"

@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from edit_eval.benchmarks.item_fields import shown
-from edit_eval.benchmarks.item_sources import MAX_FILE_BYTES, Origin, state_of
+from edit_eval.benchmarks.item_sources import Origin, state_of
+from edit_eval.benchmarks.plain_files import MAX_FILE_BYTES, PlainFiles, given
 from edit_eval.errors import ConfigurationError
 
 _PACKED = (".zip", ".tar")
@@ -34,20 +35,21 @@ class Found:
 class FileTree:
     """The files below `folder` (or in it, if it is an archive), those in archives as if they were unpacked beside them.
 
-    Only names are kept. Links in the folder are followed: whoever has it put them there.
+    Only names are kept. Of links see `PlainFiles`.
     """
 
-    def __init__(self, folder: Path) -> None:
-        """Raises `ConfigurationError` for an archive that is broken."""
+    def __init__(self, folder: Path, *, allow_links: bool = False) -> None:
+        """Raises `ConfigurationError` for an archive that is broken, or no plain file."""
         self.folder = folder.parent if folder.is_file() else folder
         only = [folder] if folder.is_file() else None
+        self._files = given(folder) if only else PlainFiles(folder, allow_links)
         self._by_name: dict[str, list[Found]] = {}
         self.archives: list[Path] = []
         self._packed_otherwise: list[str] = []
         self._open: dict[Path, zipfile.ZipFile | tarfile.TarFile] = {}
         for path in only or sorted(Path(top, name) for top, _, names in os.walk(self.folder) for name in names):
             if path.suffix.lower() in _PACKED:
-                self.archives.append(path)
+                self.archives.append(self._files.check(path))
                 for name in self._members(path):
                     self._note(Found(name, path, path))
             elif path.name.lower().endswith(_TO_UNPACK):
@@ -90,12 +92,7 @@ class FileTree:
     def read(self, found: Found) -> bytes:
         """A file's bytes. Raises `LookupError` that says why there are none."""
         if found.archive is None:
-            try:
-                if found.path.stat().st_size > MAX_FILE_BYTES:
-                    raise LookupError(f"{found.name}: a file of more than {MAX_FILE_BYTES >> 20} MiB")
-                return found.path.read_bytes()
-            except OSError as error:
-                raise LookupError(f"{found.name} cannot be read ({error.strerror})") from None
+            return self._files.read(found.path, found.name)
         archive = self._opened(found.archive)
         try:
             if isinstance(archive, tarfile.TarFile):

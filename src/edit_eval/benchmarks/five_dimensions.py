@@ -14,6 +14,7 @@ from edit_eval.benchmarks.categories import canonical
 from edit_eval.benchmarks.item_fields import LANGUAGES, STEM_FIELD, Fields, nearest, shown
 from edit_eval.benchmarks.item_sources import Finding, SourceFinder
 from edit_eval.benchmarks.json_items import MAX_TEXT, Item, ItemReader
+from edit_eval.benchmarks.plain_files import PlainFiles
 from edit_eval.benchmarks.source_cache import SourceCache
 from edit_eval.benchmarks.source_pass import SourcePass, unique_id
 from edit_eval.errors import ConfigurationError
@@ -55,6 +56,8 @@ class FiveDimensions:
         """`error`: a bad sample stops the run before anything is loaded; `skip`: it is counted, and left out."""
         cache_dir: str | None = None
         """Where the source images are laid; None: `edit-eval/sources` in the user's cache."""
+        allow_links: bool = False
+        """Whether links to pictures may lead out of the folder of the JSON."""
 
     def __init__(self, parameters: Parameters) -> None:
         """Raises `ConfigurationError` for an unknown language, policy or field."""
@@ -73,7 +76,9 @@ class FiveDimensions:
         self._path = Path(parameters.data_path).expanduser().absolute()
         self._fields = Fields(parameters.fields, parameters.language)
         self._cache = SourceCache(parameters.cache_dir)
+        self._files = PlainFiles(self._path.parent, parameters.allow_links)
         names = "\n".join(f"{ours}={','.join(self._fields.names[ours])}" for ours in sorted(self._fields.names))
+        names += f"\nallow_links={parameters.allow_links}"
         self._pass = SourcePass([self._path], self._cache, names, share=3 / 4)  # base64 has 4 characters for 3 bytes
 
     def samples(self) -> Iterator[Sample]:
@@ -96,7 +101,7 @@ class FiveDimensions:
     def _read(self) -> Iterator[Finding]:
         """Reads the whole file. One item, and so one picture, is in memory at a time."""
         reader = ItemReader(self._path, self._fields.all_names, large=frozenset(self._fields.names["source"]))
-        finder = SourceFinder(self._path.parent, self._fields, self._cache)
+        finder = SourceFinder(self._files, self._fields, self._cache)
         size = self._pass.bytes
         for item in reader.items():
             self.position = (reader.position, size)

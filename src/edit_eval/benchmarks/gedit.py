@@ -61,7 +61,7 @@ class GEdit(RowBenchmark):
 
     def files(self) -> list[Path]:
         """The Parquet files."""
-        return parquet_files(str(self.path))
+        return parquet_files(str(self.path), allow_links=self.parameters.allow_links)
 
     def kept(self) -> str:
         """The column with the source."""

@@ -13,10 +13,10 @@ from typing import Any
 
 from edit_eval.benchmarks.item_fields import Fields, kind, shown
 from edit_eval.benchmarks.json_items import Item
+from edit_eval.benchmarks.plain_files import PlainFiles
 from edit_eval.benchmarks.source_cache import CachedSource, SourceCache, kind_of
 from edit_eval.errors import PictureError
 
-MAX_FILE_BYTES = 512 << 20  # 50 million pixels of 16 bit RGBA, uncompressed, and some more
 _ALIASES = {"jpeg": "jpg", "jpe": "jpg", "tiff": "tif", "jpeg2000": "jp2", "x-ms-bmp": "bmp"}
 
 
@@ -27,6 +27,10 @@ class Origin:
     path: str
     state: tuple[int, int] | None
     """Size in bytes and time of change in nanoseconds; None: there was none."""
+
+
+LOOK_AGAIN = Origin("", (0, 0))
+"""No file is like that: the next start looks again whether what is missing has come."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +66,11 @@ class Finding:
 
 
 class SourceFinder:
-    """Finds the sources of the items of one benchmark, whose file lies in `folder`."""
+    """Finds the sources of the items of one benchmark, whose file lies in the folder of `files`."""
 
-    def __init__(self, folder: Path, fields: Fields, cache: SourceCache) -> None:
-        self._folder = str(folder)
+    def __init__(self, files: PlainFiles, fields: Fields, cache: SourceCache) -> None:
+        self._files = files
+        self._folder = str(files.folder)
         self._fields = fields
         self._cache = cache
 
@@ -110,12 +115,12 @@ class SourceFinder:
             path = self._inside(value)
             if path is None:
                 problems.append(
-                    f"{name} {shown(value)} points outside the benchmark's folder {self._folder}: copy or link the "
-                    "pictures into it"
+                    f"{name} {shown(value)} points outside the benchmark's folder {self._folder}: copy the pictures "
+                    "into it"
                 )
                 continue
             origins.append(Origin(path, state_of(path)))
-            if origins[-1].state is not None:
+            if os.path.lexists(path):
                 return self._from_file(item, f"{name} {shown(value)}", path, tuple(origins))
             problems.append(f"there is no file {name} {shown(value)}")
         # An item of the usual form has a path that never was a file's here: what it lacks is the embedded picture.
@@ -124,11 +129,9 @@ class SourceFinder:
 
     def _from_file(self, item: Item, what: str, path: str, origins: tuple[Origin, ...]) -> Finding:
         try:
-            if os.path.getsize(path) > MAX_FILE_BYTES:
-                return Finding(item, fault=f"{what}: a file of more than {MAX_FILE_BYTES >> 20} MiB", origins=origins)
-            data = Path(path).read_bytes()
-        except OSError as error:
-            return Finding(item, fault=f"{what} cannot be read ({error.strerror})", origins=origins)
+            data = self._files.read(path, what)
+        except LookupError as error:
+            return Finding(item, fault=str(error.args[0]), origins=(LOOK_AGAIN,))
         return self._laid(item, data, what, Path(path).suffix[1:], origins)
 
     def _laid(self, item: Item, data: bytes, what: str, declared: str, origins: tuple[Origin, ...] = ()) -> Finding:
@@ -142,8 +145,7 @@ class SourceFinder:
     def _inside(self, name: str) -> str | None:
         """The path of a source's file; None if it points outside the benchmark's folder.
 
-        Links in the folder are followed: whoever has the folder put them there. `..` and absolute paths come from
-        whoever wrote the JSON.
+        Of links see `PlainFiles`.
         """
         path = os.path.normpath(os.path.join(self._folder, name.replace("\\", "/")))
         inside = "\0" not in name and os.path.commonpath((self._folder, path)) == self._folder

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal
 from edit_eval.benchmarks.item_sources import Origin
 from edit_eval.benchmarks.json_rows import KEY, PLACE
 from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
+from edit_eval.benchmarks.plain_files import PlainFiles, given
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row, RowBenchmark
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Sample
@@ -62,7 +63,7 @@ class MagicBrush(FilesBenchmark):
     def files(self) -> list[Path]:
         """The Parquet files where there are any, else the JSON and what lies beside it."""
         there = self.path.suffix == ".parquet" or (self.path.is_dir() and any(self.path.rglob("*.parquet")))
-        self._parquet = parquet_files(str(self.path)) if there else []
+        self._parquet = parquet_files(str(self.path), allow_links=self.parameters.allow_links) if there else []
         return self._parquet or super().files()
 
     def rows(self) -> Iterator[Mapping[str, Any]]:
@@ -116,13 +117,16 @@ class MagicBrush(FilesBenchmark):
     @cached_property
     def _captions(self) -> Mapping[str, Mapping[str, str]]:
         """Session -> file of a right edit -> what it shows."""
-        given = self.parameters.captions_path
-        file = Path(given).expanduser() if given else self.path / _CAPTIONS
-        if not given and not file.is_file():
+        named = self.parameters.captions_path
+        file = Path(named).expanduser() if named else self.path / _CAPTIONS
+        if not named and not file.is_file():
             return {}
+        files = given(file) if named else PlainFiles(self.path, self.parameters.allow_links)
         try:
-            found = json.loads(file.read_text("utf-8"))
-        except (OSError, ValueError) as error:
+            found = json.loads(files.read(file, file.name))
+        except LookupError as error:
+            raise ConfigurationError(f"benchmark.captions_path: {error.args[0]}") from None
+        except (ValueError, RecursionError) as error:
             raise ConfigurationError(f"benchmark.captions_path: {file} cannot be read ({error})") from None
         whole = isinstance(found, dict) and all(isinstance(session, dict) for session in found.values())
         if not whole:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.benchmarks.parquet_pages import column_values, large_columns
+from edit_eval.benchmarks.plain_files import PlainFiles, given
 from edit_eval.benchmarks.source_cache import FULL
 from edit_eval.errors import ConfigurationError
 from edit_eval.hub import local_path
@@ -18,15 +19,16 @@ _BUFFER = 1 << 20  # bytes that are read of a column at once
 _SHARD = re.compile(r"(.*)-(\d{5})-of-(\d{5})(.*)")
 
 
-def parquet_files(data_path: str) -> list[Path]:
+def parquet_files(data_path: str, *, allow_links: bool = False) -> list[Path]:
     """The file, or all `*.parquet` of the folder and below, in the order of their names; hidden folders do not count.
 
     Of an address on the hub those of its snapshot, which is downloaded if need be. Raises `ConfigurationError` where
-    there is none, and where of a file in several shards (`-00000-of-00003`) one is missing; and like `hub.local_path`.
+    there is none, where of a file in several shards (`-00000-of-00003`) one is missing, and for one that `PlainFiles`
+    refuses; and like `hub.local_path`.
     """
     path = local_path(data_path, ("*.parquet",))
     if not path.is_dir():
-        return [path]
+        return [given(path).check(path)]
     there = ((file, file.relative_to(path)) for file in sorted(path.rglob("*.parquet")))
     files = [file for file, inside in there if not any(part.startswith(".") for part in inside.parts)]
     if not files:
@@ -37,7 +39,7 @@ def parquet_files(data_path: str) -> list[Path]:
             raise ConfigurationError(
                 f"benchmark.data_path: {path} is incomplete: {missing[0]} is missing; download it again"
             )
-    return files
+    return list(map(PlainFiles(path, allow_links).check, files))
 
 
 class ParquetRows:

@@ -13,17 +13,16 @@ from typing import Any, ClassVar
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.file_tree import FileTree, Found
 from edit_eval.benchmarks.item_fields import kind, shown
-from edit_eval.benchmarks.item_sources import Finding, Origin, remarks
+from edit_eval.benchmarks.item_sources import LOOK_AGAIN, Finding, Origin, remarks
 from edit_eval.benchmarks.json_items import MAX_TEXT, Item
 from edit_eval.benchmarks.json_rows import PROBLEM, json_rows
+from edit_eval.benchmarks.plain_files import given
 from edit_eval.benchmarks.source_cache import CachedSource, SourceCache
 from edit_eval.benchmarks.source_pass import SourcePass, unique_id
 from edit_eval.errors import ConfigurationError, PictureError
 from edit_eval.hub import local_path
 from edit_eval.records import Picture, Sample
 
-LOOK_AGAIN = Origin("", (0, 0))
-"""No file is like that: the next start looks again whether what is missing has come."""
 _NEAR = 0.75  # how alike a label and a known one must be for the one to be a slip of the other
 
 
@@ -39,6 +38,8 @@ class RowParameters:
     """`error`: a bad sample stops the run before anything is loaded; `skip`: it is counted, and left out."""
     cache_dir: str | None = None
     """Where the pictures are laid; None: `edit-eval/sources` in the user's cache."""
+    allow_links: bool = False
+    """Whether links in `data_path` may lead out of it; those of the hub's own cache always may."""
 
 
 @dataclass
@@ -128,7 +129,8 @@ class RowBenchmark(ABC):
 
     @cached_property
     def _pass(self) -> SourcePass:
-        return SourcePass(self.files(), self._cache, f"{type(self).__name__} {self.kept()}")
+        links = " allow_links" if self.parameters.allow_links else ""
+        return SourcePass(self.files(), self._cache, f"{type(self).__name__}{links} {self.kept()}")
 
     @abstractmethod
     def files(self) -> list[Path]:
@@ -268,11 +270,15 @@ class FilesBenchmark(RowBenchmark):
         if not pictures.exists():
             raise ConfigurationError(f"benchmark.pictures_path: {pictures} does not exist")
         is_json = self.path.is_file() and self.path.suffix.lower() in (".json", ".jsonl")
-        self._tree = FileTree(self.path.parent if is_json else self.path)
-        self._pictures = FileTree(pictures) if self.parameters.pictures_path else self._tree
-        there = [self._tree.find(self.path.name)] if is_json else self._tree.first_named(self.names)
+        links = self.parameters.allow_links
+        self._tree = FileTree(self.path.parent if is_json else self.path, allow_links=links)
+        self._pictures = FileTree(pictures, allow_links=links) if self.parameters.pictures_path else self._tree
+        there = self._tree.first_named(self.names)
+        self._named = self.path if is_json else None
         if not there and self.rows_file:
-            there = [Found(self.rows_file.name, None, self.rows_file.fetched())]
+            self._named = self.rows_file.fetched()
+        if self._named:
+            there = [Found(self._named.name, None, self._named)]
         if not there:
             raise ConfigurationError(f"benchmark.data_path: {self.path} has no {' or '.join(self.names)} in it")
         self._rows_in = there
@@ -283,7 +289,8 @@ class FilesBenchmark(RowBenchmark):
         """Each row, with the `KEY` under which it stands."""
         for number, found in enumerate(self._rows_in):
             try:
-                data = self._tree.read(found)
+                own = found.path == self._named  # which no stranger put there
+                data = given(found.path).read(found.path, found.name) if own else self._tree.read(found)
             except LookupError as error:
                 raise ConfigurationError(f"benchmark.data_path: {error.args[0]}") from None
             rows = [one for row in json_rows(data, str(found.path)) for one in self.unfold(row, found)]

@@ -15,8 +15,9 @@ from typing import Any, ClassVar
 
 from edit_eval.benchmarks.file_tree import FileTree, is_archive
 from edit_eval.benchmarks.item_fields import LANGUAGES, kind, nearest, shown
-from edit_eval.benchmarks.item_sources import MAX_FILE_BYTES, Finding, Origin, state_of
+from edit_eval.benchmarks.item_sources import Finding, Origin, state_of
 from edit_eval.benchmarks.json_rows import PROBLEM
+from edit_eval.benchmarks.plain_files import PlainFiles
 from edit_eval.benchmarks.row_benchmark import Draft, Row, RowBenchmark, RowParameters
 from edit_eval.benchmarks.tables import PICTURES, TEXT_TABLES, find_table, table_names
 from edit_eval.benchmarks.tables import Table as Tables
@@ -106,8 +107,10 @@ class Table(RowBenchmark):
     def files(self) -> list[Path]:
         """The table's files; an archive that holds it and its pictures stands for them."""
         self._tree = FileTree(self.path) if is_archive(self.path) else None
-        self._table = find_table(self.path) if self._tree is None else self._in_archive(self._tree)
+        links = self.parameters.allow_links
+        self._table = find_table(self.path, allow_links=links) if self._tree is None else self._in_archive(self._tree)
         self._folder = os.path.abspath(os.path.expanduser(self.parameters.pictures_path or str(self._table.folder)))
+        self._files = PlainFiles(Path(self._folder), links)
         self._columns = self.find_columns(self._table.columns())
         return self._table.files if self._tree is None else [self.path]
 
@@ -221,15 +224,10 @@ class Table(RowBenchmark):
             raise LookupError(
                 f"{shown(held)} points outside {self._folder}: `pictures_path` names the folder that holds the pictures"
             )
-        state = state_of(path)
-        if state is None:
+        if not os.path.lexists(path):
             raise LookupError(f"there is no file {shown(held)} in {self._folder}")
-        if state[0] > MAX_FILE_BYTES:
-            raise LookupError(f"{shown(held)}: a file of more than {MAX_FILE_BYTES >> 20} MiB")
-        try:
-            return Path(path).read_bytes(), held, Path(path).suffix[1:], (Origin(path, state),)
-        except OSError as error:
-            raise LookupError(f"{shown(held)} cannot be read ({error.strerror})") from error
+        state = state_of(path)
+        return self._files.read(path, shown(held)), held, Path(path).suffix[1:], (Origin(path, state),)
 
     def draft(self, row: Row) -> Draft | None:
         """The sample of a row."""

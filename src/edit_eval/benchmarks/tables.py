@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from edit_eval.benchmarks.item_sources import MAX_FILE_BYTES
 from edit_eval.benchmarks.json_items import ItemReader
 from edit_eval.benchmarks.json_rows import PROBLEM
 from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
+from edit_eval.benchmarks.plain_files import MAX_FILE_BYTES, PlainFiles, given
 from edit_eval.errors import ConfigurationError
 
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif", ".jp2", ".heic", ".heif")
@@ -183,13 +183,14 @@ def table_names(names: Sequence[str]) -> list[str]:
     return named[:1] or tables
 
 
-def find_table(path: Path) -> Table:
+def find_table(path: Path, *, allow_links: bool = False) -> Table:
     """The table that a file or a folder is.
 
     A folder's is the one table in it, or one named `metadata`; else the Parquet files below; else its pictures with
-    their texts. Raises `ConfigurationError` where it is none.
+    their texts. Raises `ConfigurationError` where it is none, and for files in the folder that `PlainFiles` refuses.
     """
-    if path.is_file():
+    if not path.is_dir() and path.exists():
+        given(path).check(path)
         kind = _KINDS.get(path.suffix.lower())
         if kind is None:
             raise ConfigurationError(f"benchmark.data_path: {path} is not a folder, and not one of {', '.join(_KINDS)}")
@@ -200,13 +201,14 @@ def find_table(path: Path) -> Table:
     tables = table_names([file.name for file in there])
     if len(tables) > 1:
         raise ConfigurationError(f"benchmark.data_path: {path} has several tables: {', '.join(tables[:5])}; give one")
+    files = PlainFiles(path, allow_links)
     if tables:
-        return find_table(path / tables[0])
+        return find_table(files.check(path / tables[0]))
     pictures = [file for file in there if file.suffix.lower() in PICTURES]
     texts = [file for file in there if file.suffix.lower() == ".txt"]
     if pictures and texts:
-        return PictureFolder(path, pictures, texts)
+        return PictureFolder(path, pictures, list(map(files.check, texts)))
     if any(name.endswith(".parquet") for _, _, names in os.walk(path) for name in names):
-        return ParquetTable(parquet_files(str(path)))
+        return ParquetTable(parquet_files(str(path), allow_links=allow_links))
     remedy = f"; `edit-eval init --pictures {path}` makes a table to fill in" if pictures else ""
     raise ConfigurationError(f"benchmark.data_path: {path} has no table, nor pictures with a .txt file each{remedy}")

@@ -204,8 +204,12 @@ def find_place(
     return Place(new_folder(name), sources=tuple(_sources(earlier, Matrix(now))), new_for=name)
 
 
-def refuse_a_python_without_utf_8() -> None:
-    """Raises `ConfigurationError` where this Python cannot write every file name: a sample's id may be any text."""
+def refuse_an_unfit_python() -> None:
+    """Raises `ConfigurationError` where this Python cannot write every file name, or has no docstrings."""
+    if sys.flags.optimize > 1:
+        raise ConfigurationError(
+            "this Python leaves out docstrings, which the charts need: unset PYTHONOPTIMIZE, or leave out -OO"
+        )
     if sys.getfilesystemencoding() != "utf-8":
         raise ConfigurationError(
             f"this Python writes file names in {sys.getfilesystemencoding()}, but sample ids may be any text; "

@@ -22,9 +22,13 @@ def words(key: str, language: str, **values: object) -> str:
 
 
 def measure_words(name: str, language: str) -> str:
-    """What a measure is called: one of the texts, or the two rungs of a pair."""
-    if f"measure.{name}" in texts("audit.yaml"):
+    """What a measure is called: one of the texts, or the two rungs of a pair; its plain name where another version has
+    measured what this one does not know."""
+    known = texts("audit.yaml")
+    if f"measure.{name}" in known:
         return words(f"measure.{name}", language)
+    if not {f"rung.{one}" for one in name.split("_over_")} <= known.keys():
+        return name.replace("_", " ")
     return words("pair", language, **_pair(name, language))
 
 

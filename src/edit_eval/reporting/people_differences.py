@@ -92,6 +92,8 @@ def explanation(people: People, language: str) -> list[str]:
     lines.append(text(f"would.{picked}", language))
     if people.raters == 1:
         lines.append(text("would.one_person", language))
+    if people.set_apart:
+        lines.append(text("would.set_apart", language, raters=", ".join(people.set_apart)))
     if people.unmatched:
         lines.append(text("would.unmatched", language, count=people.unmatched))
     return lines

@@ -13,7 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from edit_eval.statistics.intervals import FloatArray, IntArray, cluster_draws, percentiles
+from edit_eval.statistics.intervals import (
+    FEWEST_WORTH,
+    FloatArray,
+    IntArray,
+    cluster_draws,
+    jackknife,
+    percentiles,
+    worth,
+)
 
 FOLDS = 10
 FEWEST_CLUSTERS = 8
@@ -99,13 +107,12 @@ def calibration(pairs: Pairs, *, resamples: int = 1_000) -> dict[str, Any] | Non
     if not pairs.usable:
         return None
     errors = cross_fitted(pairs) - pairs.targets
-    drawn = _drawn_maps(pairs, resamples)
     return {
         "n": len(pairs),
         "clusters": len(np.unique(pairs.clusters)),
         "folds": min(FOLDS, len(np.unique(pairs.clusters))),
         **_quality(errors, pairs.targets),
-        "map": _knots(pairs, drawn),
+        "map": _knots(pairs, resamples),
     }
 
 
@@ -117,23 +124,14 @@ def _quality(errors: FloatArray, targets: FloatArray) -> dict[str, float]:
     }
 
 
-def _drawn_maps(pairs: Pairs, resamples: int, clusters: int = 0) -> list[tuple[FloatArray, Isotonic]]:
-    """Of each draw, from so many clusters at least, how often each of them counts, and the map of it."""
-    found = []
-    every = np.arange(max(clusters, int(pairs.clusters.max()) + 1))
-    for counts in cluster_draws(every, resamples):
-        weights = counts[pairs.clusters]
-        if weights.any():
-            found.append((counts, isotonic(pairs.scores, pairs.targets, weights)))
-    return found
-
-
-def _knots(pairs: Pairs, drawn: Sequence[tuple[FloatArray, Isotonic]]) -> list[dict[str, Any]]:
+def _knots(pairs: Pairs, resamples: int) -> list[dict[str, Any]]:
+    _, images = np.unique(pairs.clusters, return_inverse=True)
+    drawn = [isotonic(pairs.scores, pairs.targets, counts[images]) for counts in cluster_draws(images, resamples)]
     whole = isotonic(pairs.scores, pairs.targets)
     at = np.unique(pairs.scores)
     if len(at) > _MOST_KNOTS:
         at = np.unique(np.quantile(at, np.linspace(0, 1, _MOST_KNOTS)))
-    values = np.array([one(at) for _, one in drawn]).reshape(-1, len(at))
+    values = np.array([one(at) for one in drawn]).reshape(-1, len(at))
     return [
         {"score": float(score), "value": float(value), "ci95": percentiles(values[:, place])}
         for place, (score, value) in enumerate(zip(at, whole(at), strict=True))
@@ -155,8 +153,8 @@ def bridge(
       beside the `mean` that the second judge gave: for what a bridge is for is a model that the second never saw;
     - `off_by`: the root mean square of these differences. Two means on the two sides of a bridge that lie closer than
       that are not told apart. None with fewer than two models.
-    - `edit_models`: for each of `continued` its mean `before` (by the first judge) and `bridged`, with an interval over
-      source images in which the map is drawn anew.
+    - `edit_models`: for each of `continued` its mean `before` (by the first judge) and `bridged`, with an interval: a
+      jackknife over source images in which the map is fitted anew without each (`_interval`).
 
     None where `pairs` are not enough for a map.
     """
@@ -177,8 +175,11 @@ def bridge(
         if len(models) > 1
     }
     misses = [one["bridged"] - one["mean"] for one in held_out.values()]
-    every = 1 + max((int(clusters.max()) for _, clusters in continued.values() if len(clusters)), default=0)
-    whole, drawn = isotonic(pairs.scores, pairs.targets), _drawn_maps(pairs, resamples, every)
+    whole = isotonic(pairs.scores, pairs.targets)
+    without = {
+        int(image): isotonic(pairs.scores, pairs.targets, (pairs.clusters != image).astype(np.float64))
+        for image in np.unique(pairs.clusters)
+    }
     return {
         **found,
         "held_out": held_out,
@@ -188,7 +189,7 @@ def bridge(
                 "n": len(scores),
                 "before": float(scores.mean()),
                 "bridged": float(whole(scores).mean()),
-                "ci95": percentiles(np.array([_drawn_mean(one, scores, clusters) for one in drawn])),
+                "ci95": _interval(pairs, scores, clusters, whole, without),
             }
             for model, (scores, clusters) in continued.items()
             if len(scores)
@@ -196,9 +197,26 @@ def bridge(
     }
 
 
-def _drawn_mean(draw: tuple[FloatArray, Isotonic], scores: FloatArray, clusters: IntArray) -> float:
-    """The mean of one model's edits in a draw, by the map of that draw."""
-    counts, map_of_draw = draw
-    weights = counts[clusters]
-    total = float(weights.sum())
-    return math.nan if total == 0 else float((weights * map_of_draw(scores)).sum()) / total
+def _interval(
+    pairs: Pairs, scores: FloatArray, clusters: IntArray, whole: Isotonic, without: Mapping[int, Isotonic]
+) -> list[float] | None:
+    """`[low, high]` of one model's mean over the bridge (`intervals.jackknife`); not cut at the ends of the scale.
+
+    Deleted is one image, from the pairs and from the model's edits: one of those in the pairs (stratum 1), by a map
+    that was fitted `without` it, or one of the model's other images (stratum 2), by the `whole` map. Degrees of freedom
+    are one less than what the images of a stratum are worth, by their pairs and by the model's edits.
+
+    None with fewer images of the model than a map takes, where two or three images hold nearly all of
+    its edits or of the pairs, and where nothing varies.
+    """
+    images, sizes = np.unique(clusters, return_counts=True)
+    known = np.isin(images, pairs.clusters)
+    _, of_pairs = np.unique(pairs.clusters, return_counts=True)
+    if len(images) < FEWEST_CLUSTERS or min(worth(sizes), worth(of_pairs)) < FEWEST_WORTH:
+        return None
+    own = np.array([one(scores[clusters != image]).mean() for image, one in without.items()])
+    mapped = whole(scores)
+    others = np.array([mapped[clusters != image].mean() for image in images[~known]])
+    freedom = worth(sizes[~known]) - 1 if len(others) > 1 else 0.0
+    error = jackknife(own, others, worth(of_pairs) - 1, freedom, level=float(np.abs(whole.value).max()))
+    return None if error is None else error.interval(float(mapped.mean()))

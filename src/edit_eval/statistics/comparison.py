@@ -32,7 +32,7 @@ from edit_eval.statistics.intervals import FEWEST_CLUSTERS, Estimate, FloatArray
 from edit_eval.statistics.paired import ImageWins, image_wins, ruled_out_share, tipping_share
 from edit_eval.statistics.people_differences import Answers, People, peoples_differences
 from edit_eval.statistics.power import ALPHA, POWER, clusters_needed, detectable_difference
-from edit_eval.statistics.preferences import Vote
+from edit_eval.statistics.preferences import Vote, one_sided
 from edit_eval.statistics.series import ends, finite, gain, largest_difference, mean, scaled_interval
 
 SCHEMA = 3
@@ -264,7 +264,7 @@ def compare_models(results: Results, votes: Sequence[Vote] = ()) -> Comparison |
 
     How the models differ stays unsaid, and what to know of the run stands elsewhere. A judge that lacks the source of
     a sample that it scored, or has no sample to score, is left out: its pairs cannot be tested. `votes` are people's on
-    its edits.
+    its edits; those of raters who always take one side do not count (`preferences.one_sided`).
     """
     columns = [
         replace(one, name=one.edit_model) for one in columns_of(results, {judge: {} for judge in results.judges})
@@ -279,7 +279,10 @@ def compare_models(results: Results, votes: Sequence[Vote] = ()) -> Comparison |
     if not columns or len(results.edit_models) < 2:
         return None
     with suppress(ConfigurationError):  # votes on edits of which no judge says anything
-        return compare(columns, people=votes or None)
+        apart = one_sided(votes)
+        found = compare(columns, people=[vote for vote in votes if vote.rater not in apart] or None)
+        people = found.people and replace(found.people, set_apart=sorted(apart))
+        return replace(found, people=people)
     return compare(columns)
 
 

@@ -271,6 +271,54 @@ def _doubt(spread: bool, clusters: int, freedom: float, worth: float) -> str | N
     return "too_uneven" if freedom < FEWEST_FREEDOM - 1e-9 or worth < FEWEST_WORTH - 1e-9 else None
 
 
+@dataclass(frozen=True)
+class Jackknife:
+    """How sure a statistic is; see `jackknife`."""
+
+    standard_error: float
+    freedom: float
+    asymmetry: float
+    of_others: float
+    """The part of the squared standard error that is the second stratum's."""
+
+    def interval(self, value: float) -> list[float]:
+        """`[low, high]`, 95 %, around the statistic of all images (`hull_interval`)."""
+        return list(hull_interval(value, self.standard_error, self.freedom, self.asymmetry))
+
+
+def jackknife(
+    own: FloatArray, others: FloatArray, freedom: float, freedom_of_others: float, *, level: float
+) -> Jackknife | None:
+    """The error of a statistic by deleting one image after the other from two strata of k and u images.
+
+    `own` and `others` are the statistic without each image of the one and of the other stratum, whose degrees of
+    freedom are given; `others` may be empty. With theta(g) and their mean m in each stratum (Wolter, Introduction to
+    Variance Estimation, 2007, chapter 4; the freedom is Satterthwaite's):
+
+        V1 = (k - 1) / k sum (theta(g) - m)^2,   V2 = (u - 1) / u sum (theta(g) - m)^2,   SE^2 = V1 + V2
+        freedom = SE^4 / (V1^2 / freedom1 + V2^2 / freedom2)
+        a = sum e^3 / (sum e^2)^1.5 * (V1 / SE^2)^1.5,   e = m - theta(g) in stratum 1
+
+    None where the first stratum has no spread but rounding (1e-12 of `level`, the largest value that went into it):
+    nothing shows how far off the statistic may be.
+    """
+    e = own.mean() - own
+    of_own = (len(own) - 1) / len(own) * float((e**2).sum())
+    of_others = float(others.var() * (len(others) - 1)) if len(others) > 1 else 0.0
+    if math.sqrt(of_own) <= 1e-12 * max(1.0, level):
+        return None
+    square = of_own + of_others
+    inverse = of_own**2 / freedom + (of_others**2 / freedom_of_others if of_others else 0.0)
+    asymmetry = float((e**3).sum() / (e**2).sum() ** 1.5) * (of_own / square) ** 1.5
+    return Jackknife(math.sqrt(square), square**2 / inverse, asymmetry, of_others)
+
+
+def worth(sizes: FloatArray | IntArray) -> float:
+    """As many equal clusters these are worth: 1 / (sum of their squared shares)."""
+    shares = sizes / sizes.sum()
+    return 1 / float((shares**2).sum())
+
+
 def wilson_interval(successes: float, total: float, *, confidence: float = CONFIDENCE) -> list[float] | None:
     """`[low, high]` of a rate, 0 to 1, by Wilson's score method (JASA 22, 1927); None for a total of 0.
 

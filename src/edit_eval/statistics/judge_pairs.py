@@ -125,9 +125,13 @@ def bridge_document(
     for knot in found["map"]:
         knot["score"] *= turned
     found["map"].sort(key=lambda knot: knot["score"])
+    lowest, highest = series[new].scale.lowest, series[new].scale.highest
     for model, row in found["edit_models"].items():
         own = after.get(model, {})
         row["before"] *= turned
+        if row["ci95"]:
+            low, high = row["ci95"]
+            row["ci95"] = [low if lowest is None else max(lowest, low), high if highest is None else min(highest, high)]
         row["mean"] = math.fsum(own.values()) / len(own) if own else None
         row["scored"] = len(own)
     return {

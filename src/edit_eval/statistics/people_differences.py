@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
@@ -87,6 +87,9 @@ class People:
     weighted: bool
     """Whether answers have weights. If not, the images are taken to have been picked at random."""
     pairs: list[PeoplesDifference]
+    set_apart: list[str] = field(default_factory=list)
+    """Raters of the run's own votes who always take one side, and are not counted; nobody in a file is: nothing says
+    that its sides were drawn by chance."""
 
 
 Answers = Sequence[PersonScore] | Sequence[Vote]

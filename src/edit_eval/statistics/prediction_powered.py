@@ -13,7 +13,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edit_eval.statistics.intervals import CONFIDENCE, FloatArray, IntArray, hull_interval, student_quantile
+from edit_eval.statistics.intervals import (
+    CONFIDENCE,
+    FloatArray,
+    IntArray,
+    Jackknife,
+    jackknife,
+    student_quantile,
+    worth,
+)
 
 FEWEST_IMAGES = 8
 """Source images with an answer below which there is no interval: a mean, a slope, and something to see their error
@@ -27,14 +35,11 @@ class Corrected:
     """People's mean difference over all images, and how sure it is; see `corrected`."""
 
     value: float
-    standard_error: float
-    freedom: float
-    asymmetry: float
+    error: Jackknife | None
+    """None where there is no interval."""
     weight: float
     """What is taken off for each point by which the judge liked the rated images more than the others: lambda of
     PPI++."""
-    of_others: float
-    """The part of the squared standard error that the images without an answer have in it."""
     images: int
     """With an answer."""
     others: int
@@ -44,33 +49,35 @@ class Corrected:
 
     def interval(self, *, lowest: float = -math.inf, highest: float = math.inf) -> list[float] | None:
         """`[low, high]`, 95 %, cut at the ends of the scale; None where `doubt` says why."""
-        if self.doubt:
+        if self.error is None:
             return None
-        low, high = hull_interval(self.value, self.standard_error, self.freedom, self.asymmetry)
+        low, high = self.error.interval(self.value)
         return [max(lowest, low), min(highest, high)]
 
-    def half_width(self, images: int) -> float:
+    def half_width(self, error: Jackknife, images: int) -> float:
         """About half the width of the interval, were so many of the same images rated: t sqrt(A / images + F).
 
-        F = `of_others` (images + others) / others is what stays when all are rated by the judge alone, A / images the
+        F = V2 (images + others) / others is what stays when all are rated by the judge alone, A / images the
         rest of the squared standard error.
         """
         every = self.images + self.others
-        stays = self.of_others * every / self.others if self.others else 0.0
-        rest = max(0.0, self.standard_error**2 - stays) * self.images
+        stays = error.of_others * every / self.others if self.others else 0.0
+        rest = max(0.0, error.standard_error**2 - stays) * self.images
         return student_quantile(0.5 + CONFIDENCE / 2, images - 2) * math.sqrt(rest / images + stays)
 
     def narrowest(self) -> float | None:
         """What share of its width the interval would keep if people answered about every image; None without one."""
-        return None if self.doubt else self.half_width(self.images + self.others) / self.half_width(self.images)
+        if self.error is None:
+            return None
+        return self.half_width(self.error, self.images + self.others) / self.half_width(self.error, self.images)
 
     def images_to_halve(self) -> int | None:
         """How many more of these images would have to be rated for half the width; None where all would not do."""
-        if self.doubt:
+        if self.error is None:
             return None
-        wanted = self.half_width(self.images) / 2
+        wanted = self.half_width(self.error, self.images) / 2
         for more in range(1, self.others + 1):
-            if self.half_width(self.images + more) <= wanted:
+            if self.half_width(self.error, self.images + more) <= wanted:
                 return more
         return None
 
@@ -85,27 +92,26 @@ def corrected(people: FloatArray, judge: FloatArray, images: IntArray, weights: 
     with which the sample was drawn.
 
     R are the samples with an answer, U the others, r = |U| / (|R| + |U|). Y and F are weighted means of people and
-    judge over R, F1 the judge's plain mean over R, G its plain mean over U (where r = 0, r G is 0), b = max(0, S_fy /
-    S_ff) with S_fy = sum w (f - F) (y - Y) and S_ff = sum w (f - F)^2 over R, 0 where S_ff is at most 1e-12 of all that
-    the sum of w f^2 over R was before anything was deleted (what is left of it then is rounding):
+    judge over R, F1 the judge's plain mean over R, G its plain mean over U (where r = 0, r G is 0), V the variance of
+    the judge over all samples, and b = max(0, S_fy) / max(S_ff, V sum w) with S_fy = sum w (f - F) (y - Y) and S_ff =
+    sum w (f - F)^2 over R; b is 0 where V is at most 1e-12 of the judge's mean square:
 
         theta = Y - b (F - (1 - r) F1 - r G)        (with equal weights Y - b r (F - G); lambda of PPI++ is b r)
 
-    The error is that of a stratified jackknife (Wolter, Introduction to Variance Estimation, 2007, chapter 4): one
-    image is deleted with all its samples, of the k that have an answer (stratum 1) or of the u that have none (stratum
-    2), and Y, F, F1, G and b are made anew; r stays. With theta(g) and their mean m in each stratum
+    PPI++ has V sum w alone below, the regression estimator S_ff alone. S_ff has the smaller error where both are near
+    each other; but where the judge says nearly the same of the images that people saw, and not of others, it makes a
+    slope of noise, and an interval hundreds of times too wide. With the larger of both neither happens.
 
-        V1 = (k - 1) / k sum (theta(g) - m)^2,   V2 = (u - 1) / u sum (theta(g) - m)^2,   SE^2 = V1 + V2
-        freedom = SE^4 / (V1^2 / (w1 - 2) + V2^2 / (w2 - 1))         (Satterthwaite)
-        a = sum e^3 / (sum e^2)^1.5 * (V1 / SE^2)^1.5,   e = m - theta(g) in stratum 1
+    The error is `intervals.jackknife`: one image is deleted with all its samples, of the k that have an answer (stratum
+    1, w1 - 2 degrees of freedom) or of the u that have none (stratum 2, w2 - 1), and Y, F, F1, G and b are made anew; r
+    and V stay.
 
     w = 1 / sum p^2 is what the images of a stratum are worth, p an image's share of the weights of its samples with an
     answer (stratum 1), of its samples (stratum 2); equal images are worth their number. By their number unequal ones
     would cover less: .90 for .95 where 30 with an answer are worth 8. In stratum 1 it is w1 - 1 where there is no slope
-    to fit, S_ff being 0. Where one image alone has samples without an answer, or u = 1, nothing shows how far off G may
+    to fit, V being 0. Where one image alone has samples without an answer, or u = 1, nothing shows how far off G may
     be: b is then 0 throughout.
-    The interval is `intervals.hull_interval(theta, SE, freedom, a)`: the hull of Student's t and of Hall's (JRSS B 54,
-    1992), where the formula is; a is cut at -1/2 and 1/2 there.
+    The interval is the hull of Student's t and of Hall's (`intervals.hull_interval`).
 
     Raises `ValueError` where no sample has an answer.
     """
@@ -125,55 +131,35 @@ def corrected(people: FloatArray, judge: FloatArray, images: IntArray, weights: 
     total = sums.sum(axis=1, keepdims=True)
     share = float(total[7, 0] / (total[5, 0] + total[7, 0]))
     fitted = u != 1 and int((sums[7] > 0).sum()) != 1
-    least = 1e-12 * float((w * np.square(judge)).sum()) if fitted else math.inf
-    value, slope, varies = _point(total, share, least)
-    own, _, _ = _point(total - sums[:, answered], share, least) if k > 1 else (value, slope, varies)
-    others, _, _ = _point(total - sums[:, ~answered], share, least) if u > 1 else (value, slope, varies)
-    of_rated = (k - 1) / k * float(((own - own.mean()) ** 2).sum())
-    of_others = (u - 1) / u * float(((others - others.mean()) ** 2).sum()) if u > 1 else 0.0
-    square = of_rated + of_others
-    worth = _worth(sums[0, answered])
-    fewer = 2 if varies[0] else 1
-    found = Corrected(
-        value=float(level + value[0]),
-        standard_error=0.0,
-        freedom=0.0,
-        asymmetry=0.0,
-        weight=float(slope[0]) * share,
-        of_others=of_others,
-        images=k,
-        others=u,
-        doubt="few_images" if k < FEWEST_IMAGES else "too_uneven" if worth < FEWEST_WORTH else "no_spread",
-    )
-    if found.doubt != "no_spread" or math.sqrt(of_rated) <= 1e-12 * max(1.0, float(np.abs(people[rated]).max())):
-        return found
-    e = own.mean() - own
-    freedom = of_rated**2 / (worth - fewer)
-    freedom += of_others**2 / (_worth(sums[7, ~answered]) - 1) if of_others else 0.0
+    variance = float(np.var(judge))
+    if not fitted or variance <= 1e-12 * float(np.square(judge).mean()):
+        variance = 0.0
+    value, slope = _point(total, share, variance)
+    own = _point(total - sums[:, answered], share, variance)[0] if k > 1 else value
+    others = _point(total - sums[:, ~answered], share, variance)[0] if u > 1 else value
+    sizes = sums[0, answered]
+    doubt = "few_images" if k < FEWEST_IMAGES else "too_uneven" if worth(sizes) < FEWEST_WORTH else None
+    error = None
+    if doubt is None:
+        freedom = worth(sizes) - (2 if variance else 1)
+        of_others = worth(sums[7, ~answered]) - 1 if u > 1 else 0.0
+        error = jackknife(own, others, freedom, of_others, level=float(np.abs(people[rated]).max()))
     return Corrected(
-        value=found.value,
-        standard_error=math.sqrt(square),
-        freedom=square**2 / freedom,
-        asymmetry=float((e**3).sum() / (e**2).sum() ** 1.5) * (of_rated / square) ** 1.5,
-        weight=found.weight,
-        of_others=of_others,
+        value=float(level + value[0]),
+        error=error,
+        weight=float(slope[0]) * share,
         images=k,
         others=u,
-        doubt=None,
+        doubt=doubt or (None if error else "no_spread"),
     )
 
 
-def _point(sums: FloatArray, share: float, least: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """theta and the slope b for each column of sums, and whether S_ff is above `least`, so that there is a slope."""
+def _point(sums: FloatArray, share: float, variance: float) -> tuple[FloatArray, FloatArray]:
+    """theta and the slope b for each column of sums; without a `variance` of the judge there is no slope."""
     n, y, f, ff, fy, rated, plain, others, of_others = sums
+    if not variance:
+        return y / n, np.zeros_like(y)
     with np.errstate(invalid="ignore", divide="ignore"):
-        spread = ff - f * f / n
-        varies = spread > least
-        slope = np.where(varies, np.maximum(0.0, (fy - f * y / n) / np.where(varies, spread, 1.0)), 0.0)
+        slope = np.maximum(0.0, fy - f * y / n) / np.maximum(ff - f * f / n, n * variance)
         beyond = share * of_others / others if share else 0.0
-        off = np.where(varies, f / n - (1 - share) * plain / rated - beyond, 0.0)
-        return np.asarray(y / n - slope * off), np.asarray(slope), np.asarray(varies)
-
-
-def _worth(sizes: FloatArray) -> float:
-    return float(sizes.sum() ** 2 / (sizes**2).sum())
+        return y / n - slope * (f / n - (1 - share) * plain / rated - beyond), slope

@@ -77,8 +77,8 @@ def preferences(
     source images and on raters at once. A rater who always takes one side is `set_apart`, and in no number,
     unless he is `taken_in`.
     """
-    raters = [_rater(name, [vote for vote in votes if vote.rater == name]) for name in sorted({v.rater for v in votes})]
-    apart = {rater["rater"] for rater in raters if rater["side"] and rater["rater"] not in taken_in}
+    raters = _raters(votes)
+    apart = one_sided(votes) - set(taken_in)
     raters = [{**rater, "set_apart": rater["rater"] in apart} for rater in raters]
     of_all = [vote for vote in votes if vote.rater not in apart]
     counted = [vote for vote in of_all if vote.choice in SHARES]
@@ -275,6 +275,18 @@ def _counts(votes: Sequence[Vote], a: str, b: str) -> dict[str, int]:
                 "ties" if vote.choice == "tie" else "both_bad" if side is None else "wins" if side == a else "losses"
             ] += 1
     return {name: found[name] for name in ("wins", "tie", "both_bad", "losses")}
+
+
+def one_sided(votes: Sequence[Vote]) -> set[str]:
+    """The raters who always take one side: their votes say nothing of the edits, as sides are drawn by chance."""
+    return {rater["rater"] for rater in _raters(votes) if rater["side"]}
+
+
+def _raters(votes: Sequence[Vote]) -> list[dict[str, Any]]:
+    of: dict[str, list[Vote]] = defaultdict(list)
+    for vote in votes:
+        of[vote.rater].append(vote)
+    return [_rater(name, of[name]) for name in sorted(of)]
 
 
 def _rater(name: str, votes: Sequence[Vote]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -87,7 +88,8 @@ def selection_page(watched: WatchedRun, places: str, file: Path) -> str:
     refuse_what_leads_elsewhere(watched.path)  # it may have changed since it was opened
     ids = [results.samples[place].id for place in _places(places, len(results.samples))]
     export(results, {}, file, language=language, samples=ids)
-    return f"{watched.path.name}-{len(ids)}.html"
+    name = os.fsencode(watched.path.name).decode("utf-8", "replace")  # a folder's may be any bytes
+    return f"{name}-{len(ids)}.html"
 
 
 def _places(text: str, total: int) -> list[int]:

@@ -250,6 +250,8 @@ def serve(
     """
     import uvicorn
 
+    from edit_eval.viewer.connections import Connection
+
     _share_memory()
     anywhere = not is_loopback(host)
     if token == "auto" or (anywhere and not token):
@@ -273,6 +275,7 @@ def serve(
         timeout_graceful_shutdown=1,
         timeout_keep_alive=30,
         limit_concurrency=512,
+        http=Connection,
     )
     try:
         uvicorn.Server(configuration).run(sockets=[opened])

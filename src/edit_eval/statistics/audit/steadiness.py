@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from edit_eval.records import Status
 from edit_eval.statistics.audit.measure import Measure, average, share
@@ -22,16 +23,10 @@ def spread(trial: Trial, view: str, ceiling: float | None) -> Measure:
     ceiling = ceiling if trial.closed else None
     halves = [(other - plain) ** 2 / 2 for _, plain, other in rows]
     found = average(halves, [one.scene for one, _, _ in rows], floor=None, lowest=0.0)
-    if found.value is None or found.ci95 is None:
+    if found.value is None:
         return found.held_against(ceiling, "at_most")
-    low, high = found.ci95
-    rooted = Measure(
-        value=math.sqrt(max(0.0, found.value)),
-        ci95=(math.sqrt(max(0.0, low)), math.sqrt(max(0.0, high))),
-        n=found.n,
-        scenes=found.scenes,
-    )
-    return rooted.held_against(ceiling, "at_most")
+    interval = found.ci95 and (math.sqrt(max(0.0, found.ci95[0])), math.sqrt(max(0.0, found.ci95[1])))
+    return replace(found, value=math.sqrt(found.value), ci95=interval).held_against(ceiling, "at_most")
 
 
 def smallest_difference(retest: float) -> float:

@@ -1,0 +1,71 @@
+"""What of a benchmark's folder may be opened: plain files that lie in it, wherever a link in it leads."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from edit_eval.errors import ConfigurationError
+
+MAX_FILE_BYTES = 512 << 20
+"""Of a picture: 50 million pixels of 16 bit RGBA, uncompressed, and some more."""
+
+
+@dataclass(frozen=True)
+class PlainFiles:
+    """The files in `folder` and below.
+
+    Whoever packs a folder can put a link to any file of its reader's into it. So links may end in the folder, or in the
+    blobs of the hub's cache where the folder is a snapshot in there; elsewhere only where the user says `allow_links`.
+    """
+
+    folder: Path
+    allow_links: bool = False
+
+    @cached_property
+    def _roots(self) -> tuple[Path, ...]:
+        real = Path(os.path.realpath(self.folder))
+        snapshots = next((one for one in (real, *real.parents) if one.parent.name == "snapshots"), None)
+        repository = snapshots.parent.parent if snapshots else None
+        if repository and repository.name.startswith(("datasets--", "models--")):
+            return (real, repository / "blobs")
+        return (real,)
+
+    def refused(self, path: str | os.PathLike[str], name: str) -> str:
+        """Why a file of the folder is not opened; empty where it is. `name` is what the answer calls it.
+
+        A file that is not there is not refused.
+        """
+        real = Path(os.path.realpath(path))
+        if not self.allow_links and not any(real.is_relative_to(root) for root in self._roots):
+            return f"{name} is a link that points outside {self.folder}: `allow_links: true` follows such links"
+        try:
+            mode = os.stat(real).st_mode
+        except (OSError, ValueError):
+            return ""
+        return "" if stat.S_ISREG(mode) else f"{name} is a folder, a pipe or a device, not a plain file"
+
+    def check(self, path: Path) -> Path:
+        """The path itself. Raises `ConfigurationError` where it is refused."""
+        if why := self.refused(path, str(path)):
+            raise ConfigurationError(f"benchmark.data_path: {why}")
+        return path
+
+    def read(self, path: str | os.PathLike[str], name: str) -> bytes:
+        """A file's bytes. Raises `LookupError` that says why there are none."""
+        if why := self.refused(path, name):
+            raise LookupError(why)
+        try:
+            if os.stat(path).st_size > MAX_FILE_BYTES:
+                raise LookupError(f"{name}: a file of more than {MAX_FILE_BYTES >> 20} MiB")
+            return Path(path).read_bytes()
+        except OSError as error:
+            raise LookupError(f"{name} cannot be read ({error.strerror})") from error
+
+
+def given(path: Path) -> PlainFiles:
+    """A file that the user names, which may be a link to anywhere."""
+    return PlainFiles(path.parent, allow_links=True)
