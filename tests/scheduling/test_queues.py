@@ -138,12 +138,32 @@ def test_batch_sync_waits_for_nobody_who_is_away_for_the_pilot() -> None:
     queue.finish(made[4])
     assert queue.take(first) is None, "it is waited for again"
     assert queue.take(second) is made[1]
-    assert queue.batch() == (3, 4)
+    assert queue.batch() == (2, 3)
     queue.finish(made[1])
     assert queue.take(second) is made[3]
-    assert queue.batch() == (4, 4)
+    assert queue.batch() == (3, 3)
     queue.finish(made[3])
     assert queue.batch() is None
+
+
+@given(st.integers(1, 9), st.lists(st.tuples(st.integers(0, 1), st.booleans()), max_size=40))
+def test_the_number_of_batches_never_changes(count: int, steps: list[tuple[int, bool]]) -> None:
+    """`batch 20/45` in the progress: whoever is away for the pilot meanwhile, and however long."""
+    queue, both = BatchSyncQueue(replicas()), replicas()
+    for task in tasks(count):
+        queue.put(task)
+    seen: list[tuple[int, int]] = []
+    for index, away in [*steps, *([(0, False), (1, False)] * count)]:
+        if away:
+            queue.go(index)
+        else:
+            queue.come(index)
+            if (task := queue.take(both[index])) is not None:
+                seen += filter(None, [queue.batch()])
+                queue.finish(task)
+    assert queue.batch() is None
+    assert {of for _, of in seen} == {-(-count // 2)}
+    assert [number for number, _ in seen] == sorted(number for number, _ in seen)
 
 
 @pytest.mark.parametrize("schedule", ["pull", "round_robin"])

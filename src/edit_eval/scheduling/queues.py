@@ -197,18 +197,18 @@ class BatchSyncQueue(RoundRobinQueue):
         self._batch: dict[int, Task] = {}
         self._out: set[int] = set()
         self._away: set[int] = set()
-        self._number = 0  # of the batch under way, among those since the queue was last empty
+        self._units: set[int] = set()  # all that there was since the queue was last empty
 
     def put(self, task: Task) -> None:
         if not len(self) and not self._out:
-            self._number = 0
+            self._units.clear()
+        self._units.add(task.units[0])
         super().put(task)
 
     def take(self, replica: Replica) -> Task | None:
         if not self._batch and not self._out:
             there = [self._replicas[owner] for owner in self._in_turn() if owner not in self._away]
             self._batch = {one.index: task for one in there if (task := super(BatchSyncQueue, self).take(one))}
-            self._number += bool(self._batch)
         task = self._batch.pop(replica.index, None)
         if task is not None:
             self._out.add(task.number)
@@ -231,7 +231,7 @@ class BatchSyncQueue(RoundRobinQueue):
         if self.awaits(index):  # one that is stopped because nothing is left for it is waited for in the next phase
             self._away.add(index)
         if index in self._batch:
-            self.put(self._batch.pop(index))
+            super().put(self._batch.pop(index))
 
     def come(self, index: int) -> None:
         self._away.discard(index)
@@ -258,9 +258,9 @@ class BatchSyncQueue(RoundRobinQueue):
     def batch(self) -> tuple[int, int] | None:
         if not len(self) and not self._out:
             return None
-        left = max(*map(len, self._own), math.ceil((len(self) - len(self._batch)) / len(self._owners)))
-        number = max(1, self._number)
-        return number, self._number + left
+        # Counted in tasks, so that it never grows: in how many batches one was missing shows only afterwards.
+        count, each = math.ceil(len(self._units) / len(self._own)), len(self._own)
+        return min(count, (len(self._units) - len(self) - len(self._out)) // each + 1), count
 
     def ends_batch(self, task: Task) -> bool:
         return not self._batch and self._out == {task.number}
