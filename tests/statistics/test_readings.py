@@ -9,6 +9,7 @@ from statistics import stdev
 import pytest
 
 from edit_eval.records import Reading, Status
+from edit_eval.reporting.page.readings import readings_lines
 from edit_eval.statistics.readings import readings_document, spread_of
 from edit_eval.statistics.summary import summarise
 
@@ -33,13 +34,13 @@ def test_the_spread_is_the_root_of_the_mean_square_over_edits(run):
     assert spread_of(judgements, "other") is None
     found = summarise(replace(run, judgements=(*judgements, *run.judgements[2:])))
     assert found["results"][0]["scores"]["score"]["spread"] == pytest.approx(1.0)
-    assert found["readings"]["judge"] == {"readings": 2, "spread": pytest.approx(1.0), "mass": None}
+    assert found["readings"]["judge"] == {"readings": 2, "spread": pytest.approx(1.0), "identical": False, "mass": None}
 
 
 def test_one_reading_has_no_spread_and_a_judge_that_was_not_asked_has_no_entry(run):
     assert readings_document(run) == {}
     once = replace(run, judgements=tuple(read_as(one, 5) for one in run.judgements))
-    assert readings_document(once) == {"judge": {"readings": 1, "spread": None, "mass": None}}
+    assert readings_document(once) == {"judge": {"readings": 1, "spread": None, "identical": False, "mass": None}}
 
 
 def test_what_readings_scatter_is_in_the_interval(run):
@@ -72,3 +73,18 @@ def test_the_mass_is_that_of_all_readings_and_those_below_the_floor_are_no_answe
     judgements = (likely(first, 0.9, 0.4), likely(second, 1.0, "unknown"), read_as(third, 5))
     mass = readings_document(replace(run, judgements=judgements))["judge"]["mass"]
     assert mass == {"readings": 4, "unknown": 1, "median": 0.9, "below": 1, "floor": 0.5}
+
+
+def test_readings_in_the_same_words_are_said_once_and_equal_scores_in_other_words_are_not(run):
+    def worded(one, *words):
+        read = tuple({"score": Reading(values={"score": 5.0}, text=text, asked=1)} for text in words)
+        return replace(one, spread={"score": 0.0}, readings=read)
+
+    same = replace(run, judgements=tuple(worded(one, "Score: 5", "Score: 5", "Score: 5") for one in run.judgements))
+    assert (
+        sum("the 3 readings of each edit are identical" in line for line in readings_lines(summarise(same), "en")) == 1
+    )
+    other = worded(run.judgements[0], "Score: 5", "Score: 5.0", "Score: 5")
+    mixed = replace(same, judgements=(other, *same.judgements[1:]))
+    assert not readings_document(mixed)["judge"]["identical"]
+    assert not readings_document(replace(same, judgements=same.judgements[:3]))["judge"]["identical"], "too few to tell"

@@ -188,7 +188,7 @@ class Sections:
                 names = [entry.name for entry in components.known("benchmark")] if type_name == "table" else []
                 beside = Path(os.path.relpath(self.folder / data_path))
                 meant = nearest_path(data_path) or did_you_mean(data_path, names)
-                if beside.exists():
+                if os.path.exists(beside):  # a name may be too long for `Path.exists`
                     meant = f"; paths count from where you type: write {beside}, or type `cd {beside.parent}` first"
                 self.faults.add((*place, "data_path"), f"no such file: {data_path}{meant}")
         filtered = self._validated(Filters, filters, place)

@@ -12,12 +12,16 @@ from statistics import median
 from typing import Any
 
 from edit_eval.judges.answers import LEAST_MASS
-from edit_eval.records import Judgement, Results
+from edit_eval.records import Judgement, Results, Status
+
+_ENOUGH = 10
+"""Edits below which the same words may come twice by chance."""
 
 
 def readings_document(results: Results) -> dict[str, Any]:
-    """For each judge that was asked something: `readings` (of an edit), `spread`, and `mass` where there is any.
+    """For each judge that was asked: `readings` (of an edit), `spread`, `identical`, and `mass` where there is any.
 
+    `identical`: whether each edit's several readings were given in the same words, so that nothing was sampled.
     `spread` is that of the headline, as `spread_of`; None with one reading. `mass` is of all readings with
     probabilities: how many there are (`readings`), of how many nobody knows it (`unknown`), and of the others the
     `median` (None without any) and how many are `below` the `floor`, and so no answers.
@@ -29,6 +33,7 @@ def readings_document(results: Results) -> dict[str, Any]:
             found[judge] = {
                 "readings": max(len(one.readings) for one in judged),
                 "spread": spread_of(judged, judged[0].headline),
+                "identical": _identical(judged),
                 "mass": _mass(judged),
             }
     return found
@@ -41,6 +46,17 @@ def spread_of(judgements: Iterable[Judgement], score: str) -> float | None:
     """
     squares = [one.spread[score] ** 2 for one in judgements if score in one.spread]
     return math.sqrt(math.fsum(squares) / len(squares)) if squares else None
+
+
+def _identical(judgements: Sequence[Judgement]) -> bool:
+    several = [one for one in judgements if len(one.readings) > 1 and one.status is Status.OK]
+    alike = (
+        {question: reading.text for question, reading in read.items()}
+        == {k: r.text for k, r in one.readings[0].items()}
+        for one in several
+        for read in one.readings[1:]
+    )
+    return len(several) >= _ENOUGH and all(alike)
 
 
 def _mass(judgements: Sequence[Judgement]) -> dict[str, Any] | None:

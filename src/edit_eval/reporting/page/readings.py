@@ -26,6 +26,8 @@ def _lines(judge: str, found: Mapping[str, Any]) -> Iterator[Line]:
     if found["readings"] > 1:
         spread = formats.score(found["spread"])
         yield "readings.several", {"judge": judge, "count": found["readings"], "spread": spread}
+    if found["identical"]:
+        yield "readings.identical", {"judge": judge, "count": found["readings"]}
     mass = found["mass"]
     if mass and mass["median"] is not None:
         known, floor = mass["readings"] - mass["unknown"], f"{mass['floor']:g}"
