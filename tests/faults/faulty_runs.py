@@ -81,13 +81,17 @@ def verdicts(made: Run) -> list[tuple[object, ...]]:
     return found
 
 
+PASSED = ("name", "timing", "notes", "device_failures")
+"""Of a report's entries those about what has happened to a run, not about what it came to."""
+
+
 def report_of(made: Run) -> dict[str, Any]:
     """The numbers of the report, without those that are times, and without notes on what has happened to the run."""
 
     def timeless(value: Any) -> Any:
         if isinstance(value, dict):
             return {
-                k: timeless(v) for k, v in value.items() if "seconds" not in k and k not in ("name", "timing", "notes")
+                k: timeless(v) for k, v in value.items() if "seconds" not in k and k not in PASSED
             }
         return [timeless(v) for v in value] if isinstance(value, list | tuple) else value
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from edit_eval.passports import Passport, Subject
 from edit_eval.records import Scale, Status
-from edit_eval.reporting.audit import print_audit, rows, weaknesses, words
+from edit_eval.reporting.audit import _fault, print_audit, rows, weaknesses
 from edit_eval.statistics.audit.findings import findings_of
 from edit_eval.statistics.audit.measure import Measure
 from edit_eval.statistics.audit.shown import DOSE, Shown, Trial
@@ -53,10 +53,10 @@ def test_every_measure_has_its_words(language: str) -> None:
     assert {f"dose_{axis}" for axis in AXES} <= set(made.measures)
     held, shown = rows(made, language, held=True), rows(made, language, held=False)
     assert len(held) + len(shown) == len(made.measures) + len(made.categories)
-    for name, one in made.measures.items():
-        if one.floor is not None:
-            assert words(f"fault.{name}", language)
     wrong = Measure(value=0.1, ci95=(0.0, 0.2), floor=0.9, passed=False)
+    for name, one in made.measures.items():
+        if one.floor is not None:  # of its own, or those of a pair: which edit is put above which
+            assert _fault(name, wrong, language)
     all_missed = replace(made, measures={name: wrong for name, one in made.measures.items() if one.floor is not None})
     assert len(weaknesses(all_missed, language)) >= len(all_missed.measures)
 

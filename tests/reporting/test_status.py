@@ -403,7 +403,7 @@ def test_a_run_at_work_says_what_it_does(tmp_path: Path, monkeypatch: pytest.Mon
     assert document["live"]["devices"][3]["figures"] == "3/50"
     assert (document["wall_seconds"], document["live"]["left"]) == (3900.0, 3720)
     lines = printed(results, width=100)
-    assert "progress: 31 %, edits 3/8 (3.2/min), scores 1/8, controls 0/6, 1 failed, 1 h 02 min left" in lines
+    assert "progress: 22 %, edits 3/8 (3.2/min), scores 1/8, controls 0/6, 1 failed, 1 h 02 min left" in lines
     assert "  cuda:0  editing 0/50, 00000_社会_hard" in lines
     assert "  and 3 more: 3 editing" in lines
     assert not any("no sign of life" in line for line in lines)

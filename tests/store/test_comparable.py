@@ -172,7 +172,7 @@ def test_of_an_edit_model_of_another_type_the_type_is_enough() -> None:
 def test_a_run_against_itself_is_a_tie() -> None:
     comparison = compare_runs([made_run("x/run"), made_run("y/run")])
     (pair,) = comparison.pairs
-    assert (pair.p, pair.p_adjusted, pair.better, pair.identical) == (1.0, 1.0, None, True)
+    assert (pair.p, pair.p_adjusted, pair.better, pair.identical) == (None, None, None, True)
     assert [column.rank for column in comparison.columns] == [1, 1]
     assert comparison.notes == ()
 

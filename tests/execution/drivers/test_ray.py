@@ -14,7 +14,6 @@ from edit_eval import evaluate, evaluation
 from edit_eval.config.placement import Placement
 from edit_eval.config.schema import ModelSection
 from edit_eval.execution.advice.examination import _elsewhere
-from edit_eval.execution.advice.prediction import _Nobody, _Tally
 from edit_eval.execution.drivers.contract import FLEET, Event, Gpu, WorkerSpecification
 from edit_eval.execution.drivers.ray import RayDriver
 from edit_eval.execution.drivers.ray_agent import Files, Frames, framed, known_by, pictures_of
@@ -26,6 +25,36 @@ from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Model, Work
 from imagined_cluster import AT_ONCE, DONE, FORGED, LATER, ImaginedCluster
 from small_benchmark import configuration, write_benchmark
+
+
+class Kept:
+    """An engine's records: what was done, what was charged, and which device edited when."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self.made: list[int] = []
+        self.charges: list[Any] = []
+        self.spans: list[tuple[str, float, float]] = []
+
+    def order(self, task: Any) -> dict[str, Any]:
+        return {"do": "run", "task": task.number, "units": task.units}
+
+    def done(self, task: Any, message: Any, device: str) -> None:
+        self.made.append(task.units[0])
+        self._work.settle(task.units[0])
+
+    def failed(self, task: Any, reason: str, device: str = "") -> None:
+        self.charges.append(task)
+
+    attempt = failed
+
+    def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None:
+        if kind == "editing":
+            self.spans.append((device, begin, end))
+
+    def __getattr__(self, name: str) -> Any:
+        """What else is told, as to a spectator."""
+        return lambda *about, **more: ""
 
 
 class ComesAndGoes(SimulatedDriver):
@@ -58,18 +87,7 @@ def test_a_lost_device_charges_nobody_and_one_that_joins_gets_work() -> None:
     work = Work()
     model = Model("m", "edit", (("cuda:0",), ("cuda:1",)))
     policy = Policy([model], work, Estimates())
-    charges: list[Any] = []
-
-    class Tally(_Tally):
-        def attempt(self, task: Any, reason: str) -> None:
-            charges.append(task)
-
-        failed = attempt  # type: ignore[assignment]
-
-    done: list[int] = []
-    tally = Tally(work, ("cuda:0", "cuda:1", "cuda:2"), keep=True)
-    taken = tally.done
-    tally.done = lambda task, message, device: (done.append(task.units[0]), taken(task, message, device))[1]  # type: ignore
+    kept = Kept(work)
     for number in range(20):
         work.add("edit:m", [number])
 
@@ -81,19 +99,18 @@ def test_a_lost_device_charges_nobody_and_one_that_joins_gets_work() -> None:
         driver,
         policy,
         work,
-        tally,
-        _Nobody(),
+        kept,
+        kept,
         {("edit:m", (device,)): specification(device) for device in ("cuda:0", "cuda:1")},
         growth=lambda gpus: {("edit:m", (gpu.name,)): specification(gpu.name) for gpu in gpus},
         poll_seconds=math.inf,
     )
     engine.run()
-    assert charges == []
-    assert sorted(done) == list(range(20)), "each task is done once"
+    assert kept.charges == []
+    assert sorted(kept.made) == list(range(20)), "each task is done once"
     assert [devices for at, devices in driver.started if at > 0] == [("cuda:2",)], "nothing starts on what is gone"
-    spans = [(a.device, a.begin, a.end) for a in tally.activities or () if a.kind == "editing"]
-    assert max(end for device, _, end in spans if device == "cuda:0") <= 25.0
-    assert min(begin for device, begin, _ in spans if device == "cuda:2") >= 41.0
+    assert max(end for device, _, end in kept.spans if device == "cuda:0") <= 25.0
+    assert min(begin for device, begin, _ in kept.spans if device == "cuda:2") >= 41.0
 
 
 def test_replicas_of_several_gpus_never_cross_machines() -> None:
