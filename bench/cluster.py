@@ -11,7 +11,7 @@ tasks are given to others, as the records show it. `plan_ratio`: a plan of a mil
 over the same of 1,000 GPUs.
 
 `--check` ends with 1 where a figure is worse than what is promised, and measures no others. The rate is a thousand
-tasks a second; where the local driver does not reach three times that in the same run, it is a third of what it reaches.
+tasks a second, or a third of what the local driver reaches in the same run where that is less.
 """
 
 from __future__ import annotations
