@@ -91,7 +91,11 @@ def test_the_next_best_is_named_with_what_the_pictures_say(drawn: Results) -> No
     assert wins.p_adjusted == pytest.approx(2 * 3 * 0.5**30, rel=1), "by Holm over three pairs"
     assert pair.tipping_share == pytest.approx(lead / (10 + lead))
     assert pair.ruled_out_share == pytest.approx(1 - 0.05 ** (1 / 30))
-    for words in ("c is better than b on 30 of 30 pictures", "9% of pictures unlike these", "more than 10%"):
+    for words in (
+        "c is better than b on 30 of 30 pictures, worse on 0",
+        "9% of pictures unlike these",
+        "more than 10%",
+    ):
         assert words in said(ahead)
     assert "p = 1" not in said(ahead)
     close = scored(drawn, {"a": 0.0, "b": 0.05, "c": -0.8})
@@ -105,6 +109,18 @@ def test_the_next_best_is_named_with_what_the_pictures_say(drawn: Results) -> No
         drawn, judgements=tuple(rescored(one, 5.0 if one.edit_model == "b" else 4.0) for one in drawn.judgements)
     )
     assert "b leads a by 1.00 on every picture, so there is no spread" in said(alike)
+
+
+def test_who_leads_by_a_few_pictures_is_said_to_be_worse_on_the_others(drawn: Results) -> None:
+    """Or a test that speaks against the leader would be read as one for it."""
+    few = {sample.id for sample in drawn.samples[:5]}
+
+    def score(model: str, sample: str) -> float:
+        return {"a": 0.0, "b": 5.0, "c": 9.0 if sample in few else 4.5}[model]
+
+    judgements = tuple(rescored(one, score(one.edit_model, one.sample_id)) for one in drawn.judgements)
+    sentence = said(replace(drawn, judgements=judgements))
+    assert "c is better than b on 5 of 30 pictures, worse on 25 (sign test, p 0." in sentence
 
 
 def test_one_model_has_its_score_coverage_and_controls(tmp_path: Path) -> None:

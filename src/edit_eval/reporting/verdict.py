@@ -166,10 +166,10 @@ def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], langua
         return [text("verdict.everywhere", language, **names)]
     if pair.scores_better != best:
         found.append(text("verdict.leads", language, **names))
-    wins, count = images.wins if pair.a == best else images.losses, images.wins + images.ties + images.losses
-    p = images.p_adjusted
+    wins, losses = (images.wins, images.losses) if pair.a == best else (images.losses, images.wins)
+    count, p = wins + images.ties + losses, images.p_adjusted
     tested = text("verdict.images.p", language, p=formats.p_value(p)) if p is not None and p < 1 else ""
-    found.append(text("verdict.images", language, **names, wins=wins, images=count, tested=tested))
+    found.append(text("verdict.images", language, **names, wins=wins, losses=losses, images=count, tested=tested))
     if pair.scores_better == best and pair.tipping_share is not None and pair.ruled_out_share is not None:
         shares = {"share": formats.share(pair.tipping_share, 1), "ruled_out": formats.share(pair.ruled_out_share, 1)}
         found.append(text("verdict.tipping", language, **shares, images=count))
