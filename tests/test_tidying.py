@@ -182,6 +182,14 @@ def test_all_that_a_run_writes_is_known_as_ours(command: Command, made: Path) ->
     assert [name for name in sorted(names) if not is_written_by_us(name)] == []
 
 
+def test_all_that_a_shard_writes_is_known_as_ours(place: Path) -> None:
+    write_benchmark(place, 2)
+    made = evaluate(configuration(place), run_dir=place / "shards", shard="1/1", report=False)
+    names = _files(made.path)
+    assert any(name.startswith("shards/") for name in names)
+    assert [name for name in sorted(names) if not is_written_by_us(name)] == []
+
+
 def test_strangers_files_in_the_cache_stay(command: Command, place: Path) -> None:
     strangers = {"sources/mine/x.png", "sources/00/mine.png", "scenes/mine/x.png", "page/mine.js", "runs/mine"}
     for name in strangers:

@@ -147,7 +147,12 @@ class TestReadings:
         mine = [one for one in varied.results.judgements if one.judge == "varying"]
         assert {one.score for one in mine} == {5.0}
         assert {one.spread["score"] for one in mine} == {1.0}
-        assert varied.summary["readings"]["varying"] == {"readings": 3, "spread": 1.0, "mass": None}
+        assert varied.summary["readings"]["varying"] == {
+            "readings": 3,
+            "spread": 1.0,
+            "identical": False,
+            "mass": None,
+        }
         entry = next(one for one in varied.summary["results"] if one["judge"] == "varying")
         assert entry["scores"]["score"]["spread"] == 1.0
 

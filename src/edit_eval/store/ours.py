@@ -23,7 +23,7 @@ _WRITTEN = {
     "lock": None,
     "holder.json": None,
     "live.json": None,
-    "shards": r"\d+-of-\d+\.(lock|json)",
+    "shards": r"\d+-of-\d+\.(lock|json|entered)",
     "config": r"\d+\.(yaml|json)",
     "environment": r"\d+\.json",
     "samples": _JOURNAL,
