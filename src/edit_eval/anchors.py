@@ -18,6 +18,7 @@ from edit_eval.passports import Passport
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.run import Run
 from edit_eval.store.examined import Judged, keep_judged
+from edit_eval.text import Text
 
 FOLDER = "anchors"
 """In the run directory."""
@@ -37,7 +38,10 @@ def judge_anchors(
     known = {name: passport for name, passport in found.items() if passport.subject.language == run.language}
     if not known:
         raise ConfigurationError(
-            "--anchors: no judge of this run has a passport in the run's language; `edit-eval audit CONFIG` writes one"
+            Text(
+                "--anchors: no judge of this run has a passport in the run's language; `edit-eval "
+                "audit CONFIG` writes one"
+            )
         )
     for name, passport in known.items():
         keep_judged(run.path, passport, _judged(configuration, judges[name], passport, run, spectator, command))
@@ -68,8 +72,12 @@ def _judged(
     as_before = {one.sample for one in passport.anchors if pixels.get(one.sample) == one.pixels}
     if not as_before:
         raise ConfigurationError(
-            f"{judge.name}: this version of edit-eval draws different pictures from the one that examined the judge "
-            f"({passport.version}); `edit-eval audit` examines it again"
+            Text(
+                "{}: this version of edit-eval draws different pictures from the one that examined "
+                "the judge ({}); `edit-eval audit` examines it again",
+                judge.name,
+                passport.version,
+            )
         )
     scores = {
         one.sample_id: one.score

@@ -37,6 +37,7 @@ from edit_eval.statistics.audit.findings import Findings, findings
 from edit_eval.statistics.audit.measure import Measure
 from edit_eval.statistics.people import FLOORS, people_measures
 from edit_eval.statistics.people_scores import read_people
+from edit_eval.text import Text
 
 SCENES, SIZE = 40, 512
 """Scenes a category, and their width in pixels."""
@@ -94,7 +95,9 @@ def audit(
     if not isinstance(configuration, Configuration):
         taken = [name for name in NOT_TAKEN if options.get(name)]
         if taken:
-            raise ConfigurationError(f"--{taken[0].replace('_', '-')}: an audit draws its own samples; leave it out")
+            raise ConfigurationError(
+                Text("--{}: an audit draws its own samples; leave it out", taken[0].replace("_", "-"))
+            )
         configuration = load_configuration(configuration, data_may_be_missing=True, **options)
     examined = _chosen(configuration, judge)
     questions = _questions(examined, configuration.benchmark.language)
@@ -192,14 +195,17 @@ def _chosen(configuration: Configuration, judge: str | None) -> AskedJudge:
     """Raises `ConfigurationError` where it is not clear which judge is meant, and for one that cannot be examined."""
     asked = {one.name: one for one in asked_judges(configuration)}
     if judge is None and len(asked) > 1:
-        raise ConfigurationError(f"which judge? Give one of them: --judge {' | '.join(asked)}")
+        raise ConfigurationError(Text("which judge? Give one of them: --judge {: | }", asked))
     if judge is not None and judge not in asked:
-        raise ConfigurationError(f"--judge {judge}: the configuration has no such judge; it has: {', '.join(asked)}")
+        raise ConfigurationError(Text("--judge {}: the configuration has no such judge; it has: {}", judge, asked))
     found = asked[judge or next(iter(asked))]
     if found.replays:
         raise ConfigurationError(
-            f"{found.name} replays recorded answers, and has none for an audit's scenes; "
-            "examine the judge that gave those answers"
+            Text(
+                "{} replays recorded answers, and has none for an audit's scenes; examine the judge "
+                "that gave those answers",
+                found.name,
+            )
         )
     return found
 
@@ -209,8 +215,13 @@ def _questions(judge: AskedJudge, language: str) -> Sequence[Question]:
     sample = example_sample(language)
     if problem := fault(judge.protocol, sample):
         raise ConfigurationError(
-            f"{judge.name} cannot be examined with the protocol `{judge.protocol_name}`: {problem}, which a drawn "
-            "scene does not have; `--set protocol.type=rubric` uses another protocol"
+            Text(
+                "{} cannot be examined with the protocol `{}`: {}, which a drawn scene does not "
+                "have; `--set protocol.type=rubric` uses another protocol",
+                judge.name,
+                judge.protocol_name,
+                problem,
+            )
         )
     return judge.protocol.questions(sample)
 
@@ -236,11 +247,15 @@ def _beside_people(people: Path | None, judged: Path | None, examined: AskedJudg
     if people is None and judged is None:
         return _BesidePeople()
     if people is None:
-        raise ConfigurationError("--judged names edits that people have scored; also give their scores: --people FILE")
+        raise ConfigurationError(
+            Text("--judged names edits that people have scored; also give their scores: --people FILE")
+        )
     if judged is None:
         raise ConfigurationError(
-            "--people: nobody has scored an audit's scenes; name a run in which this judge scored the same "
-            "edits: --judged RUN"
+            Text(
+                "--people: nobody has scored an audit's scenes; name a run in which this judge "
+                "scored the same edits: --judged RUN"
+            )
         )
     run, subject = Run(judged), Subject.of(examined, language)
     subjects = [(one, Subject.of(one, run.language)) for one in run.experiment.judges]
@@ -265,14 +280,17 @@ def _no_such_judge(
 ) -> str:
     if recorded:
         names = ", ".join(one.name for one in recorded)
-        return f"--judged {run}: {names} are all recorded replies; give a run with those of {name} alone"
+        return Text("--judged {}: {} are all recorded replies; give a run with those of {} alone", run, names, name)
     mine, differs = subject.as_plain(), []
     for one, other in there:
         theirs = other.as_plain()
-        differs.append(f"{one.name} has another {', '.join(key for key in mine if mine[key] != theirs[key])}")
-    return (
-        f"--judged {run}: none of its judges is {name}, asked as it is here ({'; '.join(differs)}); judge those edits "
-        "with the configuration that is examined"
+        differs.append(Text("{} has another {}", one.name, (key for key in mine if mine[key] != theirs[key])))
+    return Text(
+        "--judged {}: none of its judges is {}, asked as it is here ({:; }); judge those edits with "
+        "the configuration that is examined",
+        run,
+        name,
+        differs,
     )
 
 

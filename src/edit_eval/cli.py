@@ -14,7 +14,8 @@ import typer
 
 from edit_eval.command_line import answer, app, main, print_json, say, say_how_to_go_on, verb, wants_json, words
 from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, RunInterrupted, Stopped
-from edit_eval.reporting.chinese.spoken import said, speak, spoken
+from edit_eval.reporting.language import said, speak, spoken
+from edit_eval.text import Text
 from edit_eval.verbs.arguments import Config, Passports, RunDir, RunFolder
 from edit_eval.verbs.components import components
 from edit_eval.verbs.environments import environments
@@ -54,7 +55,7 @@ def _print_numbers(run: Any, *, drawn: bool = True) -> None:
             print()
             print_agreement(run.summary["agreement"], language=spoken(run.language))
         if drawn:
-            print(said(f"report: {run.page}"))
+            print(said(Text("report: {}", run.page)))
 
     answer(lambda: run.summary, show)
 
@@ -85,7 +86,7 @@ def _evaluate(
         _print_numbers(Run(unwritten.run_dir), drawn=False)
         raise
     if shard is not None and made.summary["status"] != "complete":
-        say(f"shard {shard} is done; other shards of {made.path} still have work left")
+        say(Text("shard {} is done; other shards of {} still have work left", shard, made.path))
         return answer(lambda: made.summary, lambda: None)
     if anchors:
         from edit_eval.anchors import judge_anchors
@@ -112,11 +113,11 @@ def edit_eval(
     """Measure instruction-based image editing models: edit on every GPU, let a judge score, report the uncertainty."""
 
 
-@verb(evaluating, short_help="See a whole evaluation: no weights, no GPU, no download.")
+@verb(evaluating, short_help=Text("See a whole evaluation: no weights, no GPU, no download."))
 def demo(run_dir: RunDir = None) -> None:
     """See a whole evaluation in about a minute: drawn scenes, a simple edit model, a judge that knows what is right."""
     _evaluate("demo", {}, run_dir)
-    say("next: `edit-eval view` shows it in a browser, `edit-eval init` starts with your pictures")
+    say(Text("next: `edit-eval view` shows it in a browser, `edit-eval init` starts with your pictures"))
 
 
 @verb(evaluating)
@@ -174,7 +175,7 @@ def run(
     )
 
 
-@verb(evaluating, short_help="Check whether a configuration would run here.")
+@verb(evaluating, short_help=Text("Check whether a configuration would run here."))
 def doctor(
     config: Annotated[str | None, typer.Argument(metavar="CONFIG", help="The YAML file.")] = None,
     *,
@@ -190,7 +191,7 @@ def doctor(
         sys.exit(3)
 
 
-@verb(evaluating, short_help="Predict how long a run takes under every schedule.")
+@verb(evaluating, short_help=Text("Predict how long a run takes under every schedule."))
 def plan(
     config: Config,
     *,
@@ -247,7 +248,7 @@ def report(run: RunFolder) -> None:
     _print_numbers(made)
 
 
-@verb(evaluating, short_help="Compare runs, or the edit models of one run.")
+@verb(evaluating, short_help=Text("Compare runs, or the edit models of one run."))
 def compare(
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN...", help="Run directories, or one with several edit models.")
@@ -286,11 +287,11 @@ def compare(
     from edit_eval.run import Run
 
     if margin is not None and not fail_if_worse:
-        raise ConfigurationError("--margin needs --fail-if-worse: give both or neither")
+        raise ConfigurationError(Text("--margin needs --fail-if-worse: give both or neither"))
     if allow_unscored is not None and not fail_if_worse:
-        raise ConfigurationError("--allow-unscored needs --fail-if-worse: give both or neither")
+        raise ConfigurationError(Text("--allow-unscored needs --fail-if-worse: give both or neither"))
     if score is not None and fail_if_worse:
-        raise ConfigurationError("--fail-if-worse compares the headline score with the first; leave out --score")
+        raise ConfigurationError(Text("--fail-if-worse compares the headline score with the first; leave out --score"))
     made = [Run(run, passports or passport_folder()) for run in runs]
     comparison = compare_runs(
         made, score=score, detect=detect, margin=margin, allow_unscored=allow_unscored, people=people

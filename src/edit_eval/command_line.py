@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from edit_eval.errors import EditEvalError, RunInterrupted, Stopped
-from edit_eval.reporting.chinese.spoken import said, speak, spoken
+from edit_eval.reporting.language import said, speak, spoken
 from edit_eval.reporting.progress.standard_streams import forgiving, set_apart
+from edit_eval.text import Text
 
 if TYPE_CHECKING:
     from edit_eval.config.loading import LoadingOptions as Options
@@ -116,8 +117,8 @@ READABLE = (
     (r"\. Did you mean (.*)\?$", r"; did you mean \1?"),
     (r" \(Possible options: (.*)\)$", r"; did you mean \1?"),
     (r"^Invalid value for '?(.*?)'?: ", r"\1: "),
-    (r"Input should be a valid integer.*", "must be a whole number"),
-    (r"Input should be a valid number.*", "must be a number"),
+    (r"Input should be a valid integer.*", Text("must be a whole number")),
+    (r"Input should be a valid number.*", Text("must be a number")),
     (r"Input should be less than or equal to (.*)", r"must be at most \1"),
     (r"Input should be greater than or equal to (.*)", r"must be at least \1"),
     (r"'(\S+?)'", r"\1"),
@@ -139,7 +140,7 @@ def main() -> None:
             refuse_an_unfit_python()
         command = typer.main.get_command(app)
         if spoken() == "zh":
-            from edit_eval.reporting.chinese.help import help_in_chinese
+            from edit_eval.reporting.chinese_help import help_in_chinese
 
             help_in_chinese(command)
         code = command(standalone_mode=False)
@@ -155,8 +156,8 @@ def main() -> None:
         _fail(error, error.exit_code)
     except Exception as error:
         if _is_for_want_of_memory(error):
-            why = " ".join(str(error).split()) or type(error).__name__
-            _fail(Stopped(f"this process has too little memory ({why}): look at `ulimit -v`"), 4)
+            why = str(error) or type(error).__name__
+            _fail(Stopped(Text("this process has too little memory ({}): look at `ulimit -v`", why)), 4)
         _fail(error, 1)
 
 
@@ -170,16 +171,15 @@ def _is_for_want_of_memory(error: BaseException) -> bool:
 def _fail(error: Exception, code: int) -> None:
     if "--debug" in sys.argv:
         traceback.print_exception(error)
-    text = str(error) if isinstance(error, EditEvalError) else f"{type(error).__name__}: {error}"
-    text = " ".join(text.split())
+    text: object = str(error) if isinstance(error, EditEvalError) else f"{type(error).__name__}: {error}"
     faults = getattr(error, "faults", ())
     for fault in faults[:20] if len(faults) > 1 else ():  # the first is in the error's own line
-        say(f"  {fault}")
+        say(Text("  {}", fault))
     if not isinstance(error, EditEvalError):
-        text += " (this is a bug in edit-eval; `--debug` shows the traceback)"
-    say(f"error: {text}")
+        text = Text("{} (this is a bug in edit-eval; `--debug` shows the traceback)", text)
+    say(Text("error: {}", text))
     for note in getattr(error, "__notes__", ()):
-        say(f"  {note}")
+        say(Text("  {}", note))
     sys.exit(code)
 
 
@@ -194,19 +194,23 @@ def _fail_to_read(error: Any) -> None:
     for theirs, ours in READABLE:
         text = re.sub(theirs, ours, text)
     command = error.ctx.command_path if error.ctx else "edit-eval"
-    rest = "" if "did you mean" in text else f"; `{command} --help` shows the options"
+    rest = "" if "did you mean" in text else Text("; `{} --help` shows the options", command)
     unknown = re.match(r"No such option: (--[\w-]+)", text, re.IGNORECASE)
     if unknown and unknown[1] in FLAGS:
-        text, rest = unknown[0], f"; {FLAGS[unknown[1]]}"
+        text, rest = unknown[0], Text("; {}", FLAGS[unknown[1]])
     elif "unexpected extra argument" in text and set(LISTS) & set(sys.argv):
-        rest = f"; separate the items of a list with commas: `{next(flag for flag in LISTS if flag in sys.argv)} A,B`"
-    say(f"error: {text[:1].lower()}{text[1:]}{rest}")
+        rest = Text(
+            "; separate the items of a list with commas: `{} A,B`", next((flag for flag in LISTS if flag in sys.argv))
+        )
+    say(Text("error: {}{}", text[:1].lower() + text[1:], rest))
     sys.exit(2)
 
 
 def say(text: str) -> None:
     """Tells a person something on stderr, in the language that is spoken."""
-    print(said(text), file=sys.stderr)
+    line = said(text)
+    indent = len(line) - len(line.lstrip())
+    print(" " * indent + " ".join(line.split()), file=sys.stderr)
 
 
 def words(text: str | None) -> list[str] | None:
@@ -238,5 +242,5 @@ def say_how_to_go_on(end: RunInterrupted, run_dir: Path | None) -> None:
     from edit_eval.reporting.status import in_folder
 
     where = [] if run_dir else ["--run-dir", str(end.run_dir)]
-    say(f"interrupted: all finished work is kept in {end.run_dir}; to resume:")
+    say(Text("interrupted: all finished work is kept in {}; to resume:", end.run_dir))
     print(f"  {in_folder(str(Path.cwd()), ['edit-eval', *sys.argv[1:], *where])}", file=sys.stderr)

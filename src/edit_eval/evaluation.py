@@ -43,6 +43,7 @@ from edit_eval.store.known_runs import remember_run
 from edit_eval.store.matrix import Matrix, what_is_left
 from edit_eval.store.reuse import reuse
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.text import Text
 from edit_eval.trackers.table import refuse_what_is_missing
 
 
@@ -86,7 +87,7 @@ def evaluate(
     """
     refuse_an_unfit_python()
     if shard is not None and run_dir is None:
-        raise ConfigurationError("--shard needs --run-dir: all shards share one run directory")
+        raise ConfigurationError(Text("--shard needs --run-dir: all shards share one run directory"))
     part = None if shard is None or run_dir is None else read_shard(shard, os.environ, Path(run_dir))
     again = failures(retry)
     notes: Sequence[str] = ()
@@ -170,7 +171,7 @@ def evaluate(
 
 def progress_of(configuration: Configuration) -> Spectator:
     """The live progress that the configuration asks for."""
-    from edit_eval.reporting.chinese.spoken import speak
+    from edit_eval.reporting.language import speak
     from edit_eval.reporting.progress.live import live_progress  # it takes a while, and only some verbs need it
 
     speak(configuration.benchmark.language)
@@ -221,10 +222,10 @@ def plan(
     """
     if nodes is None and (shared_disk or price is not None):
         raise ConfigurationError(
-            f"{'--shared-disk' if shared_disk else '--price'}: of how many machines? Give `--nodes`"
+            Text("{}: of how many machines? Give `--nodes`", "--shared-disk" if shared_disk else "--price")
         )
     if nodes is not None and gpus is None:
-        raise ConfigurationError(f"--nodes {nodes}: of how many GPUs each? Give `--gpus`")
+        raise ConfigurationError(Text("--nodes {}: of how many GPUs each? Give `--gpus`", nodes))
     cluster = None if nodes is None else Cluster(nodes, gpus or 0, shared_disk, price)
     configuration = load_configuration(source, **options, data_may_be_missing=samples is not None)
     benchmark = configuration.benchmark
@@ -275,5 +276,5 @@ def compare(
         )
     except ConfigurationError as error:
         for line in judges_apart(made):
-            error.add_note(f"{line}; `edit-eval agreement {' '.join(str(run.path) for run in made)}` says more")
+            error.add_note(Text("{}; `edit-eval agreement {: }` says more", line, (str(run.path) for run in made)))
         raise

@@ -26,6 +26,7 @@ from edit_eval.protocols.asked import Asked, AskedJudge, Light, ask, asked_judge
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import Sample
 from edit_eval.scheduling.batches import spread
+from edit_eval.text import Text, counted
 from edit_eval.workers.model_class import make_parameters
 
 MOST_CELLS = 5_000_000
@@ -237,9 +238,14 @@ class Experiment:
         questions = sum(len(asked) for judge in self.judges for asked in self.asked[judge.name])
         if (count := questions * each) > MOST_CELLS:
             raise ConfigurationError(
-                f"{len(self.samples):,} samples with all questions, models, seeds, repeats and readings make {count:,} "
-                f"questions to ask; a run has {MOST_CELLS:,} at most (evaluation.repeats, evaluation.edit_seeds, "
-                "benchmark.limit)"
+                Text(
+                    "{:,} samples with all questions, models, seeds, repeats and readings make {:,} "
+                    "questions to ask; a run has {:,} at most (evaluation.repeats, "
+                    "evaluation.edit_seeds, benchmark.limit)",
+                    len(self.samples),
+                    count,
+                    MOST_CELLS,
+                )
             )
         return self
 
@@ -268,7 +274,7 @@ class Experiment:
         """
         found = []
         for role, were, are in (
-            ("edit model", self.edit_models, other.edit_models),
+            (Text("edit model"), self.edit_models, other.edit_models),
             ("judge", [judge.model for judge in self.judges], [judge.model for judge in other.judges]),
         ):
             old, new = ({model.name: model for model in models} for models in (were, are))
@@ -279,7 +285,9 @@ class Experiment:
         before = {judge.name: judge for judge in self.judges}
         for judge in other.judges:
             if judge.name in before:
-                found += [f"judge {judge.name}: {change}" for change in _protocol_changes(before[judge.name], judge)]
+                found += [
+                    Text("judge {}: {}", judge.name, change) for change in _protocol_changes(before[judge.name], judge)
+                ]
         often = {key: key for key in ("edit_seeds", "repeats", "readings", "language")}
         often["controls"] = "control_samples"
         found += [
@@ -291,7 +299,7 @@ class Experiment:
             if len(self.samples) != len(other.samples):
                 found.append(_change("samples", len(self.samples), len(other.samples)))
             elif not all(map(_same_sample, self.samples, other.samples)):
-                found.append("other samples")
+                found.append(Text("other samples"))
         return found
 
 
@@ -311,8 +319,15 @@ def _refuse_what_it_does_not_do(experiment: Experiment, section: ModelSection, f
         count = sum(name.startswith("source") for name in sample.pictures) + bool(sample.follows)
         if most is not None and count > most and not sample.fault:
             raise ConfigurationError(
-                f"{section.name} takes {most} source{'s' * (most > 1)} at most, and sample {sample.index} "
-                f"({sample.id}) has {count}; leave out the model, or such samples (benchmark.filters)"
+                Text(
+                    "{} takes {} at most, and sample {} ({}) has {}; leave out the model, "
+                    "or such samples (benchmark.filters)",
+                    section.name,
+                    counted(most, "source"),
+                    sample.index,
+                    sample.id,
+                    count,
+                )
             )
     if not (hasattr(model_class, "cuts_source") and model_class.cuts_source(parameters)):
         return
@@ -320,8 +335,12 @@ def _refuse_what_it_does_not_do(experiment: Experiment, section: ModelSection, f
         asked = (one.question for some in experiment.asked[judge.name] for one in some)
         if judge.measures and any(view.picture == "mask" for question in asked for view in question.shows):
             raise ConfigurationError(
-                f"{section.name} crops its sources, so what {judge.name} measures outside a mask would be of other "
-                "places; leave out one of them"
+                Text(
+                    "{} crops its sources, so what {} measures outside a mask would be of other "
+                    "places; leave out one of them",
+                    section.name,
+                    judge.name,
+                )
             )
 
 
@@ -337,9 +356,11 @@ def _refuse_probabilities(experiment: Experiment, section: ModelSection, folder:
     asked = (one.question for some in experiment.asked[section.name] for one in some)
     if any(question.form == PROBABILITIES for question in asked):
         raise ConfigurationError(
-            f"{section.name} cannot give the probabilities of its answers (its class has no `probabilities = "
-            "True`); write "
-            "another `answer` into its `protocol`, or use a judge that can"
+            Text(
+                "{} cannot give the probabilities of its answers (its class has no `probabilities = "
+                "True`); write another `answer` into its `protocol`, or use a judge that can",
+                section.name,
+            )
         )
 
 
@@ -405,11 +426,11 @@ def with_clusters(samples: Sequence[Sample]) -> tuple[Sample, ...]:
         while sample.follows and not sample.fault:
             before = by_id.get(sample.follows)
             if before is None:
-                return "", f"it follows `{sample.follows}`, which is not among the selected samples"
+                return "", Text("it follows `{}`, which is not among the selected samples", sample.follows)
             if before.fault:
-                return "", f"it follows `{before.id}`, which cannot be used: {before.fault}"
+                return "", Text("it follows `{}`, which cannot be used: {}", before.id, before.fault)
             if before.id in seen:
-                return "", f"it follows `{sample.follows}`, which follows it"
+                return "", Text("it follows `{}`, which follows it", sample.follows)
             seen.add(before.id)
             sample = before
         return sample.cluster, sample.fault
@@ -452,7 +473,7 @@ def _model_changes(old: Identity, new: Identity) -> list[str]:
     if old.type != new.type:
         found.append(_change("type", old.type, new.type))
     elif old.revision != new.revision:
-        found.append("its weights or its code have changed")
+        found.append(Text("its weights or its code have changed"))
     if old.seed != new.seed:
         found.append(_change("seed", old.seed, new.seed))
     return [*found, *_parameter_changes(old.parameters, new.parameters)]
@@ -462,7 +483,7 @@ def _protocol_changes(old: AskedJudge, new: AskedJudge) -> list[str]:
     if old.protocol_name != new.protocol_name:
         return [_change("protocol", old.protocol_name, new.protocol_name)]
     found = _parameter_changes(old.question_parameters(), new.question_parameters())
-    return [*found, *(["the wording of its questions"] if old.texts != new.texts else [])]
+    return [*found, *([Text("the wording of its questions")] if old.texts != new.texts else [])]
 
 
 def _parameter_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

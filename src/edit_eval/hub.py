@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from edit_eval.errors import ConfigurationError, EditEvalError, Stopped
+from edit_eval.text import Text
 
 PREFIXES = ("hub:", "hf://")
 _ADDRESS = re.compile(r"(?:hub:|hf://datasets/)([\w.-]+/[\w.-]+)(?:@([^/@\s]+))?(?:/(.+))?")
@@ -64,11 +65,11 @@ def local_path(data_path: str, wanted: Sequence[str] = ("*",), key: str = "bench
         return Path(data_path).expanduser().absolute()
     found = _ADDRESS.fullmatch(data_path)
     if found is None or ".." in (*data_path.split("/"), found[1].partition("/")[0]):
-        raise ConfigurationError(f"{key}: {data_path!r} is not a Hub address; write hub:OWNER/NAME@REVISION")
+        raise ConfigurationError(Text("{}: {!r} is not a Hub address; write hub:OWNER/NAME@REVISION", key, data_path))
     name, revision, path = found.groups()
     folder = snapshot(Repository(name, revision), [path, f"{path}/*"] if path else wanted, key)
     if path and not (folder / path).exists():
-        raise ConfigurationError(f"{key}: {Repository(name, revision)} does not contain {path}")
+        raise ConfigurationError(Text("{}: {} does not contain {}", key, Repository(name, revision), path))
     return folder / path if path else folder
 
 
@@ -84,7 +85,7 @@ def snapshot(repository: Repository, wanted: Sequence[str], key: str, ignored: S
         from huggingface_hub.utils import tqdm
     except ImportError as error:
         raise ConfigurationError(
-            f"{key}: the hub needs huggingface_hub; `pip install 'edit-eval[hub]'` brings it"
+            Text("{}: the hub needs huggingface_hub; `pip install 'edit-eval[hub]'` brings it", key)
         ) from error
 
     class Late(tqdm):  # type: ignore[misc]
@@ -149,42 +150,68 @@ def _failed(repository: Repository, error: Exception, key: str, by_hand: str) ->
     not_here = isinstance(error, errors.LocalEntryNotFoundError)
     response = getattr(error.__cause__ if not_here else error, "response", None)
     status = getattr(response, "status_code", None)
-    what = "data set" if repository.kind == "dataset" else "model"
+    what = Text("data set") if repository.kind == "dataset" else Text("model")
     if isinstance(error, errors.GatedRepoError):
-        text = f"{repository.name} needs an account: accept its terms at {constants.ENDPOINT}, then `hf auth login`"
-        return ConfigurationError(f"{key}: {text}")
-    if isinstance(error, errors.RepositoryNotFoundError) or status in (401, 403):
-        text = f"{constants.ENDPOINT} has no {what} {repository.name}, or denies you access ({status or 404})"
-        return ConfigurationError(f"{key}: {text}: is the name right? A private one needs `hf auth login`")
-    if isinstance(error, errors.RevisionNotFoundError):
-        text = (
-            f"{repository.name} has no revision {repository.revision}: it may have been deleted; leave it "
-            "out for the newest"
+        text = Text(
+            "{} needs an account: accept its terms at {}, then `hf auth login`", repository.name, constants.ENDPOINT
         )
-        return ConfigurationError(f"{key}: {text}")
+        return ConfigurationError(Text("{}: {}", key, text))
+    if isinstance(error, errors.RepositoryNotFoundError) or status in (401, 403):
+        text = Text(
+            "{} has no {} {}, or denies you access ({})", constants.ENDPOINT, what, repository.name, status or 404
+        )
+        return ConfigurationError(Text("{}: {}: is the name right? A private one needs `hf auth login`", key, text))
+    if isinstance(error, errors.RevisionNotFoundError):
+        text = Text(
+            "{} has no revision {}: it may have been deleted; leave it out for the newest",
+            repository.name,
+            repository.revision,
+        )
+        return ConfigurationError(Text("{}: {}", key, text))
     if isinstance(error, errors.HFValidationError) or type(error) is ValueError:  # a name, of it or of a file in it
-        return ConfigurationError(f"{key}: {what} {repository} cannot be downloaded ({_one_line(error)})")
+        return ConfigurationError(Text("{}: {} {} cannot be downloaded ({})", key, what, repository, _one_line(error)))
     if isinstance(error, OSError) and error.errno in _UNWRITABLE:
         return ConfigurationError(
-            f"{key}: the cache {constants.HF_HUB_CACHE} cannot be written ({error.strerror}): set HF_HOME to a "
-            "writable folder"
+            Text(
+                "{}: the cache {} cannot be written ({}): set HF_HOME to a writable folder",
+                key,
+                constants.HF_HUB_CACHE,
+                error.strerror,
+            )
         )
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return Stopped(f"{key}: the disk is full: {repository} does not fit into {constants.HF_HUB_CACHE} (HF_HOME)")
-    if status is not None or not not_here:
-        why = f"it answers {status}" if status else _one_line(error)
-        text = (
-            f"{constants.ENDPOINT} did not send all of {repository} ({why}); complete files are kept, so run it again"
+        return Stopped(
+            Text("{}: the disk is full: {} does not fit into {} (HF_HOME)", key, repository, constants.HF_HUB_CACHE)
         )
-        return Stopped(f"{key}: {text}, or download it by hand: `{by_hand}`")
+    if status is not None or not not_here:
+        why = Text("it answers {}", status) if status else _one_line(error)
+        text = Text(
+            "{} did not send all of {} ({}); complete files are kept, so run it again",
+            constants.ENDPOINT,
+            repository,
+            why,
+        )
+        return Stopped(Text("{}: {}, or download it by hand: `{}`", key, text, by_hand))
     variable = "TRANSFORMERS_OFFLINE" if os.environ.get("TRANSFORMERS_OFFLINE") else "HF_HUB_OFFLINE"
-    reason = f"{variable} forbids asking" if constants.HF_HUB_OFFLINE else f"{constants.ENDPOINT} cannot be reached"
-    part = "only partly in" if "Incomplete" in type(error).__name__ else "not in"
-    give = "its folder as data_path" if repository.kind == "dataset" else "its folder as model_name"
+    reason = (
+        Text("{} forbids asking", variable)
+        if constants.HF_HUB_OFFLINE
+        else Text("{} cannot be reached", constants.ENDPOINT)
+    )
+    part = Text("only partly in") if "Incomplete" in type(error).__name__ else Text("not in")
+    give = Text("its folder as data_path") if repository.kind == "dataset" else Text("its folder as model_name")
     return ConfigurationError(
-        f"{key}: {repository} is {part} the cache {constants.HF_HUB_CACHE}, and {reason}: on a machine with a "
-        "network, run "
-        f"`edit-eval fetch CONFIG` with the same HF_HOME, or `{by_hand} --local-dir DIR` and give {give}"
+        Text(
+            "{}: {} is {} the cache {}, and {}: on a machine with a network, run `edit-eval fetch "
+            "CONFIG` with the same HF_HOME, or `{} --local-dir DIR` and give {}",
+            key,
+            repository,
+            part,
+            constants.HF_HUB_CACHE,
+            reason,
+            by_hand,
+            give,
+        )
     )
 
 

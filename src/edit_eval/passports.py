@@ -21,6 +21,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.pictures import write_durably
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.statistics.audit.measure import Measure
+from edit_eval.text import Text
 from edit_eval.user_cache import cache_folder
 
 SCHEMA = 1
@@ -162,9 +163,9 @@ class Passport:
         if not self.tries:
             return ""
         seed, scenes, size, _ = self.tries[-1]
-        said = f"{scenes} scenes a category, {size} pixels, seed {seed}"
+        said = Text("{} scenes a category, {} pixels, seed {}", scenes, size, seed)
         if earlier := self.tries[:-1]:
-            said += f", try {len(self.tries)} after {', '.join(one.verdict for one in earlier)}"
+            said += Text(", try {} after {}", len(self.tries), (one.verdict for one in earlier))
         return said
 
     def as_plain(self) -> dict[str, Any]:
@@ -204,7 +205,7 @@ class Passport:
         if plain["schema"] != SCHEMA:
             raise ValueError(f"schema {plain['schema']!r}")
         if plain["verdict"] not in VERDICTS:
-            raise ValueError(f"no verdict: {plain['verdict']!r}")
+            raise ValueError(Text("no verdict: {!r}", plain["verdict"]))
 
         def number(key: str) -> float | None:
             return None if plain[key] is None else float(plain[key])
@@ -279,7 +280,11 @@ def write_to(passport: Passport, path: Path) -> None:
         write_durably(text.encode("utf-8"), path)
     except OSError as error:
         raise ConfigurationError(
-            f"the passport cannot be written to {path.parent} ({error.strerror or error}); give `--passports DIR`"
+            Text(
+                "the passport cannot be written to {} ({}); give `--passports DIR`",
+                path.parent,
+                error.strerror or error,
+            )
         ) from error
 
 
@@ -298,7 +303,7 @@ def _text_of(path: Path) -> str:
     """The text of a plain file: a pipe would block, and a device never end."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(f"{path} is not a file")
+            raise OSError(Text("{} is not a file", path))
         return file.read(MOST_BYTES).decode("utf-8")
 
 
@@ -330,12 +335,12 @@ def line(passport: Passport | None, language: str) -> str:
     if passport is None:
         return "unexamined"
     if passport.verdict == EDITED:
-        return "unexamined: its passport was changed by hand"
-    said = f"examined {passport.date}: {passport.verdict}"
+        return Text("unexamined: its passport was changed by hand")
+    said = Text("examined {}: {}", passport.date, passport.verdict)
     if passport.failed:
-        said += f" ({', '.join(passport.failed).replace('_', ' ')})"
+        said += Text(" ({})", [name.replace("_", " ") for name in passport.failed])
     if passport.basis:
-        said += f"; {passport.basis}"
+        said += Text("; {}", passport.basis)
     if passport.subject.language != language:
-        said += f"; unexamined for {LANGUAGES.get(language, language)}"
+        said += Text("; unexamined for {}", LANGUAGES.get(language, language))
     return said

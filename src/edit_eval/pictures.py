@@ -38,6 +38,7 @@ from typing import IO
 from PIL import Image, ImageFile, UnidentifiedImageError
 
 from edit_eval.errors import PictureError, UnreadableError
+from edit_eval.text import Text
 
 MAX_PIXELS = 50_000_000
 """Width times height above which a picture is not decoded. Pillow itself stops at 179 million only."""
@@ -107,18 +108,18 @@ def open_picture(path: str | os.PathLike[str], *, digest: str = "", max_pixels: 
     try:
         # A pipe would block, and a device never end.
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise PictureError(f"{name}: not a file")
+            raise PictureError(Text("{}: not a file", name))
         with open(path, "rb") as opened:
             file: IO[bytes] = opened
             if digest:
                 file = io.BytesIO(opened.read())
                 if hashlib.sha256(file.getbuffer()).hexdigest() != digest:
-                    raise UnreadableError(f"{name}: the file has changed since the run began")
+                    raise UnreadableError(Text("{}: the file has changed since the run began", name))
             return read_picture(file, name, max_pixels=max_pixels)[0]
     except OSError as error:
-        raise UnreadableError(f"{name}: cannot be read ({_words(error)})") from error
+        raise UnreadableError(Text("{}: cannot be read ({})", name, _words(error))) from error
     except ValueError as error:
-        raise PictureError(f"{name}: cannot be opened ({_words(error)})") from error
+        raise PictureError(Text("{}: cannot be opened ({})", name, _words(error))) from error
 
 
 @cache
@@ -141,25 +142,25 @@ def read_picture(file: IO[bytes], name: str, *, max_pixels: int = MAX_PIXELS) ->
         picture = _opened(file, name)
         width, height = picture.size
         if width * height > max_pixels:
-            raise PictureError(_too_large(name, f"{width} x {height} pixels", max_pixels))
+            raise PictureError(_too_large(name, Text("{} x {} pixels", width, height), max_pixels))
         # `verify()` would not do: it accepts truncated JPEGs.
         picture.load()
         kind = picture.format or ""
         if kind == "PNG" and not _png_ends(file):
-            raise PictureError(f"{name}: truncated (the end of the PNG is missing)")
+            raise PictureError(Text("{}: truncated (the end of the PNG is missing)", name))
         texts = getattr(picture, "text", {})
         upright = as_rgb(_upright(picture))
         clean = upright.copy() if upright is picture else upright
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise PictureError(_too_large(name, "a picture", max_pixels)) from error
+        raise PictureError(_too_large(name, Text("a picture"), max_pixels)) from error
     except UnidentifiedImageError as error:
-        raise PictureError(f"{name}: not a picture in a known format ({', '.join(formats())})") from error
+        raise PictureError(Text("{}: not a picture in a known format ({})", name, formats())) from error
     except (PictureError, MemoryError):
         raise
     except Exception as error:  # Pillow's decoders raise nearly anything for damaged data
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the disk's words, not the decoder's
-        raise PictureError(f"{name}: truncated or damaged ({_words(error)})") from error
+        raise PictureError(Text("{}: truncated or damaged ({})", name, _words(error))) from error
     clean.info = {str(key): str(text) for key, text in texts.items() if isinstance(text, str) and _is_text(key)}
     return clean, "JPEG" if kind == "MPO" else kind
 
@@ -175,8 +176,8 @@ def _opened(file: IO[bytes], name: str) -> Image.Image:
         try:
             from pillow_heif import register_heif_opener
         except ImportError as error:
-            text = (
-                f"{name}: a HEIC picture, which needs pillow-heif: `pip install 'edit-eval[heic]'`, or save it as JPEG"
+            text = Text(
+                "{}: a HEIC picture, which needs pillow-heif: `pip install 'edit-eval[heic]'`, or save it as JPEG", name
             )
             raise PictureError(text) from error
         register_heif_opener()
@@ -189,15 +190,15 @@ def oddity(data: bytes) -> str:
     with Image.open(io.BytesIO(data)) as picture:
         found = []
         if picture.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info:
-            found.append(f"has transparency ({picture.mode}): shown on white")
+            found.append(Text("has transparency ({}): shown on white", picture.mode))
         elif picture.mode.startswith(("I", "F")):
-            found.append(f"has more than 8 bits ({picture.mode}): reduced to 8")
+            found.append(Text("has more than 8 bits ({}): reduced to 8", picture.mode))
         elif picture.mode not in ("RGB", "L", "P", "1"):
-            found.append(f"is {picture.mode}: made RGB without its colour profile")
+            found.append(Text("is {}: made RGB without its colour profile", picture.mode))
         if picture.getexif().get(_ORIENTATION, 1) in _ROTATIONS:
-            found.append("is rotated by its EXIF data: turned upright")
+            found.append(Text("is rotated by its EXIF data: turned upright"))
         if getattr(picture, "n_frames", 1) > 1:
-            found.append("holds several pictures: the first one is used")
+            found.append(Text("holds several pictures: the first one is used"))
     return ", ".join(found)
 
 
@@ -222,7 +223,7 @@ def as_rgb(image: Image.Image) -> Image.Image:
             return opaque
         return image.convert("RGB")
     except (ValueError, TypeError, KeyError) as error:
-        raise PictureError(f"a picture of mode {image.mode} cannot be made RGB ({_words(error)})") from error
+        raise PictureError(Text("a picture of mode {} cannot be made RGB ({})", image.mode, _words(error))) from error
 
 
 def blank(size: tuple[int, int]) -> Image.Image:
@@ -241,7 +242,7 @@ def with_steps(image: Image.Image, steps: Iterable[Sequence[str | int]]) -> Imag
     """
     for name, *numbers in steps:
         if name not in _STEPS:
-            raise PictureError(f"{name!r} is not a step of a view; there are {', '.join(_STEPS)}")
+            raise PictureError(Text("{!r} is not a step of a view; there are {}", name, _STEPS))
         image = _STEPS[str(name)](image, *map(int, numbers))
     return image
 
@@ -255,16 +256,20 @@ def own_copy(image: object) -> Image.Image:
     if not isinstance(image, Image.Image):
         kind = f"{type(image).__module__}.{type(image).__qualname__}".removeprefix("builtins.")
         raise PictureError(
-            f"the edit model returned {kind}, not one PIL.Image.Image (arrays, tensors and lists are not accepted)"
+            Text(
+                "the edit model returned {}, not one PIL.Image.Image (arrays, tensors and lists are not accepted)", kind
+            )
         )
     if not all(image.size):
-        raise PictureError(f"the edit model returned an empty picture ({image.width} x {image.height} pixels)")
+        raise PictureError(Text("the edit model returned an empty picture ({} x {} pixels)", image.width, image.height))
     if image.width * image.height > MAX_PIXELS:  # nobody could open it again
-        raise PictureError(_too_large("the edit", f"{image.width} x {image.height} pixels", MAX_PIXELS))
+        raise PictureError(_too_large(Text("the edit"), Text("{} x {} pixels", image.width, image.height), MAX_PIXELS))
     try:
         return image.copy()
     except OSError as error:  # a picture opened from a file by the model, and only decoded now
-        raise PictureError(f"the edit model returned a picture that cannot be decoded ({_words(error)})") from error
+        raise PictureError(
+            Text("the edit model returned a picture that cannot be decoded ({})", _words(error))
+        ) from error
 
 
 def check_edit(image: Image.Image, source: Image.Image) -> tuple[str, ...]:
@@ -275,7 +280,7 @@ def check_edit(image: Image.Image, source: Image.Image) -> tuple[str, ...]:
     """
     edited = as_rgb(image)
     if edited.getbbox() is None:
-        raise PictureError("black image: every pixel of the edit is (0, 0, 0), as produced by NaN in the model")
+        raise PictureError(Text("black image: every pixel of the edit is (0, 0, 0), as produced by NaN in the model"))
     flags = []
     original = as_rgb(source)
     if edited.size == original.size and edited.tobytes() == original.tobytes():
@@ -389,7 +394,7 @@ def slug(text: str, limit: int = 60) -> str:
 
 def _longest(image: Image.Image, side: int) -> Image.Image:
     if side < 1:
-        raise PictureError(f"the longest side of a view is 1 pixel or more, not {side}")
+        raise PictureError(Text("the longest side of a view is 1 pixel or more, not {}", side))
     if max(image.size) <= side:
         return image
     factor = side / max(image.size)
@@ -406,13 +411,15 @@ def _like(image: Image.Image, width: int, height: int) -> Image.Image:
 def _crop(image: Image.Image, left: int, top: int, right: int, bottom: int) -> Image.Image:
     if not (0 <= left < right <= image.width and 0 <= top < bottom <= image.height):
         box = f"{left}, {top} to {right}, {bottom}"
-        raise PictureError(f"the crop {box} does not lie within the picture ({image.width} x {image.height} pixels)")
+        raise PictureError(
+            Text("the crop {} does not lie within the picture ({} x {} pixels)", box, image.width, image.height)
+        )
     return image.crop((left, top, right, bottom))
 
 
 def _jpeg(image: Image.Image, quality: int) -> Image.Image:
     if not 1 <= quality <= 95:
-        raise PictureError(f"a JPEG has a quality from 1 to 95, not {quality}")
+        raise PictureError(Text("a JPEG has a quality from 1 to 95, not {}", quality))
     decoded = image.copy()
     decoded.info = {}
     buffer = io.BytesIO()
@@ -451,7 +458,7 @@ def _png_ends(file: IO[bytes]) -> bool:
 def _from_floats(image: Image.Image) -> Image.Image:
     values = array.array("f", image.tobytes())
     if not all(map(math.isfinite, values)):
-        raise PictureError("a picture with NaN or infinity in it")
+        raise PictureError(Text("a picture with NaN or infinity in it"))
     factor = 255.0 if max(values) <= 1.0 else 1.0
     return image.point(lambda value: value * factor + 0.5).convert("L").convert("RGB")
 
@@ -462,7 +469,7 @@ def _is_text(key: object) -> bool:
 
 
 def _too_large(name: str, what: str, max_pixels: int) -> str:
-    return f"{name}: {what}, above the limit of {max_pixels / 1e6:g} million pixels"
+    return Text("{}: {}, above the limit of {:g} million pixels", name, what, max_pixels / 1000000.0)
 
 
 def _words(error: BaseException) -> str:

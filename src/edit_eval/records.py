@@ -422,8 +422,3 @@ def model_title(key: str) -> str:
     """A model's key for people: `edit:testing` is `edit model testing`, `judge:testing` is `judge testing`."""
     kind, _, name = key.partition(":")
     return f"{'edit model' if kind == 'edit' else kind} {name}"
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 edit`, `2 edits`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -15,8 +15,8 @@ from edit_eval.execution.run_folders import damaged, recorded
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.contract import Missing
 from edit_eval.records import Judgement, Results, Status
-from edit_eval.reporting.chinese.spoken import spoken
 from edit_eval.reporting.frames import frame
+from edit_eval.reporting.language import spoken
 from edit_eval.statistics.judge_pairs import bridge_document
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
 from edit_eval.statistics.people import people_agreement
@@ -31,6 +31,7 @@ from edit_eval.store.provenance import mixed_environments
 from edit_eval.store.recall import recall_run
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.votes import Votes, read_votes
+from edit_eval.text import Text
 
 
 def failures(names: Collection[str]) -> frozenset[Status]:
@@ -38,8 +39,8 @@ def failures(names: Collection[str]) -> frozenset[Status]:
     known = {s.value: s for s in Status if s not in (Status.OK, Status.PENDING, Status.SKIPPED)}
     for name in names:
         if name not in known:
-            meant = did_you_mean(name, known) or f"; there are: {', '.join(known)}"
-            raise ConfigurationError(f"--retry {name}: no failure has that status{meant}")
+            meant = did_you_mean(name, known) or Text("; there are: {}", known)
+            raise ConfigurationError(Text("--retry {}: no failure has that status{}", name, meant))
     return frozenset(known[name] for name in names)
 
 
@@ -94,7 +95,7 @@ class Run:
         """What was asked. Raises `RunDirectoryError` for a folder that is no run."""
         found = recorded(self._directory)
         if found is None:
-            raise RunDirectoryError(f"{self.path} has no configuration; `edit-eval run CONFIG` writes it")
+            raise RunDirectoryError(Text("{} has no configuration; `edit-eval run CONFIG` writes it", self.path))
         try:
             _ = found.asked  # with parameters and texts that may be anything
         except Exception as error:
@@ -222,7 +223,7 @@ class Run:
         for flag, names in (("--without", without), ("--with", taken_in)):
             if unknown := next((name for name in names if name not in known), ""):
                 raise ConfigurationError(
-                    f"{flag} {unknown}: nobody with that name has voted{did_you_mean(unknown, known)}"
+                    Text("{} {}: nobody with that name has voted{}", flag, unknown, did_you_mean(unknown, known))
                 )
         heard = [vote for vote in votes if vote.rater not in without]
         found = preferences(heard, self.results.edit_models, taken_in=taken_in)
@@ -239,7 +240,7 @@ class Run:
         evaluation = self._configuration.get("evaluation")
         value = evaluation.get("min_coverage") if isinstance(evaluation, dict) else None
         if not isinstance(value, int | float):
-            raise RunDirectoryError(f"{self.path / 'config'} is damaged; `edit-eval run CONFIG` writes it again")
+            raise RunDirectoryError(Text("{} is damaged; `edit-eval run CONFIG` writes it again", self.path / "config"))
         return float(value)
 
     @property
@@ -253,18 +254,27 @@ class Run:
             results = self.summary["results"]
             below = [entry for entry in results if not entry["coverage"]["reached"]] or results
             coverage = below[0]["coverage"]
-            who = f"{below[0]['edit_model']}, judged by {below[0]['judge']}: " if len(results) > 1 else ""
-            more = f" (and {len(below) - 1} more)" if len(below) > 1 else ""
+            who = Text("{}, judged by {}: ", below[0]["edit_model"], below[0]["judge"]) if len(results) > 1 else ""
+            more = Text(" (and {} more)", len(below) - 1) if len(below) > 1 else ""
             skipped = coverage["by_status"].get(Status.SKIPPED.value, 0)
             verb = "count" if skipped > 1 else "counts"
-            counts = f" ({skipped} skipped {verb} as not scored)" if skipped else ""
+            counts = Text(" ({} skipped {} as not scored)", skipped, verb) if skipped else ""
             done = (Status.OK.value, Status.PENDING.value, Status.SKIPPED.value)
             failed = ",".join(name for name in coverage["by_status"] if name not in done)
-            again = f", `--retry {failed}` retries them" if failed else ""
+            again = Text(", `--retry {}` retries them", failed) if failed else ""
             raise Unscored(
-                f"coverage: {who}{coverage['scored']} of {coverage['total']} are scored{counts}{more}, and "
-                f"evaluation.min_coverage is {self._min_coverage:g}; `edit-eval status {self.path}` lists the rest"
-                f"{again}"
+                Text(
+                    "coverage: {}{} of {} are scored{}{}, and evaluation.min_coverage is {:g}; "
+                    "`edit-eval status {}` lists the rest{}",
+                    who,
+                    coverage["scored"],
+                    coverage["total"],
+                    counts,
+                    more,
+                    self._min_coverage,
+                    self.path,
+                    again,
+                )
             )
 
     def __repr__(self) -> str:

@@ -31,6 +31,7 @@ from edit_eval.store.holders import shards_at_work
 from edit_eval.store.known_runs import KnownRun, known_runs
 from edit_eval.store.ours import MARK, files_within, folders_left, is_marked, remove_empty
 from edit_eval.store.run_directory import SHARDS, RunDirectory
+from edit_eval.text import Text
 from edit_eval.user_cache import cache_folder
 
 DAYS = 30.0
@@ -122,7 +123,9 @@ def look(folders: Sequence[Path], whole: Sequence[Path] = (), days: float = DAYS
     missing = {one.path for one in known.values() if not os.path.lexists(one.path)}
     going = {run.resolve() for run in whole}
     if strange := next((run for run in whole if not is_marked(run) and run.resolve() not in missing), None):
-        raise ConfigurationError(f"--run {strange}: not a run directory that edit-eval made (it has no {MARK})")
+        raise ConfigurationError(
+            Text("--run {}: not a run directory that edit-eval made (it has no {})", strange, MARK)
+        )
     inside = list(dict.fromkeys(run.resolve() for folder in folders for run in _runs_in(folder)))
     runs = dict.fromkeys([*inside, *(one.path for one in known.values() if _is_like_a_run(one.path))])
     staying = [run for run in runs if run not in going]
@@ -132,7 +135,11 @@ def look(folders: Sequence[Path], whole: Sequence[Path] = (), days: float = DAYS
     for one in known.values():
         if not (one.path in runs or one.is_gone or one.path in going):
             named.unread.append(
-                f"{one.path} is not there; if it was deleted, `edit-eval gc --run {one.path} --delete` forgets it"
+                Text(
+                    "{} is not there; if it was deleted, `edit-eval gc --run {} --delete` forgets it",
+                    one.path,
+                    one.path,
+                )
             )
     items = _cache_items(named, time.time() - days * _DAY, known, going)
     for run in dict.fromkeys([*filter(is_marked, inside), *(going - missing)]):
@@ -148,7 +155,7 @@ def delete(found: Found) -> Found:
             continue
         with _held(item.run) as ours:
             if not ours:
-                item.goes, item.why = False, "at work by now"
+                item.goes, item.why = False, Text("at work by now")
                 continue
             files = files_within(item.run)[0] if item.run is not None and item.what == "run" else item.files
             freed += sum(map(_remove, files))
@@ -171,7 +178,7 @@ def _is_like_a_run(path: Path) -> bool:
 
 def _runs_in(folder: Path) -> list[Path]:
     if not folder.is_dir():
-        raise ConfigurationError(f"{folder} does not exist")
+        raise ConfigurationError(Text("{} does not exist", folder))
     if _is_like_a_run(folder):
         return [folder]
     return [
@@ -190,7 +197,7 @@ def _ask(run: Path, named: Named) -> None:
         for file in run.glob("config/[0-9]*.yaml"):
             named.environments.update(uv_folder(one) for one in _environments(yaml.safe_load(file.read_text("utf-8"))))
     except (OSError, ValueError, yaml.YAMLError, RunDirectoryError):
-        named.unread.append(f"{run} cannot be read, and may need it")
+        named.unread.append(Text("{} cannot be read, and may need it", run))
 
 
 def _environments(value: Any) -> Iterator[list[str]]:
@@ -211,25 +218,33 @@ def _run_items(run: Path, *, whole: bool) -> list[Item]:
     try:
         directory = RunDirectory.existing(run)
     except RunDirectoryError as error:
-        return [Item("run", run, size, used, False, f"left alone: {error}")]
+        return [Item("run", run, size, used, False, Text("left alone: {}", error))]
     if directory.is_held() or shards_at_work(run / SHARDS):
-        return [Item("run", run, size, used, False, "at work")]
+        return [Item("run", run, size, used, False, Text("at work"))]
     if whole:
-        why = f"named by --run; {others} files in it that edit-eval did not write stay" if others else "named by --run"
+        why = (
+            Text("named by --run; {} files in it that edit-eval did not write stay", others)
+            if others
+            else Text("named by --run")
+        )
         return [Item("run", run, size, used, True, why, ours, run)]
     items = []
     thumbnails = directory.thumbnails
     pictures = [picture for sample in directory.samples() for picture in sample.pictures.values()]
     again = all(map(may_be_known, pictures))
-    why = "can be drawn again" if again else "some sources are not in the cache any more, so they cannot be drawn again"
+    why = (
+        Text("can be drawn again")
+        if again
+        else Text("some sources are not in the cache any more, so they cannot be drawn again")
+    )
     left = [path for path in ours if TEMPORARY.fullmatch(path.name)]
     small = [path for path in ours if path.parent == thumbnails and path not in left]
     logs = [path for path in ours if path.parent == run / "logs" and path not in left]
-    items.append(_item("small copies", thumbnails, small, again, why, run))
-    items.append(_item("logs", run / "logs", logs, True, "of starts that have ended", run))
-    items.append(_item("temporary files", run, left, True, "left by a process that was killed", run))
+    items.append(_item(Text("small copies"), thumbnails, small, again, why, run))
+    items.append(_item("logs", run / "logs", logs, True, Text("of starts that have ended"), run))
+    items.append(_item(Text("temporary files"), run, left, True, Text("left by a process that was killed"), run))
     rest = size - sum(item.bytes for item in items)
-    return [Item("run", run, rest, used, False, "its records, edits and report"), *items]
+    return [Item("run", run, rest, used, False, Text("its records, edits and report")), *items]
 
 
 @contextlib.contextmanager
@@ -241,7 +256,7 @@ def _held(run: Path | None) -> Iterator[bool]:
     try:
         directory = RunDirectory.existing(run)
         if not is_marked(run):
-            raise RunDirectoryError(f"{run} has no {MARK}")
+            raise RunDirectoryError(Text("{} has no {}", run, MARK))
         lock = FileLock(run / "lock")
         lock.acquire(timeout=0)
     except (OSError, Timeout, RunDirectoryError):
@@ -264,7 +279,7 @@ def _cache_items(named: Named, before: float, known: Mapping[Path, KnownRun], go
     items = []
     for place in sorted(cache.iterdir()):
         if place.is_symlink():
-            items.append(Item(place.name, place, 0, 0.0, False, "a link, and left alone"))
+            items.append(Item(place.name, place, 0, 0.0, False, Text("a link, and left alone")))
         elif place.name == "sources":
             items += _source_items(place, named, before)
         elif place.name in ("scenes", "ladder"):
@@ -276,10 +291,10 @@ def _cache_items(named: Named, before: float, known: Mapping[Path, KnownRun], go
         elif place.name == "runs":
             gone = [file for file, one in known.items() if one.is_gone or one.path in going]
             size, used = _weight(gone)
-            items.append(Item("runs", place, size, used, bool(gone), "of runs that are gone", gone))
+            items.append(Item("runs", place, size, used, bool(gone), Text("of runs that are gone"), gone))
         else:
             size, used = _weight([place])
-            items.append(Item(place.name, place, size, used, False, "kept: nobody could make it again here"))
+            items.append(Item(place.name, place, size, used, False, Text("kept: nobody could make it again here")))
     return items
 
 
@@ -295,7 +310,11 @@ def _source_items(place: Path, named: Named, before: float) -> list[Item]:
                 used = time.time() if os.path.exists(path) else used
             kind = "recent" if used >= before or named.unread else "unused"
             parts["named" if path.name.partition(".")[0] in named.digests else kind].append(path)
-    reasons = {"named": "named by a run", "recent": _unsure(named) or "used lately", "unused": "no run names them"}
+    reasons = {
+        "named": Text("named by a run"),
+        "recent": _unsure(named) or Text("used lately"),
+        "unused": Text("no run names them"),
+    }
     items = []
     for kind, files in parts.items():
         size, used = _weight(files)
@@ -328,7 +347,7 @@ def _together(items: Iterable[Item]) -> list[Item]:
 
 def _kept(item: Item, is_named: bool, named: Named, before: float) -> Item:
     if is_named:
-        item.why = "named by a run"
+        item.why = Text("named by a run")
         return item
     if named.unread:
         item.why = _unsure(named)
@@ -338,7 +357,7 @@ def _kept(item: Item, is_named: bool, named: Named, before: float) -> Item:
 
 def _aged(item: Item, before: float) -> Item:
     item.goes = item.used < before
-    item.why = "can be made again" if item.goes else "used lately"
+    item.why = Text("can be made again") if item.goes else Text("used lately")
     return item
 
 

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.pictures import write_durably
+from edit_eval.text import Text
 from edit_eval.user_cache import cache_folder
 
 HOST = "https://raw.githubusercontent.com"
@@ -34,7 +35,7 @@ class AuthorsFile:
     """SHA-256 of its bytes, hexadecimal."""
     key: str = "protocol.prompts"
     """What in a configuration asks for it."""
-    instead: str = "give it as prompts_path"
+    instead: str = Text("give it as prompts_path")
     """What one does with a copy of one's own."""
 
     def __str__(self) -> str:
@@ -60,8 +61,13 @@ class AuthorsFile:
         if self._is_whole():
             return self.place
         raise ConfigurationError(
-            f"{self.key}: the authors' file {self} is not here: run `edit-eval fetch CONFIG` on a "
-            f"machine with a network, with the same XDG_CACHE_HOME, or fetch it by hand and {self.instead}"
+            Text(
+                "{}: the authors' file {} is not here: run `edit-eval fetch CONFIG` on a machine "
+                "with a network, with the same XDG_CACHE_HOME, or fetch it by hand and {}",
+                self.key,
+                self,
+                self.instead,
+            )
         )
 
     def fetch(self) -> Path:
@@ -73,22 +79,22 @@ class AuthorsFile:
                 data = answer.read(_MOST)
         except (OSError, http.client.HTTPException) as error:
             said = error.code if isinstance(error, urllib.error.HTTPError) else getattr(error, "reason", error)
-            raise Stopped(f"{self._not_fetched} ({' '.join(str(said).split())}){self._by_hand}") from error
+            raise Stopped(Text("{} ({: }){}", self._not_fetched, str(said).split(), self._by_hand)) from error
         if hashlib.sha256(data).hexdigest() != self.digest:
-            raise Stopped(f"{self._not_fetched} (what came is not that file, or half of it){self._by_hand}")
+            raise Stopped(Text("{} (what came is not that file, or half of it){}", self._not_fetched, self._by_hand))
         try:
             write_durably(data, self.place)
         except OSError as error:
-            raise Stopped(f"{self.key}: {self.place} cannot be written ({error.strerror})") from error
+            raise Stopped(Text("{}: {} cannot be written ({})", self.key, self.place, error.strerror)) from error
         return self.place
 
     @property
     def _not_fetched(self) -> str:
-        return f"{self.key}: {self.address} was not fetched"
+        return Text("{}: {} was not fetched", self.key, self.address)
 
     @property
     def _by_hand(self) -> str:
-        return f": try again, or fetch it by hand and {self.instead}"
+        return Text(": try again, or fetch it by hand and {}", self.instead)
 
     def _is_whole(self) -> bool:
         try:
@@ -143,6 +149,6 @@ UGE_ROWS = AuthorsFile(
     "",
     "807817d8765f8fc45397be9afbf638b00fad91e37c1d44fabd5103df73074d16",
     "benchmark.data_path",
-    "lay it beside the pictures",
+    Text("lay it beside the pictures"),
 )
 """The rows of ImgEdit's second suite, whose pictures alone are on the hub."""

@@ -14,6 +14,7 @@ from edit_eval.benchmarks.item_fields import shown
 from edit_eval.benchmarks.item_sources import Origin, state_of
 from edit_eval.benchmarks.plain_files import MAX_FILE_BYTES, PlainFiles, given
 from edit_eval.errors import ConfigurationError
+from edit_eval.text import Text
 
 _PACKED = (".zip", ".tar")
 _TO_UNPACK = (".tar.gz", ".tgz", ".7z", ".rar", ".tar.zst", ".tar.xz", ".tar.bz2")
@@ -76,7 +77,7 @@ class FileTree:
         """The file with this name, or the only one whose name ends with it. Raises `LookupError` that says why not."""
         parts = PurePosixPath(name.replace("\\", "/")).parts
         if not parts or "\0" in name or parts[0] == "/" or ".." in parts:
-            raise LookupError(f"{shown(name)} points outside the benchmark's folder {self.folder}")
+            raise LookupError(Text("{} points outside the benchmark's folder {}", shown(name), self.folder))
         wanted = "/".join(parts)
         found = [one for one in self._by_name.get(parts[-1], ()) if _ends_with_any(one.name, (wanted,))]
         exactly = [one for one in found if one.name == wanted]
@@ -85,9 +86,11 @@ class FileTree:
             if len(some) == 1:
                 return some[0]
         if found:
-            raise LookupError(f"{shown(name)} is the name of several files: {found[0].name} and {found[1].name}")
-        packed = f"; unpack {self._packed_otherwise[0]}" if self._packed_otherwise else ""
-        raise LookupError(f"there is no file {shown(name)} in {self.folder} or in its archives{packed}")
+            raise LookupError(
+                Text("{} is the name of several files: {} and {}", shown(name), found[0].name, found[1].name)
+            )
+        packed = Text("; unpack {}", self._packed_otherwise[0]) if self._packed_otherwise else ""
+        raise LookupError(Text("there is no file {} in {} or in its archives{}", shown(name), self.folder, packed))
 
     def read(self, found: Found) -> bytes:
         """A file's bytes. Raises `LookupError` that says why there are none."""
@@ -101,9 +104,11 @@ class FileTree:
             with archive.open(found.name) as member:
                 return member.read(MAX_FILE_BYTES)
         except RuntimeError:  # of a member with a password
-            raise LookupError(f"{found.archive.name} is password-protected; unpack it and give the folder") from None
+            raise LookupError(
+                Text("{} is password-protected; unpack it and give the folder", found.archive.name)
+            ) from None
         except (zipfile.BadZipFile, tarfile.TarError, OSError, EOFError, NotImplementedError, ValueError) as error:
-            raise LookupError(f"{found.name} in {found.archive.name} cannot be read ({error})") from None
+            raise LookupError(Text("{} in {} cannot be read ({})", found.name, found.archive.name, error)) from None
 
     @staticmethod
     def origin(found: Found) -> tuple[Origin, ...]:
@@ -127,7 +132,9 @@ class FileTree:
                 kind = zipfile.ZipFile if path.suffix.lower() == ".zip" else partial(tarfile.TarFile, mode="r")
                 self._open[path] = kind(path)
             except (zipfile.BadZipFile, tarfile.TarError, OSError) as error:
-                raise ConfigurationError(f"benchmark.data_path: {path} is not a complete archive ({error})") from error
+                raise ConfigurationError(
+                    Text("benchmark.data_path: {} is not a complete archive ({})", path, error)
+                ) from error
         return self._open[path]
 
     def _note(self, found: Found) -> None:

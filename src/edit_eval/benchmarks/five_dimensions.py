@@ -19,6 +19,7 @@ from edit_eval.benchmarks.source_cache import SourceCache
 from edit_eval.benchmarks.source_pass import SourcePass, unique_id
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Picture, Sample
+from edit_eval.text import Text
 
 REGISTERED = {"five_dimensions": "FiveDimensions"}
 
@@ -66,7 +67,9 @@ class FiveDimensions:
             ("on_bad_sample", parameters.on_bad_sample, _POLICIES),
         ):
             if value not in valid:
-                raise ConfigurationError(f"benchmark.{key}: {shown(value)} is not valid; {nearest(value, valid)}")
+                raise ConfigurationError(
+                    Text("benchmark.{}: {} is not valid; {}", key, shown(value), nearest(value, valid))
+                )
         self.language = parameters.language
         self.on_bad_sample = parameters.on_bad_sample
         self.notes: tuple[str, ...] = ()
@@ -92,10 +95,10 @@ class FiveDimensions:
         for finding in self._pass.findings(self._read):
             sample = self._sample(finding, ids)
             if finding.note:
-                notes.append(f"index {sample.index} ({shown(sample.id)}): {finding.note}")
+                notes.append(Text("index {} ({}): {}", sample.index, shown(sample.id), finding.note))
             yield sample
         if not ids:
-            raise ConfigurationError(f"benchmark.data_path: {self._path} has no samples")
+            raise ConfigurationError(Text("benchmark.data_path: {} has no samples", self._path))
         self.notes = (*notes, *self._pass.said)
 
     def _read(self) -> Iterator[Finding]:
@@ -106,7 +109,7 @@ class FiveDimensions:
         for item in reader.items():
             self.position = (reader.position, size)
             yield finder.find(item)
-        self._pass.said = [f"{shown(name)} is not a list of items: ignored" for name in reader.ignored]
+        self._pass.said = [Text("{} is not a list of items: ignored", shown(name)) for name in reader.ignored]
 
     def verify(self) -> str:
         """Reads every source in the cache again: those that are not what was recorded are gone afterwards.
@@ -119,8 +122,8 @@ class FiveDimensions:
         """Makes a sample of an item; what is wrong with it is its fault. `ids`: those so far, with their index."""
         item, fields, faults = finding.item, self._fields, [] if not finding.fault else [finding.fault]
         if item.problem:
-            faults = [f"the item {item.problem}"]
-        faults += [f"{name} is longer than {MAX_TEXT} characters" for name in item.too_long]
+            faults = [Text("the item {}", item.problem)]
+        faults += [Text("{} is longer than {} characters", name, MAX_TEXT) for name in item.too_long]
         category = self._category(item, faults)
         texts = {language: self._texts(item, language, faults) for language in LANGUAGES}
         instruction, description, rationale = texts[self.language]
@@ -128,9 +131,12 @@ class FiveDimensions:
         named = self._id(item, category, faults)
         if named in ids:
             faults.append(
-                f"the id {shown(named)} is already used at index {ids[named]}: ids must be unique (fields: "
-                f"{{id: NAME}} "
-                "takes them from another field)"
+                Text(
+                    "the id {} is already used at index {}: ids must be unique (fields: {{id: NAME}} "
+                    "takes them from another field)",
+                    shown(named),
+                    ids[named],
+                )
             )
         if others := fields.others(item, faults):
             faults.append(others)
@@ -169,9 +175,9 @@ class FiveDimensions:
         if value is None:
             return ()
         if not isinstance(value, list):
-            faults.append(self._fields.wrong("tags", value, "a list of strings"))
+            faults.append(self._fields.wrong("tags", value, Text("a list of strings")))
         elif not all(isinstance(tag, str) for tag in value):
-            faults.append(f"{self._fields.names['tags'][0]} has entries that are not strings")
+            faults.append(Text("{} has entries that are not strings", self._fields.names["tags"][0]))
         else:
             return tuple(value)
         return ()

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal
 from edit_eval.benchmarks.item_fields import shown
 from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.benchmarks.row_benchmark import Draft, Row, RowBenchmark, RowParameters
+from edit_eval.text import Text
 
 REGISTERED = {"gedit": "GEdit"}
 
@@ -86,9 +87,9 @@ class GEdit(RowBenchmark):
             return None
         task_type, key, instruction = (row.text(name, required=True) for name in _COLUMNS[:3])
         if language is None:
-            row.faults.append(f"instruction_language is {shown(str(said))}, not {' or '.join(LANGUAGES)}")
+            row.faults.append(Text("instruction_language is {}, not {: or }", shown(str(said)), LANGUAGES))
         if not isinstance(shared, bool):
-            row.faults.append("Intersection_exist is neither true nor false")
+            row.faults.append(Text("Intersection_exist is neither true nor false"))
         if self.parameters.subset == "intersection" and not (shared or row.faults):
             return None
         named = f"{task_type}_{language or 'xx'}_{key}"

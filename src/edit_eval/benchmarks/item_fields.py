@@ -8,6 +8,7 @@ from typing import Any
 
 from edit_eval.benchmarks.json_items import Item
 from edit_eval.errors import ConfigurationError
+from edit_eval.text import Text
 
 LANGUAGES = ("en", "zh")
 
@@ -30,7 +31,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "difficulty": ("difficulty",),
 }
 _BY_LANGUAGE = ("instruction", "description", "rationale")
-_NONE = ": there is no "
+_NONE = Text(": there is no ")
 _UNUSED = ("seed",)  # known, and of no use here
 _NAMED = 8  # fields of an item that a fault names
 _NEAR = 0.75  # how alike two names must be for the one to be a slip of the other
@@ -50,14 +51,18 @@ class Fields:
         known = sorted({*_NAMES, *_BY_LANGUAGE})
         for ours, theirs in mapping.items():
             if ours not in known:
-                raise ConfigurationError(f"benchmark.fields: there is no field {shown(ours)}; {nearest(ours, known)}")
+                raise ConfigurationError(
+                    Text("benchmark.fields: there is no field {}; {}", shown(ours), nearest(ours, known))
+                )
             full = f"{ours}_{language}" if ours in _BY_LANGUAGE else ours
             if self.mapped.setdefault(full, theirs) != theirs:
                 raise ConfigurationError(
-                    f"benchmark.fields: {full} is given twice: {shown(self.mapped[full])} and {shown(theirs)}"
+                    Text(
+                        "benchmark.fields: {} is given twice: {} and {}", full, shown(self.mapped[full]), shown(theirs)
+                    )
                 )
         if self.mapped.get(f"instruction_{language}") == "":
-            raise ConfigurationError("benchmark.fields: instruction is empty: name the field that has it")
+            raise ConfigurationError(Text("benchmark.fields: instruction is empty: name the field that has it"))
         self.names = _NAMES | {ours: (theirs,) if theirs else () for ours, theirs in self.mapped.items()}
         self.all_names = frozenset(name for names in self.names.values() for name in names) | {STEM_FIELD}
 
@@ -75,7 +80,7 @@ class Fields:
         if isinstance(value, str):
             return value
         if value is not None:
-            faults.append(self.wrong(ours, value, "a string"))
+            faults.append(self.wrong(ours, value, Text("a string")))
         elif required and not any(name in item.too_long for name in self.names[ours]):
             faults.append(self.missing(item, ours))
         return ""
@@ -87,27 +92,27 @@ class Fields:
 
     def wrong(self, ours: str, value: object, expected: str) -> str:
         """Says that a field has a value of a wrong type."""
-        return f"{self.names[ours][0]} is {kind(value)}, not {expected}"
+        return Text("{} is {}, not {}", self.names[ours][0], kind(value), expected)
 
     def missing(self, item: Item, ours: str) -> str:
         """Says that an item lacks a field, and which of its other fields may have been meant."""
         names = self.names[ours]
         plain = ours.removesuffix(f"_{self.language}")
-        what = f"no {plain.replace('_', ' ')}"
+        what = Text("no {}", plain.replace("_", " "))
         for name in names:
             if name in item.names:
-                return f"{what}: {name} is empty"
+                return Text("{}: {} is empty", what, name)
         if not names:
             return what
-        what = f"{what}{_NONE}{' or '.join(names)}"
+        what = Text("{}{}{: or }", what, _NONE, names)
         strangers = [name for name in item.names if name not in self.all_names]
         near = [slip for name in names for slip in difflib.get_close_matches(name, strangers, 1, _NEAR)]
         if near:
-            return f"{what}; if {shown(near[0])} is meant, say so: fields: {{{plain}: {near[0][:80]}}}"
+            return Text("{}; if {} is meant, say so: fields: {{{}: {}}}", what, shown(near[0]), plain, near[0][:80])
         if plain in _BY_LANGUAGE:
             for other in LANGUAGES:
                 if self.value(item, f"{plain}_{other}") is not None:
-                    return f"{what}, only one for benchmark.language: {other}"
+                    return Text("{}, only one for benchmark.language: {}", what, other)
         return what
 
     def others(self, item: Item, faults: Sequence[str]) -> str:
@@ -121,19 +126,27 @@ class Fields:
             return ""
         ours = lost[0].removeprefix("no ").partition(_NONE)[0].replace(" ", "_")
         there = ", ".join(name[:80] for name in strangers[:_NAMED]) + (", ..." if len(strangers) > _NAMED else "")
-        return f"other fields of the item: {there} (benchmark.fields says which is which, as in {{{ours}: NAME}})"
+        return Text(
+            "other fields of the item: {} (benchmark.fields says which is which, as in {{{}: NAME}})", there, ours
+        )
 
 
 def nearest(word: str, valid: Sequence[str]) -> str:
     """For the end of an error: the valid word that was probably meant, or all of them."""
     near = difflib.get_close_matches(word, valid, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"valid are {', '.join(valid)}"
+    return Text("did you mean {!r}?", near[0]) if near else Text("valid are {}", valid)
 
 
 def kind(value: object) -> str:
     """What a JSON value is, for people."""
-    kinds = {str: "a string", bool: "a boolean", list: "a list", dict: "an object", type(None): "null"}
-    return kinds.get(type(value), "a number")
+    kinds = {
+        str: Text("a string"),
+        bool: Text("a boolean"),
+        list: Text("a list"),
+        dict: Text("an object"),
+        type(None): "null",
+    }
+    return kinds.get(type(value), Text("a number"))
 
 
 def shown(text: str) -> str:

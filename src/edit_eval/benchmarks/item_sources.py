@@ -16,6 +16,7 @@ from edit_eval.benchmarks.json_items import Item
 from edit_eval.benchmarks.plain_files import PlainFiles
 from edit_eval.benchmarks.source_cache import CachedSource, SourceCache, kind_of
 from edit_eval.errors import PictureError
+from edit_eval.text import Text
 
 _ALIASES = {"jpeg": "jpg", "jpe": "jpg", "tiff": "tif", "jpeg2000": "jp2", "x-ms-bmp": "bmp"}
 
@@ -91,7 +92,7 @@ class SourceFinder:
 
     def _embedded(self, item: Item, name: str, text: object) -> Finding:
         if not isinstance(text, str):
-            return Finding(item, fault=self._fields.wrong("source", text, "a string of base64"))
+            return Finding(item, fault=self._fields.wrong("source", text, Text("a string of base64")))
         declared = ""
         if text.startswith("data:"):
             head, _, text = text.partition(",")
@@ -99,7 +100,7 @@ class SourceFinder:
         try:
             data = base64.b64decode("".join(text.split()), validate=True)
         except ValueError as error:
-            return Finding(item, fault=f"{name} is not base64 ({str(error)[:80]})")
+            return Finding(item, fault=Text("{} is not base64 ({})", name, str(error)[:80]))
         return self._laid(item, data, name, declared)
 
     def _by_path(self, item: Item) -> Finding:
@@ -110,19 +111,23 @@ class SourceFinder:
             if not value:
                 continue
             if not isinstance(value, str):
-                problems.append(f"{name} is {kind(value)}, not a string")
+                problems.append(Text("{} is {}, not a string", name, kind(value)))
                 continue
             path = self._inside(value)
             if path is None:
                 problems.append(
-                    f"{name} {shown(value)} points outside the benchmark's folder {self._folder}: copy the pictures "
-                    "into it"
+                    Text(
+                        "{} {} points outside the benchmark's folder {}: copy the pictures into it",
+                        name,
+                        shown(value),
+                        self._folder,
+                    )
                 )
                 continue
             origins.append(Origin(path, state_of(path)))
             if os.path.lexists(path):
                 return self._from_file(item, f"{name} {shown(value)}", path, tuple(origins))
-            problems.append(f"there is no file {name} {shown(value)}")
+            problems.append(Text("there is no file {} {}", name, shown(value)))
         # An item of the usual form has a path that never was a file's here: what it lacks is the embedded picture.
         fault = "; ".join([self._fields.missing(item, "source"), *problems])
         return Finding(item, fault=fault, origins=tuple(origins))
@@ -156,7 +161,9 @@ def remarks(what: str, declared: str, picture: CachedSource) -> list[str]:
     """What is odd about a picture and no fault: that it calls itself (`declared`) something else, an unusual form."""
     claimed = _ALIASES.get(declared.lower()) or kind_of(declared)
     wrong = claimed and claimed != picture.kind and claimed not in ("heic", "heif")
-    called = [f"{what} is declared as {shown(declared)} but is {picture.kind}: used as such"] if wrong else []
+    called = (
+        [Text("{} is declared as {} but is {}: used as such", what, shown(declared), picture.kind)] if wrong else []
+    )
     return called + ([f"{what} {picture.oddity}"] if picture.oddity else [])
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.text import Text
 
 MAX_TEXT = 100_000
 """Characters above which a text that is none of the `large` fields is dropped: it was meant for another purpose."""
@@ -25,7 +26,13 @@ _MAX_DEPTH = 64
 _MAX_NAMES = 200
 _LOOKS_LIKE_AN_ITEM = 2
 """So many wanted fields has the first element of a list of items, where other things stand before the list."""
-_KINDS = {"string": "a string", "number": "a number", "boolean": "a boolean", "null": "null", "start_array": "a list"}
+_KINDS = {
+    "string": Text("a string"),
+    "number": Text("a number"),
+    "boolean": Text("a boolean"),
+    "null": "null",
+    "start_array": Text("a list"),
+}
 
 
 @dataclass(frozen=True)
@@ -86,7 +93,7 @@ class ItemReader:
                 except (ijson.JSONError, *_REFUSED) as error:
                     raise self._broken(file, begin, error) from error
         except OSError as error:
-            raise ConfigurationError(f"benchmark.data_path: {self.path}: {error.strerror or error}") from error
+            raise ConfigurationError(Text("benchmark.data_path: {}: {}", self.path, error.strerror or error)) from error
 
     def _top_level(self) -> Iterator[Item]:
         empty: list[Item] = []  # a whole file of `{}` has no samples; one among others is a bad one
@@ -109,8 +116,12 @@ class ItemReader:
                     yield from self._lists(group)
             else:
                 raise ConfigurationError(
-                    f"benchmark.data_path: {self.path} has {_KINDS.get(event, event)} at its top level: a list of "
-                    "items, an object of lists, or JSONL is needed"
+                    Text(
+                        "benchmark.data_path: {} has {} at its top level: a list of items, an object "
+                        "of lists, or JSONL is needed",
+                        self.path,
+                        _KINDS.get(event, event),
+                    )
                 )
         if any_other:
             yield from empty
@@ -174,7 +185,7 @@ class ItemReader:
                 yield self._item(self._members(), group)
             else:
                 self._value(event, value, keep=False)
-                yield self._item(_Members(problem=f"is {_KINDS.get(event, event)}, not an object"), group)
+                yield self._item(_Members(problem=Text("is {}, not an object", _KINDS.get(event, event))), group)
 
     def _members(self, members: _Members | None = None) -> _Members:
         """The members of an object; its beginning was read, perhaps with its first `members`."""
@@ -192,7 +203,7 @@ class ItemReader:
         whole = self._value(event, value, keep=name in self._wanted)
         if name in self._wanted:
             if name in members.values:
-                members.problem = members.problem or f"has {name!r} twice"
+                members.problem = members.problem or Text("has {!r} twice", name)
             members.values[name] = whole
 
     def _value(self, event: str, value: Any, *, keep: bool) -> Any:
@@ -208,7 +219,12 @@ class ItemReader:
             depth -= event.startswith("end_")
             if depth > _MAX_DEPTH:
                 raise ConfigurationError(
-                    f"benchmark.data_path: {self.path}: item {self._count} is nested deeper than {_MAX_DEPTH} levels"
+                    Text(
+                        "benchmark.data_path: {}: item {} is nested deeper than {} levels",
+                        self.path,
+                        self._count,
+                        _MAX_DEPTH,
+                    )
                 )
             if builder is not None:
                 builder.event(event, value)
@@ -237,8 +253,13 @@ class ItemReader:
         block = self._window
         if block.ended:
             return ConfigurationError(
-                f"benchmark.data_path: {self.path} ends in the middle of its JSON after {block.position} bytes and "
-                f"{self._count} whole items: it was cut off; copy it again"
+                Text(
+                    "benchmark.data_path: {} ends in the middle of its JSON after {} bytes and {} "
+                    "whole items: it was cut off; copy it again",
+                    self.path,
+                    block.position,
+                    self._count,
+                )
             )
         for step in _STEPS:
             again = _Window(file, begin, fine_from=block.start, step=step)
@@ -252,10 +273,15 @@ class ItemReader:
         reason = str(error).strip("b'\"").split("\\n")[0].splitlines()[0][:100]
         # Python's own limit for whole numbers, met within the parser's C code.
         if isinstance(error, SystemError) or "integer string conversion" in reason:
-            reason = f"a whole number of more than {sys.get_int_max_str_digits()} digits"
+            reason = Text("a whole number of more than {} digits", sys.get_int_max_str_digits())
         return ConfigurationError(
-            f"benchmark.data_path: {self.path} is not valid JSON at byte {block.start} (line "
-            f"{_line_of(file, block.start)}): {reason}"
+            Text(
+                "benchmark.data_path: {} is not valid JSON at byte {} (line {}): {}",
+                self.path,
+                block.start,
+                _line_of(file, block.start),
+                reason,
+            )
         )
 
 
@@ -304,10 +330,10 @@ def _check_beginning(path: Path, file: IO[bytes]) -> int:
         head = file.read(4096)
     first = head.lstrip()[:16]
     if not first:
-        raise ConfigurationError(f"benchmark.data_path: {path} is empty")
+        raise ConfigurationError(Text("benchmark.data_path: {} is empty", path))
     if first[:1] not in (b"[", b"{"):
         raise ConfigurationError(
-            f"benchmark.data_path: {path} is not JSON in UTF-8: it begins with {first!r}, not with '[' or '{{'"
+            Text("benchmark.data_path: {} is not JSON in UTF-8: it begins with {!r}, not with '[' or '{{'", path, first)
         )
     return begin
 

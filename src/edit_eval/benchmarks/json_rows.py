@@ -8,6 +8,7 @@ from typing import Any
 
 from edit_eval.benchmarks.item_fields import kind
 from edit_eval.errors import ConfigurationError
+from edit_eval.text import Text
 
 KEY = "key"
 """Under which a row has the key that it stood under, or its number, from 0."""
@@ -29,11 +30,13 @@ def json_rows(data: bytes, name: str) -> Iterator[dict[str, Any]]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ConfigurationError(f"benchmark.data_path: {name} is not UTF-8 text ({error})") from None
+        raise ConfigurationError(Text("benchmark.data_path: {} is not UTF-8 text ({})", name, error)) from None
     try:
         whole = json.loads(text, object_pairs_hook=_Members, parse_constant=_nothing)
         if not isinstance(whole, list):
-            raise ConfigurationError(f"benchmark.data_path: {name} holds {kind(whole)}, not a list or object of rows")
+            raise ConfigurationError(
+                Text("benchmark.data_path: {} holds {}, not a list or object of rows", name, kind(whole))
+            )
         if isinstance(whole, _Members) and whole and all(type(listed) is list for _, listed in whole):
             for session, listed in whole:
                 yield from ({KEY: session, PLACE: place, **_row(row)} for place, row in enumerate(listed, 1))
@@ -48,19 +51,19 @@ def json_rows(data: bytes, name: str) -> Iterator[dict[str, Any]]:
                 for n, line in enumerate(lines)
             ]
         except (json.JSONDecodeError, RecursionError):
-            raise ConfigurationError(f"benchmark.data_path: {name} is not valid JSON: {error}") from None
+            raise ConfigurationError(Text("benchmark.data_path: {} is not valid JSON: {}", name, error)) from None
     if not rows:
-        raise ConfigurationError(f"benchmark.data_path: {name} has no rows")
+        raise ConfigurationError(Text("benchmark.data_path: {} has no rows", name))
     for key, row in rows:
         yield {KEY: str(key), **_row(row)}
 
 
 def _row(row: Any) -> dict[str, Any]:
     if not isinstance(row, _Members):
-        return {PROBLEM: f"the row is {kind(row)}, not an object"}
+        return {PROBLEM: Text("the row is {}, not an object", kind(row))}
     names = [name for name, _ in row]
     twice = next((name for name in names if names.count(name) > 1), "")
-    problem = {PROBLEM: f"the row has {twice!r} twice"} if twice else {}
+    problem = {PROBLEM: Text("the row has {!r} twice", twice)} if twice else {}
     return {name: _plain(value) for name, value in row} | problem
 
 

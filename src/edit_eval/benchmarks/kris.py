@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from edit_eval.benchmarks.file_tree import Found
 from edit_eval.benchmarks.json_rows import KEY
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, Row
+from edit_eval.text import Text
 
 REGISTERED = {"kris": "Kris"}
 
@@ -115,7 +116,7 @@ def _frames(row: Row) -> dict[str, Any]:
     there = {int(found[1]): n for n, found in enumerate(numbers, 1) if found}
     missing = {*range(1, len(numbers) + 2)} - there.keys()
     if len(there) != len(numbers) or len(missing) != 1:
-        row.faults.append("ori_img does not say which frame is missing")
+        row.faults.append(Text("ori_img does not say which frame is missing"))
         return {"frame": 0, "frames": ["edit"]}
     order = sorted([*there, *missing])
     sources_of = {number: "source" if n == 1 else f"source_{n}" for number, n in there.items()}

@@ -11,6 +11,7 @@ from dataclasses import replace
 from edit_eval.benchmarks.categories import canonical
 from edit_eval.benchmarks.item_fields import shown
 from edit_eval.records import Sample
+from edit_eval.text import Text, counted
 
 _NEAR = 0.75  # how alike two labels must be for the one to be a slip of the other
 _RARER = 5  # times: as often a label must occur as the one that is a slip of it
@@ -52,7 +53,10 @@ def _spaced(samples: Sequence[Sample], name: str) -> list[str]:
         for label in _of(sample, name):
             if label != _tidy(label):
                 found[label].append(sample.index)
-    return [f"{name} {shown(label)} is taken as {shown(_tidy(label))} ({_places(at)})" for label, at in found.items()]
+    return [
+        Text("{} {} is taken as {} ({})", name, shown(label), shown(_tidy(label)), _places(at))
+        for label, at in found.items()
+    ]
 
 
 def _labels(samples: Sequence[Sample], name: str) -> list[str]:
@@ -67,8 +71,8 @@ def _labels(samples: Sequence[Sample], name: str) -> list[str]:
         alike = [other for other in alike if len(found[other]) > len(at)]
         near = alike or difflib.get_close_matches(label, frequent, 1, _NEAR)
         if near and _without_digits(near[0]) != _without_digits(label):
-            meant = f"{shown(near[0])} ({_counted(len(found[near[0]]))})"
-            notes.append(f"{name} {shown(label)} ({_places(at)}) may mean {meant}: left unchanged")
+            meant = Text("{} ({})", shown(near[0]), counted(len(found[near[0]]), "sample"))
+            notes.append(Text("{} {} ({}) may mean {}: left unchanged", name, shown(label), _places(at), meant))
     return notes
 
 
@@ -77,17 +81,21 @@ def _without_digits(label: str) -> str:
 
 
 def _sets(samples: Sequence[Sample]) -> list[str]:
-    notes = []
+    notes: list[str] = []
     sizes = Counter(category for sample in samples if (category := _tidy(sample.category)))
     if sizes and max(sizes.values()) > min(sizes.values()):
         (most, more), (least, less) = sizes.most_common()[0], sizes.most_common()[-1]
-        text = "the mean over samples weights categories by size, the mean over categories does not"
-        notes.append(f"categories are of unequal size, {shown(most)} {more} to {shown(least)} {less}: {text}")
+        text = Text("the mean over samples weights categories by size, the mean over categories does not")
+        notes.append(
+            Text("categories are of unequal size, {} {} to {} {}: {}", shown(most), more, shown(least), less, text)
+        )
     good = [sample for sample in samples if not sample.fault]
     for language in dict.fromkeys(name for sample in good for name in sample.instructions):
         there = sum(language in sample.instructions for sample in good)
         if there < len(good):
-            notes.append(f"only {there} of {_counted(len(good))} have an instruction in `{language}`")
+            notes.append(
+                Text("only {} of {} have an instruction in `{}`", there, counted(len(good), "sample"), language)
+            )
     return notes
 
 
@@ -99,8 +107,10 @@ def _repeats(samples: Sequence[Sample]) -> Iterable[str]:
             continue
         other = first.setdefault((*digests, " ".join(sample.instruction.split()).casefold()), sample)
         if other is not sample:
-            repeats = f"repeats index {other.index} ({shown(other.id)})"
-            yield f"index {sample.index} ({shown(sample.id)}) {repeats} (same picture and instruction): both count"
+            repeats = Text("repeats index {} ({})", other.index, shown(other.id))
+            yield Text(
+                "index {} ({}) {} (same picture and instruction): both count", sample.index, shown(sample.id), repeats
+            )
 
 
 def _together(notes: Iterable[str]) -> list[str]:
@@ -115,14 +125,10 @@ def _with_others(group: Sequence[str]) -> str:
     others = [found[1] for note in group[1:] if (found := _INDEX.search(note))]
     if len(group) == 1 or not others:
         return "; ".join(group)
-    return f"{group[0]} (likewise {_places(others)})"
+    return Text("{} (likewise {})", group[0], _places(others))
 
 
 def _places(indices: Sequence[object]) -> str:
     """`3 samples: index 4, 7, 9`."""
-    more = f" and {len(indices) - _NAMED} more" if len(indices) > _NAMED else ""
-    return f"{_counted(len(indices))}: index {', '.join(map(str, indices[:_NAMED]))}{more}"
-
-
-def _counted(number: int) -> str:
-    return f"{number} sample{'' if number == 1 else 's'}"
+    more = Text(" and {} more", len(indices) - _NAMED) if len(indices) > _NAMED else ""
+    return Text("{}: index {}{}", counted(len(indices), "sample"), indices[:_NAMED], more)

@@ -22,6 +22,7 @@ from edit_eval.benchmarks.plain_files import PlainFiles, given
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row, RowBenchmark
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Sample
+from edit_eval.text import Text
 
 REGISTERED = {"magicbrush": "MagicBrush"}
 
@@ -104,13 +105,13 @@ class MagicBrush(FilesBenchmark):
         """A sample a row."""
         session, turn = row.text("img_id", required=True), row.values.get("turn_index")
         if type(turn) is not int or turn < 1:
-            row.faults.append(f"turn_index is {turn!r}, not a whole number from 1")
+            row.faults.append(Text("turn_index is {!r}, not a whole number from 1", turn))
             turn = 1
         caption = self._captions.get(session, {}).get(f"{session}-output{turn}.png", "")
         instruction, facts = row.text("instruction", required=True), {"target_caption": caption} if caption else {}
         named = f"{session}_{turn}"
         if self.parameters.turns == "all":
-            return Draft(named, instruction, f"turn {turn}", facts, needed=("source", "reference"))
+            return Draft(named, instruction, Text("turn {}", turn), facts, needed=("source", "reference"))
         before = f"{session}_{turn - 1}" if turn > 1 else ""
         return Draft(named, instruction, EARLIER, facts, follows=before, needed=("reference",))
 
@@ -125,10 +126,10 @@ class MagicBrush(FilesBenchmark):
         try:
             found = json.loads(files.read(file, file.name))
         except LookupError as error:
-            raise ConfigurationError(f"benchmark.captions_path: {error.args[0]}") from None
+            raise ConfigurationError(Text("benchmark.captions_path: {}", error.args[0])) from None
         except (ValueError, RecursionError) as error:
-            raise ConfigurationError(f"benchmark.captions_path: {file} cannot be read ({error})") from None
+            raise ConfigurationError(Text("benchmark.captions_path: {} cannot be read ({})", file, error)) from None
         whole = isinstance(found, dict) and all(isinstance(session, dict) for session in found.values())
         if not whole:
-            raise ConfigurationError(f"benchmark.captions_path: {file} is not session -> file -> caption")
+            raise ConfigurationError(Text("benchmark.captions_path: {} is not session -> file -> caption", file))
         return dict(found)

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from edit_eval.text import Text
+
 _READ = 1 << 20
 _WINDOW = 1 << 16  # bytes behind which a copy in Snappy never reaches: compressors cut their input so
 _LARGE = 8 << 20  # bytes of a chunk below which pyarrow's copies cost nothing
@@ -62,7 +64,7 @@ def column_values(file: Any, path: Path, number: int, scratch: Path | None) -> I
                 for value in _Chunk(raw, file.metadata.row_group(group).column(number), levels, scratch).values():
                     yield value.decode() if is_text and value is not None else value
             except (IndexError, KeyError, TypeError, RecursionError) as error:
-                raise ValueError(f"a page of {column.path} is not as its header says") from error
+                raise ValueError(Text("a page of {} is not as its header says", column.path)) from error
 
 
 class _Chunk:
@@ -82,7 +84,7 @@ class _Chunk:
                 header = _read_struct(self._bytes)
                 at = self._raw.tell() + header[3]
                 if min(header[2], header[3]) < 0:
-                    raise ValueError("a page is less than nothing")
+                    raise ValueError(Text("a page is less than nothing"))
                 if header[1] == _DICTIONARY:
                     read = self._unpacked(header[3], header[2], self._codec)
                     for _ in range(header[7][1]):
@@ -90,7 +92,7 @@ class _Chunk:
                 elif header[1] in (_DATA, _DATA_2):
                     about = header[5] if header[1] == _DATA else header[8]
                     if not 0 <= about[1] <= left:
-                        raise ValueError("a page has more values than its column")
+                        raise ValueError(Text("a page has more values than its column"))
                     left -= about[1]
                     yield from self._page(header, about, words, offsets)
 
@@ -120,12 +122,12 @@ class _Chunk:
             for level in there:
                 yield _word(words, offsets, next(numbers)) if level == self._levels else None
         else:
-            raise ValueError(f"a page has the encoding {encoding}")
+            raise ValueError(Text("a page has the encoding {}", encoding))
 
     def _bytes(self, count: int) -> bytes:
         data = self._raw.read(count)
         if len(data) < count:
-            raise ValueError("the file ends in a page")
+            raise ValueError(Text("the file ends in a page"))
         return data
 
     def _unpacked(self, packed: int, unpacked: int, codec: str) -> Read:
@@ -154,11 +156,11 @@ def _in_pieces(pieces: Iterator[bytes], size: int) -> Read:
         nonlocal left
         count = left if count < 0 else count
         if count > left:
-            raise ValueError("a value goes beyond its page")
+            raise ValueError(Text("a value goes beyond its page"))
         while len(buffer) < count:
             piece = next(pieces, b"")
             if not piece:
-                raise ValueError("a page is shorter than its header says")
+                raise ValueError(Text("a page is shorter than its header says"))
             buffer.extend(piece)
         left -= count
         data = bytes(buffer[:count])
@@ -182,7 +184,7 @@ def _from_snappy(read: Read, size: int) -> Iterator[bytes]:
     """The `size` bytes that a block of Snappy stands for, in pieces: literals, and copies of what came before."""
     left, given, out = _varint(read), 0, bytearray()
     if left != size:
-        raise ValueError("a page is of another size than its header says")
+        raise ValueError(Text("a page is of another size than its header says"))
     while left > 0:
         tag = read(1)[0]
         kind, length = tag & 3, (tag >> 2) + 1
@@ -190,7 +192,7 @@ def _from_snappy(read: Read, size: int) -> Iterator[bytes]:
             if length > 60:
                 length = int.from_bytes(read(length - 60), "little") + 1
             if length > left:
-                raise ValueError("a page is longer than its header says")
+                raise ValueError(Text("a page is longer than its header says"))
             out += read(length)
         else:
             if kind == 1:
@@ -199,7 +201,7 @@ def _from_snappy(read: Read, size: int) -> Iterator[bytes]:
                 offset = int.from_bytes(read(2 if kind == 2 else 4), "little")
             begin = len(out) - offset
             if not 0 <= begin < len(out):
-                raise ValueError("a copy in a page reaches behind what there is")
+                raise ValueError(Text("a copy in a page reaches behind what there is"))
             # Where it reaches into itself, what lies between is repeated.
             out += out[begin : begin + length] if offset >= length else (out[begin:] * (length // offset + 1))[:length]
         left -= length
@@ -237,7 +239,7 @@ def _varint(read: Read) -> int:
         if byte < 0x80:
             return number
         if shift > 63:
-            raise ValueError("a number does not end")
+            raise ValueError(Text("a number does not end"))
 
 
 def _read_struct(read: Read) -> dict[int, Any]:
@@ -268,7 +270,7 @@ def _thrift_value(read: Read, kind: int) -> Any:
             return [_thrift_value(read, head & 0x0F) for _ in range(many)]
         case 12:
             return _read_struct(read)
-    raise ValueError("a page has no header")
+    raise ValueError(Text("a page has no header"))
 
 
 def _zigzag(read: Read) -> int:

@@ -13,6 +13,7 @@ from edit_eval.benchmarks.plain_files import PlainFiles, given
 from edit_eval.benchmarks.source_cache import FULL
 from edit_eval.errors import ConfigurationError
 from edit_eval.hub import local_path
+from edit_eval.text import Text
 
 _ROWS = 2  # read at once; each may have a picture of some megabytes
 _BUFFER = 1 << 20  # bytes that are read of a column at once
@@ -32,12 +33,12 @@ def parquet_files(data_path: str, *, allow_links: bool = False) -> list[Path]:
     there = ((file, file.relative_to(path)) for file in sorted(path.rglob("*.parquet")))
     files = [file for file, inside in there if not any(part.startswith(".") for part in inside.parts)]
     if not files:
-        raise ConfigurationError(f"benchmark.data_path: {path} has no .parquet file")
+        raise ConfigurationError(Text("benchmark.data_path: {} has no .parquet file", path))
     for shard in filter(None, (_SHARD.fullmatch(file.name) for file in files)):
         wanted = {f"{shard[1]}-{number:05d}-of-{shard[3]}{shard[4]}" for number in range(int(shard[3]))}
         if missing := sorted(wanted - {file.name for file in files}):
             raise ConfigurationError(
-                f"benchmark.data_path: {path} is incomplete: {missing[0]} is missing; download it again"
+                Text("benchmark.data_path: {} is incomplete: {} is missing; download it again", path, missing[0])
             )
     return list(map(PlainFiles(path, allow_links).check, files))
 
@@ -103,7 +104,7 @@ class ParquetRows:
             from pyarrow.parquet import ParquetFile
         except ImportError as error:
             raise ConfigurationError(
-                "benchmark.data_path: Parquet needs pyarrow; `pip install 'edit-eval[hub]'` brings it"
+                Text("benchmark.data_path: Parquet needs pyarrow; `pip install 'edit-eval[hub]'` brings it")
             ) from error
         try:
             # No map of the file and no reading ahead, which would keep far more than a page of each column.
@@ -113,7 +114,7 @@ class ParquetRows:
         there = file.schema_arrow.names
         if lacking := [name for name in self._columns if name not in there]:
             raise ConfigurationError(
-                f"benchmark.data_path: {path} has no column `{lacking[0]}`; it has {', '.join(there[:12])}"
+                Text("benchmark.data_path: {} has no column `{}`; it has {}", path, lacking[0], there[:12])
             )
         return file
 
@@ -154,5 +155,5 @@ def _put(row: dict[str, Any], leaf: str, value: Any) -> None:
 
 def _broken(path: Path, error: Exception) -> ConfigurationError:
     return ConfigurationError(
-        f"benchmark.data_path: {path} is not a complete Parquet file ({' '.join(str(error).split())})"
+        Text("benchmark.data_path: {} is not a complete Parquet file ({: })", path, str(error).split())
     )

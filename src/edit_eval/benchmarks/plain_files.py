@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.text import Text
 
 MAX_FILE_BYTES = 512 << 20
 """Of a picture: 50 million pixels of 16 bit RGBA, uncompressed, and some more."""
@@ -41,17 +42,19 @@ class PlainFiles:
         """
         real = Path(os.path.realpath(path))
         if not self.allow_links and not any(real.is_relative_to(root) for root in self._roots):
-            return f"{name} is a link that points outside {self.folder}: `allow_links: true` follows such links"
+            return Text(
+                "{} is a link that points outside {}: `allow_links: true` follows such links", name, self.folder
+            )
         try:
             mode = os.stat(real).st_mode
         except (OSError, ValueError):
             return ""
-        return "" if stat.S_ISREG(mode) else f"{name} is a folder, a pipe or a device, not a plain file"
+        return "" if stat.S_ISREG(mode) else Text("{} is a folder, a pipe or a device, not a plain file", name)
 
     def check(self, path: Path) -> Path:
         """The path itself. Raises `ConfigurationError` where it is refused."""
         if why := self.refused(path, str(path)):
-            raise ConfigurationError(f"benchmark.data_path: {why}")
+            raise ConfigurationError(Text("benchmark.data_path: {}", why))
         return path
 
     def read(self, path: str | os.PathLike[str], name: str) -> bytes:
@@ -60,10 +63,10 @@ class PlainFiles:
             raise LookupError(why)
         try:
             if os.stat(path).st_size > MAX_FILE_BYTES:
-                raise LookupError(f"{name}: a file of more than {MAX_FILE_BYTES >> 20} MiB")
+                raise LookupError(Text("{}: a file of more than {} MiB", name, MAX_FILE_BYTES >> 20))
             return Path(path).read_bytes()
         except OSError as error:
-            raise LookupError(f"{name} cannot be read ({error.strerror})") from error
+            raise LookupError(Text("{} cannot be read ({})", name, error.strerror)) from error
 
 
 def given(path: Path) -> PlainFiles:

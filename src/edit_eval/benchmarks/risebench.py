@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row
 from edit_eval.records import Sample
+from edit_eval.text import Text
 
 REGISTERED = {"risebench": "RISEBench"}
 
@@ -70,7 +71,7 @@ class RISEBench(FilesBenchmark):
         asks.append(_reasoning(category, row))
         asks += {"spatial_reasoning": ["spatial_plausibility"], "logical_reasoning": []}.get(category, ["plausibility"])
         if not reference and not row.text("reference_img"):
-            row.faults.append("no reference, reference_txt or reference_img")
+            row.faults.append(Text("no reference, reference_txt or reference_img"))
         return Draft(
             row.text("index", required=True),
             row.text("instruction", required=True),

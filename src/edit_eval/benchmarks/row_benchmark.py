@@ -22,6 +22,7 @@ from edit_eval.benchmarks.source_pass import SourcePass, unique_id
 from edit_eval.errors import ConfigurationError, PictureError
 from edit_eval.hub import local_path
 from edit_eval.records import Picture, Sample
+from edit_eval.text import Text
 
 _NEAR = 0.75  # how alike a label and a known one must be for the one to be a slip of the other
 
@@ -71,7 +72,7 @@ class Row:
         self.index = item.index
         self.values = item.values
         self.faults = [item.problem] if item.problem else []
-        self.faults += [f"{name} is longer than {MAX_TEXT} characters" for name in item.too_long]
+        self.faults += [Text("{} is longer than {} characters", name, MAX_TEXT) for name in item.too_long]
         self.notes: list[str] = []
         self._too_long = item.too_long
 
@@ -83,9 +84,9 @@ class Row:
         if isinstance(value, str) and value.strip():
             return value
         if value is not None and not isinstance(value, str):
-            self.faults.append(f"{name} is {kind(value)}, not a string")
+            self.faults.append(Text("{} is {}, not a string", name, kind(value)))
         elif required and name not in self._too_long and PROBLEM not in self.values:
-            self.faults.append(f"no {name}")
+            self.faults.append(Text("no {}", name))
         return ""
 
     def label(self, name: str, known: Sequence[str]) -> str:
@@ -96,9 +97,9 @@ class Row:
         bare = "_".join(said.lower().split())
         near = [bare] if bare in known else difflib.get_close_matches(bare, known, 1, _NEAR)
         if near:
-            self.notes.append(f"{name} {shown(said)} is taken as {near[0]!r}")
+            self.notes.append(Text("{} {} is taken as {!r}", name, shown(said), near[0]))
             return near[0]
-        self.faults.append(f"{name} is {shown(said)}, not one of {', '.join(known)}")
+        self.faults.append(Text("{} is {}, not one of {}", name, shown(said), known))
         return said
 
 
@@ -155,7 +156,7 @@ class RowBenchmark(ABC):
         """
         data = held.get("bytes") if isinstance(held, Mapping) else held
         if not isinstance(data, bytes) or not data:
-            raise LookupError("its column holds no bytes")
+            raise LookupError(Text("its column holds no bytes"))
         named = str(held.get("path") or "") if isinstance(held, Mapping) else ""
         return data, "", PurePosixPath(named).suffix[1:], ()
 
@@ -183,11 +184,11 @@ class RowBenchmark(ABC):
                 continue
             sample = self._sample(finding, row, draft, ids)
             said = filter(None, (finding.note, *row.notes))
-            notes += [f"index {sample.index} ({shown(sample.id)}): {note}" for note in said]
+            notes += [Text("index {} ({}): {}", sample.index, shown(sample.id), note) for note in said]
             yield sample
         if self.sizes and count not in self.sizes:
             expected = " or ".join(f"{size:,}" for size in self.sizes)
-            notes.insert(0, f"{self.path} has {count:,} rows; the authors' sets have {expected}")
+            notes.insert(0, Text("{} has {:,} rows; the authors' sets have {}", self.path, count, expected))
         self.notes = tuple(notes)
 
     def findings(self) -> Iterable[Finding]:
@@ -224,16 +225,16 @@ class RowBenchmark(ABC):
             except PictureError as error:
                 faults.append(str(error))
             except LookupError as error:
-                faults.append(f"no {name}: {error.args[0]}")
+                faults.append(Text("no {}: {}", name, error.args[0]))
                 origins += [LOOK_AGAIN] if isinstance(one, str) else []
         return Finding(item, laid, fault="; ".join(faults), note="; ".join(notes), origins=tuple(origins))
 
     def _sample(self, finding: Finding, row: Row, draft: Draft, ids: dict[str, int]) -> Sample:
         faults = [*([finding.fault] if finding.fault else []), *row.faults]
         if not faults:
-            faults += [f"no {name}" for name in draft.needed if name not in finding.pictures]
+            faults += [Text("no {}", name) for name in draft.needed if name not in finding.pictures]
         if draft.id in ids:
-            faults.append(f"index {ids[draft.id]} has the same id")
+            faults.append(Text("index {} has the same id", ids[draft.id]))
         pictures = {name: Picture(path=one.path, digest=one.digest) for name, one in finding.pictures.items()}
         if draft.follows:
             pictures.pop("source", None)
@@ -265,10 +266,10 @@ class FilesBenchmark(RowBenchmark):
     def files(self) -> list[Path]:
         """The JSON files and all archives."""
         if not self.path.exists():
-            raise ConfigurationError(f"benchmark.data_path: {self.path} does not exist")
+            raise ConfigurationError(Text("benchmark.data_path: {} does not exist", self.path))
         pictures = Path(self.parameters.pictures_path or self.path).expanduser().absolute()
         if not pictures.exists():
-            raise ConfigurationError(f"benchmark.pictures_path: {pictures} does not exist")
+            raise ConfigurationError(Text("benchmark.pictures_path: {} does not exist", pictures))
         is_json = self.path.is_file() and self.path.suffix.lower() in (".json", ".jsonl")
         links = self.parameters.allow_links
         self._tree = FileTree(self.path.parent if is_json else self.path, allow_links=links)
@@ -280,7 +281,7 @@ class FilesBenchmark(RowBenchmark):
         if self._named:
             there = [Found(self._named.name, None, self._named)]
         if not there:
-            raise ConfigurationError(f"benchmark.data_path: {self.path} has no {' or '.join(self.names)} in it")
+            raise ConfigurationError(Text("benchmark.data_path: {} has no {: or } in it", self.path, self.names))
         self._rows_in = there
         unpacked = [found.path for found in self._rows_in if found.archive is None]
         return [*unpacked, *dict.fromkeys((*self._tree.archives, *self._pictures.archives))]
@@ -292,7 +293,7 @@ class FilesBenchmark(RowBenchmark):
                 own = found.path == self._named  # which no stranger put there
                 data = given(found.path).read(found.path, found.name) if own else self._tree.read(found)
             except LookupError as error:
-                raise ConfigurationError(f"benchmark.data_path: {error.args[0]}") from None
+                raise ConfigurationError(Text("benchmark.data_path: {}", error.args[0])) from None
             rows = [one for row in json_rows(data, str(found.path)) for one in self.unfold(row, found)]
             for place, row in enumerate(rows, 1):
                 self.share = (number + place / len(rows)) / len(self._rows_in)
@@ -307,7 +308,7 @@ class FilesBenchmark(RowBenchmark):
     def picture(self, held: Any) -> tuple[bytes, str, str, tuple[Origin, ...]]:
         """A file by its name in the tree."""
         if not isinstance(held, str):
-            raise LookupError(f"its name is {kind(held)}, not a string")
+            raise LookupError(Text("its name is {}, not a string", kind(held)))
         found = self._pictures.find(held)
         return self._pictures.read(found), held, PurePosixPath(held).suffix[1:], self._pictures.origin(found)
 

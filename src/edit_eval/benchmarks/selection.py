@@ -9,24 +9,27 @@ from difflib import get_close_matches
 from edit_eval.benchmarks.categories import canonical
 from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.records import Sample
+from edit_eval.text import Text, counted
 
 
 def refuse_bad(samples: Iterable[Sample], source: str = "") -> None:
     """Raises `BenchmarkError` naming every bad sample of the file `source` (for `on_bad_sample: error`)."""
-    faults = tuple(f"sample {s.index} ({s.id}): {s.fault}" for s in samples if s.fault)
+    faults = tuple(Text("sample {} ({}): {}", s.index, s.id, s.fault) for s in samples if s.fault)
     if faults:
         more = len(faults) - 1
-        rest = f" (and {more} more bad sample{'s' if more > 1 else ''})" if more else ""
-        advice = "fix the file, or set `benchmark.on_bad_sample: skip`"
-        where = f"{source}: " if source else ""
-        raise BenchmarkError(f"{where}{faults[0]}{rest}; {advice}", faults)
+        rest = Text(" (and {})", counted(more, "more bad sample")) if more else ""
+        advice = Text("fix the file, or set `benchmark.on_bad_sample: skip`")
+        where = Text("{}: ", source) if source else ""
+        raise BenchmarkError(Text("{}{}{}; {}", where, faults[0], rest, advice), faults)
 
 
 def refuse_nothing(samples: Iterable[Sample]) -> None:
     """Raises `BenchmarkError` where not one sample can be used (for `on_bad_sample: skip`)."""
     faults = [s.fault for s in samples]
     if all(faults):
-        raise BenchmarkError(f"all {len(faults)} samples are bad, so there is nothing to edit. The first: {faults[0]}")
+        raise BenchmarkError(
+            Text("all {} samples are bad, so there is nothing to edit. The first: {}", len(faults), faults[0])
+        )
 
 
 def select(
@@ -45,9 +48,11 @@ def select(
     that pass the other filters. What a chosen sample follows is chosen, too. Raises `ConfigurationError`, which names
     the file `source`, for a filter value that no sample has, and when no sample is left.
     """
-    none = f"no sample of {source}" if source else "no sample"
+    none = Text("no sample of {}", source) if source else Text("no sample")
     if not samples:
-        raise ConfigurationError(f"benchmark: there is {none.replace(' of ', ' in ')}; write a row for each picture")
+        raise ConfigurationError(
+            Text("benchmark: there is {}; write a row for each picture", none.replace(" of ", " in "))
+        )
     has: list[dict[str, set[str]]] = [
         {"categories": {s.category}, "difficulty": {s.difficulty}, "tags": {*s.tags}, "sample_ids": {s.id}}
         for s in samples
@@ -62,7 +67,7 @@ def select(
         known = {value for one in has for value in one[name]}
         if strangers := sorted(values.keys() - known):
             raise ConfigurationError(
-                f"benchmark.{name}: {none} has `{values[strangers[0]]}`{_instead(strangers[0], known)}"
+                Text("benchmark.{}: {} has `{}`{}", name, none, values[strangers[0]], _instead(strangers[0], known))
             )
     chosen = []
     taken: Counter[str] = Counter()
@@ -72,7 +77,7 @@ def select(
             taken[sample.category] += 1
             chosen.append(sample)
     if not chosen:
-        raise ConfigurationError(f"benchmark: {none} passes all the filters together; relax one of them")
+        raise ConfigurationError(Text("benchmark: {} passes all the filters together; relax one of them", none))
     return _with_predecessors(samples, chosen)
 
 
@@ -92,8 +97,8 @@ def _instead(stranger: str, known: set[str]) -> str:
     """The nearest value that some sample has; for want of one, those that there are."""
     there = sorted(value for value in known if value)
     if not there:
-        return ", since no sample has any; leave it out"
+        return Text(", since no sample has any; leave it out")
     nearest = get_close_matches(stranger, there, 1)
     if nearest:
-        return f"; did you mean `{nearest[0]}`?"
-    return f"; there are: {', '.join(there[:8])}{', ...' if len(there) > 8 else ''}"
+        return Text("; did you mean `{}`?", nearest[0])
+    return Text("; there are: {}", [*there[:8], *(["..."] if len(there) > 8 else [])])

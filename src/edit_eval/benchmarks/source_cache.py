@@ -23,6 +23,7 @@ from typing import Any
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.pictures import HEIC, oddity, read_picture, sweep_temporary, write_durably
+from edit_eval.text import Text
 from edit_eval.user_cache import cache_folder
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -153,15 +154,18 @@ class SourceCache:
 
     def _unwritable(self, error: OSError) -> ConfigurationError:
         return ConfigurationError(
-            f"the cache of source images {self.folder} cannot be written ({error.strerror}): "
-            "set benchmark.cache_dir to a writable folder"
+            Text(
+                "the cache of source images {} cannot be written ({}): set benchmark.cache_dir to a writable folder",
+                self.folder,
+                error.strerror,
+            )
         )
 
 
 def file_digest(path: str | os.PathLike[str]) -> str:
     """SHA-256 of a file's bytes, hexadecimal. Raises `OSError`, and for what is no file at all."""
     if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe would block, and a device never end
-        raise OSError(errno.EINVAL, "not a file", os.fspath(path))
+        raise OSError(errno.EINVAL, Text("not a file"), os.fspath(path))
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         while block := file.read(1 << 20):

@@ -20,6 +20,7 @@ from edit_eval.benchmarks.json_items import MAX_TEXT
 from edit_eval.benchmarks.source_cache import FULL, CachedSource, SourceCache
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.pictures import MAX_PIXELS
+from edit_eval.text import Text
 
 _INDEX_FORMAT = 5
 _State = list[list[int]]
@@ -61,8 +62,12 @@ class SourcePass:
         The next pass takes them from the benchmark's files. Returns one line where there were any.
         """
         altered = sum(map(self._cache.drop_if_altered, _pictures(self._recorded(self._state()))))
-        images = "1 source image in the cache is" if altered == 1 else f"{altered} source images in the cache are"
-        return f"{images} not what was recorded: read from the benchmark again" if altered else ""
+        images = (
+            Text("1 source image in the cache is")
+            if altered == 1
+            else Text("{} source images in the cache are", altered)
+        )
+        return Text("{} not what was recorded: read from the benchmark again", images) if altered else ""
 
     def _read(self, state: _State, read: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
         findings = []
@@ -76,15 +81,19 @@ class SourcePass:
             now = self._state()
             if now != state:
                 changed = next(file for file, was, new in zip(self._files, state, now, strict=True) if was != new)
-                raise ConfigurationError(f"benchmark.data_path: {changed} changed while it was being read")
+                raise ConfigurationError(Text("benchmark.data_path: {} changed while it was being read", changed))
             self._write_index(state, findings)
         except OSError as error:
             if error.errno not in FULL:
                 raise
             needed = max(1.0, (sum(size for size, _ in state) * self._share - laid) / 1e6)
             raise Stopped(
-                f"the disk is full: the source images need about {needed:.0f} MB more in {self._cache.folder}; free "
-                "them, or set benchmark.cache_dir, and run again (what is there is kept)"
+                Text(
+                    "the disk is full: the source images need about {:.0f} MB more in {}; free them, "
+                    "or set benchmark.cache_dir, and run again (what is there is kept)",
+                    needed,
+                    self._cache.folder,
+                )
             ) from error
 
     def _remembered(self, state: _State) -> list[Finding] | None:
@@ -134,7 +143,11 @@ class SourcePass:
             state = state_of(file)
             if state is None:
                 raise ConfigurationError(
-                    f"benchmark.data_path: {file} {'is not a file' if file.exists() else 'does not exist'}"
+                    Text(
+                        "benchmark.data_path: {} {}",
+                        file,
+                        Text("is not a file") if file.exists() else Text("does not exist"),
+                    )
                 )
             states.append([*state])
         return states

@@ -23,6 +23,7 @@ from edit_eval.benchmarks.tables import PICTURES, TEXT_TABLES, find_table, table
 from edit_eval.benchmarks.tables import Table as Tables
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Sample
+from edit_eval.text import Text
 
 REGISTERED = {"table": "Table"}
 
@@ -100,7 +101,9 @@ class Table(RowBenchmark):
         """Raises `ConfigurationError` for a wrong parameter."""
         for key, valid in (("language", LANGUAGES), ("on_bad_sample", ("error", "skip"))):
             if (value := getattr(parameters, key)) not in valid:
-                raise ConfigurationError(f"benchmark.{key}: {shown(value)} is not valid; {nearest(value, valid)}")
+                raise ConfigurationError(
+                    Text("benchmark.{}: {} is not valid; {}", key, shown(value), nearest(value, valid))
+                )
         super().__init__(parameters)
         self._ids: Sequence[str] = ()
 
@@ -123,12 +126,14 @@ class Table(RowBenchmark):
         """The table of an archive, laid into the cache: a text, where its pictures may be a thousand times that."""
         found = table_names(tree.names)
         if len(found) != 1:
-            many = f"several tables: {', '.join(found[:5])}" if found else f"no {', '.join(TEXT_TABLES)} in it"
-            raise ConfigurationError(f"benchmark.data_path: {self.path} has {many}; unpack it, and give the table")
+            many = Text("several tables: {}", found[:5]) if found else Text("no {} in it", TEXT_TABLES)
+            raise ConfigurationError(
+                Text("benchmark.data_path: {} has {}; unpack it, and give the table", self.path, many)
+            )
         try:
             data = tree.read(tree.find(found[0]))
         except LookupError as error:
-            raise ConfigurationError(f"benchmark.data_path: {error.args[0]}") from None
+            raise ConfigurationError(Text("benchmark.data_path: {}", error.args[0])) from None
         self._inside = PurePosixPath(found[0]).parent
         return find_table(self._cache.lay_text(data, PurePosixPath(found[0]).name))
 
@@ -144,10 +149,18 @@ class Table(RowBenchmark):
         for ours, theirs in fields.items():
             valid = (*_GUESSES, "instruction")
             if ours not in valid and not re.fullmatch(r"source_[2-9]", ours):
-                raise ConfigurationError(f"benchmark.fields: there is no field {shown(ours)}; {nearest(ours, valid)}")
+                raise ConfigurationError(
+                    Text("benchmark.fields: there is no field {}; {}", shown(ours), nearest(ours, valid))
+                )
             if theirs and theirs not in there:
                 raise ConfigurationError(
-                    f"benchmark.fields.{ours}: {where} has no column {shown(theirs)}; {nearest(theirs, there)}"
+                    Text(
+                        "benchmark.fields.{}: {} has no column {}; {}",
+                        ours,
+                        where,
+                        shown(theirs),
+                        nearest(theirs, there),
+                    )
                 )
             found[ours] = theirs
         left = {_plain(name): name for name in reversed(there) if name not in found.values()}
@@ -166,8 +179,14 @@ class Table(RowBenchmark):
         for ours in self.needed:
             if not found.get(ours):
                 raise NoColumn(
-                    f"benchmark.data_path: {where} has no column for the {ours}; it has {', '.join(there[:12])}; "
-                    f"say which it is: `--set benchmark.fields.{ours}=NAME`",
+                    Text(
+                        "benchmark.data_path: {} has no column for the {}; it has {}; say which it "
+                        "is: `--set benchmark.fields.{}=NAME`",
+                        where,
+                        ours,
+                        there[:12],
+                        ours,
+                    ),
                     ours,
                     there,
                 )
@@ -191,8 +210,11 @@ class Table(RowBenchmark):
         """
         yield from super().samples()
         taken = ", ".join(f"{ours} = {theirs}" for ours, theirs in self._columns.items())
-        unused = f"; not used: {', '.join(self._unused[:12])}" if self._unused else ""
-        self.notes = (f"columns of {self._table.files[0].name}: {taken}{unused} (`fields` says otherwise)", *self.notes)
+        unused = Text("; not used: {}", self._unused[:12]) if self._unused else ""
+        self.notes = (
+            Text("columns of {}: {}{} (`fields` says otherwise)", self._table.files[0].name, taken, unused),
+            *self.notes,
+        )
 
     def rows(self) -> Iterator[Mapping[str, Any]]:
         """Each row by our names; pictures in base64 as their bytes."""
@@ -215,17 +237,21 @@ class Table(RowBenchmark):
         if not isinstance(held, str):
             return super().picture(held)
         if re.match(r"https?://", held):
-            raise LookupError(f"{shown(held)} is an address: download it, and give the file")
+            raise LookupError(Text("{} is an address: download it, and give the file", shown(held)))
         if self._tree is not None and not self.parameters.pictures_path:
             found = self._tree.find(str(self._inside / held.strip().replace("\\", "/").removeprefix("./")))
             return self._tree.read(found), held, PurePosixPath(held).suffix[1:], ()
         path = os.path.normpath(os.path.join(self._folder, os.path.expanduser(held.strip().replace("\\", "/"))))
         if "\0" in path or os.path.commonpath((self._folder, path)) != self._folder:
             raise LookupError(
-                f"{shown(held)} points outside {self._folder}: `pictures_path` names the folder that holds the pictures"
+                Text(
+                    "{} points outside {}: `pictures_path` names the folder that holds the pictures",
+                    shown(held),
+                    self._folder,
+                )
             )
         if not os.path.lexists(path):
-            raise LookupError(f"there is no file {shown(held)} in {self._folder}")
+            raise LookupError(Text("there is no file {} in {}", shown(held), self._folder))
         state = state_of(path)
         return self._files.read(path, shown(held)), held, Path(path).suffix[1:], (Origin(path, state),)
 
@@ -284,7 +310,7 @@ def _tags(row: Row) -> tuple[str, ...]:
     if isinstance(said, list):
         if all(isinstance(tag, str) for tag in said):
             return tuple(said)
-        row.faults.append("tags has entries that are not strings")
+        row.faults.append(Text("tags has entries that are not strings"))
         return ()
     return tuple(tag for tag in re.split(r"[,;|，；]", row.text("tags")) if tag.strip())
 

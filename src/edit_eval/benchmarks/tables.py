@@ -16,6 +16,7 @@ from edit_eval.benchmarks.json_rows import PROBLEM
 from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.benchmarks.plain_files import MAX_FILE_BYTES, PlainFiles, given
 from edit_eval.errors import ConfigurationError
+from edit_eval.text import Text
 
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif", ".jp2", ".heic", ".heif")
 GROUP = "category"
@@ -55,8 +56,8 @@ class CsvTable(Table):
         header = [name.strip() for name in next(rows, [])]
         twice = next((name for name in header if name and header.count(name) > 1), "")
         if twice or not any(header):
-            problem = f"has the column `{twice}` twice" if twice else "is empty"
-            raise ConfigurationError(f"benchmark.data_path: {self.files[0]} {problem}")
+            problem = Text("has the column `{}` twice", twice) if twice else Text("is empty")
+            raise ConfigurationError(Text("benchmark.data_path: {} {}", self.files[0], problem))
         return header
 
     def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[dict[str, Any]]:
@@ -64,7 +65,9 @@ class CsvTable(Table):
         next(cells)
         for row in cells:
             if len(row) > len(header) and any(row[len(header) :]):
-                text = f"the row has {len(row)} cells for {len(header)} columns: put quotes around text with commas"
+                text = Text(
+                    "the row has {} cells for {} columns: put quotes around text with commas", len(row), len(header)
+                )
                 yield {PROBLEM: text}
             elif any(cell.strip() for cell in row):
                 yield {name: cell for name, cell in zip(header, row, strict=False) if name in wanted}
@@ -82,12 +85,12 @@ class CsvTable(Table):
                     yield row
         except UnicodeDecodeError as error:
             raise ConfigurationError(
-                f"benchmark.data_path: {path} is not UTF-8 text (byte {error.start}): save it as CSV in UTF-8"
+                Text("benchmark.data_path: {} is not UTF-8 text (byte {}): save it as CSV in UTF-8", path, error.start)
             ) from error
         except csv.Error as error:
-            raise ConfigurationError(f"benchmark.data_path: {path} is not valid CSV: {error}") from error
+            raise ConfigurationError(Text("benchmark.data_path: {} is not valid CSV: {}", path, error)) from error
         except OSError as error:
-            raise ConfigurationError(f"benchmark.data_path: {path}: {error.strerror or error}") from error
+            raise ConfigurationError(Text("benchmark.data_path: {}: {}", path, error.strerror or error)) from error
 
 
 class JsonTable(Table):
@@ -107,7 +110,7 @@ class JsonTable(Table):
         for item in reader.items():
             progress(reader.position / size)
             group = {GROUP: item.group} if item.group and GROUP in wanted else {}
-            yield {**group, **item.values, **({PROBLEM: f"the item {item.problem}"} if item.problem else {})}
+            yield {**group, **item.values, **({PROBLEM: Text("the item {}", item.problem)} if item.problem else {})}
 
 
 class ParquetTable(Table):
@@ -142,11 +145,15 @@ class PictureFolder(Table):
             row = {"id": picture.stem, "image": picture.name}
             if lines:
                 found = [match[1] for line in lines if (match := self._of(picture).match(line.strip()))]
-                problem = f"{self.files[0].name} has no line for {picture.name}" if not found else ""
-                problem = f"{self.files[0].name} has {len(found)} lines for {picture.name}" if found[1:] else problem
+                problem = Text("{} has no line for {}", self.files[0].name, picture.name) if not found else ""
+                problem = (
+                    Text("{} has {} lines for {}", self.files[0].name, len(found), picture.name)
+                    if found[1:]
+                    else problem
+                )
             else:
                 found = [self._text(own[picture.stem]).strip()] if picture.stem in own else []
-                problem = "" if found else f"there is no {picture.stem}.txt"
+                problem = "" if found else Text("there is no {}.txt", picture.stem)
             row |= {"instruction": found[0]} if found else {}
             yield row | ({PROBLEM: problem} if problem else {})
 
@@ -159,7 +166,7 @@ class PictureFolder(Table):
         try:
             return path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigurationError(f"benchmark.data_path: {path} is not UTF-8 text ({error})") from error
+            raise ConfigurationError(Text("benchmark.data_path: {} is not UTF-8 text ({})", path, error)) from error
 
 
 _KINDS: dict[str, type[Table]] = {
@@ -193,14 +200,14 @@ def find_table(path: Path, *, allow_links: bool = False) -> Table:
         given(path).check(path)
         kind = _KINDS.get(path.suffix.lower())
         if kind is None:
-            raise ConfigurationError(f"benchmark.data_path: {path} is not a folder, and not one of {', '.join(_KINDS)}")
+            raise ConfigurationError(Text("benchmark.data_path: {} is not a folder, and not one of {}", path, _KINDS))
         return kind([path])
     if not path.is_dir():
-        raise ConfigurationError(f"benchmark.data_path: {path} does not exist")
+        raise ConfigurationError(Text("benchmark.data_path: {} does not exist", path))
     there = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
     tables = table_names([file.name for file in there])
     if len(tables) > 1:
-        raise ConfigurationError(f"benchmark.data_path: {path} has several tables: {', '.join(tables[:5])}; give one")
+        raise ConfigurationError(Text("benchmark.data_path: {} has several tables: {}; give one", path, tables[:5]))
     files = PlainFiles(path, allow_links)
     if tables:
         return find_table(files.check(path / tables[0]))
@@ -210,5 +217,7 @@ def find_table(path: Path, *, allow_links: bool = False) -> Table:
         return PictureFolder(path, pictures, list(map(files.check, texts)))
     if any(name.endswith(".parquet") for _, _, names in os.walk(path) for name in names):
         return ParquetTable(parquet_files(str(path), allow_links=allow_links))
-    remedy = f"; `edit-eval init --pictures {path}` makes a table to fill in" if pictures else ""
-    raise ConfigurationError(f"benchmark.data_path: {path} has no table, nor pictures with a .txt file each{remedy}")
+    remedy = Text("; `edit-eval init --pictures {}` makes a table to fill in", path) if pictures else ""
+    raise ConfigurationError(
+        Text("benchmark.data_path: {} has no table, nor pictures with a .txt file each{}", path, remedy)
+    )

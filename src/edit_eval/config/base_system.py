@@ -14,6 +14,7 @@ from typing import Any
 from edit_eval.config.faults import Faults, Place, did_you_mean, nearest, shown
 from edit_eval.config.overrides import filled
 from edit_eval.config.placement import PLACEMENT_KEYS_BEFORE
+from edit_eval.text import Text
 
 TYPES = {
     "multi_gpu_qwen_image_edit": "qwen_image_edit",
@@ -39,32 +40,32 @@ OURS = frozenset((*TYPES.values(), *CLASSES.values()))
 
 METRICS = frozenset({"mean", "std", "median", "min", "max"})
 
-_STATISTICS = "every report shows n, mean, std, median, min and max"
-_TEMPLATE = "a placeholder in the template"
-_DEVICES = "give `device_ids` in each model's `params`"
-_SEED = "give `seed` in `diffusion_model.params`"
-_LIMIT = "write `limit`: the first N of each category"
+_STATISTICS = Text("every report shows n, mean, std, median, min and max")
+_TEMPLATE = Text("a placeholder in the template")
+_DEVICES = Text("give `device_ids` in each model's `params`")
+_SEED = Text("give `seed` in `diffusion_model.params`")
+_LIMIT = Text("write `limit`: the first N of each category")
 
 PASSED_OVER = {
     key: why
     for why, keys in {
-        "all results go to the run directory, `--run-dir`": (
+        Text("all results go to the run directory, `--run-dir`"): (
             "output output_dir evaluation.output_dir evaluation.results_dir"
         ),
-        "every edit is kept there, in images/": (
+        Text("every edit is kept there, in images/"): (
             "evaluation.images_dir evaluation.save_images evaluation.save_generated_images"
         ),
-        "each worker's log is kept there, in logs/; `execution.progress` sets what is shown": (
+        Text("each worker's log is kept there, in logs/; `execution.progress` sets what is shown"): (
             "evaluation.logs_dir logging"
         ),
-        "a run is always kept; rerun the same command to resume": (
+        Text("a run is always kept; rerun the same command to resume"): (
             "evaluation.resume_from_checkpoint evaluation.checkpoint_path "
             "evaluation.enable_checkpoint evaluation.checkpoint_interval"
         ),
         _STATISTICS: "evaluation.metrics metrics",
-        "`edit-eval report RUN` writes the report in every form": "report",
-        "`execution` and each model's `params` set what runs where": "runtime",
-        "a worker needs no script; `python`, `conda_env` or `uv` name its environment": "*.params.script_path",
+        Text("`edit-eval report RUN` writes the report in every form"): "report",
+        Text("`execution` and each model's `params` set what runs where"): "runtime",
+        Text("a worker needs no script; `python`, `conda_env` or `uv` name its environment"): "*.params.script_path",
     }.items()
     for key in keys.split()
 }
@@ -73,7 +74,7 @@ PASSED_OVER = {
 PASSED_OVER_IN_THE_TEMPLATE = {
     "*.params.model_name": _TEMPLATE,
     "*.params.temperature": _TEMPLATE,
-    "prompts.category_[1-5]": f"{_TEMPLATE}; the rubrics of the five categories are packaged",
+    "prompts.category_[1-5]": Text("{}; the rubrics of the five categories are packaged", _TEMPLATE),
 }
 """The same in a file whose models are the placeholders of its template."""
 
@@ -90,40 +91,42 @@ REFUSED = {
     "evaluation.seed": _SEED,
     "device": _DEVICES,
     "gpus": _DEVICES,
-    "metrics": f"{_STATISTICS}, and no others; leave it out",
-    "evaluation.metrics": f"{_STATISTICS}, and no others; leave it out",
-    "evaluation.batch_size": "give `batch_size` in `reward_model.params`",
-    "evaluation.enable_batch_sync": "write `execution: {schedule: batch_sync}`",
+    "metrics": Text("{}, and no others; leave it out", _STATISTICS),
+    "evaluation.metrics": Text("{}, and no others; leave it out", _STATISTICS),
+    "evaluation.batch_size": Text("give `batch_size` in `reward_model.params`"),
+    "evaluation.enable_batch_sync": Text("write `execution: {{schedule: batch_sync}}`"),
     "benchmark.max_samples": _LIMIT,
     "benchmark.num_samples": _LIMIT,
-    "*.params.script_path": "leave it out; `python`, `conda_env` or `uv` name a model's environment",
-    "*.params.compare_with_original": "this class's own parameters say what the judge is shown",
-    "*.params.use_flash_attention": "this class's own parameters set its attention",
+    "*.params.script_path": Text("leave it out; `python`, `conda_env` or `uv` name a model's environment"),
+    "*.params.compare_with_original": Text("this class's own parameters say what the judge is shown"),
+    "*.params.use_flash_attention": Text("this class's own parameters set its attention"),
 }
 """Its keys that would change what comes out, and have no meaning where they stand -> what to write instead. Consulted
 only for a key that is unknown at that place."""
 
 FLAGS = {
-    "--config": "leave it out: `edit-eval run CONFIG`",
-    "--resume": "leave it out: rerun the same command to resume",
-    "--dry-run": "`edit-eval doctor CONFIG` checks whether it would run, `edit-eval plan CONFIG` predicts how long",
-    "--output": "use `--run-dir DIR`",
-    "--output-dir": "use `--run-dir DIR`",
-    "--max-samples": "`--limit N` takes the first N of each category",
-    "--gpu": "`--devices 0,2,3` selects the GPUs",
-    "--device": "`--devices 0,2,3` selects the GPUs",
+    "--config": Text("leave it out: `edit-eval run CONFIG`"),
+    "--resume": Text("leave it out: rerun the same command to resume"),
+    "--dry-run": Text(
+        "`edit-eval doctor CONFIG` checks whether it would run, `edit-eval plan CONFIG` predicts how long"
+    ),
+    "--output": Text("use `--run-dir DIR`"),
+    "--output-dir": Text("use `--run-dir DIR`"),
+    "--max-samples": Text("`--limit N` takes the first N of each category"),
+    "--gpu": Text("`--devices 0,2,3` selects the GPUs"),
+    "--device": Text("`--devices 0,2,3` selects the GPUs"),
 }
 """Flags of its command line, and of others like it -> ours."""
 
-NOISE = "noise is drawn on the CPU, not on the GPU, so no edit has the same pixels"
-SEES_MORE = "the judge sees source and edit (`protocol: {images: [edited]}` shows only the edit)"
-GREEDY = (
-    "the judge answers greedily, where theirs drew its answers (temperature 0.7, top_p 0.8), "
-    "as `temperature: 0.7` nearly does here"
+NOISE = Text("noise is drawn on the CPU, not on the GPU, so no edit has the same pixels")
+SEES_MORE = Text("the judge sees source and edit (`protocol: {{images: [edited]}}` shows only the edit)")
+GREEDY = Text(
+    "the judge answers greedily, where theirs drew its answers (temperature 0.7, top_p 0.8), as "
+    "`temperature: 0.7` nearly does here"
 )
 OTHERWISE = (
-    "a sample's seed is `seed` + its index in the whole benchmark, not within its category",
-    "failures are counted, never scored",
+    Text("a sample's seed is `seed` + its index in the whole benchmark, not within its category"),
+    Text("failures are counted, never scored"),
 )
 """What comes out otherwise: there `torch.Generator` was made on the model's device, and `generate` was called without
 `do_sample`, so that the generation_config of Qwen3-VL-Instruct decided."""
@@ -140,8 +143,8 @@ def explain_unknown_key(place: Place, names: Iterable[str], otherwise: str) -> s
     if parts[0] in (*ONE_MODEL, *SEVERAL_MODELS):
         parts[: 1 if parts[0] in ONE_MODEL else 2] = ["*"]
     if instead := REFUSED.get(".".join(parts)):
-        return f"has no effect here: {instead}"
-    return "unknown key" + (did_you_mean(place[-1], names) or f"; {otherwise}")
+        return Text("has no effect here: {}", instead)
+    return Text("unknown key{}", did_you_mean(place[-1], names) or Text("; {}", otherwise))
 
 
 def models_in(raw: dict[str, Any]) -> Iterator[tuple[Place, dict[str, Any]]]:
@@ -165,9 +168,13 @@ def is_base_class(class_path: object, beside: str | None = None) -> bool:
 def wrong_type(written: str, class_path: str, problem: str, names: Iterable[str]) -> str:
     """The text for an unknown `type` beside a class of the base system's; `problem` says that it is unknown."""
     ours = CLASSES.get(class_path.rpartition(".")[2])
-    without = f"leave it out for `{ours}`, which replaces the class beside it" if ours else "`edit-eval list` shows all"
+    without = (
+        Text("leave it out for `{}`, which replaces the class beside it", ours)
+        if ours
+        else Text("`edit-eval list` shows all")
+    )
     meant = nearest(written, [*names, *TYPES])
-    return f"{problem}; write `{meant}`, or {without}" if meant else f"{problem}; {without}"
+    return Text("{}; write `{}`, or {}", problem, meant, without) if meant else Text("{}; {}", problem, without)
 
 
 class BaseFile:
@@ -216,19 +223,19 @@ class BaseFile:
     def class_is_replaced(self, place: Place, type_name: str) -> None:
         """Remembers that a class of the base system's gives way to a registered type."""
         self._found = True
-        self._replaced.append(f"{'.'.join(place)} by type {type_name}")
+        self._replaced.append(Text("{:.} by type {}", place, type_name))
 
     def notes(self, others: Sequence[str]) -> list[str]:
         """What the reader of the file should be told, with the `others`: all in one, where anything was the base
         system's."""
         if not self._found:
             return [*others]
-        said = [f"unlike the original scripts: {'; '.join([*self._otherwise, *OTHERWISE])}"]
+        said = [Text("unlike the original scripts: {:; }", [*self._otherwise, *OTHERWISE])]
         if self._replaced:
-            said.append(f"classes of the original scripts are replaced: {', '.join(self._replaced)}")
+            said.append(Text("classes of the original scripts are replaced: {}", self._replaced))
         if self._passed_over:
             each = "; ".join(f"{', '.join(keys)} ({why})" for why, keys in self._passed_over.items())
-            said.append(f"keys of the original scripts that have no effect here: {each}")
+            said.append(Text("keys of the original scripts that have no effect here: {}", each))
         return ["; ".join([*said, *others])]
 
     def _pass_over(self, section: object, pattern: str, place: Place, why: str) -> None:
@@ -264,9 +271,11 @@ class BaseFile:
                 continue
             self._found = True
             if not isinstance(value, bool):
-                faults.add((*place, "params", key), f"must be true or false, not {shown(value)}")
+                faults.add((*place, "params", key), Text("must be true or false, not {}", shown(value)))
             elif params.setdefault(our_key, values[value]) != values[value]:
-                faults.add((*place, "params", key), f"`{our_key}` is also given and says otherwise; keep that one")
+                faults.add(
+                    (*place, "params", key), Text("`{}` is also given and says otherwise; keep that one", our_key)
+                )
 
 
 def _is_usual(metrics: object) -> bool:
@@ -282,11 +291,17 @@ def _translate_schedule(raw: dict[str, Any], faults: Faults, notes: list[str]) -
         if isinstance(params, dict) and isinstance(params.get("enable_batch_sync"), bool):
             asked.setdefault("batch_sync" if params["enable_batch_sync"] else "round_robin", place)
     if len(asked) > 1:
-        faults.add((*asked["round_robin"], "params", "enable_batch_sync"), "the models ask for both; keep only one")
+        faults.add(
+            (*asked["round_robin"], "params", "enable_batch_sync"), Text("the models ask for both; keep only one")
+        )
     for schedule, place in asked.items():
         execution = filled(raw, "execution")
         if isinstance(execution, dict) and execution.setdefault("schedule", schedule) != schedule:
             notes.append(
-                f"execution.schedule: {execution['schedule']} is used; enable_batch_sync in {'.'.join(place)}.params"
-                f" asks for {schedule}"
+                Text(
+                    "execution.schedule: {} is used; enable_batch_sync in {:.}.params asks for {}",
+                    execution["schedule"],
+                    place,
+                    schedule,
+                )
             )

@@ -24,6 +24,7 @@ from edit_eval.config.faults import did_you_mean, nearest_path
 from edit_eval.config.parameters import Parameter, describe_parameters
 from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE
 from edit_eval.errors import ConfigurationError
+from edit_eval.text import Text
 from edit_eval.workers.failures import one_line
 
 Kind = Literal["benchmark", "edit_model", "judge", "protocol"]
@@ -33,10 +34,10 @@ _STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"]
 FOLDERS = {f"{kind}s": kind for kind in KINDS} | {"testing": ""}
 """Where built-in components are, and of which kind; in the last each name says its kind."""
 WORDS: dict[Kind, str] = {
-    "benchmark": "a benchmark",
-    "edit_model": "an edit model",
-    "judge": "a judge",
-    "protocol": "a protocol",
+    "benchmark": Text("a benchmark"),
+    "edit_model": Text("an edit model"),
+    "judge": Text("a judge"),
+    "protocol": Text("a protocol"),
 }
 METHODS: dict[Kind, tuple[str, ...]] = {
     "benchmark": ("samples",),
@@ -97,7 +98,9 @@ def built_in() -> dict[Kind, dict[str, str]]:
     for module, kind, name, class_name in _registrations():
         path = f"{module}:{class_name}"
         if (other := found[kind].setdefault(name, path)) != path:
-            raise ConfigurationError(f"{WORDS[kind]} `{name}` is registered twice: by {other} and by {path}")
+            raise ConfigurationError(
+                Text("{} `{}` is registered twice: by {} and by {}", WORDS[kind], name, other, path)
+            )
     return {kind: dict(sorted(names.items())) for kind, names in found.items()}
 
 
@@ -115,16 +118,16 @@ def _registrations() -> Iterator[tuple[str, Kind, str, str]]:
                     kind, _, name = name.rpartition(":")
                     yield module, next(one for one in KINDS if one == (kind or usual)), name, class_name
             except (ValueError, SyntaxError, AttributeError, StopIteration) as error:
-                wanted = '{"name": "ClassName"}, as literals'
-                raise ConfigurationError(f"{module}: REGISTERED must be {wanted}") from error
+                wanted = Text('{{"name": "ClassName"}}, as literals')
+                raise ConfigurationError(Text("{}: REGISTERED must be {}", module, wanted)) from error
 
 
 def known(kind: Kind) -> list[Entry]:
     """All registered components of a kind, built-in ones first. Imports none of them."""
-    entries = [Entry(name, path, "built in", *_said(path)) for name, path in built_in()[kind].items()]
+    entries = [Entry(name, path, Text("built in"), *_said(path)) for name, path in built_in()[kind].items()]
     for point in sorted(importlib.metadata.entry_points(group=f"edit_eval.{kind}s"), key=lambda p: p.name):
         if point.name not in built_in()[kind]:
-            origin = point.dist.name if point.dist else "an installed package"
+            origin = point.dist.name if point.dist else Text("an installed package")
             entries.append(Entry(point.name, point.value.replace(" ", ""), origin, *_said(point.value)))
     return entries
 
@@ -138,7 +141,7 @@ def locate(kind: Kind, name: str) -> str | None:
     }
     if len(found) > 1:
         raise ConfigurationError(
-            f"`{name}` is registered more than once, by {' and by '.join(found)}; give `class_path`"
+            Text("`{}` is registered more than once, by {: and by }; give `class_path`", name, found)
         )
     return next(iter(found), None)
 
@@ -147,11 +150,11 @@ def unknown_type(kind: Kind, name: str) -> str:
     """The text for a name that is not registered."""
     for other in KINDS:
         if other != kind and locate(other, name):
-            return f"`{name}` is {WORDS[other]}, not {WORDS[kind]}"
+            return Text("`{}` is {}, not {}", name, WORDS[other], WORDS[kind])
     if "." in name or ":" in name:
-        return f"`{name}` is not registered; a class path goes under `class_path`"
+        return Text("`{}` is not registered; a class path goes under `class_path`", name)
     meant = did_you_mean(name, [e.name for e in known(kind)])
-    return f"`{name}` is not {WORDS[kind]}{meant or ';'} `edit-eval list` shows all"
+    return Text("`{}` is not {}{} `edit-eval list` shows all", name, WORDS[kind], meant or ";")
 
 
 def normalise_class_path(written: str) -> str:
@@ -163,14 +166,14 @@ def normalise_class_path(written: str) -> str:
     if not colon:
         module, _, name = written.strip().rpartition(".")
     if not module or not all(part.isidentifier() for part in name.split(".")):
-        raise ConfigurationError(f"`{written}` is not a class path; write package.module:Class or file.py:Class")
+        raise ConfigurationError(Text("`{}` is not a class path; write package.module:Class or file.py:Class", written))
     if module.endswith(".py"):
         file = Path(os.path.expanduser(module))
         if not os.path.isfile(file):
-            raise ConfigurationError(f"no such file: {module}{nearest_path(file)}")
+            raise ConfigurationError(Text("no such file: {}{}", module, nearest_path(file)))
         return f"{file.resolve()}:{name}"
     if not all(part.isidentifier() for part in module.split(".")):
-        raise ConfigurationError(f"`{written}` is not a class path; write package.module:Class or file.py:Class")
+        raise ConfigurationError(Text("`{}` is not a class path; write package.module:Class or file.py:Class", written))
     return f"{module}:{name}"
 
 
@@ -206,26 +209,34 @@ def import_class(kind: Kind, class_path: str, folder: Path | None = None) -> typ
             classes = [n for n, value in vars(error.obj).items() if isinstance(value, type)]
             if folder and module in sys.stdlib_module_names and (folder / f"{module}.py").is_file():
                 raise ConfigurationError(
-                    f"`{module}` is a module of Python itself; rename {module}.py, or write `{module}.py:{name}`"
+                    Text(
+                        "`{}` is a module of Python itself; rename {}.py, or write `{}.py:{}`",
+                        module,
+                        module,
+                        module,
+                        name,
+                    )
                 ) from None
-            raise ConfigurationError(f"`{module}` has no class `{name}`{did_you_mean(name, classes)}") from None
+            raise ConfigurationError(
+                Text("`{}` has no class `{}`{}", module, name, did_you_mean(name, classes))
+            ) from None
         if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
             beside = [p.stem for p in folder.iterdir() if p.suffix in ("", ".py")] if folder else []
             meant = did_you_mean(module, beside)
-            where = "beside the configuration or on Python's path" if folder else "on Python's path"
-            raise NotHere(f"there is no module `{module}` {where}{meant}") from None
+            where = Text("beside the configuration or on Python's path") if folder else Text("on Python's path")
+            raise NotHere(Text("there is no module `{}` {}{}", module, where, meant)) from None
         remedy = ""
         if isinstance(error, ModuleNotFoundError) and error.name:
             package = error.name.partition(".")[0]
-            remedy = f"; `{sys.executable} -m pip install {package}` installs it, if the package has that name"
+            remedy = Text("; `{} -m pip install {}` installs it, if the package has that name", sys.executable, package)
             if kind in ("edit_model", "judge"):
-                remedy += "; or name an environment that has it with `python`, `conda_env` or `uv` in `params`"
-        raise NotHere(f"`{class_path}` cannot be imported here: {one_line(error)}{remedy}") from error
+                remedy += Text("; or name an environment that has it with `python`, `conda_env` or `uv` in `params`")
+        raise NotHere(Text("`{}` cannot be imported here: {}{}", class_path, one_line(error), remedy)) from error
     if not isinstance(found, type):
-        raise ConfigurationError(f"`{class_path}` is not a class")
+        raise ConfigurationError(Text("`{}` is not a class", class_path))
     missing = [method for method in METHODS[kind] if not callable(getattr(found, method, None))]
     if missing:
-        raise ConfigurationError(f"`{class_path}` is not {WORDS[kind]}: it has no method `{missing[0]}`")
+        raise ConfigurationError(Text("`{}` is not {}: it has no method `{}`", class_path, WORDS[kind], missing[0]))
     return found
 
 
@@ -258,7 +269,11 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
     if not registered and "." not in name and ":" not in name:
         meant = did_you_mean(name, [e.name for k in KINDS for e in known(k)])
         raise ConfigurationError(
-            f"`{name}` is not a benchmark, edit model, judge or protocol{meant or ';'} `edit-eval list` shows all"
+            Text(
+                "`{}` is not a benchmark, edit model, judge or protocol{} `edit-eval list` shows all",
+                name,
+                meant or ";",
+            )
         )
     found, failures = [], []
     for kind, path in (registered or dict.fromkeys(KINDS, "")).items():

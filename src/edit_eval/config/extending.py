@@ -16,6 +16,7 @@ from edit_eval.config.faults import Place, did_you_mean, nearest_path, shown
 from edit_eval.config.shipped import shipped
 from edit_eval.config.yaml_text import read_file
 from edit_eval.errors import ConfigurationError
+from edit_eval.text import Text
 
 KEY = "extends"
 _CLASS = ("type", "class_path")
@@ -54,10 +55,12 @@ def extended(
     path = _base(written, label, folder)
     if path.resolve() in chain:
         circle = " -> ".join(each.name for each in (*chain[chain.index(path.resolve()) :], path))
-        raise ConfigurationError(f"{label}: {KEY}: circular: {circle}; remove `{KEY}` from one of them")
+        raise ConfigurationError(Text("{}: {}: circular: {}; remove `{}` from one of them", label, KEY, circle, KEY))
     base = read_extended(path, complete, chain)
     if not isinstance(base.values, dict):
-        raise ConfigurationError(f"{path}: cannot be extended, since it is not a mapping (`{KEY}` in {label})")
+        raise ConfigurationError(
+            Text("{}: cannot be extended, since it is not a mapping (`{}` in {})", path, KEY, label)
+        )
     files: dict[Place, str] = {}
     merged = _merge(base.values, values, (), base.files, str(path), files)
     return Merged(merged, files, folder if _names_a_class(values) or not _names_a_class(base.values) else base.folder)
@@ -67,7 +70,12 @@ def _base(written: Any, label: str, folder: Path) -> Path:
     """The file that `extends` means."""
     if not isinstance(written, str) or not written.strip():
         raise ConfigurationError(
-            f"{label}: {KEY}: must be the path of a YAML file, or the name of a configuration, not {shown(written)}"
+            Text(
+                "{}: {}: must be the path of a YAML file, or the name of a configuration, not {}",
+                label,
+                KEY,
+                shown(written),
+            )
         )
     path = Path(folder, os.path.expanduser(written))
     known = shipped()
@@ -76,8 +84,10 @@ def _base(written: Any, label: str, folder: Path) -> Path:
     if written in known:
         return known[written]
     meant = did_you_mean(written, known) if Path(written).name == written else ""
-    remedy = meant or nearest_path(path) or "; it counts from the file's own folder, and `edit-eval list` shows names"
-    raise ConfigurationError(f"{label}: {KEY}: no such file: {written}{remedy}")
+    remedy = (
+        meant or nearest_path(path) or Text("; it counts from the file's own folder, and `edit-eval list` shows names")
+    )
+    raise ConfigurationError(Text("{}: {}: no such file: {}{}", label, KEY, written, remedy))
 
 
 def _merge(

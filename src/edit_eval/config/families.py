@@ -16,8 +16,9 @@ from edit_eval.edit_models.release_table import RELEASE
 from edit_eval.errors import LoadError
 from edit_eval.judges.judge_table import FAMILIES, family_of_type, lineage_of_name
 from edit_eval.pretrained import folders
+from edit_eval.text import Text
 
-SELF_PREFERENCE = "judges are known to favour edits from their own model family (arXiv 2604.11589)"
+SELF_PREFERENCE = Text("judges are known to favour edits from their own model family (arXiv 2604.11589)")
 BY_CLASS = {family.model: family.lineage for family in FAMILIES}
 
 
@@ -56,7 +57,9 @@ def shared_families(judges: Iterable[ModelSection], edit_models: Iterable[ModelS
     for judge in judges:
         for model in models:
             if family := share_a_family(judge, model):
-                yield f"judge {judge.name} and edit model {model.name} are both {family}: {SELF_PREFERENCE}"
+                yield Text(
+                    "judge {} and edit model {} are both {}: {}", judge.name, model.name, family, SELF_PREFERENCE
+                )
 
 
 def _name(section: ModelSection) -> str:

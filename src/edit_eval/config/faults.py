@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.text import Text
 
 Place = tuple[str, ...]
 """The keys that lead from the top of the configuration to a value."""
@@ -52,8 +53,8 @@ class Faults:
         first, *others = self._faults
         line = self._line(*first)
         if others:
-            shown = [".".join(p) or "the file" for p, _ in others[:5]] + ["..."] * (len(others) > 5)
-            line += f" (and {len(others)} more: {', '.join(shown)})"
+            shown = [".".join(p) or Text("the file") for p, _ in others[:5]] + ["..."] * (len(others) > 5)
+            line += Text(" (and {} more: {})", len(others), shown)
         error = ConfigurationError(line)
         for place, text in others:
             error.add_note(self._line(place, text))
@@ -109,16 +110,16 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """`; did you mean ...?`, or nothing."""
     found = nearest(name, names)
-    return f"; did you mean `{found}`?" if found else ""
+    return Text("; did you mean `{}`?", found) if found else ""
 
 
 def nearest_path(path: str | Path) -> str:
     """`; nearest existing: ...` for a path that does not exist, or which of its folders is missing, or nothing."""
     missing = Path(path)
-    what = ""
+    what: str = ""
     while not os.path.isdir(missing.parent):  # unlike `Path.is_dir`, it raises for no path
         missing = missing.parent
-        what = f"; the folder {missing} does not exist"
+        what = Text("; the folder {} does not exist", missing)
     try:
         names = sorted(entry.name for entry in missing.parent.iterdir())
     except OSError:
@@ -126,7 +127,7 @@ def nearest_path(path: str | Path) -> str:
     close = difflib.get_close_matches(missing.name, names, n=5, cutoff=0.5)
     # Any two YAML files are alike in `.yaml`, so what stands before it must be alike, too.
     found = next((name for name in close if difflib.get_close_matches(missing.stem, [Path(name).stem])), None)
-    return what + (f"; nearest existing: {missing.parent / found}" if found else "")
+    return what + (Text("; nearest existing: {}", missing.parent / found) if found else "")
 
 
 def shown(value: Any) -> str:
@@ -136,9 +137,9 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Mapping):
-        return "a mapping"
+        return Text("a mapping")
     if isinstance(value, list | tuple):
-        return f"a list of {len(value)}" if len(str(value)) > 60 else str(list(value))
+        return Text("a list of {}", len(value)) if len(str(value)) > 60 else str(list(value))
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..." + text[-1]
 
@@ -178,30 +179,30 @@ def _real_place(details: ErrorDetails, value: Any) -> Place:
 
 
 _WANTED = {
-    "int_type": "a whole number",
-    "int_parsing": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
+    "int_type": Text("a whole number"),
+    "int_parsing": Text("a whole number"),
+    "int_from_float": Text("a whole number"),
+    "float_type": Text("a number"),
     "string_type": "text",
-    "bool_type": "true or false",
-    "list_type": "a list, such as [a, b]",
-    "tuple_type": "a list, such as [a, b]",
-    "dict_type": "a mapping (key: value)",
-    "dataclass_type": "a mapping (key: value)",
-    "model_type": "a mapping (key: value)",
-    "model_attributes_type": "a mapping (key: value)",
-    "none_required": "nothing (null)",
-    "finite_number": "a finite number",
-    "path_type": "a path",
+    "bool_type": Text("true or false"),
+    "list_type": Text("a list, such as [a, b]"),
+    "tuple_type": Text("a list, such as [a, b]"),
+    "dict_type": Text("a mapping (key: value)"),
+    "dataclass_type": Text("a mapping (key: value)"),
+    "model_type": Text("a mapping (key: value)"),
+    "model_attributes_type": Text("a mapping (key: value)"),
+    "none_required": Text("nothing (null)"),
+    "finite_number": Text("a finite number"),
+    "path_type": Text("a path"),
 }
 _LIMITS = {
-    "greater_than": ("gt", "more than"),
-    "greater_than_equal": ("ge", "at least"),
-    "less_than": ("lt", "less than"),
-    "less_than_equal": ("le", "at most"),
-    "too_short": ("min_length", "a list with a length of at least"),
-    "too_long": ("max_length", "a list with a length of at most"),
-    "string_too_short": ("min_length", "text with a length of at least"),
+    "greater_than": ("gt", Text("more than")),
+    "greater_than_equal": ("ge", Text("at least")),
+    "less_than": ("lt", Text("less than")),
+    "less_than_equal": ("le", Text("at most")),
+    "too_short": ("min_length", Text("a list with a length of at least")),
+    "too_long": ("max_length", Text("a list with a length of at most")),
+    "string_too_short": ("min_length", Text("text with a length of at least")),
 }
 
 
@@ -211,7 +212,7 @@ def _sentence(alternatives: Sequence[ErrorDetails]) -> str:
     if len(alternatives) == 1 and kind in ("missing", "missing_argument"):
         return "missing"
     if len(alternatives) == 1 and kind in ("extra_forbidden", "unexpected_keyword_argument"):
-        return "unknown key"
+        return Text("unknown key")
     if len(alternatives) == 1 and kind == "value_error":
         return str(context.get("error", first["msg"]))
     wanted: list[str] = []
@@ -226,19 +227,19 @@ def _sentence(alternatives: Sequence[ErrorDetails]) -> str:
         elif kind in _WANTED:
             wanted.append(_WANTED[kind])
         else:
-            wanted.append(f"another value ({details['msg'][:1].lower()}{details['msg'][1:]})")
+            wanted.append(Text("another value ({}{})", details["msg"][:1].lower(), details["msg"][1:]))
     if literals:
         wanted.insert(0, " or ".join(filter(None, (", ".join(f"`{w}`" for w in literals[:-1]), f"`{literals[-1]}`"))))
-    text = f"must be {' or '.join(dict.fromkeys(wanted))}, not {shown(found)}"
+    text = Text("must be {: or }, not {}", dict.fromkeys(wanted), shown(found))
     if isinstance(found, str):
         if literals and (meant := nearest(found, literals)):
-            text += f"; did you mean `{meant}`?"
+            text += Text("; did you mean `{}`?", meant)
         elif _is_number(found) and any("number" in w for w in wanted):
-            text += " (remove the quotes)"
+            text += Text(" (remove the quotes)")
         elif "true or false" in wanted and found.lower() in ("yes", "no", "on", "off", "y", "n"):
-            text += f"; write {'true' if found.lower() in ('yes', 'on', 'y') else 'false'}"
+            text += Text("; write {}", "true" if found.lower() in ("yes", "on", "y") else "false")
     elif "text" in wanted and isinstance(found, int | float):
-        text += " (put it in quotes)"
+        text += Text(" (put it in quotes)")
     return text
 
 

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from edit_eval.config.components import NotHere, import_class, own_source, staying_here
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
+from edit_eval.text import Text
 from edit_eval.workers.model_class import key_parameters, make_parameters, sources_digest
 
 canonical_json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
@@ -80,7 +81,7 @@ def identity(section: ModelSection, folder: Path, kind: Any) -> Identity:
         key, _, text = str(error).partition(": ")
         if key not in section.names:
             raise
-        raise ConfigurationError(f"{section.named(key)}: {text}") from error
+        raise ConfigurationError(Text("{}: {}", section.named(key), text)) from error
     return Identity(section.name, type_name, revision, parameters, section.seed, _serves(section.parameters))
 
 

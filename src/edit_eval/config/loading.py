@@ -17,6 +17,7 @@ from edit_eval.config.secrets import are_prompts, is_secret, is_secret_command
 from edit_eval.config.sections import TOP_KEYS, Sections
 from edit_eval.config.shipped import file_of
 from edit_eval.errors import ConfigurationError
+from edit_eval.text import Text
 
 
 class LoadingOptions(TypedDict, total=False):
@@ -83,13 +84,13 @@ def _written(source: str | Path | Mapping[str, Any], options: LoadingOptions) ->
         name, label, merged = Path(source).stem, str(source), read_extended(source, _complete_benchmark)
     raw = merged.values
     if not isinstance(raw, dict):
-        what = "empty" if raw is None else f"holds {shown(raw)}"
-        raise ConfigurationError(f"{label}: {what}; a configuration is a mapping with the keys {', '.join(TOP_KEYS)}")
+        what = Text("empty") if raw is None else Text("holds {}", shown(raw))
+        raise ConfigurationError(Text("{}: {}; a configuration is a mapping with the keys {}", label, what, TOP_KEYS))
     faults = Faults(label, merged.files)
     for place, value in apply_overrides(raw, options.get("overrides", ()), faults):
         _refuse_secrets(value, place, faults)  # one that a later override replaces, too: the command is recorded
     if raw.pop(KEY, None) is not None:
-        raise ConfigurationError(f"--set {KEY}: write `{KEY}` into the file")
+        raise ConfigurationError(Text("--set {}: write `{}` into the file", KEY, KEY))
     _complete_benchmark(raw)
     for key, value in options.items():
         if key not in ("overrides", "devices") and value is not None:
@@ -101,7 +102,7 @@ def _written(source: str | Path | Mapping[str, Any], options: LoadingOptions) ->
         json.dumps(raw, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError as error:
         raise ConfigurationError(
-            f"{label}, or a --set: text that is not UTF-8 ({error.object[error.start]!r})"
+            Text("{}, or a --set: text that is not UTF-8 ({!r})", label, error.object[error.start])
         ) from None
     _refuse_secrets(raw, (), faults)
     faults.raise_if_any()  # before anything else looks at a value: no other error may repeat a secret
@@ -120,19 +121,19 @@ def _devices(flag: str | None) -> Devices | None:
     try:
         return None if flag is None else read_devices_flag(flag)
     except ValueError as error:
-        raise ConfigurationError(f"--devices {flag}: {error}") from None
+        raise ConfigurationError(Text("--devices {}: {}", flag, error)) from None
 
 
 def _refuse_secrets(value: Any, place: Place, faults: Faults) -> None:
     if are_prompts(place, value):
         return
     if place and is_secret(place, value):
-        text = "do not put secrets in a configuration; keep them in an environment variable, and give"
-        faults.add(place, f"{text} the NAME of that variable to a parameter made for it (such as `api_key_env`)")
+        text = Text("do not put secrets in a configuration; keep them in an environment variable, and give")
+        faults.add(place, Text("{} the NAME of that variable to a parameter made for it (such as `api_key_env`)", text))
         return
     if is_secret_command(place, value):
-        text = "do not put keys in a server's command line; keep them in environment variables, and name those in"
-        faults.add(place, f"{text} `serve: {{pass_env: [NAME]}}` (a shell in `command` can write `$NAME`)")
+        text = Text("do not put keys in a server's command line; keep them in environment variables, and name those in")
+        faults.add(place, Text("{} `serve: {{pass_env: [NAME]}}` (a shell in `command` can write `$NAME`)", text))
         return
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
@@ -150,4 +151,4 @@ def _plain(value: Any, place: Place) -> Any:
     if value is None or type(value) in (bool, int, float, str):
         return value
     kind = type(value).__name__
-    raise ConfigurationError(f"configuration: {'.'.join(place)}: must be text, a number, a list or a dict, not {kind}")
+    raise ConfigurationError(Text("configuration: {:.}: must be text, a number, a list or a dict, not {}", place, kind))

@@ -8,6 +8,7 @@ from typing import Any
 from edit_eval.config.faults import Faults, Place
 from edit_eval.config.yaml_text import parse
 from edit_eval.errors import ConfigurationError
+from edit_eval.text import Text
 
 
 def apply_overrides(raw: dict[str, Any], overrides: Sequence[str], faults: Faults) -> list[tuple[Place, Any]]:
@@ -22,12 +23,12 @@ def apply_overrides(raw: dict[str, Any], overrides: Sequence[str], faults: Fault
         dotted, equals, text = override.partition("=")
         dotted = dotted.strip()
         if not equals or not dotted or not all(dotted.split(".")):
-            raise ConfigurationError(f"--set {dotted}: must be dotted.key=value, such as execution.pilot=false")
+            raise ConfigurationError(Text("--set {}: must be dotted.key=value, such as execution.pilot=false", dotted))
         try:
             value = parse(text, "")
         except ConfigurationError as error:
             problem = str(error).rpartition("not valid YAML: ")[2].lstrip(":0123456789 ")
-            raise ConfigurationError(f"--set {dotted}: the value is not valid YAML: {problem}") from None
+            raise ConfigurationError(Text("--set {}: the value is not valid YAML: {}", dotted, problem)) from None
         applied.append((_set(raw, dotted.split("."), value, dotted, faults), value))
     return applied
 
@@ -44,14 +45,14 @@ def _set(target: dict[str, Any] | list[Any], keys: list[str], value: Any, dotted
     inner: Any = target
     while keys:
         if not isinstance(inner, dict | list):
-            raise ConfigurationError(f"--set {dotted}: `{'.'.join(place)}` is a value, it has no keys under it")
+            raise ConfigurationError(Text("--set {}: `{:.}` is a value, it has no keys under it", dotted, place))
         key, keys = _next_key(inner, keys)
         place = (*place, key)
         at: Any = key
         if isinstance(inner, list):
             if not key.isascii() or not key.isdigit() or int(key) >= len(inner):
                 raise ConfigurationError(
-                    f"--set {dotted}: `{key}` is not an index of a list of {len(inner)} (counted from 0)"
+                    Text("--set {}: `{}` is not an index of a list of {} (counted from 0)", dotted, key, len(inner))
                 )
             at = int(key)
         elif keys and inner.get(key) is None:

@@ -17,6 +17,7 @@ from pydantic.errors import PydanticUndefinedAnnotation
 
 from edit_eval.config.base_system import explain_unknown_key
 from edit_eval.config.faults import Faults, Place, explain
+from edit_eval.text import Text
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def check_parameters(
             return dict(values)
         names = names_of(cls)
         if kept := sorted(set(names) & set(also)):
-            text = f"{cls.__name__}.Parameters has a field `{kept[0]}`"
+            text = Text("{}.Parameters has a field `{}`", cls.__name__, kept[0])
             raise TypeError(f"{text}, a name that edit-eval keeps for itself; rename it")
         adapter: TypeAdapter[Any] = TypeAdapter(nested)
         adapter.rebuild(raise_errors=True)  # says now which type is not defined, if one is not
@@ -86,7 +87,7 @@ def check_parameters(
         return dict(values)
     for key, value in values.items():
         if key not in names and value is not None:
-            hint = f"`edit-eval describe {described_as}` lists them all"
+            hint = Text("`edit-eval describe {}` lists them all", described_as)
             faults.add((*place, key), explain_unknown_key((*place, key), (*names, *also), hint))
     known = {key: value for key, value in values.items() if key in names}
     try:
@@ -94,12 +95,12 @@ def check_parameters(
         checked = adapter.validate_json(json.dumps(known), strict=True)
     except ValidationError as error:
         docs = {p.name: p.doc for p in describe_parameters(cls)}
-        for where, text in explain(error, known):
-            if not where and (said := re.match(r"(\w+):? (.+)", text)) and said[1] in names:
-                where, text = (said[1],), said[2]  # `steps: 0 is too few`, as a class's own check says it
-            if text == "missing" and docs.get(where[-1]):
-                text += f" ({docs[where[-1]].rstrip('.')})"
-            faults.add((*place, *where), text)
+        for where, wrong in explain(error, known):
+            if not where and (said := re.match(r"(\w+):? (.+)", wrong)) and said[1] in names:
+                where, wrong = (said[1],), said[2]  # `steps: 0 is too few`, as a class's own check says it
+            if wrong == "missing" and docs.get(where[-1]):
+                wrong += Text(" ({})", docs[where[-1]].rstrip("."))
+            faults.add((*place, *where), wrong)
         return dict(values)
     plain = adapter.dump_python(checked, mode="json")
     assert isinstance(plain, dict)

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from edit_eval.config.faults import Faults, Place, explain, nearest_path, shown
+from edit_eval.text import Text
 
 PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 PositiveInteger = Annotated[int, Field(ge=1)]
@@ -105,21 +106,21 @@ def read_placement(written: Mapping[str, Any], place: Place, faults: Faults, not
     )
     environments = [k for k in ("python", "python_path", "conda_env", "uv") if getattr(keys, k) is not None]
     if len(environments) > 1:
-        text = f"the environment is already given by `{environments[0]}`; keep one of them"
+        text = Text("the environment is already given by `{}`; keep one of them", environments[0])
         faults.add((*place, environments[1]), text)
     python = keys.python or keys.python_path
     if python is not None:
         values["python"] = python
         is_path = "/" in python
         if not (os.path.isfile(python) if is_path else shutil.which(python)):
-            near = nearest_path(python) if is_path else " (nor a program of that name)"
-            faults.add((*place, "python" if keys.python else "python_path"), f"no such file: {python}{near}")
+            near = nearest_path(python) if is_path else Text(" (nor a program of that name)")
+            faults.add((*place, "python" if keys.python else "python_path"), Text("no such file: {}{}", python, near))
     if keys.uv:
         values["uv"] = tuple(keys.uv)
     if keys.use_batch_inference is False:
         values["batch_size"] = 1
     if values.get("offload", "none") != "none" and values.get("devices_per_replica", 1) > 1:
-        faults.add((*place, "offload"), "needs one device per replica; leave out this or `devices_per_replica`")
+        faults.add((*place, "offload"), Text("needs one device per replica; leave out this or `devices_per_replica`"))
     _devices(keys, values, place, faults, notes)
     return Placement(**values)
 
@@ -130,17 +131,17 @@ def _devices(keys: _Written, values: dict[str, Any], place: Place, faults: Fault
         if keys.device is not None and keys.device != "auto":
             where: Place = (*place, "device")
             if keys.device_ids is not None:
-                raise ValueError("`device_ids` is also given; keep one of them")
+                raise ValueError(Text("`device_ids` is also given; keep one of them"))
             names = device_names(["cpu:0"] if keys.device == "cpu:0" else keys.device)
             if len(names) > 1:
-                raise ValueError(f"one device; for {len(names)} workers write `device_ids: {keys.device}`")
+                raise ValueError(Text("one device; for {} workers write `device_ids: {}`", len(names), keys.device))
             if count > 1:
-                raise ValueError(f"one device cannot hold `devices_per_replica: {count}`; write `device_ids`")
+                raise ValueError(Text("one device cannot hold `devices_per_replica: {}`; write `device_ids`", count))
             values |= {"device_ids": names, "single": True}
             return
         where = (*place, "device_ids")
         if keys.device == "auto" and keys.device_ids is None:
-            notes.append(f"{'.'.join(place)}.device: auto means one replica on each device (device_ids: auto)")
+            notes.append(Text("{:.}.device: auto means one replica on each device (device_ids: auto)", place))
         written = "auto" if keys.device_ids is None else keys.device_ids
         if written != "auto":
             names = device_names(written)
@@ -152,7 +153,9 @@ def _devices(keys: _Written, values: dict[str, Any], place: Place, faults: Fault
 
 def _check_replicas(names: tuple[str, ...], count: int) -> None:
     if len(names) % count:
-        raise ValueError(f"{len(names)} devices cannot be split into replicas of {count} (`devices_per_replica`)")
+        raise ValueError(
+            Text("{} devices cannot be split into replicas of {} (`devices_per_replica`)", len(names), count)
+        )
 
 
 def device_names(written: str | int | list[str | int]) -> tuple[str, ...]:
@@ -163,14 +166,14 @@ def device_names(written: str | int | list[str | int]) -> tuple[str, ...]:
     if isinstance(written, str) and (match := re.fullmatch(r"cpu(?::([0-9]+))?", written)):
         workers = int(match[1] or 1)
         if not 1 <= workers <= 1024:
-            raise ValueError(f"{written} asks for {workers} CPU workers; allowed are 1 to 1024")
+            raise ValueError(Text("{} asks for {} CPU workers; allowed are 1 to 1024", written, workers))
         return tuple(f"cpu:{i}" for i in range(workers))
     if isinstance(written, list) and not written:
-        raise ValueError("an empty list; write `auto` for every GPU")
+        raise ValueError(Text("an empty list; write `auto` for every GPU"))
     names = tuple(_device_name(one) for one in (written if isinstance(written, list) else [written]))
     twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
     if twice:
-        raise ValueError(f"{twice} is given twice")
+        raise ValueError(Text("{} is given twice", twice))
     return names
 
 
@@ -180,7 +183,7 @@ def _device_name(written: str | int) -> str:
         return f"cuda:{int(text)}"
     if match := re.fullmatch(r"(cuda|cpu)(?::([0-9]+))?", text):
         return f"{match[1]}:{int(match[2] or 0)}"
-    raise ValueError(f"{shown(written)} is not a valid device; write 1, cuda:1, cpu:2 (two CPU workers) or auto")
+    raise ValueError(Text("{} is not a valid device; write 1, cuda:1, cpu:2 (two CPU workers) or auto", shown(written)))
 
 
 def written_as(key: str, written: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from edit_eval.config.components import staying_here
 from edit_eval.config.faults import Faults, Place
 from edit_eval.config.parameters import check_parameters, names_of
 from edit_eval.config.schema import ModelSection, ProtocolSection
+from edit_eval.text import Text
 from edit_eval.workers.model_class import make_parameters
 
 DEFAULT_PROTOCOL = "rubric"
@@ -66,7 +67,7 @@ def own_layer(
     if "images" in params and names and "images" not in names and not hasattr(judge_class, "measures"):
         images, before = params.pop("images"), (*place, "params", "images")
         if images is not None and keys.setdefault("images", images) != images:
-            faults.add(before, "`protocol.images` is also given and says otherwise; keep that one")
+            faults.add(before, Text("`protocol.images` is also given and says otherwise; keep that one"))
         elif images is not None and "images" not in written:
             faults.origins[*there, "images"] = faults.name(before)
     return Layer(keys, there)
@@ -78,26 +79,34 @@ def default_layer(benchmark_class: type[Any] | None, faults: Faults) -> Layer:
     where = f"{getattr(benchmark_class, '__name__', '')}.protocol"
     keys = {"type": said} if isinstance(said, str) else said
     if not isinstance(keys, Mapping):
-        faults.add(("benchmark",), f"{where} must be a protocol's name, or a mapping with `type`")
+        faults.add(("benchmark",), Text("{} must be a protocol's name, or a mapping with `type`", where))
         keys = {"type": DEFAULT_PROTOCOL}
     return Layer(keys, (where,))
 
 
 def notes_on_readings(judges: Mapping[str, ModelSection], readings: int) -> list[str]:
     """A line for each judge whose several readings would all say the same, and for orders that never change."""
-    notes = []
+    notes: list[str] = []
     for name, judge in judges.items():
         asked = judge.protocol.parameters if judge.protocol else {}
         orders, greedy = asked.get("orders"), judge.parameters.get("temperature") == 0
         drawn = (judge.parameters.get("call") or {}).get("do_sample")
         certain = asked.get("answer") == "probabilities"  # nothing is drawn there
         if readings > 1 and not orders and (certain or (greedy and not drawn)):
-            why = "probabilities are not sampled" if certain else "temperature: 0"
-            remedy = "leave readings out" if certain else "set its temperature above 0, or leave readings out"
-            others = "write `protocol: {orders: [criteria]}`, " if "orders" in asked else ""
-            notes.append(f"{name}: `readings: {readings}` are {readings} equal answers ({why}); {others}{remedy}")
+            why = Text("probabilities are not sampled") if certain else Text("temperature: 0")
+            remedy = (
+                Text("leave readings out") if certain else Text("set its temperature above 0, or leave readings out")
+            )
+            others = Text("write `protocol: {{orders: [criteria]}}`, ") if "orders" in asked else ""
+            notes.append(
+                Text(
+                    "{}: `readings: {}` are {} equal answers ({}); {}{}", name, readings, readings, why, others, remedy
+                )
+            )
         elif readings == 1 and orders:
-            notes.append(f"{name}: `protocol.orders` has no effect on a single reading; set `evaluation.readings`")
+            notes.append(
+                Text("{}: `protocol.orders` has no effect on a single reading; set `evaluation.readings`", name)
+            )
     return notes
 
 
@@ -136,10 +145,10 @@ class Protocols:
     def _refuse_unused(self, judges: Mapping[str, ModelSection]) -> None:
         types = {p.type or p.class_path: None for p in (model.protocol for model in judges.values()) if p}
         if self.filled_in.get("prompts") and "prompts" not in self.used:
-            self.faults.add(("prompts",), f"no judge uses it (protocols: {', '.join(types)}); leave it out")
+            self.faults.add(("prompts",), Text("no judge uses it (protocols: {}); leave it out", types))
         changed = {key for key, value in self.common.keys.items() if value is not None} - {"retries"}
         if changed and "protocol" not in self.used:
-            self.faults.add(self.common.place, f"no judge follows it (protocols: {', '.join(types)}); leave it out")
+            self.faults.add(self.common.place, Text("no judge follows it (protocols: {}); leave it out", types))
 
     def _with_protocol(self, judge: AskedJudge, judges: Mapping[str, AskedJudge]) -> ModelSection:
         """`protocol:` concerns the judges that are asked; those that measure, if it is theirs or all of them do."""
@@ -193,17 +202,21 @@ class Protocols:
         given = {key: value for key, value in self.filled_in.items() if key in names and key not in own and value}
         self.used |= given.keys()
         if "measures" in own:
-            add((*which[:-1], "measures"), "is what the judge's class says; leave it out")
+            add((*which[:-1], "measures"), Text("is what the judge's class says; leave it out"))
         if "images" in own and names and "images" not in names:
-            add((*which[:-1], "images"), f"`{named}` itself decides what a judge is shown; leave it out")
+            add((*which[:-1], "images"), Text("`{}` itself decides what a judge is shown; leave it out", named))
         if judge.measures and "measures" not in names:
-            add(which, f"`{called}` measures and is not asked anything; its protocol is `{MEASURING_PROTOCOL}`")
+            add(
+                which, Text("`{}` measures and is not asked anything; its protocol is `{}`", called, MEASURING_PROTOCOL)
+            )
         elif judge.measures:
             given["measures"] = self._measures(judge)
         elif "measures" in names and judge.judge_class is None:
-            add(which, f"`{called}` cannot be imported here, so what it measures is unknown")
+            add(which, Text("`{}` cannot be imported here, so what it measures is unknown", called))
         elif "measures" in names:
-            add(which, f"`{named}` is for judges that measure, but `{called}` is asked questions; name another")
+            add(
+                which, Text("`{}` is for judges that measure, but `{}` is asked questions; name another", named, called)
+            )
         return given
 
     @staying_here()

@@ -11,8 +11,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from edit_eval.privacy import is_secret_name
+from edit_eval.text import Text
 
-SECRET_SHOWN = "<from the environment>"
+SECRET_SHOWN = Text("<from the environment>")
 
 REQUEST_PARTS = ("extra_query", "extra_body", "extra_headers", "default_query", "default_headers", "headers")
 """Keys under which parts of a request stand."""

@@ -51,6 +51,7 @@ from edit_eval.config.schema import (
 from edit_eval.config.trackers import read_trackers
 from edit_eval.errors import ConfigurationError
 from edit_eval.hub import is_address
+from edit_eval.text import Text
 
 TOP_KEYS = (
     "benchmark",
@@ -136,9 +137,9 @@ class Sections:
         if written is None:
             return self.folder
         if not isinstance(written, str) or not written.strip():
-            self.faults.add(("import_from",), f"must be the path of a folder, not {shown(written)}")
+            self.faults.add(("import_from",), Text("must be the path of a folder, not {}", shown(written)))
         elif not os.path.isdir(written):
-            self.faults.add(("import_from",), f"no such folder: {written}{nearest_path(written)}")
+            self.faults.add(("import_from",), Text("no such folder: {}{}", written, nearest_path(written)))
         else:
             return Path(written).resolve()
         return self.folder
@@ -154,14 +155,14 @@ class Sections:
             if not isinstance(protocol := filled(self.raw, "protocol"), dict):
                 continue  # which is said
             if protocol.setdefault(key, value) != value:
-                self.faults.add(("evaluation", key), f"`protocol.{key}` is also given; keep that one")
+                self.faults.add(("evaluation", key), Text("`protocol.{}` is also given; keep that one", key))
             elif ("protocol", key) not in self.faults.origins:
                 self.faults.origins["protocol", key] = self.faults.name(("evaluation", key))
 
     def _benchmark(self) -> BenchmarkSection:
         place: Place = ("benchmark",)
         if "benchmark" not in self.raw:
-            self.faults.add(place, "missing; say where the data is (`benchmark: {data_path: ...}`)")
+            self.faults.add(place, Text("missing; say where the data is (`benchmark: {{data_path: ...}}`)"))
         written = _with_home(self._mapping(place))
         if self.faults.has(place):
             return BenchmarkSection.model_construct()
@@ -189,8 +190,10 @@ class Sections:
                 beside = Path(os.path.relpath(self.folder / data_path))
                 meant = nearest_path(data_path) or did_you_mean(data_path, names)
                 if os.path.exists(beside):  # a name may be too long for `Path.exists`
-                    meant = f"; paths count from where you type: write {beside}, or type `cd {beside.parent}` first"
-                self.faults.add((*place, "data_path"), f"no such file: {data_path}{meant}")
+                    meant = Text(
+                        "; paths count from where you type: write {}, or type `cd {}` first", beside, beside.parent
+                    )
+                self.faults.add((*place, "data_path"), Text("no such file: {}{}", data_path, meant))
         filtered = self._validated(Filters, filters, place)
         return section.model_copy(update={"parameters": parameters, "filters": filtered})
 
@@ -198,13 +201,15 @@ class Sections:
 
     def _models(self, kind: Kind, one: str, several: str) -> dict[str, ModelSection]:
         if self.raw.get(one) is not None and self.raw.get(several) is not None:
-            self.faults.add((one,), f"`{several}` is also given; keep one of them")
+            self.faults.add((one,), Text("`{}` is also given; keep one of them", several))
         elif self.raw.get(one) is not None or (one in self.raw and several not in self.raw):
             model = self._model(kind, (one,), None)
             return {model.name: model} if model else {}
         elif not self.raw.get(several):
             what = components.WORDS[kind].partition(" ")[2]
-            self.faults.add((several if several in self.raw else one,), f"no {what}; give `{one}` or `{several}`")
+            self.faults.add(
+                (several if several in self.raw else one,), Text("no {}; give `{}` or `{}`", what, one, several)
+            )
         else:
             models: dict[str, ModelSection] = {}
             for name in self._mapping((several,)):
@@ -227,7 +232,9 @@ class Sections:
         own = {key: value for key, value in params.items() if key not in PLACEMENT_KEYS and key != "seed"}
         placement = read_placement(where, params_place, self.faults, self.notes)
         if kind == "edit_model" and placement.batch_size > 1:
-            self.faults.add((*params_place, "batch_size"), "an edit model takes one sample at a time; leave it out")
+            self.faults.add(
+                (*params_place, "batch_size"), Text("an edit model takes one sample at a time; leave it out")
+            )
         keys = (*Placement.model_fields, *own)
         names = {key: self.faults.name((*params_place, written_as(key, where))) for key in keys}
         if self.devices is not None:
@@ -242,12 +249,12 @@ class Sections:
         if kind == "judge":
             protocol = own_layer(cls, self._mapping((*place, "protocol")), own, place, self.faults)
         if cls is None:
-            self.notes.append(f"{'.'.join(params_place)}: not checked until the worker of {class_path} starts")
+            self.notes.append(Text("{:.}: not checked until the worker of {} starts", params_place, class_path))
         else:
             also = (*PLACEMENT_KEYS, "seed")
             own = check_parameters(cls, own, params_place, self.faults, also, type_name or class_path)
             if placement.offload != "none" and "offload" not in inspect.signature(cls.load).parameters:
-                text = f"{cls.__name__} cannot offload (its `load` takes no `offload`); leave it out"
+                text = Text("{} cannot offload (its `load` takes no `offload`); leave it out", cls.__name__)
                 self.faults.add((*params_place, "offload"), text)
         if name is None:
             name = type_name or str(written.get("type") or class_path.rpartition(":")[2].rpartition(".")[2])
@@ -276,24 +283,24 @@ class Sections:
             for key, value in given.items():
                 if not isinstance(value, str) or not value.strip():
                     at = key
-                    raise ConfigurationError(f"must be text, not {shown(value)}")
+                    raise ConfigurationError(Text("must be text, not {}", shown(value)))
             if not given:
-                raise ConfigurationError("missing; `edit-eval list` shows the registered names")
+                raise ConfigurationError(Text("missing; `edit-eval list` shows the registered names"))
             registered = components.locate(kind, type_name) or ""
             if not class_path and not registered:
                 raise ConfigurationError(components.unknown_type(kind, type_name))
             if registered and is_base_class(class_path, beside=type_name):
                 self.base.class_is_replaced(place, type_name)
             elif type_name and is_base_class(class_path):
-                at, problem = "type", f"`{type_name}` is not {components.WORDS[kind]}"
+                at, problem = "type", Text("`{}` is not {}", type_name, components.WORDS[kind])
                 names = [entry.name for entry in components.known(kind)]
                 raise ConfigurationError(wrong_type(type_name, class_path, problem, names))
             elif class_path and registered:
-                raise ConfigurationError(f"`type: {type_name}` already names a class; leave one of them out")
+                raise ConfigurationError(Text("`type: {}` already names a class; leave one of them out", type_name))
             elif is_base_class(class_path):
-                text = (
-                    f"`{class_path}` belongs to the original scripts and does not run here; `edit-eval list` "
-                    "shows what does"
+                text = Text(
+                    "`{}` belongs to the original scripts and does not run here; `edit-eval list` shows what does",
+                    class_path,
                 )
                 raise ConfigurationError(text)
             path = registered or components.normalise_class_path(class_path)
@@ -314,12 +321,12 @@ class Sections:
             texts = self._mapping(("prompts", category))
             self._refuse_unknown(("prompts", category), texts, PROMPT_KEYS)
             if not texts:
-                self.faults.add(("prompts", category), f"empty; give {' or '.join(PROMPT_KEYS)}")
+                self.faults.add(("prompts", category), Text("empty; give {: or }", PROMPT_KEYS))
             prompts[category] = {key: texts[key] for key in PROMPT_KEYS if key in texts}
             for key, text in prompts[category].items():
                 if not isinstance(text, str) or not text.strip():
-                    hint = " (put it in quotes: braces make a mapping)" if isinstance(text, dict) else ""
-                    self.faults.add(("prompts", category, key), f"must be text, not {shown(text)}{hint}")
+                    hint = Text(" (put it in quotes: braces make a mapping)") if isinstance(text, dict) else ""
+                    self.faults.add(("prompts", category, key), Text("must be text, not {}{}", shown(text), hint))
         return prompts
 
     # -- values --
@@ -346,9 +353,9 @@ class Sections:
             if value is None:
                 continue  # the same as not given
             if key in misplaced:
-                self.faults.add((*place, key), "move it under `params`")
+                self.faults.add((*place, key), Text("move it under `params`"))
             elif key not in names:
-                hint = f"the keys here are {', '.join(names)}"
+                hint = Text("the keys here are {}", names)
                 self.faults.add((*place, key), explain_unknown_key((*place, key), names, hint))
 
     def _mapping(self, place: Place) -> dict[str, Any]:
@@ -358,7 +365,8 @@ class Sections:
             return value
         if value is not None:
             self.faults.add(
-                place, f"must be a mapping (key: value), not {shown(value)}" + self._as_a_mapping(place, value)
+                place,
+                Text("must be a mapping (key: value), not {}{}", shown(value), self._as_a_mapping(place, value)),
             )
         return {}
 
@@ -368,11 +376,11 @@ class Sections:
         if kind is None or not isinstance(value, str):
             return ""
         if components.locate(kind, value):
-            return f"; write {{type: {value}}}"
+            return Text("; write {{type: {}}}", value)
         if kind == "protocol":
             return did_you_mean(value, [entry.name for entry in components.known(kind)])
         library = "diffusers" if kind == "edit_model" else "transformers"
-        return f"; write {{type: {library}, params: {{model_name: {value}}}}}"
+        return Text("; write {{type: {}, params: {{model_name: {}}}}}", library, value)
 
     def _at(self, place: Place) -> Any:
         value: Any = self.raw
@@ -384,12 +392,12 @@ class Sections:
 def _name_problem(name: str, others: Mapping[str, object]) -> str:
     """Why a name cannot be that of a model and of its folder; empty if it can."""
     if not NAME.fullmatch(name):
-        made_of = "letters (Latin, Chinese, Japanese, Korean), digits, `.`, `_` and `-`, the first no `.` or `-`"
-        return f"not a valid model name; use {made_of}"
+        made_of = Text("letters (Latin, Chinese, Japanese, Korean), digits, `.`, `_` and `-`, the first no `.` or `-`")
+        return Text("not a valid model name; use {}", made_of)
     if len(name.encode()) > LONGEST_NAME:
-        return f"longer than {LONGEST_NAME} bytes, too long for a model name"
+        return Text("longer than {} bytes, too long for a model name", LONGEST_NAME)
     same = next((other for other in others if other.lower() == name.lower()), None)
-    return f"differs from `{same}` only in case, which some file systems do not distinguish" if same else ""
+    return Text("differs from `{}` only in case, which some file systems do not distinguish", same) if same else ""
 
 
 def _as_list(key: str, value: Any) -> Any:

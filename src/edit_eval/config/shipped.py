@@ -8,6 +8,7 @@ from pathlib import Path
 
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
+from edit_eval.text import Text
 
 FOLDER = Path(__file__).parents[1] / "configs"
 
@@ -37,6 +38,6 @@ def file_of(source: str | Path) -> str | Path:
         return known[name]
     beside = next((f"{name}{end}" for end in (".yaml", ".yml") if os.path.isfile(f"{name}{end}")), "")
     if beside:
-        raise ConfigurationError(f"{name}: no such file; did you mean `{beside}`?")
-    meant = did_you_mean(name, known) or "; `edit-eval list` shows the configurations that are known by name"
-    raise ConfigurationError(f"{name}: no such file{meant}")
+        raise ConfigurationError(Text("{}: no such file; did you mean `{}`?", name, beside))
+    meant = did_you_mean(name, known) or Text("; `edit-eval list` shows the configurations that are known by name")
+    raise ConfigurationError(Text("{}: no such file{}", name, meant))

@@ -17,6 +17,7 @@ import yaml
 
 from edit_eval.config.faults import nearest_path
 from edit_eval.errors import ConfigurationError
+from edit_eval.text import Text
 
 LARGEST_FILE = 4 << 20  # bytes; a configuration with all its prompts has some tens of thousands
 _TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
@@ -45,30 +46,36 @@ def read_file(path: str | Path) -> Any:
     try:
         mode = os.stat(path).st_mode
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a pipe would be waited for, perhaps for ever
-            raise ConfigurationError(f"{path}: is a pipe or a device, not a file; save the YAML as a file")
+            raise ConfigurationError(Text("{}: is a pipe or a device, not a file; save the YAML as a file", path))
         with open(path, "rb") as file:
             data = file.read(LARGEST_FILE + 1)
     except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a path with a NUL in it
-        meant = nearest_path(path) or "; `edit-eval init` writes one, `edit-eval list` shows those to start from"
-        raise ConfigurationError(f"{path}: no such file{meant}") from None
+        meant = nearest_path(path) or Text("; `edit-eval init` writes one, `edit-eval list` shows those to start from")
+        raise ConfigurationError(Text("{}: no such file{}", path, meant)) from None
     except IsADirectoryError:
-        raise ConfigurationError(f"{path}: is a folder{_in_its_place(Path(path))}") from None
+        raise ConfigurationError(Text("{}: is a folder{}", path, _in_its_place(Path(path)))) from None
     except OSError as error:
-        raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from None
+        raise ConfigurationError(Text("{}: cannot be read: {}", path, error.strerror)) from None
     if Path(path).suffix.lower() in _TABLES:
         raise ConfigurationError(
-            f"{path}: that is a table, not a configuration; `edit-eval init --pictures {path}` writes one"
+            Text("{}: that is a table, not a configuration; `edit-eval init --pictures {}` writes one", path, path)
         )
     if len(data) > LARGEST_FILE:
         raise ConfigurationError(
-            f"{path}: larger than {LARGEST_FILE >> 20} MiB, so it is not a configuration; put the benchmark's file"
-            " under `benchmark.data_path` of a YAML file"
+            Text(
+                "{}: larger than {} MiB, so it is not a configuration; put the benchmark's file "
+                "under `benchmark.data_path` of a YAML file",
+                path,
+                LARGEST_FILE >> 20,
+            )
         )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise ConfigurationError(f"{path}:{line}: not UTF-8 (byte {error.start}); save the file as UTF-8") from None
+        raise ConfigurationError(
+            Text("{}:{}: not UTF-8 (byte {}); save the file as UTF-8", path, line, error.start)
+        ) from None
     return parse(text, str(path))
 
 
@@ -80,11 +87,11 @@ def parse_ours(text: str) -> Any:
 def _in_its_place(folder: Path) -> str:
     """What to give where somebody gave a folder."""
     if files := sorted((folder / "config").glob("[0-9]*.yaml")):
-        return f" of a run; `edit-eval status {folder}` shows the run, `edit-eval run {files[-1]}` repeats it"
+        return Text(" of a run; `edit-eval status {}` shows the run, `edit-eval run {}` repeats it", folder, files[-1])
     files = sorted(path for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))
     if files:
-        return f"; give the YAML file in it: {', '.join(map(str, files[:3]))}"
-    return f", not a configuration; `edit-eval init --pictures {folder}` writes one"
+        return Text("; give the YAML file in it: {}", files[:3])
+    return Text(", not a configuration; `edit-eval init --pictures {}` writes one", folder)
 
 
 def parse(text: str, source: str) -> Any:
@@ -99,20 +106,20 @@ def parse(text: str, source: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        problem = error.problem or error.context or "cannot be read"
+        problem = error.problem or error.context or Text("cannot be read")
         problem = problem.replace("'<stream end>'", "the end of the file").replace(
             "'<block end>'", "the end of a block"
         )
         if "\\t" in problem:
-            problem = "a tab; indent with spaces"
+            problem = Text("a tab; indent with spaces")
         elif "another document" in problem:
-            problem = "more than one document (`---`)"
-        raise ConfigurationError(f"{source}{where}: not valid YAML: {problem}") from None
+            problem = Text("more than one document (`---`)")
+        raise ConfigurationError(Text("{}{}: not valid YAML: {}", source, where, problem)) from None
     except yaml.reader.ReaderError as error:
         line = f":{text[: error.position].count(chr(10)) + 1}" if isinstance(error.position, int) else ""
-        raise ConfigurationError(f"{source}{line}: not valid YAML: it holds a control character") from None
+        raise ConfigurationError(Text("{}{}: not valid YAML: it holds a control character", source, line)) from None
     except RecursionError:
-        raise ConfigurationError(f"{source}: nested too deeply to be a configuration") from None
+        raise ConfigurationError(Text("{}: nested too deeply to be a configuration", source)) from None
 
 
 class _Values:
@@ -128,9 +135,9 @@ class _Values:
         """The value of `node`."""
         self._count += 1 + (len(node.value) // 1000 if isinstance(node, yaml.ScalarNode) else 0)
         if self._count > MOST_VALUES:
-            raise self._error(node, f"more than {MOST_VALUES} values once its aliases (`*name`) are expanded")
+            raise self._error(node, Text("more than {} values once its aliases (`*name`) are expanded", MOST_VALUES))
         if id(node) in self._open:
-            raise self._error(node, "an alias (`*name`) that contains itself")
+            raise self._error(node, Text("an alias (`*name`) that contains itself"))
         self._open.add(id(node))
         try:
             if isinstance(node, yaml.MappingNode):
@@ -143,7 +150,9 @@ class _Values:
             try:
                 return self._loader.construct_object(node)
             except (ValueError, KeyError):
-                raise self._error(node, f"cannot read {node.value[:40]!r} as {node.tag.rpartition(':')[2]}") from None
+                raise self._error(
+                    node, Text("cannot read {!r} as {}", node.value[:40], node.tag.rpartition(":")[2])
+                ) from None
         finally:
             self._open.discard(id(node))
 
@@ -156,21 +165,21 @@ class _Values:
                 found = self.value(value_node)
                 for other in found if isinstance(found, list) else [found]:
                     if not isinstance(other, dict):
-                        raise self._error(value_node, "`<<` wants a mapping")
+                        raise self._error(value_node, Text("`<<` wants a mapping"))
                     merged = {**other, **merged}
                 continue
             if not isinstance(key_node, yaml.ScalarNode):
-                raise self._error(key_node, "a key must be text; braces in text need quotes")
+                raise self._error(key_node, Text("a key must be text; braces in text need quotes"))
             key = key_node.value
             if key in values:
-                raise self._error(key_node, f"`{key}` is given twice")
+                raise self._error(key_node, Text("`{}` is given twice", key))
             values[key] = self.value(value_node)
         return {**merged, **values}
 
     def _refuse_tag(self, node: yaml.Node, *known: str) -> None:
         if node.tag not in {f"tag:yaml.org,2002:{name}" for name in known}:
             tag = node.tag.replace("tag:yaml.org,2002:", "!!")
-            raise self._error(node, f"the tag {tag} is not allowed; only plain values are read")
+            raise self._error(node, Text("the tag {} is not allowed; only plain values are read", tag))
 
     def _error(self, node: yaml.Node, text: str) -> ConfigurationError:
-        return ConfigurationError(f"{self._source}:{node.start_mark.line + 1}: {text}")
+        return ConfigurationError(Text("{}:{}: {}", self._source, node.start_mark.line + 1, text))

@@ -16,6 +16,7 @@ from edit_eval.benchmarks.source_cache import file_digest
 from edit_eval.edit_models.contract import EditRequest, OnStep
 from edit_eval.errors import ConfigurationError, LoadError, ModelError
 from edit_eval.pictures import open_picture
+from edit_eval.text import Text
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -95,14 +96,14 @@ class ImageFolder:
         except FileNotFoundError:
             near = difflib.get_close_matches(folder.name, _folders_beside(folder), n=1)
             meant = f"; did you mean {folder.parent / near[0]}?" if near else "; it counts from the current folder"
-            raise ConfigurationError(f"folder: there is no folder {folder}{meant}") from None
+            raise ConfigurationError(Text("folder: there is no folder {}{}", folder, meant)) from None
         except OSError as error:
-            raise ConfigurationError(f"folder: {folder} cannot be read ({error.strerror})") from error
+            raise ConfigurationError(Text("folder: {} cannot be read ({})", folder, error.strerror)) from error
         digest = hashlib.sha256()
         for name, content in pictures.items():
             digest.update(os.fsencode(name) + b"\0" + bytes.fromhex(content))
         if not pictures:
-            raise ConfigurationError(f"folder: {folder} has no pictures ({', '.join(SUFFIXES)})")
+            raise ConfigurationError(Text("folder: {} has no pictures ({})", folder, SUFFIXES))
         return digest.hexdigest()
 
 

@@ -13,6 +13,7 @@ from edit_eval.edit_models.presets import UNKNOWN, Canvas, Pipeline, Settings, s
 from edit_eval.edit_models.release_table import RELEASE
 from edit_eval.errors import ConfigurationError, LoadError
 from edit_eval.pretrained import folders
+from edit_eval.text import Text
 
 PICTURE_ARGUMENTS = ("image", "images", "input_images", "input_image")
 INDEX = "model_index.json"
@@ -57,15 +58,21 @@ def index_of(parameters: Any) -> Mapping[str, Any]:
         if file == MODULAR_INDEX and index.get("_class_name") not in PIPELINE:
             known = ", ".join(row.name for row in PIPELINES if row.modular)
             what = f"a modular pipeline ({index.get('_class_name', 'of no class')}), of which only {known} are run"
-            raise ConfigurationError(f"model_name: {folder.absolute()} is {what}")
+            raise ConfigurationError(Text("model_name: {} is {}", folder.absolute(), what))
         return index
     if folder is not None and folders.local_folder(name):
-        raise ConfigurationError(f"model_name: {folder.absolute()} has no {INDEX}, so it is not a pipeline")
+        raise ConfigurationError(Text("model_name: {} has no {}, so it is not a pipeline", folder.absolute(), INDEX))
     folders.revision(name, None)  # a path that leads nowhere
     raise ConfigurationError(
-        f"model_name: nothing is known about {name} before it is downloaded: give `pipeline` (the class in its "
-        f"{INDEX}), or run "
-        f"`hf download {name} {INDEX}`; `edit-eval describe diffusers` lists names that need neither"
+        Text(
+            "model_name: nothing is known about {} before it is downloaded: give `pipeline` (the "
+            "class in its {}), or run `hf download {} {}`; `edit-eval describe diffusers` lists "
+            "names that need neither",
+            name,
+            INDEX,
+            name,
+            INDEX,
+        )
     )
 
 
@@ -111,7 +118,7 @@ def settings_of(parameters: Any, index: Mapping[str, Any], pipeline_class: Any =
     for lora in wanted.loras:
         guidance |= lora.guidance
     if wanted.size is not None and (row.snaps or not row.sized):
-        raise ConfigurationError(f"size: {row.name} takes none ({row.canvas.rule})")
+        raise ConfigurationError(Text("size: {} takes none ({})", row.name, row.canvas.rule))
     settings = settle(
         index,
         row,

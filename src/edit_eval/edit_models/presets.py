@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.text import Text
 
 UNKNOWN = "not established"
 """Stands where nobody has looked it up in a primary source."""
@@ -190,16 +191,16 @@ def settle(
     values |= release.settings if release else {}
     for name, value in wanted.items():
         if name == "negative_prompt" and value is not None and not pipeline.negative_argument:
-            raise ConfigurationError(f"negative_prompt: {pipeline.name} takes none; leave it out")
+            raise ConfigurationError(Text("negative_prompt: {} takes none; leave it out", pipeline.name))
         if name in ("num_inference_steps", "negative_prompt") and value is not None:
             values[name] = value
     for name, weight in (wanted.get("guidance") or {}).items():
         if name not in pipeline.guidance and not pipeline.guessed:
             there = ", ".join(pipeline.guidance)
             raise ConfigurationError(
-                f"guidance: {pipeline.name} has no {name}; it has {there}"
+                Text("guidance: {} has no {}; it has {}", pipeline.name, name, there)
                 if there
-                else f"guidance: {pipeline.name} has none; leave it out"
+                else Text("guidance: {} has none; leave it out", pipeline.name)
             )
         values[name] = weight
     weight = values.get(pipeline.without_negative) or 0
@@ -208,7 +209,7 @@ def settle(
     call = dict(pipeline.call)
     if canvas := wanted.get("canvas"):
         if not pipeline.canvas.movable:
-            raise ConfigurationError(f"canvas: {pipeline.name} has none of its own ({pipeline.canvas.rule})")
+            raise ConfigurationError(Text("canvas: {} has none of its own ({})", pipeline.name, pipeline.canvas.rule))
         values["area"] = canvas if pipeline.canvas.area is not None else None
         if pipeline.canvas.lever and pipeline.canvas.lever != "calculate_dimensions":
             call[pipeline.canvas.lever] = round(canvas**0.5) if pipeline.canvas.unit == "side" else canvas

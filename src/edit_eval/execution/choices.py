@@ -22,6 +22,7 @@ from edit_eval.execution.machine.fitting import (
 )
 from edit_eval.execution.machine.weights import GIB, Weights
 from edit_eval.scheduling.tasks import Model
+from edit_eval.text import Text
 
 MARGIN = 0.05
 """Share of a GPU's free memory that stays free where several models are to stay: needs are estimates, and memory
@@ -31,7 +32,7 @@ HOST_SHARE = 0.9
 IMPORTS = GIB
 """Bytes of host memory that a worker's interpreter and libraries take."""
 
-CONFIGURED = "as configured"
+CONFIGURED = Text("as configured")
 WORSE = ("enough", "unknown", "too little")
 """What a `Room` answers, the best first."""
 
@@ -57,8 +58,8 @@ class Choice(Generic[T]):
     @property
     def sentence(self) -> str:
         """One line for people."""
-        value = "no limit" if self.value is None else self.value
-        return f"{self.setting}: auto is {value} here: {self.reason}"
+        value = Text("no limit") if self.value is None else self.value
+        return Text("{}: auto is {} here: {}", self.setting, value, self.reason)
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ def automatic_findings(
     if not all(model.places for model in wanted):
         return []
     sentences = decide(execution, wanted, visible, host_free).sentences
-    return [Finding("models", "note", f"execution.{sentence}") for sentence in sentences]
+    return [Finding("models", "note", Text("execution.{}", sentence)) for sentence in sentences]
 
 
 def _wanted(configuration: Configuration, models: Sequence[Model], visible: Sequence[Gpu]) -> list[Wanted]:
@@ -155,7 +156,7 @@ def _weights(section: ModelSection, environment: Mapping[str, str]) -> Weights:
 def _placement(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> tuple[str, str]:
     """`together` where edit models share GPUs with judges, and all are known to fit there at once; else `swap`."""
     if not any(len({one.model.kind for one in models}) > 1 for models in _shared(wanted).values()):
-        return "swap", "edit models and judges have their own devices, and none has to make room"
+        return "swap", Text("edit models and judges have their own devices, and none has to make room")
     room = _room(wanted, visible)
     return "together" if room.answer == "enough" else "swap", room.reason
 
@@ -173,40 +174,45 @@ def _room(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> Room:
     """Whether all models fit at once on every GPU that they share, with a margin."""
     shared = _shared(wanted)
     if not shared:
-        return Room("enough", "no two models share a device")
+        return Room("enough", Text("no two models share a device"))
     if any(device.startswith("cpu") for device in shared):
-        return Room("unknown", "workers on the CPU hold one model at a time")
+        return Room("unknown", Text("workers on the CPU hold one model at a time"))
     free = {gpu.name: gpu.free for gpu in visible}
     if all(free.get(device) is None for device in shared):
         known = [need for device, models in shared.items() if (need := need_together(models, device)) is not None]
-        takes = f"takes about {gib(max(known))} a GPU" if known else "needs an unknown amount of memory"
-        return Room("unknown", f"keeping all models there {takes}, and the memory of these devices is unknown")
+        takes = Text("takes about {} a GPU", gib(max(known))) if known else Text("needs an unknown amount of memory")
+        return Room("unknown", Text("keeping all models there {}, and the memory of these devices is unknown", takes))
     for model in (model for models in shared.values() for model in models):
         if model.section.placement.offload != "none":
-            return Room("unknown", f"{model.who} is offloaded to save memory")
+            return Room("unknown", Text("{} is offloaded to save memory", model.who))
         if need_together([model], model.places[0][0]) is None:
-            return Room("unknown", f"how much memory {model.who} needs is unknown")
+            return Room("unknown", Text("how much memory {} needs is unknown", model.who))
     rooms = []
     for device, models in shared.items():
         need, room = need_together(models, device) or 0, free.get(device)
         if room is None:
-            return Room("unknown", f"the driver does not report the free memory of {device}")
+            return Room("unknown", Text("the driver does not report the free memory of {}", device))
         rooms.append((room - need, need, room, device))
         if need > (1 - MARGIN) * room:
-            what = "edit model and judge" if len(models) == 2 else f"all {len(models)} models"
-            reason = f"{what} would take about {gib(need)} on {device}, of {gib(room)} that are free"
-            reason += next((f" (the server of {m.who} {gib(m.claim)}; `serve.memory`)" for m in models if m.claim), "")
+            what = Text("edit model and judge") if len(models) == 2 else Text("all {} models", len(models))
+            reason = Text("{} would take about {} on {}, of {} that are free", what, gib(need), device, gib(room))
+            reason += next(
+                (Text(" (the server of {} {}; `serve.memory`)", m.who, gib(m.claim)) for m in models if m.claim), ""
+            )
             return Room("too little", reason)
     _, need, room, device = min(rooms)
-    what = "edit model and judge" if len(wanted) == 2 else "all models"
-    return Room("enough", f"{what} take about {gib(need)} on {device}, of {gib(room)} that are free, and stay loaded")
+    what = Text("edit model and judge") if len(wanted) == 2 else Text("all models")
+    return Room(
+        "enough",
+        Text("{} take about {} on {}, of {} that are free, and stay loaded", what, gib(need), device, gib(room)),
+    )
 
 
 def _room_by_itself(
     execution: ExecutionSection, wanted: Sequence[Wanted], visible: Sequence[Gpu], host_free: int | None
 ) -> Room:
     """Whether each model fits where it is to run when no other is there: what `doctor` finds, in one word."""
-    found = Room("enough", "each model fits by itself")
+    found = Room("enough", Text("each model fits by itself"))
     for model in wanted:
         findings = fit_findings(model, visible, host_free)
         findings += host_findings([model], execution.load_concurrency, host_free)
@@ -216,7 +222,7 @@ def _room_by_itself(
             if finding.level == "warning" and model.on_gpu:  # on the CPU it warns of the time that it takes
                 found = Room("unknown", finding.text)
         if not model.on_gpu and model.weights.parts and host_free is None:
-            found = Room("unknown", f"{model.who} runs on the CPU, and free host memory is unknown")
+            found = Room("unknown", Text("{} runs on the CPU, and free host memory is unknown", model.who))
     return found
 
 
@@ -228,11 +234,11 @@ def _load_concurrency(wanted: Sequence[Wanted], host_free: int | None) -> tuple[
     wanted = [one for one in wanted if one.model.holds_device]
     loads = sum(len(model.places) for model in wanted)
     if host_free is None:
-        return None, "free host memory is unknown"
+        return None, Text("free host memory is unknown")
     each, what = max((_host_need(model) for model in wanted), default=(IMPORTS, "libraries"))
     fitting = max(1, int(HOST_SHARE * host_free // each))
-    room = f"{gib(host_free)} of host memory are free, and a load takes up to {gib(each)} of it ({what})"
-    return (loads, f"there is room for all of them at once: {room}") if fitting >= loads else (fitting, room)
+    room = Text("{} of host memory are free, and a load takes up to {} of it ({})", gib(host_free), gib(each), what)
+    return (loads, Text("there is room for all of them at once: {}", room)) if fitting >= loads else (fitting, room)
 
 
 def _host_need(wanted: Wanted) -> tuple[int, str]:
@@ -241,5 +247,5 @@ def _host_need(wanted: Wanted) -> tuple[int, str]:
     if not weights.parts:
         return IMPORTS, "libraries"
     if wanted.on_gpu and wanted.section.placement.offload == "none":
-        return IMPORTS + weights.largest, "libraries, and one file of weights at a time"
-    return IMPORTS + weights.loaded, "libraries and all weights"
+        return IMPORTS + weights.largest, Text("libraries, and one file of weights at a time")
+    return IMPORTS + weights.loaded, Text("libraries and all weights")

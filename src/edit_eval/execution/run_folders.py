@@ -24,6 +24,7 @@ from edit_eval.store.journal import Damage, segments
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import recall_run
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.text import Text
 
 RUNS = Path("runs")
 """Where runs lie that are not told where to."""
@@ -43,7 +44,7 @@ def recorded(directory: RunDirectory) -> Experiment | None:
         _refuse_code_that_came_with_it(plain, directory.path)
         return Experiment.recorded(plain, directory.samples()) if plain else None
     except ConfigurationError as error:
-        raise RunDirectoryError(f"{directory.path}: its replies cannot be read here: {error}") from error
+        raise RunDirectoryError(Text("{}: its replies cannot be read here: {}", directory.path, error)) from error
     except RunDirectoryError:
         raise
     except Exception as error:  # a protocol of the user's own may say anything of parameters that are none
@@ -58,12 +59,15 @@ def _refuse_code_that_came_with_it(plain: Mapping[str, Any], run: Path) -> None:
     for judge in plain.get("judges", ()):
         section, folder = judge["protocol"], Path(judge["folder"])
         if not folder.is_absolute():
-            raise ValueError(f"the folder `{folder}` is relative")
+            raise ValueError(Text("the folder `{}` is relative", folder))
         source = own_source(section["class_path"], folder)
         if source is not None and source.resolve().is_relative_to(run.resolve()):
             raise RunDirectoryError(
-                f"{source} lies in the run directory, and code that came with a run is not executed; "
-                "if you trust it, copy it elsewhere and rerun with a configuration that names the copy"
+                Text(
+                    "{} lies in the run directory, and code that came with a run is not executed; if "
+                    "you trust it, copy it elsewhere and rerun with a configuration that names the copy",
+                    source,
+                )
             )
 
 
@@ -71,7 +75,7 @@ def damaged(directory: RunDirectory, error: Exception) -> RunDirectoryError:
     """What is said of a run whose description cannot be what a start has written."""
     problem = " ".join(f"{type(error).__name__}: {error}".split())
     return RunDirectoryError(
-        f"{directory.path / 'config'} is damaged ({problem}); `edit-eval run CONFIG` writes it again"
+        Text("{} is damaged ({}); `edit-eval run CONFIG` writes it again", directory.path / "config", problem)
     )
 
 
@@ -112,7 +116,7 @@ class Place:
             directory.begin(shard)
         except RunDirectoryError as error:
             if self.found:
-                error.add_note("it is the newest run of this evaluation; `--run-dir NEW` starts a new one")
+                error.add_note(Text("it is the newest run of this evaluation; `--run-dir NEW` starts a new one"))
             raise
         return directory
 
@@ -159,16 +163,21 @@ class Place:
         """What whoever starts the run should know of the folder: where it is, what it was, what it could reuse."""
         end = ""
         if self.found:
-            end = " (same evaluation as before; `--run-dir NEW` starts from scratch)"
+            end = Text(" (same evaluation as before; `--run-dir NEW` starts from scratch)")
         taken = ""
         if self.sources:
             runs = ", ".join(map(str, self.sources))
-            taken = f"reusing matching results from earlier runs ({runs}); `--run-dir NEW` starts from scratch"
+            taken = Text("reusing matching results from earlier runs ({}); `--run-dir NEW` starts from scratch", runs)
         there = [
-            f"{run} already has {count} of these edits; `--reuse {run}` copies them instead of making them again"
+            Text(
+                "{} already has {} of these edits; `--reuse {}` copies them instead of making them again",
+                run,
+                count,
+                run,
+            )
             for run, count in self.elsewhere.items()
         ]
-        said = (f"run directory: {directory.path}{end}", was_another(directory, now), taken, *there)
+        said = (Text("run directory: {}{}", directory.path, end), was_another(directory, now), taken, *there)
         return [note for note in said if note]
 
 
@@ -208,12 +217,14 @@ def refuse_an_unfit_python() -> None:
     """Raises `ConfigurationError` where this Python cannot write every file name, or has no docstrings."""
     if sys.flags.optimize > 1:
         raise ConfigurationError(
-            "this Python leaves out docstrings, which the charts need: unset PYTHONOPTIMIZE, or leave out -OO"
+            Text("this Python leaves out docstrings, which the charts need: unset PYTHONOPTIMIZE, or leave out -OO")
         )
     if sys.getfilesystemencoding() != "utf-8":
         raise ConfigurationError(
-            f"this Python writes file names in {sys.getfilesystemencoding()}, but sample ids may be any text; "
-            "start it with PYTHONUTF8=1"
+            Text(
+                "this Python writes file names in {}, but sample ids may be any text; start it with PYTHONUTF8=1",
+                sys.getfilesystemencoding(),
+            )
         )
 
 
@@ -287,13 +298,15 @@ def was_another(directory: RunDirectory, now: Experiment) -> str:
     try:
         before = recorded(RunDirectory(directory.path))  # whoever reads it for good counts the damage
     except RunDirectoryError as error:
-        return f"what this run directory held until now is unknown: {error}"
+        return Text("what this run directory held until now is unknown: {}", error)
     if before is None or now.is_as(before):
         return ""
     found = before.differences(now)
-    more = f" and {len(found) - DESCRIBED_BEFORE} more" if len(found) > DESCRIBED_BEFORE else ""
-    said = "; ".join(found[:DESCRIBED_BEFORE]) or "other samples"
-    return (
-        f"until now this run directory held another evaluation ({said}{more}); results that no longer belong stay "
-        "in the records and are not shown"
+    more = Text(" and {} more", len(found) - DESCRIBED_BEFORE) if len(found) > DESCRIBED_BEFORE else ""
+    said = "; ".join(found[:DESCRIBED_BEFORE]) or Text("other samples")
+    return Text(
+        "until now this run directory held another evaluation ({}{}); results that no longer belong "
+        "stay in the records and are not shown",
+        said,
+        more,
     )

@@ -42,6 +42,7 @@ from edit_eval.store.holders import Shard
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import ModelsSay, changed_since_the_last_start, several_kinds, unlike_machines
 from edit_eval.store.run_directory import CannotWrite, RunDirectory
+from edit_eval.text import Text
 
 RECORDED_LIBRARIES = ("edit-eval", "pillow", "numpy", "torch", "diffusers", "transformers", "accelerate", "safetensors")
 
@@ -112,7 +113,7 @@ class Session:
             of = shards_of(matrix.experiment, list(sizes.values()), companies, shard.count)
             mine = frozenset(position for position, its in enumerate(of) if its == shard.number)
             matrix.own = frozenset(matrix.samples[position].id for position in mine)
-            spectator.note(f"shard {shard}: {len(mine)} of {len(of)} samples")
+            spectator.note(Text("shard {}: {} of {} samples", shard, len(mine), len(of)))
         pilot = choose_pilot(matrix, mine) if execution.pilot else PilotCells()
         choices = choose(self.configuration, layout.models, machine)
         policy = Policy(
@@ -129,11 +130,12 @@ class Session:
         began = Began()
 
         def tell_prediction(all_work: bool) -> None:
-            said = "every edit model and judge works" if all_work else "it is over"
+            said = Text("every edit model and judge works") if all_work else Text("it is over")
             left = rest_of_a_run(work, estimates, policy, began.elapsed(engine.now)).seconds
-            spectator.note(f"pilot: {said}" + ("" if left is None else f"; about {roughly(left)} left"))
+            soon = "" if left is None else Text("; about {} left", roughly(left))
+            spectator.note(Text("pilot: {}{}", said, soon))
             for sentence in cut_off_sentences(matrix, pilot.judgements):
-                spectator.note(f"pilot: {sentence}")
+                spectator.note(Text("pilot: {}", sentence))
 
         recorder = Recorder(matrix, directory, work, Pilot(matrix, pilot, spectator, tell_prediction), estimates)
         fill_work(work, matrix, batches, by_category=execution.order == "by_category", pilot=pilot, mine=mine)
@@ -235,7 +237,7 @@ class Interrupted(KeyboardInterrupt):
     """Somebody wanted the end; `signal` is how. All that was done is kept."""
 
     def __init__(self, signal: int) -> None:
-        super().__init__(f"signal {signal}")
+        super().__init__(Text("signal {}", signal))
         self.signal = signal
 
 

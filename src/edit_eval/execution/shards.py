@@ -16,6 +16,7 @@ from edit_eval.experiment import Experiment
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.store.holders import Shard, shards_known
 from edit_eval.store.run_directory import SHARDS
+from edit_eval.text import Text
 
 ASK_EVERY = 0.2  # seconds, for a turn to load
 
@@ -60,15 +61,19 @@ def read_shard(text: str, environment: Mapping[str, str], run: Path | None = Non
         return _checked(Shard(int(match[1]), int(match[2])), f"--shard {text}")
     match = re.fullmatch(r"auto(?:/([0-9]{1,4}))?", text)
     if not match:
-        raise ConfigurationError(f"--shard {text}: write 2/8 for the second of eight, or auto")
+        raise ConfigurationError(Text("--shard {}: write 2/8 for the second of eight, or auto", text))
     launcher = next((one for one in LAUNCHERS if environment.get(one.number, "").isdigit()), None)
     if launcher is None:
         known = ", ".join(one.number for one in LAUNCHERS)
-        raise ConfigurationError(f"--shard {text}: none of {known} is set; write 2/8 for the second of eight")
+        raise ConfigurationError(Text("--shard {}: none of {} is set; write 2/8 for the second of eight", text, known))
     count = match[1] or environment.get(launcher.count, "")
     if not count.isdigit():
         raise ConfigurationError(
-            f"--shard auto: {launcher.number} is set and {launcher.count} is not; set it, or write auto/N for N shards"
+            Text(
+                "--shard auto: {} is set and {} is not; set it, or write auto/N for N shards",
+                launcher.number,
+                launcher.count,
+            )
         )
     number, first, step = (
         int(environment.get(name, "") or default) if name else default
@@ -83,8 +88,17 @@ def read_shard(text: str, environment: Mapping[str, str], run: Path | None = Non
         again = next((one for one in entered if (one.launched, one.count) == (launched, of)), None)
         if again is None:
             raise ConfigurationError(
-                f"{said}: this array has {told} of {of} tasks, and which shard number {number} is cannot be told: "
-                f"write --shard I/{of}, or --shard auto/{told} to share all samples among {told}"
+                Text(
+                    "{}: this array has {} of {} tasks, and which shard number {} is cannot be told: "
+                    "write --shard I/{}, or --shard auto/{} to share all samples among {}",
+                    said,
+                    told,
+                    of,
+                    number,
+                    of,
+                    told,
+                    told,
+                )
             )
         return replace(again, experiment="")
     return _checked(shard, said)
@@ -92,7 +106,9 @@ def read_shard(text: str, environment: Mapping[str, str], run: Path | None = Non
 
 def _checked(shard: Shard, said: str) -> Shard:
     if not 1 <= shard.number <= shard.count:
-        raise ConfigurationError(f"{said}: there is no shard {shard.number} of {shard.count}; shards count from 1")
+        raise ConfigurationError(
+            Text("{}: there is no shard {} of {}; shards count from 1", said, shard.number, shard.count)
+        )
     return shard
 
 
@@ -152,7 +168,7 @@ def turn_to_load(
     told = False
     while (mine := next(filter(_taken, turns), None)) is None and not interruption():
         if not told:
-            note(f"waiting for a turn to load: {at_once} shards load at once (execution.load_concurrency)")
+            note(Text("waiting for a turn to load: {} shards load at once (execution.load_concurrency)", at_once))
             told = True
         time.sleep(ASK_EVERY)
     try:

@@ -13,6 +13,7 @@ from edit_eval.scheduling.replicas import Replica
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.text import Text
 
 
 class Spectator(Protocol):
@@ -102,7 +103,9 @@ class _Both:
                 except Exception as error:
                     self._failed = True
                     who = f"{type(self._guest).__name__}.{name}"
-                    self._display.note(f"{who} raised {type(error).__name__}: {error}; it is told nothing more")
+                    self._display.note(
+                        Text("{} raised {}: {}; it is told nothing more", who, type(error).__name__, error)
+                    )
 
         vars(self)[name] = tell
         return tell

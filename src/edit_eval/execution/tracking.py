@@ -21,6 +21,7 @@ from typing import Any
 from edit_eval.execution.spectator import Spectator
 from edit_eval.pictures import write_durably
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.text import Text
 from edit_eval.trackers.table import TRACKERS
 
 FOLDER = "trackers"
@@ -56,7 +57,9 @@ class Trackers(Spectator):
                 try:
                     process.begin()
                 except OSError as error:
-                    self._note(f"{process.title}: cannot be started ({error.strerror}); the run goes on without it")
+                    self._note(
+                        Text("{}: cannot be started ({}); the run goes on without it", process.title, error.strerror)
+                    )
                 else:
                     self._at_work.append(process)
         try:
@@ -81,7 +84,7 @@ class Trackers(Spectator):
             select.select([process.out for process in self._at_work], [], [], left)
             self._hear()
         for process in self._at_work:
-            self._note(f"{process.title}: still sending; it goes on by itself, for at most a few minutes")
+            self._note(Text("{}: still sending; it goes on by itself, for at most a few minutes", process.title))
 
     def _hear(self) -> None:
         for process in list(self._at_work):
@@ -161,7 +164,7 @@ class _Process:
             except ValueError:
                 continue
             if note := message.get("note"):
-                notes.append(note if "done" not in message else f"{note}; the run goes on without it")
+                notes.append(note if "done" not in message else Text("{}; the run goes on without it", note))
             if begun := message.get("begun"):
                 self._keep(id=begun)
             if "done" in message:
@@ -170,7 +173,7 @@ class _Process:
                     self._keep(finished=True)
         if gone and not self.over:
             self.over = True
-            notes.append("its process has died; the run goes on without it")
+            notes.append(Text("its process has died; the run goes on without it"))
         return notes
 
     def _keep(self, **news: Any) -> None:

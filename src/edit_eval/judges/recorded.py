@@ -32,6 +32,7 @@ from typing import Any, ClassVar
 from edit_eval.errors import ChangedError, ConfigurationError, LoadError, ModelError
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.records import Reply, Status
+from edit_eval.text import Text
 
 REGISTERED = {"recorded": "Recorded"}
 
@@ -83,7 +84,7 @@ class Recorded:
         try:
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
         except OSError as error:
-            raise ConfigurationError(f"path: {path} cannot be read ({error.strerror})") from error
+            raise ConfigurationError(Text("path: {} cannot be read ({})", path, error.strerror)) from error
         _SEEN[path] = digest
         return digest
 

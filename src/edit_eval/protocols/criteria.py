@@ -25,6 +25,7 @@ from edit_eval.protocols.replies import read_list, read_number, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
 from edit_eval.rubrics.users_files import authors_texts, own_prompts, read_text
+from edit_eval.text import Text
 
 REGISTERED = {"criteria": "Criteria"}
 
@@ -89,7 +90,7 @@ class Asked:
             prompts = own_prompts(prompts, texts)
         for name, replaced in prompts.items():
             if name not in texts:
-                raise ConfigurationError(f"prompts.{name}: there is no such question; there are {', '.join(texts)}")
+                raise ConfigurationError(Text("prompts.{}: there is no such question; there are {}", name, texts))
             if parameters.prompts != "official":
                 loading.check_prompts(name, replaced, texts[name]["fields"])
             # A wording that is not ours lays down a form of its own.
@@ -105,7 +106,7 @@ class Asked:
     def _official(cls, path: str | None, texts: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         """The authors' prompts; all of it stands in the user's turn."""
         if cls.official_file is None:
-            raise ConfigurationError("protocol.prompts: there are no official prompts for this protocol")
+            raise ConfigurationError(Text("protocol.prompts: there are no official prompts for this protocol"))
         found = authors_texts(path, cls.official_file, [one.text for one in cls.official.values()])
         return {
             name: {
@@ -200,10 +201,10 @@ class Criteria(Asked):
             found = yaml.safe_load(read_text(file, "rubric"))
         except yaml.YAMLError as error:
             raise ConfigurationError(
-                f"protocol.rubric: {file} is not valid YAML ({' '.join(str(error).split())})"
+                Text("protocol.rubric: {} is not valid YAML ({: })", file, str(error).split())
             ) from None
         if not isinstance(found, dict) or not isinstance(found.get("questions"), dict):
-            raise ConfigurationError(f"protocol.rubric: {file} has no `questions`")
+            raise ConfigurationError(Text("protocol.rubric: {} has no `questions`", file))
         return found
 
     def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
@@ -211,7 +212,9 @@ class Criteria(Asked):
         super().__init__(parameters, texts)
         ranges = {(float(text["lowest"]), float(text["highest"])) for text in texts.values()}
         if len(ranges) != 1:
-            raise ConfigurationError("protocol.rubric: its questions have different ranges; give all of them the same")
+            raise ConfigurationError(
+                Text("protocol.rubric: its questions have different ranges; give all of them the same")
+            )
         ((lowest, highest),) = ranges
         scale = Scale(lowest=lowest, highest=highest, mean_over="categories")
         given = dict.fromkeys(name for text in texts.values() for name in text["gives"] if name != self.headline)
@@ -223,7 +226,9 @@ def worded(rubric: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return {name: _worded(rubric, one) for name, one in rubric["questions"].items()}
     except (KeyError, TypeError, AttributeError) as error:
-        raise ConfigurationError(f"protocol.rubric: a part is missing ({type(error).__name__}: {error})") from None
+        raise ConfigurationError(
+            Text("protocol.rubric: a part is missing ({}: {})", type(error).__name__, error)
+        ) from None
 
 
 def _worded(rubric: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.contract import Missing, Score
 from edit_eval.protocols.criteria import Asked, Official, settled
 from edit_eval.records import Judgement, Sample, Scale, Status
+from edit_eval.text import Text
 
 REGISTERED = {"imgedit": "ImgEdit"}
 
@@ -57,7 +58,10 @@ class ImgEdit(Asked):
         asked = super()._asked(sample)
         if self.is_official and WHOLE in asked:
             raise ConfigurationError(
-                "protocol.prompts: `official` has the prompts of the suite `basic` alone; leave it out for the others"
+                Text(
+                    "protocol.prompts: `official` has the prompts of the suite `basic` "
+                    "alone; leave it out for the others"
+                )
             )
         return asked
 

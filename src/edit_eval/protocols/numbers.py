@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.contract import MEASURED, Question, Score, View
 from edit_eval.records import Reading, Reply, Sample, Scale, Status
+from edit_eval.text import Text
 
 REGISTERED = {"numbers": "Numbers"}
 
@@ -44,7 +45,9 @@ class Numbers:
 
     def __init__(self, parameters: Parameters) -> None:
         if not parameters.measures:
-            raise ConfigurationError("protocol: `numbers` is for a judge that measures; this judge is asked questions")
+            raise ConfigurationError(
+                Text("protocol: `numbers` is for a judge that measures; this judge is asked questions")
+            )
         self._needs = {name: tuple(what.get("needs", ())) for name, what in parameters.measures.items()}
         self.scores = {
             name: Score(scale=Scale(**{key: what[key] for key in OF_A_SCALE if key in what}), needs=(name,))

@@ -28,6 +28,7 @@ from edit_eval.protocols.objects import WORDS, Entry, entries_of, number, object
 from edit_eval.protocols.replies import advice_on_limits, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
+from edit_eval.text import Text
 
 REGISTERED = {"rubric": "Rubric"}
 
@@ -105,7 +106,7 @@ class Rubric:
         for name, rubric in rubrics.items():
             if why := _unfit(parameters, rubric):
                 where = f"prompts.{name}" if "prompts" in rubric.version else f"protocol.rubric: {parameters.rubric}"
-                raise ConfigurationError(f"{where}: {why}")
+                raise ConfigurationError(Text("{}: {}", where, why))
         return {name: {**asdict(rubric), "criteria": list(rubric.criteria)} for name, rubric in rubrics.items()}
 
     def __init__(self, parameters: Parameters, texts: Mapping[str, Any]) -> None:

@@ -20,6 +20,7 @@ from edit_eval.protocols.replies import read_list, read_number, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
 from edit_eval.rubrics.users_files import authors_texts, own_prompts
+from edit_eval.text import Text
 
 REGISTERED = {"viescore": "VIEScore"}
 
@@ -109,7 +110,7 @@ class VIEScore:
         for name, replaced in prompts.items():
             if name not in texts:
                 raise ConfigurationError(
-                    f"prompts.{name}: viescore has no such question; there are {' and '.join(texts)}"
+                    Text("prompts.{}: viescore has no such question; there are {: and }", name, texts)
                 )
             loading.check_prompts(name, replaced, FIELDS)
             # A wording that is not ours lays down a form of its own.

@@ -7,7 +7,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from edit_eval.reporting import formats
 from edit_eval.reporting.bridge import print_bridge
@@ -15,6 +14,7 @@ from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.page.entries import entries
 from edit_eval.reporting.page.texts import text
 from edit_eval.reporting.people import print_people
+from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.tables import results_table
 from edit_eval.reporting.terminal_text import Name, numbers, plain_table, print_dim, stdout_console
 
@@ -26,7 +26,7 @@ def print_agreement(document: Mapping[str, Any], console: Console | None = None,
     what `statistics.people.people_agreement` and `statistics.judge_pairs.bridge_document` did.
     """
     console = console or stdout_console()
-    console.print(Text(text("agreement.judges", language), style="bold"))
+    console.print(Styled(text("agreement.judges", language), style="bold"))
     console.print()
     console.print(judges_table(document, language))
     retested = any(card["retest"] for card in document["judges"].values())
@@ -47,7 +47,7 @@ def print_agreement(document: Mapping[str, Any], console: Console | None = None,
     if document.get("median"):
         console.print()
         judges = len(document["judges"])
-        console.print(Text(text("judges.median", language, count=judges), style="bold"))
+        console.print(Styled(text("judges.median", language, count=judges), style="bold"))
         console.print()
         console.print(results_table(entries(document["median"]), language))
         print_dim(console, text("judges.median.hint", language))
@@ -90,7 +90,7 @@ def alpha_table(document: Mapping[str, Any], language: str = "en") -> Table:
     if len(document["judges"]) > 2:
         rows += [(f"{pair['a']}, {pair['b']}", pair) for pair in document["pairs"]]
     for name, found in rows:
-        alpha = Text(formats.score(found["alpha"]), style="bold")
+        alpha = Styled(formats.score(found["alpha"]), style="bold")
         table.add_row(Name(name), str(found["edits"]), alpha, formats.bracketed(found["ci95"]))
     return table
 
@@ -120,7 +120,7 @@ def apart_table(document: Mapping[str, Any], language: str = "en") -> Table:
                 str(found["images"]),
                 formats.score(found["mean_a"]),
                 formats.score(found["mean_b"]),
-                Text(signed(found["difference"]), style="bold"),
+                Styled(signed(found["difference"]), style="bold"),
                 signed_span(found["ci95"]),
             )
     return table

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from rich.console import Console
-from rich.text import Text
 
 from edit_eval.passports import Passport
 from edit_eval.reporting import formats
 from edit_eval.reporting.page.texts import filled, short_category, texts
+from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.terminal_text import Name, numbers, plain_table, print_beside, print_dim, stdout_console
 from edit_eval.statistics.audit.measure import Measure
 from edit_eval.statistics.audit.order import NOTICED
@@ -137,23 +137,25 @@ def print_audit(passport: Passport, places: Iterator[str], console: Console | No
     console = console or stdout_console()
     verdict = words(f"verdict.{passport.verdict}", language)
     style = {"passed": "bold green", "limited": "bold yellow", "failed": "bold red"}[passport.verdict]
-    console.print(Text(words("line", language, judge=passport.name, verdict=verdict), style=style))
+    console.print(Styled(words("line", language, judge=passport.name, verdict=verdict), style=style))
     console.print(words(f"verdict.{passport.verdict}.means", language))
     for line in weaknesses(passport, language):
-        print_beside(console, Text("  - "), Text(line))
+        print_beside(console, Styled("  - "), Styled(line))
     console.print()
     heads = ("value", "interval", "asked")
     table = plain_table(
         words("measure", language), *numbers(*(words(key, language) for key in heads)), words("result", language), gap=2
     )
     for row in rows(passport, language, held=True):
-        said = Text(words(row.result, language), style={"not_passed": "red", "not_shown": "yellow"}.get(row.result, ""))
+        said = Styled(
+            words(row.result, language), style={"not_passed": "red", "not_shown": "yellow"}.get(row.result, "")
+        )
         table.add_row(Name(row.label), row.value, row.interval, row.asked, said)
     for row in rows(passport, language, held=False):
         table.add_row(Name(row.label, "dim"), row.value, row.interval, "", "")
     console.print(table)
     if beside := beside_people(passport, language):
-        console.print(Text(words("line", language, judge=words("people", language), verdict=beside)))
+        console.print(Styled(words("line", language, judge=words("people", language), verdict=beside)))
     print_dim(console, words("hint.measures", language))
     for place in places:
         console.print(place, soft_wrap=True, highlight=False, markup=False)

@@ -7,11 +7,11 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed
 from edit_eval.reporting.page.texts import text
+from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.terminal_text import Name, numbers, one_line, plain_table, print_beside, print_dim
 
 
@@ -19,7 +19,7 @@ def print_bridge(document: Mapping[str, Any], console: Console, language: str = 
     """What `statistics.judge_pairs.bridge_document` returned."""
     names = {side: f"{document[side]['judge']} ({document[side]['score']})" for side in ("old", "new")}
     counts = {"n": document["n"], "images": document["clusters"]}
-    console.print(Text(one_line(text("bridge", language, **names, **counts)), style="bold"))
+    console.print(Styled(one_line(text("bridge", language, **names, **counts)), style="bold"))
     console.print()
     console.print(map_table(document, language))
     console.print()
@@ -27,7 +27,7 @@ def print_bridge(document: Mapping[str, Any], console: Console, language: str = 
     print_dim(console, text("bridge.hint", language, rmse=formats.score(document["rmse"])))
     off_by = document["off_by"]
     words = text("bridge.off_by" if off_by is not None else "bridge.one_model", language, off=formats.score(off_by))
-    print_beside(console, "", Text(words, style="yellow"))
+    print_beside(console, "", Styled(words, style="yellow"))
 
 
 def map_table(document: Mapping[str, Any], language: str = "en") -> Table:
@@ -35,7 +35,7 @@ def map_table(document: Mapping[str, Any], language: str = "en") -> Table:
     names = [one_line(document[side]["judge"], 20) for side in ("old", "new")]
     table = plain_table(*numbers(*names, text("interval", language)), gap=1)
     for knot in document["map"]:
-        value = Text(formats.score(knot["value"]), style="bold")
+        value = Styled(formats.score(knot["value"]), style="bold")
         table.add_row(f"{knot['score']:g}", value, formats.bracketed(knot["ci95"]))
     return table
 
@@ -53,7 +53,7 @@ def continued_table(document: Mapping[str, Any], language: str = "en") -> Table:
             Name(model),
             str(found["n"]),
             formats.score(found["before"]),
-            Text(formats.score(found["bridged"]), style="bold"),
+            Styled(formats.score(found["bridged"]), style="bold"),
             formats.bracketed(found["ci95"]),
             formats.score(found["mean"]),
             signed(out["bridged"] - out["mean"]) if out else formats.NOTHING,

@@ -11,7 +11,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from edit_eval.records import Scale
 from edit_eval.reporting import formats
@@ -19,6 +18,7 @@ from edit_eval.reporting.formats import p_value, signed, signed_span
 from edit_eval.reporting.page.texts import score_line, short_category, text
 from edit_eval.reporting.passports import passport_line
 from edit_eval.reporting.people_differences import print_people_differences
+from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.tables import without_interval
 from edit_eval.reporting.terminal_text import (
     Name,
@@ -113,10 +113,10 @@ def _remark(pair: Pair) -> str | None:
     return None if pair.scores_better == less else "perhaps"
 
 
-def _failed(failed: FailedEdits) -> Text:
+def _failed(failed: FailedEdits) -> Styled:
     """`23/60 (26–52%)`."""
     span = "" if failed.ci95 is None else f" ({'–'.join(f'{100 * end:.0f}' for end in failed.ci95)}%)"
-    return Text(f"{failed.count}/{failed.total}{span}", style=_PROBLEM if failed.count else "")
+    return Styled(f"{failed.count}/{failed.total}{span}", style=_PROBLEM if failed.count else "")
 
 
 @dataclass(frozen=True)
@@ -137,12 +137,14 @@ class _Sheet:
         """All by one judge; what holds for every judge is said with the `first`."""
         columns = [column for column in comparison.columns if column.judge == judge]
         pairs = [pair for pair in comparison.pairs if pair.judge == judge]
-        self.console.print(Text(one_line(self.text("judged_by", judge=judge)), style="bold"))
-        print_beside(self.console, "", Text(one_line(comparison_sentence(columns, pairs, self.language)), style="bold"))
+        self.console.print(Styled(one_line(self.text("judged_by", judge=judge)), style="bold"))
+        print_beside(
+            self.console, "", Styled(one_line(comparison_sentence(columns, pairs, self.language)), style="bold")
+        )
         self._print_scale(columns[0])
         for note in comparison.notes if first else ():
-            head = Text(self.text("compare.note"), style=_PROBLEM)
-            print_beside(self.console, head, Text(one_line(self._note(note))))
+            head = Styled(self.text("compare.note"), style=_PROBLEM)
+            print_beside(self.console, head, Styled(one_line(self._note(note))))
         self.console.print()
         self.console.print(self.columns_table(columns))
         self._print_reasons([column.no_ci95 for column in columns])
@@ -185,13 +187,13 @@ class _Sheet:
         for column in columns:
             complete = column.scored == column.total
             table.add_row(
-                Text(self.letters[column.name], style="bold"),
+                Styled(self.letters[column.name], style="bold"),
                 Name(column.name),
                 *([Name(column.edit_model)] if with_models else []),
-                Text(f"{column.scored}/{column.total}", style="" if complete else _PROBLEM),
+                Styled(f"{column.scored}/{column.total}", style="" if complete else _PROBLEM),
                 *([_failed(column.failed)] if with_failures else []),
                 str(column.clusters),
-                Text(formats.score(column.mean, digits), style="bold"),
+                Styled(formats.score(column.mean, digits), style="bold"),
                 formats.span(column.ci95, digits),
                 str(column.rank),
             )
@@ -207,12 +209,12 @@ class _Sheet:
                 self._pair_name(pair),
                 str(pair.n),
                 str(pair.clusters),
-                Text(signed(pair.difference, digits), style="bold"),
+                Styled(signed(pair.difference, digits), style="bold"),
                 signed_span(pair.ci95, digits),
                 p_value(pair.p),
                 p_value(pair.p_adjusted),
                 formats.score(pair.detectable, digits),
-                Text(self.verdict(pair), style="bold" if pair.better else "dim"),
+                Styled(self.verdict(pair), style="bold" if pair.better else "dim"),
             )
         return table
 
@@ -252,7 +254,7 @@ class _Sheet:
                 f"{found.a} : {found.b}",
                 formats.NOTHING if found.difference is None else f"{100 * found.difference:+.1f}%",
                 p_value(found.p),
-                Text(p_value(found.p_adjusted), style="bold" if found.proven else ""),
+                Styled(p_value(found.p_adjusted), style="bold" if found.proven else ""),
             )
         return table
 
@@ -268,14 +270,14 @@ class _Sheet:
                     continue
                 found = pair.categories[name]
                 table.add_row(
-                    Text(title),
+                    Styled(title),
                     self._pair_name(pair),
                     str(found.n),
                     str(found.clusters),
                     signed(found.difference, digits),
                     signed_span(found.ci95, digits),
                     p_value(found.p),
-                    Text(p_value(found.p_adjusted), style="bold" if (found.p_adjusted or 1) <= ALPHA else ""),
+                    Styled(p_value(found.p_adjusted), style="bold" if (found.p_adjusted or 1) <= ALPHA else ""),
                 )
                 title = ""
         over_categories = pairs[0].scale.mean_over == "categories"
@@ -283,7 +285,7 @@ class _Sheet:
         for pair in pairs:
             mean = pair.sample_mean if over_categories else pair.category_mean
             figures = [signed(mean.difference, digits), signed_span(mean.ci95, digits)]
-            table.add_row(Text(title), self._pair_name(pair), str(pair.n), str(pair.clusters), *figures, "", "")
+            table.add_row(Styled(title), self._pair_name(pair), str(pair.n), str(pair.clusters), *figures, "", "")
             title = ""
         return table
 
@@ -347,7 +349,7 @@ class _Sheet:
         elif remarks:
             self.console.print()
         for line in remarks:
-            print_beside(self.console, "", Text(line, style=_PROBLEM))
+            print_beside(self.console, "", Styled(line, style=_PROBLEM))
 
     def _note(self, note: str) -> str:
         """What comes out of a run's records stays as it is."""
@@ -379,7 +381,7 @@ class _Sheet:
             if column.differs:
                 words = self.text("compare.unlike", name=self.letters[column.name], first=first)
                 differs = self.text("compare.unlike.separator").join(column.differs)
-                print_beside(self.console, Text(f"{words}  ", style="dim"), Text(one_line(differs), style="dim"))
+                print_beside(self.console, Styled(f"{words}  ", style="dim"), Styled(one_line(differs), style="dim"))
 
     def _print_explanation(self, pairs: Sequence[Pair]) -> None:
         """What the columns mean, and what the verdicts that are there do not mean."""
@@ -401,9 +403,9 @@ class _Sheet:
                 names = {"pair": self._pair_name(pair), "name": self.letters[pair.few_losses.column]}
                 samples = self.text("list.separator").join(pair.few_losses.samples)
                 words = self.text("compare.few_losses", **names, samples=samples)
-                print_beside(self.console, "", Text(one_line(words), style=_PROBLEM))
+                print_beside(self.console, "", Styled(one_line(words), style=_PROBLEM))
         if any(pair.scores_better and not pair.trade and not pair.better_whatever_is_missing for pair in pairs):
-            print_beside(self.console, "* ", Text(self.text("compare.star.hint"), style=_PROBLEM))
+            print_beside(self.console, "* ", Styled(self.text("compare.star.hint"), style=_PROBLEM))
 
     def _print_categories(self, comparison: Comparison, pairs: Sequence[Pair]) -> None:
         categories = list(dict.fromkeys(name for pair in pairs for name in pair.categories))
@@ -419,16 +421,16 @@ class _Sheet:
             return
         a, b, digits = self.letters[pair.a], self.letters[pair.b], _digits_of([pair])
         self.console.print()
-        self.console.print(Text(self.text("compare.largest", pair=f"{a} - {b}"), style="bold"))
+        self.console.print(Styled(self.text("compare.largest", pair=f"{a} - {b}"), style="bold"))
         for sample in pair.largest[:count]:
-            head = Text(f"{signed(sample.difference, digits):>6}  ", style="bold")
+            head = Styled(f"{signed(sample.difference, digits):>6}  ", style="bold")
             scores = (f"{name} {formats.score(score, digits):>5}  " for name, score in ((a, sample.a), (b, sample.b)))
             head.append("".join(scores), style="not bold")
             category = one_line(short_category(sample.category, self.language))
-            print_beside(self.console, head, Text(one_line(sample.sample_id)).append(f"  {category}", "dim"))
+            print_beside(self.console, head, Styled(one_line(sample.sample_id)).append(f"  {category}", "dim"))
             for name, words in ((a, sample.words_a), (b, sample.words_b)):
                 if words:
-                    start = Text(f"{'':8}{name}: ", style="dim")
+                    start = Styled(f"{'':8}{name}: ", style="dim")
                     self.console.print(
                         start.append(one_line(words, max(1, self.console.width - start.cell_len))), soft_wrap=True
                     )

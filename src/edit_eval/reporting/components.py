@@ -7,12 +7,13 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from edit_eval.config.components import KINDS, WORDS, Description, Kind, describe, known
 from edit_eval.config.shipped import shipped, summary
-from edit_eval.reporting.chinese.spoken import said, said_whole, said_word, spoken
+from edit_eval.reporting.language import said_own, spoken, worded
+from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.terminal_text import one_line, padded, print_beside, stdout_console
+from edit_eval.text import Text
 
 _SECTIONS: dict[Kind, str] = {
     "benchmark": "benchmark",
@@ -54,7 +55,9 @@ def print_components(console: Console | None = None) -> None:
     width = max(len(entry.name) for some in entries.values() for entry in some)
     for kind, some in entries.items():
         console.print(
-            Text(f"{_WORDS[kind].capitalize()}s", style="bold").append(f"  ({_SECTIONS[kind]}: type)", style="dim")
+            Styled(worded(f"{_WORDS[kind].capitalize()}s"), style="bold").append(
+                f"  ({_SECTIONS[kind]}: type)", style="dim"
+            )
         )
         for entry in some:
             words = _whole(entry.summary)
@@ -64,15 +67,15 @@ def print_components(console: Console | None = None) -> None:
                 terms = _joined([_fact("licence", licence), _whole(entry.about.get("source", "")).plain])
                 gap = "" if words.plain.endswith("。") else " "
                 words.append(f"{gap}{terms[0].upper()}{terms[1:]}", style="dim")
-            print_beside(console, Text(f"  {padded(entry.name, width)}  ", style="cyan"), words, as_is=True)
+            print_beside(console, Styled(f"  {padded(entry.name, width)}  ", style="cyan"), words)
         console.print()
-    console.print(Text("Configurations", style="bold").append("  (edit-eval run NAME)", style="dim"))
+    console.print(Styled(Text("Configurations"), style="bold").append("  (edit-eval run NAME)", style="dim"))
     width = max(map(len, files), default=0)
     for name, path in files.items():
-        print_beside(console, Text(f"  {padded(name, width)}  ", style="cyan"), _whole(summary(path)), as_is=True)
+        print_beside(console, Styled(f"  {padded(name, width)}  ", style="cyan"), _whole(summary(path)))
     console.print()
-    console.print(Text("`edit-eval describe TYPE` prints the parameters of one.", style="dim"))
-    console.print(Text("`edit-eval init --from NAME` writes a copy of a configuration.", style="dim"))
+    console.print(Styled(Text("`edit-eval describe TYPE` prints the parameters of one."), style="dim"))
+    console.print(Styled(Text("`edit-eval init --from NAME` writes a copy of a configuration."), style="dim"))
 
 
 # -- edit-eval describe --
@@ -102,57 +105,60 @@ def _plain(description: Description) -> dict[str, Any]:
 
 
 def _print(description: Description, console: Console) -> None:
-    head = Text(one_line(description.name), style="bold cyan")
-    head.append(f"  {said_word(_WORDS[description.kind])}  ", style="bold")
-    print_beside(console, head, Text(one_line(description.class_path), style="dim"), as_is=True)
+    head = Styled(one_line(description.name), style="bold cyan")
+    head.append("  ").append(worded(_WORDS[description.kind]), style="bold").append("  ")
+    print_beside(console, head, Styled(one_line(description.class_path), style="dim"))
     if description.summary:
-        print_beside(console, "  ", _whole(description.summary), as_is=True)
+        print_beside(console, "  ", _whole(description.summary))
     for name, text in description.about.items():
-        print_beside(console, "  ", Text(_fact(one_line(name), ""), style="dim").append_text(_whole(text)), as_is=True)
+        print_beside(console, "  ", Styled(_fact(one_line(name), ""), style="dim").append(_whole(text).plain))
     console.print()
     if description.problem:
-        print_beside(console, "  ", Text(one_line(description.problem), style="yellow"))
-        print_beside(console, "  ", Text("Its parameters can only be shown where it can be imported.", style="dim"))
+        print_beside(console, "  ", Styled(one_line(description.problem), style="yellow"))
+        print_beside(
+            console, "  ", Styled(Text("Its parameters can only be shown where it can be imported."), style="dim")
+        )
     elif not description.parameters:
-        print_beside(console, "  ", Text("It has no parameters."))
+        print_beside(console, "  ", Styled(Text("It has no parameters.")))
     for parameter in description.parameters:
-        line = Text(one_line(parameter.name), style="cyan").append(f": {one_line(parameter.type)}", style="default")
+        line = Styled(one_line(parameter.name), style="cyan").append(f": {one_line(parameter.type)}", style="default")
         if parameter.required:
-            line.append("  " + said_word("required"), style="yellow")
+            line.append("  ").append(Text("required"), style="yellow")
         else:
             line.append(f" = {one_line(parameter.default)}", style="dim")
-        print_beside(console, "  ", line, as_is=True)
+        print_beside(console, "  ", line)
         if parameter.doc:
-            print_beside(console, "      ", _whole(parameter.doc), as_is=True)
+            print_beside(console, "      ", _whole(parameter.doc))
     if description.scores:
         console.print()
-        print_beside(console, "  ", Text("It gives these scores:", style="dim"))
+        print_beside(console, "  ", Styled(Text("It gives these scores:"), style="dim"))
     for name, scale in description.scores.items():
-        line = Text(one_line(name), style="cyan").append(": " + said(_range(scale)), style="default")
-        line.append("  " + said_word("headline") if name == description.headline else "", style="dim")
-        print_beside(console, "      ", line, as_is=True)
+        line = Styled(one_line(name), style="cyan").append(": ").append(_range(scale), style="default")
+        if name == description.headline:
+            line.append("  ").append(Text("headline"), style="dim")
+        print_beside(console, "      ", line)
     if description.presets:
         console.print()
-        print_beside(console, "  ", Text("It knows these models by name:", style="dim"))
+        print_beside(console, "  ", Styled(Text("It knows these models by name:"), style="dim"))
     for preset in description.presets:
-        line = Text(one_line(preset["model_name"]), style="cyan").append("  ")
+        line = Styled(one_line(preset["model_name"]), style="cyan").append("  ")
         facts = [_fact(name, preset[key]) for name, key in PRESET_FACTS.items() if preset[key]]
         line.append(_joined([_whole(preset["family"]).plain, *facts]), style="default")
-        print_beside(console, "      ", line, as_is=True)
+        print_beside(console, "      ", line)
     if description.placement_keys:
         console.print()
-        print_beside(console, "  ", Text("Also in `params`, where and how it runs:", style="dim"))
-        print_beside(console, "      ", Text(", ".join(description.placement_keys), style="dim"), as_is=True)
+        print_beside(console, "  ", Styled(Text("Also in `params`, where and how it runs:"), style="dim"))
+        print_beside(console, "      ", Styled(", ".join(description.placement_keys), style="dim"))
 
 
-def _whole(text: str) -> Text:
+def _whole(text: str) -> Styled:
     """What a component says of itself."""
-    return Text(said_whole(one_line(text)))
+    return Styled(said_own(one_line(text)))
 
 
 def _fact(name: str, text: str) -> str:
     """`licence: MIT`."""
-    known = said_whole(f"{name}:")
+    known = said_own(f"{name}:")
     return f"{known}{'' if known.endswith('：') else ' '}{_whole(text).plain}"
 
 
@@ -162,6 +168,7 @@ def _joined(facts: list[str]) -> str:
 
 def _range(scale: Mapping[str, Any]) -> str:
     """`0 to 10, higher is better`."""
-    lowest, highest = (said_word("open") if scale[end] is None else f"{scale[end]:g}" for end in ("lowest", "highest"))
-    mean = "; its mean is taken over categories" if scale["mean_over"] == "categories" else ""
-    return f"{lowest} to {highest}, {'higher' if scale['higher_is_better'] else 'lower'} is better{mean}"
+    lowest, highest = (Text("open") if scale[end] is None else f"{scale[end]:g}" for end in ("lowest", "highest"))
+    better = Text("higher is better") if scale["higher_is_better"] else Text("lower is better")
+    mean = Text("; its mean is taken over categories") if scale["mean_over"] == "categories" else ""
+    return Text("{} to {}, {}{}", lowest, highest, better, mean)

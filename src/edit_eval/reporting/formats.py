@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from edit_eval.records import Scale
+from edit_eval.reporting.language import said
 from edit_eval.statistics.power import ALPHA
+from edit_eval.text import Text
 
 NOTHING = "–"
-_UNITS = {"en": ("h", "min", "s"), "zh": ("小时", "分", "秒")}
 
 
 def decimals(scale: Scale, largest: float | None = None) -> int:
@@ -135,22 +136,25 @@ def peak_memory(device: Mapping[str, Any]) -> str:
     return f"{peak.removesuffix(' GiB')} / {total}" if peak.endswith("GiB") else f"{peak} / {total}"
 
 
-def duration(seconds: float | None, language: str = "en") -> str:
-    """`0.8 s`, `42 s`, `3 min 20 s`, `5 h 04 min`; in Chinese `3 分 20 秒`."""
+def duration(seconds: float | None, language: str = "") -> str:
+    """`0.8 s`, `42 s`, `3 min 20 s`, `5 h 04 min`: a Text, or in a `language` what it says there."""
     if seconds is None:
         return NOTHING
-    h, min_, s = _UNITS[language]
+    return said(_duration(seconds), language) if language else _duration(seconds)
+
+
+def _duration(seconds: float) -> Text:
     if seconds < 9.95:
-        return f"{seconds:.1f} {s}"
+        return Text("{:.1f} s", seconds)
     whole = round(seconds)
     if whole < 60:
-        return f"{whole} {s}"
+        return Text("{} s", whole)
     if whole < 3600:
-        return f"{whole // 60} {min_} {whole % 60:02d} {s}"
+        return Text("{} min {:02d} s", whole // 60, whole % 60)
     minutes = round(seconds / 60)
-    return f"{minutes // 60} {h} {minutes % 60:02d} {min_}"
+    return Text("{} h {:02d} min", minutes // 60, minutes % 60)
 
 
 def short_duration(seconds: float | None) -> str:
     """`42s`, `3m20s`, `5h04m`: where a table has no room."""
-    return duration(seconds).replace("min", "m").replace(" ", "")
+    return duration(seconds, "en").replace("min", "m").replace(" ", "")

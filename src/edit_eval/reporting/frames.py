@@ -13,6 +13,7 @@ from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Judgement, Results, Sample
 from edit_eval.reporting.scores import score_rows
+from edit_eval.text import Text
 
 LIBRARIES = ("pandas", "pyarrow")
 """The first of them that is installed is taken."""
@@ -76,8 +77,8 @@ Rows = Iterator[Sequence[Any]]
 def frame(results: Results, of: str, library: str | None) -> Any:
     """A frame by its name, as a pandas `DataFrame` or a pyarrow `Table`."""
     if of not in FRAMES:
-        meant = did_you_mean(of, FRAMES) or f"; there are: {', '.join(FRAMES)}"
-        raise ConfigurationError(f"to_frame({of!r}): there is no such frame{meant}")
+        meant = did_you_mean(of, FRAMES) or Text("; there are: {}", FRAMES)
+        raise ConfigurationError(Text("to_frame({!r}): there is no such frame{}", of, meant))
     taken = _library(library)
     columns, rows_of = FRAMES[of]
     rows = list(rows_of(results))
@@ -92,12 +93,12 @@ def frame(results: Results, of: str, library: str | None) -> Any:
 
 def _library(wanted: str | None) -> str:
     if wanted is not None and wanted not in LIBRARIES:
-        raise ConfigurationError(f"to_frame(library={wanted!r}): must be {' or '.join(map(repr, LIBRARIES))}")
+        raise ConfigurationError(Text("to_frame(library={!r}): must be {: or }", wanted, map(repr, LIBRARIES)))
     for name in (wanted,) if wanted else LIBRARIES:
         if find_spec(name) is not None:
             return name
     needed = wanted or " or ".join(LIBRARIES)
-    raise ConfigurationError(f"to_frame() needs {needed}; install it: `pip install {wanted or LIBRARIES[0]}`")
+    raise ConfigurationError(Text("to_frame() needs {}; install it: `pip install {}`", needed, wanted or LIBRARIES[0]))
 
 
 def _clean(value: Any) -> Any:

@@ -10,6 +10,7 @@ from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.gate import Candidate, Gate, Reason
 from edit_eval.store.comparable import Note
+from edit_eval.text import Text
 
 
 def gate_lines(gate: Gate, *, language: str = "en") -> list[str]:
@@ -25,7 +26,7 @@ def gate_lines(gate: Gate, *, language: str = "en") -> list[str]:
 def drift_lines(comparison: Comparison) -> list[str]:
     """Why runs are not to be compared: judges that have drifted between them."""
     drifted = [str(note) for note in comparison.notes if isinstance(note, Note) and note.kind == "drift"]
-    return [f"{one_line(note)}; `--allow-drift` compares anyway" for note in drifted]
+    return [Text("{}; `--allow-drift` compares anyway", one_line(note)) for note in drifted]
 
 
 def _reason(gate: Gate, candidate: Candidate, reason: Reason, language: str) -> str:

@@ -7,11 +7,11 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.page.texts import score_name, text
+from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.terminal_text import Name, numbers, one_line, plain_table, print_beside, print_dim
 
 
@@ -20,24 +20,24 @@ def print_people(document: Mapping[str, Any], console: Console, language: str = 
     one_score, one_person = document["scores"] == 1, document["people"] == 1
     scores = text("agreement.score" if one_score else "agreement.scores", language, count=document["scores"])
     people = text("agreement.one" if one_person else "agreement.several", language, count=document["people"])
-    console.print(Text(text("agreement.people", language, scores=scores, people=people), style="bold"))
+    console.print(Styled(text("agreement.people", language, scores=scores, people=people), style="bold"))
     if document["unmatched"]:
         words = text("agreement.unmatched", language, count=document["unmatched"])
-        print_beside(console, Text(text("compare.note", language), style="yellow"), Text(words))
+        print_beside(console, Styled(text("compare.note", language), style="yellow"), Styled(words))
     tables = [(edits_table, "people.edits", "people.edits.hint")]
     tables += [(like_table, "people.like", "people.like.hint")] if document["raters"] else []
     tables += [(models_table, "people.models", "people.models.hint")] if any(_models(document)) else []
     tables += [(pairs_table, "people.pairs", "people.pairs.hint")] if document["pairs"] else []
     for table, title, hint in tables:
         console.print()
-        console.print(Text(text(title, language)))
+        console.print(Styled(text(title, language)))
         console.print(table(document, language))
         print_dim(console, text(hint, language))
     remarks = [*unscored_lines(document, language), *calibration_lines(document, language)]
     if remarks:
         console.print()
     for line in remarks:
-        print_beside(console, "", Text(one_line(line)))
+        print_beside(console, "", Styled(one_line(line)))
 
 
 def _rows(document: Mapping[str, Any], language: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -62,7 +62,7 @@ def edits_table(document: Mapping[str, Any], language: str = "en") -> Table:
             Name(f"{judge}: {score_name(found['score'], language)}"),
             text("agreement.all", language),
             f"{found['n']}/{found['total']}",
-            Text(formats.score(found["spearman"]), style="bold"),
+            Styled(formats.score(found["spearman"]), style="bold"),
             formats.bracketed(found["ci95"]),
             formats.NOTHING
             if found["n"] == found["total"] or found["worst_case"] is None
@@ -82,14 +82,14 @@ def like_table(document: Mapping[str, Any], language: str = "en") -> Table:
         as_one = found["as_one_person"]
         table.add_row(
             Name(judge),
-            Text(formats.score(found["one_person"]["spearman"]), style="bold"),
+            Styled(formats.score(found["one_person"]["spearman"]), style="bold"),
             formats.bracketed(found["one_person"]["ci95"]),
             formats.score(found["others"]["spearman"]),
             formats.score(as_one["value"]),
             formats.bracketed(as_one["ci95"]),
         )
     raters = document["raters"]
-    one = Text(formats.score(raters["spearman"]), style="bold")
+    one = Styled(formats.score(raters["spearman"]), style="bold")
     others, person = formats.score(raters["others"]["spearman"]), text("agreement.one", language)
     table.add_row(person, one, formats.bracketed(raters["ci95"]), others, formats.score(1.0), "")
     return table
@@ -106,14 +106,14 @@ def models_table(document: Mapping[str, Any], language: str = "en") -> Table:
         table.add_row(
             Name(judge),
             str(between["models"]),
-            Text(formats.score(between["spearman"]), style="bold"),
+            Styled(formats.score(between["spearman"]), style="bold"),
             _share(between["pairs_alike"]),
             formats.bracketed(between["ci95_models"]),
             text("people.share_of", language, share=_share(right), count=between["separated"]),
         )
     if document["raters"]:
         person = document["raters"]["between_models"]
-        one = Text(formats.score(person["spearman"]), style="bold")
+        one = Styled(formats.score(person["spearman"]), style="bold")
         table.add_row(text("agreement.one", language), "", one, "", "", "")
     return table
 

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 from rich.console import Console
-from rich.text import Text
 
 from edit_eval.records import Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.page.texts import text
+from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.terminal_text import numbers, one_line, plain_table, print_beside, print_dim, whole
 from edit_eval.statistics.people_differences import Estimated, People, PeoplesDifference
 from edit_eval.statistics.prediction_powered import FEWEST_IMAGES
@@ -107,7 +107,7 @@ def print_people_differences(
     if not pairs:
         return
     console.print()
-    console.print(Text(text("would.title", language), style="bold"))
+    console.print(Styled(text("would.title", language), style="bold"))
     headings = ("compare.difference", "interval", "images", "would.to_halve")
     table = plain_table(
         *whole(text("compare.pair", language), ""), *numbers(*(text(key, language) for key in headings))
@@ -119,8 +119,8 @@ def print_people_differences(
             leads = row.kind == "corrected"
             table.add_row(
                 name,
-                Text(text(f"would.{row.kind}", language), style="bold" if leads else ""),
-                Text(signed(row.found.difference, digits), style="bold" if leads else ""),
+                Styled(text(f"would.{row.kind}", language), style="bold" if leads else ""),
+                Styled(signed(row.found.difference, digits), style="bold" if leads else ""),
                 signed_span(row.found.ci95, digits),
                 row.images,
                 ("" if pair.more_images is None else f"+{pair.more_images}") if leads else "",
@@ -130,8 +130,8 @@ def print_people_differences(
     for pair in pairs:
         if pair.a in detailed:
             said, *more = pair_lines(people, pair, names, language)
-            print_beside(console, "", Text(one_line(said), style="bold"))
+            print_beside(console, "", Styled(one_line(said), style="bold"))
             for line in more:
-                print_beside(console, "  ", Text(one_line(line)))
+                print_beside(console, "  ", Styled(one_line(line)))
     for line in explanation(people, language):
         print_dim(console, line)

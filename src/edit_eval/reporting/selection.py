@@ -11,6 +11,7 @@ from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results
 from edit_eval.spreadsheets import as_meant
+from edit_eval.text import Text
 
 COLUMN = "sample_id"
 
@@ -24,13 +25,16 @@ def selected(results: Results, ids: Collection[str]) -> Results:
     known = {sample.id for sample in results.samples}
     for one in ids:
         if one not in known:
-            raise ConfigurationError(f"`{one}` is not a sample of {results.directory}{did_you_mean(one, known)}")
+            raise ConfigurationError(
+                Text("`{}` is not a sample of {}{}", one, results.directory, did_you_mean(one, known))
+            )
     if not ids:
-        raise ConfigurationError("no sample was named")
+        raise ConfigurationError(Text("no sample was named"))
     chosen = set(ids)
-    note = (
-        f"{len(chosen)} of {len(known)} samples, chosen by hand: these numbers hold for them alone, "
-        "and are not a result of the benchmark"
+    note = Text(
+        "{} of {} samples, chosen by hand: these numbers hold for them alone, and are not a result of the benchmark",
+        len(chosen),
+        len(known),
     )
     return replace(
         results,
@@ -59,11 +63,16 @@ def ids_in(file: Path) -> list[str]:
             rows = csv.DictReader(opened)
             if COLUMN not in (rows.fieldnames or ()):
                 raise ConfigurationError(
-                    f"{file} has no column `{COLUMN}`; save the CSV from the report's gallery (Export), "
-                    f"or write `{COLUMN}` and then one id per line"
+                    Text(
+                        "{} has no column `{}`; save the CSV from the report's gallery (Export), or "
+                        "write `{}` and then one id per line",
+                        file,
+                        COLUMN,
+                        COLUMN,
+                    )
                 )
             found = dict.fromkeys(row[COLUMN] for row in rows if row[COLUMN])
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         why = getattr(error, "strerror", None) or error
-        raise ConfigurationError(f"--samples {file}: cannot be read ({why})") from error
+        raise ConfigurationError(Text("--samples {}: cannot be read ({})", file, why)) from error
     return [as_meant(one) for one in found]

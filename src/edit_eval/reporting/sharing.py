@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
-from edit_eval.reporting.chinese.spoken import said
 from edit_eval.reporting.formats import memory
+from edit_eval.reporting.language import said
+from edit_eval.text import Text
 
 
 def size(count: int) -> str:
@@ -24,21 +25,21 @@ def print_pushed(files: Mapping[str, int], rows: int, address: str, notes: Seque
         print(f"{size(count):>10}  {name}")
     total = size(sum(files.values()))
     if address:
-        print(said(f"sent: {rows} rows, {total}: {address}"))
+        print(said(Text("sent: {} rows, {}: {}", rows, total, address)))
         return
     for note in notes:
-        print(said(f"note: {note}"))
-    print(said(f"would send: {rows} rows, {total}; without `--dry-run` it is sent"))
+        print(said(Text("note: {}", note)))
+    print(said(Text("would send: {} rows, {}; without `--dry-run` it is sent", rows, total)))
 
 
 def print_found(rows: Sequence[tuple[str, str, int, float, bool, str]], freed: int | None) -> None:
     """What takes room: what, where, bytes, last used, whether it can go, why. Then how much that is."""
     for what, place, count, used, goes, why in rows:
         day = time.strftime("%Y-%m-%d", time.localtime(used)) if used else "-"
-        line = said(f"{'can go' if goes else 'stays'}: {what}: {why}: {place}")
+        line = said(Text("{}: {}: {}: {}", Text("can go") if goes else Text("stays"), what, why, place))
         print(f"{size(count):>10}  {day:>10}  {line}")
     if freed is not None:
-        print(said(f"deleted: {size(freed)}"))
+        print(said(Text("deleted: {}", size(freed))))
         return
     room = sum(count for _, _, count, _, goes, _ in rows if goes)
-    print(said(f"{size(room)} can go; `--delete` deletes that" if room else "nothing can go"))
+    print(said(Text("{} can go; `--delete` deletes that", size(room)) if room else Text("nothing can go")))

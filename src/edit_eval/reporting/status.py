@@ -16,20 +16,20 @@ from typing import Any
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
-from edit_eval.records import NO_EDIT, Edit, Judgement, Results, Status, counted, model_title
-from edit_eval.reporting.chinese.spoken import said, said_word, spoken
+from edit_eval.records import NO_EDIT, Edit, Judgement, Results, Status, model_title
 from edit_eval.reporting.formats import decimals, duration
 from edit_eval.reporting.formats import score as score_text
+from edit_eval.reporting.language import said, spoken, worded
 from edit_eval.reporting.page.texts import scale_words
 from edit_eval.reporting.progress.live_file import Live, read_live
 from edit_eval.reporting.progress.means import means_so_far
 from edit_eval.reporting.progress.view import MeanSoFar
 from edit_eval.reporting.progress.words import device_words, how_far, more_devices
 from edit_eval.reporting.repetition import recorded_command
+from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.terminal_text import (
     Name,
     one_line,
@@ -41,6 +41,7 @@ from edit_eval.reporting.terminal_text import (
 from edit_eval.statistics.failures import JUDGE_FAILED, failures
 from edit_eval.statistics.timing import token_words, tokens
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.text import Text, counted
 
 IDS_SHOWN = 8
 """Sample ids that are printed of each group, and devices; `--json` has them all."""
@@ -129,8 +130,8 @@ def print_status(results: Results, console: Console | None = None) -> None:
     live = read_live(RunDirectory(Path(results.directory)))
     document = _document(results, live)
     open_ = document["status"] == "incomplete"
-    title = Text(one_line(results.name), style="bold")
-    title.append("  ").append("incomplete" if open_ else "complete", style="yellow" if open_ else "green")
+    title = Styled(one_line(results.name), style="bold")
+    title.append("  ").append(Text("incomplete") if open_ else Text("complete"), style="yellow" if open_ else "green")
     console.print(title)
     print_facts(console, _facts(document))
     if live is not None:
@@ -140,7 +141,10 @@ def print_status(results: Results, console: Console | None = None) -> None:
     lost = _sum(document["judgements"], NO_EDIT)
     if lost:
         console.print(
-            Text(f"({lost} of the judgements {'has' if lost == 1 else 'have'} no edit to judge)", style="dim")
+            Styled(
+                Text("({} of the judgements have no edit to judge)", lost),
+                style="dim",
+            )
         )
     console.print()
     means = [*map(_mean, means_so_far(results.judgements, results.scoring))]
@@ -148,70 +152,72 @@ def print_status(results: Results, console: Console | None = None) -> None:
         print_facts(console, means)
     else:  # names of models may be long
         for whose, words in means:
-            print_beside(console, "  ", Text(whose, style="dim").append(f"  {words}", style="not dim"))
+            print_beside(console, "  ", Styled(whose, style="dim").append("  ").append(words, style="not dim"))
     console.print()
     console.print(_category_table(document, results))
     for failure in document["failures"]:
         _print_failure(console, failure)
     if document["device_failures"]:
-        console.print(Text("\nfailed attempts, by device", style="bold yellow"))
+        console.print()
+        console.print(Styled(Text("failed attempts, by device"), style="bold yellow"))
         print_facts(console, map(_failed_there, document["device_failures"]))
     if document["skipped"]:
-        console.print(Text("\nskipped samples", style="bold yellow"))
-        print_facts(console, ((one_line(s["sample"], 30), said(one_line(s["reason"]))) for s in document["skipped"]))
+        console.print()
+        console.print(Styled(Text("skipped samples"), style="bold yellow"))
+        print_facts(console, ((one_line(s["sample"], 30), one_line(s["reason"])) for s in document["skipped"]))
     for note in document["notes"]:
         console.print()
-        print_beside(console, "note: ", Text(one_line(note)))
+        print_beside(console, Styled(Text("note: ")), Styled(one_line(note)))
     for sentence in document["advice"]:
         console.print()
-        print_beside(console, "advice: ", Text(sentence))
+        print_beside(console, Styled(Text("advice: ")), Styled(sentence))
     for words, command in _advice(document):
         console.print()
-        console.print(Text(words, style="dim"))
-        console.print(Text(f"  {command}"), soft_wrap=True)  # in one piece, so that it can be copied
+        console.print(Styled(words, style="dim"))
+        console.print(Styled(f"  {command}"), soft_wrap=True)  # in one piece, so that it can be copied
 
 
 def _print_live(console: Console, live: Live) -> None:
     """How far it is, and what each device does."""
     console.print()
-    console.print(Text(how_far(live)))
+    console.print(Styled(how_far(live)))
     shown = live.devices if len(live.devices) <= IDS_SHOWN else live.devices[: IDS_SHOWN - 1]
-    print_facts(console, ((one_line(view.device), said(one_line(device_words(view)))) for view in shown))
+    print_facts(console, ((one_line(view.device), one_line(device_words(view))) for view in shown))
     if rest := live.devices[len(shown) :]:
-        console.print(Text(f"  {more_devices(rest)}", style="dim"))
+        console.print(Styled("  ").append(more_devices(rest), style="dim"))
     if (silent := time.time() - live.at) > SILENT:
-        console.print(Text(f"no sign of life for {duration(silent)}", style="yellow"))
+        console.print(Styled(Text("no sign of life for {}", duration(silent)), style="yellow"))
 
 
 def _facts(document: dict[str, Any]) -> Iterable[tuple[str, str]]:
     directory = RunDirectory(Path(document["directory"]))
     held = directory.is_held()
-    yield "in", one_line(document["directory"])
+    yield Text("in"), one_line(document["directory"])
     if document["starts"]:
-        yield "started", said(_starts(document, at_work=held))
+        yield Text("started"), _starts(document, at_work=held)
     if held:
-        yield "at work", said(one_line(directory.holder()))
+        yield Text("at work"), one_line(directory.holder())
     for one in document["tokens"]:
-        yield "tokens", said(token_words(one["judge"], one["read"], one["written"], one["cost"]))
+        yield Text("tokens"), token_words(one["judge"], one["read"], one["written"], one["cost"])
 
 
 def _starts(document: dict[str, Any], *, at_work: bool) -> str:
     """How often, and for how long as far as is known: a start that was killed at its first load has left no time."""
-    times = "once" if document["starts"] == 1 else f"{document['starts']} times"
+    times = Text("once") if document["starts"] == 1 else Text("{} times", document["starts"])
     if document["wall_seconds"] is None:
-        return f"{times}, no model {'is loaded yet' if at_work else 'was loaded'}"
+        return Text("{}, no model is loaded yet", times) if at_work else Text("{}, no model was loaded", times)
     unknown = document["starts_without_time"]
-    rest = f", not counting {unknown} that loaded no model" if unknown else ""
-    return f"{times}, {duration(document['wall_seconds'])} in all{rest}"
+    rest = Text(", not counting {} that loaded no model", unknown) if unknown else ""
+    return Text("{}, {} in all{}", times, duration(document["wall_seconds"]), rest)
 
 
 def _counts(document: dict[str, Any]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
     table.add_column("")
     refused = document["edits"].get(Status.EDIT_REFUSED.value, 0)
-    columns = ("done", "failed", "given up", *(("refused",) if refused else ()))
-    for title in (*columns, "skipped", "pending", "total"):
-        table.add_column(title, justify="right")
+    columns = (Text("done"), Text("failed"), Text("given up"), *((Text("refused"),) if refused else ()))
+    for title in (*columns, Text("skipped"), Text("pending"), Text("total")):
+        table.add_column(said(title), justify="right")
     for name in ("edits", "judgements", "controls"):
         counts = document[name]
         if name == "controls" and not counts["total"]:
@@ -222,7 +228,7 @@ def _counts(document: dict[str, Any]) -> Table:
         cells = [("green", counts.get("ok", 0)), ("red", failed - aside), ("red", aside)]
         cells += [("yellow", refused if name == "edits" else 0)] * bool(refused)
         cells += [("yellow", counts.get(status, 0)) for status in ("skipped", "pending")]
-        table.add_row(name, *(_count(number, style) for style, number in cells), str(counts["total"]))
+        table.add_row(said(worded(name)), *(_count(number, style) for style, number in cells), str(counts["total"]))
     return table
 
 
@@ -231,24 +237,24 @@ def _mean(mean: MeanSoFar) -> tuple[str, str]:
     words = f"{mean.score} {score_text(mean.mean, decimals(mean.scale, mean.mean))}"
     scale = scale_words(mean.scale, spoken(), mean=mean.scale.mean_over == "categories")
     comma = "，" if spoken() == "zh" else ", "
-    said_of_it = comma.join((one_line(words), scale, said(f"{mean.scored} scored")))
+    said_of_it = comma.join((one_line(words), scale, said(Text("{} scored", mean.scored))))
     return one_line(f"{mean.edit_model} · {mean.judge}"), said_of_it
 
 
 def _category_table(document: dict[str, Any], results: Results) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    table.add_column("category", overflow="fold")
+    table.add_column(said(Text("category")), overflow="fold")
     several = (len(results.edit_models) > 1, len(results.judges) > 1)
-    for shown, title in zip(several, ("edit model", "judge"), strict=True):
+    for shown, title in zip(several, (Text("edit model"), Text("judge")), strict=True):
         if shown:
-            table.add_column(title, overflow="fold")
+            table.add_column(said(title), overflow="fold")
     rows = document["categories"]
-    columns = [("failed", JUDGE_FAILED, "red"), ("no edit", NO_EDIT, "red")]
-    columns += [("skipped", (Status.SKIPPED,), "yellow"), ("pending", (Status.PENDING,), "yellow")]
-    seldom = ("no edit", "skipped")  # shown where there are any
+    columns = [(Text("failed"), JUDGE_FAILED, "red"), (Text("no edit"), NO_EDIT, "red")]
+    columns += [(Text("skipped"), (Status.SKIPPED,), "yellow"), (Text("pending"), (Status.PENDING,), "yellow")]
+    seldom = (Text("no edit"), Text("skipped"))  # shown where there are any
     columns = [one for one in columns if one[0] not in seldom or any(_sum(row, one[1]) for row in rows)]
-    for title in ("scored", *(title for title, _, _ in columns)):
-        table.add_column(title, justify="right", no_wrap=True)
+    for title in (Text("scored"), *(title for title, _, _ in columns)):
+        table.add_column(said(title), justify="right", no_wrap=True)
     for row in rows:
         names = [row["category"]] + [row[k] for k, s in zip(("edit_model", "judge"), several, strict=True) if s]
         cells = [_count(_sum(row, statuses), style) for _, statuses, style in columns]
@@ -260,31 +266,30 @@ def _sum(counts: Mapping[str, Any], statuses: Iterable[Status]) -> int:
     return sum(counts.get(status.value, 0) for status in statuses)
 
 
-def _count(number: int, style: str) -> Text:
-    return Text(str(number), style=style if number else "dim")
+def _count(number: int, style: str) -> Styled:
+    return Styled(str(number), style=style if number else "dim")
 
 
 def _failed_there(found: Mapping[str, Any]) -> tuple[str, str]:
     """The device, and what a model has failed at there."""
     model = model_title(found["model"])
-    words = [said(f"{counted(found['attempts'], 'attempt')}, of which {found['out_of_memory']} ran out of memory")]
+    words = [Text("{}, of which {} ran out of memory", counted(found["attempts"], "attempt"), found["out_of_memory"])]
     if found["retired"]:
-        words.append(said(f"not used any more: {one_line(found['retired'])}"))
-    return one_line(found["device"]), f"{one_line(model)}: {'; '.join(words)}"
+        words.append(Text("not used any more: {}", one_line(found["retired"])))
+    return one_line(found["device"]), Text("{}: {:; }", one_line(model), words)
 
 
 def _print_failure(console: Console, failure: dict[str, Any]) -> None:
-    things = ("score" if failure["judge"] else "edit") + ("s" if failure["count"] != 1 else "")
     who = " · ".join(one_line(name) for name in (failure["edit_model"], failure["judge"]) if name)
-    aside = ", given up" if failure["set_aside"] else ""
+    aside = Text(", given up") if failure["set_aside"] else ""
     console.print()
-    count = said(f"{failure['count']} {things}{aside}")
-    head = Text(f"{said_word(failure['status'].replace('_', ' '))}  {count}  ", style="bold red")
-    print_beside(console, head, Text(who, style="dim"), as_is=True)
+    count = counted(failure["count"], "score") if failure["judge"] else counted(failure["count"], "edit")
+    head = Styled(Text("{}  {}{}  ", worded(failure["status"]), count, aside), style="bold red")
+    print_beside(console, head, Styled(who, style="dim"))
     ids = [one_line(sample) for sample in failure["samples"]]
-    more = f" and {len(ids) - IDS_SHOWN} more" if len(ids) > IDS_SHOWN else ""
-    print_beside(console, "  ", Text(one_line(failure["reason"]) or "no reason recorded"))
-    print_beside(console, "  ", Text(", ".join(ids[:IDS_SHOWN]) + more, style="dim"))
+    more = Text(" and {} more", len(ids) - IDS_SHOWN) if len(ids) > IDS_SHOWN else ""
+    print_beside(console, "  ", Styled(one_line(failure["reason"]) or Text("no reason recorded")))
+    print_beside(console, "  ", Styled(Text("{}{}", ids[:IDS_SHOWN], more), style="dim"))
 
 
 def _advice(document: dict[str, Any]) -> list[tuple[str, str]]:
@@ -294,11 +299,11 @@ def _advice(document: dict[str, Any]) -> list[tuple[str, str]]:
         return found
     again = one_line(going_on(Path(document["directory"])))
     if document["status"] == "incomplete":
-        found.append(("to resume:", again))
+        found.append((Text("to resume:"), again))
     failed = dict.fromkeys(failure["status"] for failure in document["failures"])
     statuses = ",".join(status for status in failed if status != Status.EDIT_REFUSED)  # that was an answer
     if statuses:
-        found.append(("to retry what failed:", f"{again} --retry {statuses}"))
+        found.append((Text("to retry what failed:"), f"{again} --retry {statuses}"))
     return found
 
 

@@ -8,10 +8,8 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from edit_eval.reporting import formats
-from edit_eval.reporting.chinese.catalog import in_chinese
 from edit_eval.reporting.controls import wrong_lines
 from edit_eval.reporting.page.entries import (
     ControlRow,
@@ -26,6 +24,7 @@ from edit_eval.reporting.page.entries import (
 from edit_eval.reporting.page.readings import readings_lines
 from edit_eval.reporting.page.texts import judgement_status, name_of, score_line, short_category, text
 from edit_eval.reporting.passports import passport_lines
+from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.terminal_text import Name, numbers, one_line, plain_table
 from edit_eval.reporting.verdict import verdict_lines
 from edit_eval.statistics.timing import SHOWN
@@ -42,7 +41,7 @@ def print_summary(summary: Mapping[str, Any], console: Console, *, language: str
     for refused in refusals(summary):
         console.print(_plain(text("coverage.refused", language, **refused)))
     for note in summary.get("notes") or ():
-        words = in_chinese(note) if language == "zh" else note
+        words = note
         console.print(_plain(text("compare.note", language) + one_line(words)), style=_PROBLEM)
     for line in passport_lines(summary, language):
         console.print(_plain(line), style="dim")
@@ -89,11 +88,11 @@ def print_summary(summary: Mapping[str, Any], console: Console, *, language: str
             console.print(_plain(text("memory.highest.hint", language, count=devices)), style="dim")
 
 
-def coverage_line(summary: Mapping[str, Any], language: str = "en") -> Text:
+def coverage_line(summary: Mapping[str, Any], language: str = "en") -> Styled:
     """`887 of 900 scored. Not scored: 8 edit failed, 5 judge refused.`, and whether that is enough."""
     coverage = summary["coverage"]
     complete = formats.is_complete(coverage)
-    line = Text(
+    line = Styled(
         text("coverage.short", language, scored=coverage["scored"], total=coverage["total"]),
         style="bold" if complete else f"bold {_PROBLEM}",
     )
@@ -177,7 +176,7 @@ def categories_table(parts: Sequence[Entry], language: str = "en") -> Table:
         table.add_row(means)
     for part in parts:
         first = Name(part.edit_model, indent=2) if len(parts) > 1 else means
-        mean = Text(part.number(part.overall["category_mean"]["mean"]), style="bold")
+        mean = Styled(part.number(part.overall["category_mean"]["mean"]), style="bold")
         counts = _scored(part.coverage), formats.images(part.overall)
         table.add_row(first, *counts, mean, part.span(part.overall["category_mean"]["ci95"]))
     return table
@@ -240,21 +239,21 @@ def _results(first: str, incomplete: bool, language: str) -> Table:
     return plain_table(first, *numbers(*headings), gap=0 if incomplete else 1)
 
 
-def _numbers(part: Entry, block: Mapping[str, Any], with_bounds: bool) -> list[Text | str]:
+def _numbers(part: Entry, block: Mapping[str, Any], with_bounds: bool) -> list[Styled | str]:
     return [
         _scored(block["coverage"]),
         formats.images(block),
-        Text(part.number(block["mean"]), style="bold"),
+        Styled(part.number(block["mean"]), style="bold"),
         part.span(block["ci95"]),
         *([part.worst_to_best(block)] if with_bounds else []),
         *(part.number(block[key]) for key in ("std", "median", "min", "max")),
     ]
 
 
-def _scored(coverage: Mapping[str, Any] | None) -> Text:
-    return Text(formats.coverage(coverage), style="" if formats.is_complete(coverage) else _PROBLEM)
+def _scored(coverage: Mapping[str, Any] | None) -> Styled:
+    return Styled(formats.coverage(coverage), style="" if formats.is_complete(coverage) else _PROBLEM)
 
 
-def _plain(words: str) -> Text:
+def _plain(words: str) -> Styled:
     """Text that can neither be markup nor steer the terminal."""
-    return Text(one_line(words))
+    return Styled(one_line(words))

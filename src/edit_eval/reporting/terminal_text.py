@@ -12,10 +12,9 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.table import Column, Table
-from rich.text import Text
 
-from edit_eval.reporting.chinese.renderables import Spoken, told, wrapped
-from edit_eval.reporting.chinese.spoken import said_word, spoken
+from edit_eval.reporting.language import said, spoken
+from edit_eval.reporting.styled import Spoken, Styled
 
 _LONGEST = 10_000
 _LONGEST_SHORTENED = 2_000
@@ -31,13 +30,13 @@ _WORDS = re.compile("[\\s，。；：、（）]+")  # what stands between words:
 
 
 def one_line(text: object, cells: int | None = None) -> str:
-    """`text` on one line without control characters, with an ellipsis where it is wider than `cells` columns.
+    """`text` in the language that is spoken, on one line, with an ellipsis where it is wider than `cells` columns.
 
     Escape sequences and invisible format characters (which can turn the direction of writing) vanish, half surrogate
     pairs and characters that nobody has assigned become U+FFFD. A CJK character takes two columns.
     """
     longest = _LONGEST if cells is None else _LONGEST_SHORTENED
-    line = " ".join(_without_controls(str(text)[:longest]).split())
+    line = " ".join(_without_controls(str(said(text))[:longest]).split())
     if cells is None or cell_len(line) <= cells:
         return line
     return set_cell_size(line, max(0, cells - 1)).rstrip() + "…"
@@ -47,13 +46,13 @@ class Beginning:
     """As much of a text as fits on the line where it stands, in whole words, with an ellipsis if there is more."""
 
     def __init__(self, text: object, style: str = "") -> None:
-        self._text, self._style = one_line(str(text)[:_LONGEST_SHORTENED]), style
+        self._text, self._style = one_line(str(said(text))[:_LONGEST_SHORTENED]), style
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         return Measurement(min(1, options.max_width), min(cell_len(self._text), options.max_width))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield Text(whole_words(self._text, options.max_width), self._style, no_wrap=True)
+        yield Styled(whole_words(self._text, options.max_width), self._style, no_wrap=True)
 
 
 class Name:
@@ -69,7 +68,7 @@ class Name:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for line in broken(self._name, max(1, options.max_width - self._indent)):
-            yield Text(" " * self._indent + line, self._style, no_wrap=True, overflow="crop")
+            yield Styled(" " * self._indent + line, self._style, no_wrap=True, overflow="crop")
 
 
 def broken(name: str, cells: int) -> list[str]:
@@ -106,7 +105,7 @@ def whole_words(line: str, cells: int) -> str:
 
 def lines_of(text: object) -> list[str]:
     """`text` like `one_line`, but each of its lines on its own; lines without anything at the ends are left out."""
-    return [one_line(line) for line in str(text).strip().splitlines()]
+    return [one_line(line) for line in str(said(text)).strip().splitlines()]
 
 
 def padded(text: str, cells: int) -> str:
@@ -130,28 +129,24 @@ def stdout_console() -> Console:
     return Spoken(markup=False, emoji=False, highlight=False)
 
 
-def print_beside(console: Console, head: Text | str, body: Text, *, as_is: bool = False) -> None:
+def print_beside(console: Console, head: Styled | str, body: Styled) -> None:
     """Prints `body` beside `head`, wrapped within the columns that are left; nothing stands behind a line's end.
-
-    With `as_is` neither is put into the language that is spoken: they are data, or have been.
 
     A word that does not fit, such as a path, is left to the terminal to wrap, so that it can be copied whole.
     """
-    start = Text(head) if isinstance(head, str) else head
-    if not as_is:
-        start, body = told(start), told(body)
+    start = Styled(head) if isinstance(head, str) else head
     room = max(1, console.width - start.cell_len)
     too_long = any(cell_len(word) > room and ("/" in word or word.isascii()) for word in _WORDS.split(body.plain))
-    for line in [body] if too_long else wrapped(body, room) if spoken() == "zh" else body.wrap(console, room):
+    for line in [body] if too_long else body.in_lines(room) if spoken() == "zh" else body.wrap(console, room):
         line = start + line
         line.rstrip()
-        Console.print(console, line, soft_wrap=True)  # it has been told already
-        start = Text(" " * start.cell_len)
+        console.print(line, soft_wrap=True)
+        start = Styled(" " * start.cell_len)
 
 
 def print_dim(console: Console, words: str) -> None:
     """Prints a remark."""
-    print_beside(console, "", Text(words, style="dim"))
+    print_beside(console, "", Styled(words, style="dim"))
 
 
 def plain_table(*columns: str | Column, gap: int = 0) -> Table:
@@ -173,17 +168,17 @@ def numbers(*headings: str) -> list[Column]:
 
 
 def print_facts(console: Console, facts: Iterable[tuple[str, str | Sequence[str]]], indent: int = 0) -> None:
-    """Names and values: names in the language that is spoken, values as they are.
+    """Names and values.
 
     Text is wrapped in its column; what cannot be, a path, stays whole so that it can be copied.
     """
-    rows = [(said_word(name), [value] if isinstance(value, str) else list(value)) for name, value in facts]
+    rows = [(said(name), [value] if isinstance(value, str) else list(value)) for name, value in facts]
     column = max((cell_len(name) for name, _ in rows), default=0)
     for name, lines in rows:
-        head = Text(" " * (indent + 2)).append(padded(name, column), style="dim").append("  ")
+        head = Styled(" " * (indent + 2)).append(padded(name, column), style="dim").append("  ")
         for line in lines or [""]:
-            print_beside(console, head, Text(line), as_is=True)
-            head = Text(" " * head.cell_len)
+            print_beside(console, head, Styled(line))
+            head = Styled(" " * head.cell_len)
 
 
 def _without_controls(text: str) -> str:

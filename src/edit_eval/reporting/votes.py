@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Sample
@@ -16,10 +15,12 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.page.export import refuse_existing
 from edit_eval.reporting.page.texts import text
+from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.terminal_text import Name, numbers, one_line, plain_table, print_dim, stdout_console
 from edit_eval.spreadsheets import write_rows
 from edit_eval.statistics.preferences import people_rows
 from edit_eval.store.votes import Votes
+from edit_eval.text import Text
 
 SCORES = ("sample_id", "edit_model", "score", "rater", "edit_seed")
 EVERY = ("sample_id", "edit_seed", "left", "right", "choice", "rater", "weight", "how", "seconds", "at")
@@ -39,7 +40,7 @@ def print_preferences(document: Mapping[str, Any], console: Console | None = Non
     for one in sorted(document["strengths"], key=lambda one: (one["strength"] is None, -(one["strength"] or 0))):
         table.add_row(
             Name(one["edit_model"]),
-            Text(signed(one["strength"]), style="bold"),
+            Styled(signed(one["strength"]), style="bold"),
             signed_span(one["ci95"]),
             formats.NOTHING if one["share"] is None else formats.share(one["share"], 1),
             formats.NOTHING if one["rank"] is None else str(one["rank"]),
@@ -54,13 +55,13 @@ def print_preferences(document: Mapping[str, Any], console: Console | None = Non
     for rater in document["raters"]:
         left = formats.NOTHING if rater["left"] is None else formats.share(rater["left"], 1)
         figures = [str(rater[name]) for name in ("votes", "ties", "both_bad", "skipped")]
-        table.add_row(Name(rater["rater"]), *figures, Text(left, style="yellow" if rater["side"] else ""))
+        table.add_row(Name(rater["rater"]), *figures, Styled(left, style="yellow" if rater["side"] else ""))
     console.print(table)
     for rater in document["raters"]:
         if rater["side"]:
             key = f"votes.{'apart' if rater['set_apart'] else 'side'}.{rater['side']}"
             said = text(key, language, rater=rater["rater"])
-            console.print(Text(one_line(said), style="yellow"))
+            console.print(Styled(one_line(said), style="yellow"))
     agreement = document["agreement"]
     if agreement and agreement["pairs"]:
         console.print()
@@ -76,7 +77,7 @@ def print_preferences(document: Mapping[str, Any], console: Console | None = Non
 def write_votes(votes: Votes, samples: Iterable[Sample], file: Path, *, every: bool, force: bool = False) -> None:
     """Writes people's scores of edits as CSV, or every vote. Raises `ConfigurationError` where there is none."""
     if not votes.lines:
-        raise ConfigurationError("there are no votes yet; `edit-eval view RUN` collects them")
+        raise ConfigurationError(Text("there are no votes yet; `edit-eval view RUN` collects them"))
     if every:
         names: tuple[str, ...] = EVERY
         rows: Iterable[Mapping[str, Any]] = (
@@ -92,4 +93,4 @@ def write_votes(votes: Votes, samples: Iterable[Sample], file: Path, *, every: b
         with file.open("w", encoding="utf-8", newline="") as out:
             write_rows(out, names, ([row[name] for name in names] for row in rows))
     except OSError as error:
-        raise ConfigurationError(f"{file}: cannot be written ({error.strerror or error})") from error
+        raise ConfigurationError(Text("{}: cannot be written ({})", file, error.strerror or error)) from error

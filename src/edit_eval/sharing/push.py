@@ -17,6 +17,7 @@ from edit_eval.sharing.card import MARK, card
 from edit_eval.sharing.licences import sources_licence
 from edit_eval.sharing.rows import Written, write_rows
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.text import Text
 
 _NAME = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)
 
@@ -70,21 +71,23 @@ def push(
     Raises `ConfigurationError` for what would be refused, and `Stopped` where the Hub or the disk fails.
     """
     if not _NAME.fullmatch(repository):
-        raise ConfigurationError(f"{repository}: not a repository's name; write OWNER/NAME")
+        raise ConfigurationError(Text("{}: not a repository's name; write OWNER/NAME", repository))
     try:
         import pyarrow  # noqa: F401
         from huggingface_hub import HfApi, constants
     except ImportError as error:
-        raise ConfigurationError("push needs pyarrow and huggingface_hub: `pip install 'edit-eval[hub]'`") from error
+        raise ConfigurationError(
+            Text("push needs pyarrow and huggingface_hub: `pip install 'edit-eval[hub]'`")
+        ) from error
     results = run.results
     if RunDirectory(run.path).is_held():
-        raise ConfigurationError(f"{run.path} is still at work; push it when it has ended")
+        raise ConfigurationError(Text("{} is still at work; push it when it has ended", run.path))
     api = HfApi()
     if not dry_run:
         if constants.HF_HUB_OFFLINE:
-            raise ConfigurationError("HF_HUB_OFFLINE forbids asking the Hub; unset it, or use --dry-run")
+            raise ConfigurationError(Text("HF_HUB_OFFLINE forbids asking the Hub; unset it, or use --dry-run"))
         if api.token is None and _token() is None:
-            raise ConfigurationError("push needs a token that may write: set HF_TOKEN, or `hf auth login`")
+            raise ConfigurationError(Text("push needs a token that may write: set HF_TOKEN, or `hf auth login`"))
         _refuse_what_is_there(api, repository, private)
     licence = sources_licence(results)
     with_sources = images and bool(sources or licence)
@@ -111,7 +114,9 @@ def push(
                 address = _send(api, repository, folder, private)
             return Pushed(repository, address, files, written.rows, notes)
     except OSError as error:
-        raise Stopped(f"{tempfile.gettempdir()}: {error.strerror or error}; TMPDIR names another folder") from error
+        raise Stopped(
+            Text("{}: {}; TMPDIR names another folder", tempfile.gettempdir(), error.strerror or error)
+        ) from error
 
 
 def _token() -> str | None:
@@ -121,18 +126,21 @@ def _token() -> str | None:
 
 
 def _notes(run: Run, written: Written, *, images: bool, sources: bool, asked: bool) -> list[str]:
-    notes = []
+    notes: list[str] = []
     if not run.reached:
-        notes.append("the run is not complete; what is missing is null")
+        notes.append(Text("the run is not complete; what is missing is null"))
     if images and not sources:
         said = run.results.about.get("licence") or "unknown"
         notes.append(
-            f"source pictures are left out: their licence ({said}) is not known to allow it; `--sources`, if you may"
+            Text(
+                "source pictures are left out: their licence ({}) is not known to allow it; `--sources`, if you may",
+                said,
+            )
         )
     if sources and written.sources < written.rows:
-        notes.append(f"{written.rows - written.sources} rows without a source: it is not in your cache")
+        notes.append(Text("{} rows without a source: it is not in your cache", written.rows - written.sources))
     if written.lost:
-        notes.append(f"{written.lost} edits without a picture: its file is not in the run")
+        notes.append(Text("{} edits without a picture: its file is not in the run", written.lost))
     return notes
 
 
@@ -149,14 +157,16 @@ def _refuse_what_is_there(api: Any, repository: str, private: bool) -> None:
             api.repo_info(repository, repo_type="model")
         except Exception:
             return
-        raise ConfigurationError(f"{repository} is a model; give the data set a name of its own") from None
+        raise ConfigurationError(Text("{} is a model; give the data set a name of its own", repository)) from None
     except Exception as error:
         raise _failed(repository, error) from error
     names = {file.rfilename for file in there.siblings or ()} - {".gitattributes", "README.md"}
     if names and MARK not in (there.tags or ()) and "summary.json" not in names:
-        raise ConfigurationError(f"{repository} holds another data set; give this one a name of its own")
+        raise ConfigurationError(Text("{} holds another data set; give this one a name of its own", repository))
     if private and there.private is False:
-        raise ConfigurationError(f"{repository} is public already; change that in its settings, or use another name")
+        raise ConfigurationError(
+            Text("{} is public already; change that in its settings, or use another name", repository)
+        )
 
 
 def _refuse_a_bad_token(api: Any) -> None:
@@ -166,7 +176,9 @@ def _refuse_a_bad_token(api: Any) -> None:
         api.whoami()
     except Exception as error:
         if _status(error) in (401, 403):
-            raise ConfigurationError(f"{constants.ENDPOINT} does not accept your token: is HF_TOKEN right?") from None
+            raise ConfigurationError(
+                Text("{} does not accept your token: is HF_TOKEN right?", constants.ENDPOINT)
+            ) from None
 
 
 def _send(api: Any, repository: str, folder: Path, private: bool) -> str:
@@ -201,12 +213,14 @@ def _failed(repository: str, error: Exception) -> EditEvalError:
 
     status, hub = _status(error), constants.ENDPOINT
     if status == 401:
-        return ConfigurationError(f"{hub} does not accept your token for {repository}: is HF_TOKEN right?")
+        return ConfigurationError(Text("{} does not accept your token for {}: is HF_TOKEN right?", hub, repository))
     if status == 403:
-        return ConfigurationError(f"{hub}: your token may not write to {repository}: it needs the permission `write`")
+        return ConfigurationError(
+            Text("{}: your token may not write to {}: it needs the permission `write`", hub, repository)
+        )
     if status == 404 or isinstance(error, errors.RepositoryNotFoundError):
-        return ConfigurationError(f"{hub} has no {repository}, and you cannot make it: is the owner right?")
+        return ConfigurationError(Text("{} has no {}, and you cannot make it: is the owner right?", hub, repository))
     if status is not None:
-        return Stopped(f"{hub} answers {status}; what was sent is kept: run it again")
+        return Stopped(Text("{} answers {}; what was sent is kept: run it again", hub, status))
     words = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-    return Stopped(f"{hub} cannot be reached ({words}); what was sent is kept: run it again")
+    return Stopped(Text("{} cannot be reached ({}); what was sent is kept: run it again", hub, words))

@@ -18,6 +18,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.pictures import slug
 from edit_eval.starting.pictures import Pictures, pictures_of, stem
 from edit_eval.starting.servers import KEY, only_model
+from edit_eval.text import Text
 
 Kind = Literal["edit_model", "judge"]
 FLAGS: dict[Kind, str] = {"edit_model": "--edits", "judge": "--judge"}
@@ -54,7 +55,7 @@ def look_at_model(kind: Kind, written: str, pictures: Pictures) -> Model:
     if not equals or not NAME.fullmatch(name) or os.path.lexists(written):
         name, rest = "", written
     if not rest.strip():
-        raise ConfigurationError(f"{flag}: it is empty; `edit-eval init -h` shows what it accepts")
+        raise ConfigurationError(Text("{}: it is empty; `edit-eval init -h` shows what it accepts", flag))
     found = _edits(rest, pictures) if kind == "edit_model" else _judge(rest)
     if found is None:
         found = _either(kind, flag, rest)
@@ -70,15 +71,21 @@ def _edits(written: str, pictures: Pictures) -> Model | None:
             return _weights("diffusers", written, "weights in a folder")
         if (folder / "config.json").exists():
             raise ConfigurationError(
-                f"--edits {written}: no {_INDEXES[0]} in it, so it is not a diffusers pipeline; for a judge give"
-                f" `--judge {written}`"
+                Text(
+                    "--edits {}: no {} in it, so it is not a diffusers pipeline; for a judge give `--judge {}`",
+                    written,
+                    _INDEXES[0],
+                    written,
+                )
             )
         return _finished(folder, pictures)
     if written in pictures.columns:
         params = {"table": pictures.table, "column": written, **_HERE}
         return Model(_name(written), {"type": "table_column", "params": params}, f"the column {written} of the table")
     if os.path.isfile(written) and not written.endswith(".py"):
-        raise ConfigurationError(f"--edits {written}: that is a file; give the folder of the edits or of the weights")
+        raise ConfigurationError(
+            Text("--edits {}: that is a file; give the folder of the edits or of the weights", written)
+        )
     known = [release.name for release in RELEASES]
     if _HUB_NAME.fullmatch(written):
         release = next((each for each in RELEASES if each.name == written), None)
@@ -86,7 +93,7 @@ def _edits(written: str, pictures: Pictures) -> Model | None:
         return _weights("diffusers", written, f"on the Hugging Face Hub; {licence}")
     last = {name.rpartition("/")[2].lower(): name for name in known}
     if written.lower() in last:
-        raise ConfigurationError(f"--edits {written}: on the Hub it is `--edits {last[written.lower()]}`")
+        raise ConfigurationError(Text("--edits {}: on the Hub it is `--edits {}`", written, last[written.lower()]))
     return None
 
 
@@ -95,7 +102,7 @@ def _finished(folder: Path, pictures: Pictures) -> Model:
     there = [name for name in pictures_of(folder) if name.lower().endswith(SUFFIXES)]
     if not there:
         raise ConfigurationError(
-            f"--edits {folder}: it has neither pictures ({', '.join(SUFFIXES)}) nor a {_INDEXES[0]}"
+            Text("--edits {}: it has neither pictures ({}) nor a {}", folder, SUFFIXES, _INDEXES[0])
         )
     stems = {stem(name) for name in there}
     if not stems & set(pictures.ids) and stems & set(pictures.names):
@@ -103,8 +110,13 @@ def _finished(folder: Path, pictures: Pictures) -> Model:
     count = len(stems & set(pictures.ids)) if pictures.ids else len(there)
     if not count:
         raise ConfigurationError(
-            f"--edits {folder}: no picture in it has the name of a sample; rename {there[0]} and the others after the"
-            f" samples: {', '.join(pictures.ids[:3])}, ..."
+            Text(
+                "--edits {}: no picture in it has the name of a sample; rename {} and the others "
+                "after the samples: {}, ...",
+                folder,
+                there[0],
+                pictures.ids[:3],
+            )
         )
     missing = [one for one in pictures.ids if one not in stems]
     lacks = f"; without {', '.join(missing[:5])}{', ...' if missing[5:] else ''}" if missing else ""
@@ -118,11 +130,11 @@ def _judge(written: str) -> Model | None:
         return _server("chat_endpoint", "--judge", server)
     if os.path.isdir(written):
         if not (Path(written) / "config.json").exists():
-            raise ConfigurationError(f"--judge {written}: no config.json in it, so it is not a judge")
+            raise ConfigurationError(Text("--judge {}: no config.json in it, so it is not a judge", written))
         return _weights("transformers", written, "weights in a folder")
     if os.path.isfile(written) and written.lower().endswith(_REPLIES):
         section = {"type": "recorded", "params": {"path": written, **_HERE}}
-        return Model("recorded", section, "replies from a file")
+        return Model("recorded", section, Text("replies from a file"))
     if _HUB_NAME.fullmatch(written):
         return _weights("transformers", written, "on the Hugging Face Hub")
     return None
@@ -134,26 +146,26 @@ def _either(kind: Kind, flag: str, written: str) -> Model:
         described = next(d for d in components.describe(written) if d.kind == kind)
         if required := [parameter.name for parameter in described.parameters if parameter.required]:
             raise ConfigurationError(
-                f"{flag} {written}: it needs parameters ({', '.join(required)}); {_remedies(kind)}"
+                Text("{} {}: it needs parameters ({}); {}", flag, written, required, _remedies(kind))
             )
         return Model(_name(written), {"type": written}, described.summary.rstrip("."), True)
     if ".py:" in written or re.fullmatch(r"[\w.]+:\w+|\w+(\.\w+)+", written):
         try:
             components.import_class(kind, components.normalise_class_path(written), Path.cwd())
         except ConfigurationError as error:
-            raise ConfigurationError(f"{flag}: {error}") from None
+            raise ConfigurationError(Text("{}: {}", flag, error)) from None
         return Model(_name(written.rpartition(":")[2].rpartition(".")[2]), {"class_path": written}, "of your own", True)
     if os.sep in written or os.path.lexists(written):
-        raise ConfigurationError(f"{flag}: no such folder: {written}{nearest_path(written)}")
+        raise ConfigurationError(Text("{}: no such folder: {}{}", flag, written, nearest_path(written)))
     names = [entry.name for entry in components.known(kind)]
     meant = did_you_mean(written, names) or nearest_path(written)
     other = components.unknown_type(kind, written).partition(";")[0]
-    raise ConfigurationError(f"{flag}: {other}{meant}{'' if meant else '; ' + _remedies(kind)}")
+    raise ConfigurationError(Text("{}: {}{}", flag, other, meant or Text("; {}", _remedies(kind))))
 
 
 def _remedies(kind: Kind) -> str:
-    folder = "a folder of edits, " if kind == "edit_model" else ""
-    return f"give {folder}OWNER/NAME on the Hub, MODEL@http://HOST:8000/v1, or FILE.py:CLASS"
+    folder = Text("a folder of edits, ") if kind == "edit_model" else ""
+    return Text("give {}OWNER/NAME on the Hub, MODEL@http://HOST:8000/v1, or FILE.py:CLASS", folder)
 
 
 def _server(type_: str, flag: str, server: re.Match[str]) -> Model:

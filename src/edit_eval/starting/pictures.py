@@ -20,6 +20,7 @@ from edit_eval.config.faults import did_you_mean, nearest_path
 from edit_eval.errors import ConfigurationError
 from edit_eval.hub import is_address
 from edit_eval.spreadsheets import harmless
+from edit_eval.text import Text
 
 TEMPLATE = "instructions.csv"
 _HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+(@[\w.-]+)?")
@@ -84,10 +85,10 @@ def look_at_pictures(written: str, *, instruction: str = "", fields: Mapping[str
     if not given.exists():
         names = [entry.name for entry in components.known("benchmark")]
         meant = nearest_path(given) or did_you_mean(written, names)
-        raise ConfigurationError(f"--pictures: no such file or folder: {written}{meant}")
+        raise ConfigurationError(Text("--pictures: no such file or folder: {}{}", written, meant))
     found = _folder(given, instruction) if given.is_dir() else _file(given, dict(fields or {}))
     if instruction and not found.new_file:
-        raise ConfigurationError("--instruction: these pictures already have instructions; leave it out")
+        raise ConfigurationError(Text("--instruction: these pictures already have instructions; leave it out"))
     return found
 
 
@@ -96,7 +97,7 @@ def pictures_of(folder: Path) -> list[str]:
     try:
         there = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
     except OSError as error:
-        raise ConfigurationError(f"{folder}: cannot be read: {error.strerror}") from None
+        raise ConfigurationError(Text("{}: cannot be read: {}", folder, error.strerror)) from None
     return [name for name in there if name.lower().endswith(PICTURES) and not name.startswith(".")]
 
 
@@ -109,9 +110,9 @@ def _benchmark(name: str, path: str) -> Pictures:
     described = next(d for d in components.describe(name) if d.kind == "benchmark")
     missing = [parameter.name for parameter in described.parameters if parameter.required]
     if missing and not path:
-        raise ConfigurationError(f"--pictures {name}: it needs its data: `--pictures {name}=FILE`")
+        raise ConfigurationError(Text("--pictures {}: it needs its data: `--pictures {}=FILE`", name, name))
     if path and not (is_address(path) or os.path.exists(path)):
-        raise ConfigurationError(f"--pictures: no such file or folder: {path}{nearest_path(path)}")
+        raise ConfigurationError(Text("--pictures: no such file or folder: {}{}", path, nearest_path(path)))
     licence = f"; licence: {described.about['licence']}" if "licence" in described.about else ""
     return Pictures(
         {"type": name, **({"data_path": path} if path else {})}, f"{described.summary.rstrip('.')}{licence}"
@@ -130,9 +131,13 @@ def _on_the_hub(written: str) -> Pictures:
 def _file(path: Path, fields: dict[str, str]) -> Pictures:
     suffix = path.suffix.lower()
     if suffix in (".yaml", ".yml"):
-        raise ConfigurationError(f"--pictures {path}: that is already a configuration: `edit-eval doctor {path}`")
+        raise ConfigurationError(
+            Text("--pictures {}: that is already a configuration: `edit-eval doctor {}`", path, path)
+        )
     if suffix in PICTURES:
-        raise ConfigurationError(f"--pictures {path}: that is one picture; give its folder: `--pictures {path.parent}`")
+        raise ConfigurationError(
+            Text("--pictures {}: that is one picture; give its folder: `--pictures {}`", path, path.parent)
+        )
     if is_archive(path):
         return Pictures({"type": "table", "data_path": str(path)}, "pictures and their table in an archive")
     try:
@@ -158,7 +163,7 @@ def _table(path: Path, fields: dict[str, str]) -> Pictures:
     except ConfigurationError as error:
         raise _from_flag(error) from None
     if texts and not rows:
-        raise ConfigurationError(f"--pictures {path}: the table has no rows; write one for each picture")
+        raise ConfigurationError(Text("--pictures {}: the table has no rows; write one for each picture", path))
     unused = tuple(name for name in columns if name not in found.values())
     if not texts:
         return Pictures(section, "a table of pictures and instructions", table=str(path), columns=unused)
@@ -210,8 +215,8 @@ def _folder(folder: Path, instruction: str) -> Pictures:
         return _file(table.files[0], {}) if len(table.files) == 1 else _table(folder, {})
     if not pictures:
         inside = [name for name in sorted(_folders(folder)) if pictures_of(folder / name)]
-        has = f"; these folders in it have: {', '.join(str(folder / name) for name in inside[:5])}" if inside else ""
-        raise ConfigurationError(f"--pictures {folder}: no pictures in it ({', '.join(PICTURES[:4])}, ...){has}")
+        has = Text("; these folders in it have: {}", (str(folder / name) for name in inside[:5])) if inside else ""
+        raise ConfigurationError(Text("--pictures {}: no pictures in it ({}, ...){}", folder, PICTURES[:4], has))
     return _without_instructions(folder, pictures, instruction)
 
 

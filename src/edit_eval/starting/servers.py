@@ -9,6 +9,7 @@ import urllib.request
 from typing import Any
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.text import Text
 
 SECONDS = 10.0
 LARGEST = 4 << 20
@@ -25,23 +26,25 @@ def only_model(flag: str, address: str) -> str:
     request = urllib.request.Request(f"{address.rstrip('/')}/models")
     if key := os.environ.get(KEY):
         request.add_header("Authorization", f"Bearer {key}")
-    more = f"name its model: `{flag} MODEL@{address}`"
+    more = Text("name its model: `{} MODEL@{}`", flag, address)
     try:
         with urllib.request.build_opener(_NoRedirect).open(request, timeout=SECONDS) as answer:
             document = json.loads(answer.read(LARGEST))
         names = [str(model["id"]) for model in document["data"]]
     except urllib.error.HTTPError as error:
-        hint = "; does the address end with /v1?" if error.code == 404 else ""
+        hint = Text("; does the address end with /v1?") if error.code == 404 else ""
         raise ConfigurationError(
-            f"{flag} {address}: it does not say which models it has ({error.code}){hint}; {more}"
+            Text("{} {}: it does not say which models it has ({}){}; {}", flag, address, error.code, hint, more)
         ) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or error
         words = getattr(reason, "strerror", None) or str(reason)
-        raise ConfigurationError(f"{flag} {address}: no answer ({words}); start the server, or {more}") from None
+        raise ConfigurationError(
+            Text("{} {}: no answer ({}); start the server, or {}", flag, address, words, more)
+        ) from None
     except (KeyError, TypeError):
-        raise ConfigurationError(f"{flag} {address}: its list of models is unreadable; {more}") from None
+        raise ConfigurationError(Text("{} {}: its list of models is unreadable; {}", flag, address, more)) from None
     if len(names) == 1:
         return names[0]
-    there = f"it has {', '.join(names[:8])}" if names else "it names no model"
-    raise ConfigurationError(f"{flag} {address}: {there}; say which: `{flag} MODEL@{address}`")
+    there = Text("it has {}", names[:8]) if names else Text("it names no model")
+    raise ConfigurationError(Text("{} {}: {}; say which: `{} MODEL@{}`", flag, address, there, flag, address))

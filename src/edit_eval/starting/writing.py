@@ -17,6 +17,7 @@ from edit_eval.config.yaml_writing import write_yaml
 from edit_eval.errors import ConfigurationError
 from edit_eval.starting.models import Model, apart, on_devices
 from edit_eval.starting.pictures import Pictures
+from edit_eval.text import Text
 
 STANDARD = "evaluation.yaml"
 _HEAD = """\
@@ -44,22 +45,24 @@ class Started:
 def refuse_to_overwrite(file: Path, force: bool) -> None:
     """Raises `ConfigurationError` for a file that is there, and for a folder."""
     if file.is_dir():
-        raise ConfigurationError(f"{file} is a folder; for the pictures in it type `edit-eval init --pictures {file}`")
+        raise ConfigurationError(
+            Text("{} is a folder; for the pictures in it type `edit-eval init --pictures {}`", file, file)
+        )
     if file.suffix.lower() not in (".yaml", ".yml"):
         meant = f"--from {file}" if str(file) in shipped() else f"{file}.yaml"
         raise ConfigurationError(
-            f"{file}: a configuration's name ends with .yaml; did you mean `edit-eval init {meant}`?"
+            Text("{}: a configuration's name ends with .yaml; did you mean `edit-eval init {}`?", file, meant)
         )
     if os.path.lexists(file) and not force:
-        raise ConfigurationError(f"{file} already exists; `--force` replaces it, or give another name")
+        raise ConfigurationError(Text("{} already exists; `--force` replaces it, or give another name", file))
 
 
 def copy_shipped(name: str, file: Path) -> Started:
     """Writes one of the configurations of `list`. Raises `ConfigurationError` where there is none of that name."""
     known = shipped()
     if name not in known:
-        meant = did_you_mean(name, known) or "; `edit-eval list` shows all"
-        raise ConfigurationError(f"--from {name}: no configuration of that name{meant}")
+        meant = did_you_mean(name, known) or Text("; `edit-eval list` shows all")
+        raise ConfigurationError(Text("--from {}: no configuration of that name{}", name, meant))
     text = known[name].read_text(encoding="utf-8").replace(f"configs/{name}.yaml", str(file))
     _write(file, text)
     return Started(file, ())
@@ -75,7 +78,7 @@ def write_configuration(
     try:
         read_devices_flag(devices)
     except ValueError as error:
-        raise ConfigurationError(f"--devices {devices}: {error}") from None
+        raise ConfigurationError(Text("--devices {}: {}", devices, error)) from None
     text = configuration_text(str(file), pictures, edits, judges, devices, reasons)
     load_configuration(parse(text, str(file)), data_may_be_missing=True)
     others = []
@@ -103,7 +106,7 @@ def configuration_text(
         for name, each in named.items():
             if reasons and each.writes:
                 where[name] = {**where[name], "protocol": {"answer": "reason_then_score"}}
-                words[key, name, "protocol", "answer"] = "`score` is several times faster"
+                words[key, name, "protocol", "answer"] = Text("`score` is several times faster")
         blocks.append(_block({key: where}, words))
     return _HEAD.format(file=file) + "\n".join(blocks)
 
@@ -120,4 +123,4 @@ def _write(file: Path, text: str) -> None:
         part.write_text(text, encoding="utf-8")
         part.replace(file)
     except OSError as error:
-        raise ConfigurationError(f"{file}: cannot be written: {error.strerror or error}") from None
+        raise ConfigurationError(Text("{}: cannot be written: {}", file, error.strerror or error)) from None

@@ -13,8 +13,9 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.records import Judgement, Results, Scale, Status
 from edit_eval.statistics.intervals import IntArray
 from edit_eval.statistics.series import groups_of, series_of
+from edit_eval.text import Text
 
-NOT_SET = "not set"
+NOT_SET = Text("not set")
 """What stands for a value that there is not."""
 _ABSENT = object()
 _NOT_TRIED = (Status.PENDING, Status.SKIPPED)
@@ -92,7 +93,7 @@ class Difference(NamedTuple):
     b: str
 
     def __str__(self) -> str:
-        return f"{self.key}: {self.a} and {self.b}"
+        return Text("{}: {} and {}", self.key, self.a, self.b)
 
 
 def columns_of(
@@ -198,8 +199,8 @@ def _plain(value: object) -> object:
 def incomparable(a: str, b: str, reasons: Sequence[object]) -> ConfigurationError:
     """The error that says why `a` and `b` cannot be compared: the first of the `reasons`, and a note for each other."""
     first, *others = map(str, reasons)
-    more = f" (and {len(others)} more)" if others else ""
-    error = ConfigurationError(f"{a} and {b} cannot be compared, they differ in {first}{more}")
+    more = Text(" (and {} more)", len(others)) if others else ""
+    error = ConfigurationError(Text("{} and {} cannot be compared, they differ in {}{}", a, b, first, more))
     for reason in others:
         error.add_note(reason)
     return error
@@ -213,7 +214,9 @@ def refuse_incomparable(columns: Sequence[Column]) -> None:
     """
     if len(columns) < 2:
         raise ConfigurationError(
-            "a comparison needs two runs or more, or one run with several edit models: `edit-eval compare RUN RUN`"
+            Text(
+                "a comparison needs two runs or more, or one run with several edit models: `edit-eval compare RUN RUN`"
+            )
         )
     for a, b in combinations(columns, 2):
         reasons = differences(_whole_identity(a), _whole_identity(b))
@@ -222,19 +225,28 @@ def refuse_incomparable(columns: Sequence[Column]) -> None:
         common = [sample for sample in a.scores if sample in b.scores]
         if not common:
             raise ConfigurationError(
-                f"{a.name} and {b.name} cannot be compared: no sample has the same id in both; "
-                "are they of one benchmark?"
+                Text(
+                    "{} and {} cannot be compared: no sample has the same id in both; are they of one benchmark?",
+                    a.name,
+                    b.name,
+                )
             )
         for sample in common:
             if picture := _another_picture(a, b, sample):
                 raise ConfigurationError(
-                    f"{a.name} and {b.name} cannot be compared: sample {sample!r} has another {picture} image"
+                    Text(
+                        "{} and {} cannot be compared: sample {!r} has another {} image",
+                        a.name,
+                        b.name,
+                        sample,
+                        picture,
+                    )
                 )
         asked = _asked_differently(a, b, common)
         if asked:
             raise incomparable(a.name, b.name, asked)
         if a.name == b.name:
-            raise ConfigurationError(f"two columns have the same name, {a.name!r}; rename one run")
+            raise ConfigurationError(Text("two columns have the same name, {!r}; rename one run", a.name))
 
 
 def _whole_identity(column: Column) -> dict[str, object]:
@@ -255,8 +267,15 @@ def _asked_differently(a: Column, b: Column, common: Sequence[str]) -> list[str]
             for difference in differences(one, other):
                 found.setdefault(difference.key, []).append((sample, difference))
     return [
-        f"the {key} of {len(those)} of {len(common)} common samples (the first, {those[0][0]!r}: "
-        f"{those[0][1].a} and {those[0][1].b})"
+        Text(
+            "the {} of {} of {} common samples (the first, {!r}: {} and {})",
+            key,
+            len(those),
+            len(common),
+            those[0][0],
+            those[0][1].a,
+            those[0][1].b,
+        )
         for key, those in found.items()
     ]
 

@@ -34,6 +34,7 @@ from edit_eval.statistics.people_differences import Answers, People, peoples_dif
 from edit_eval.statistics.power import ALPHA, POWER, clusters_needed, detectable_difference
 from edit_eval.statistics.preferences import Vote, one_sided
 from edit_eval.statistics.series import ends, finite, gain, largest_difference, mean, scaled_interval
+from edit_eval.text import Text
 
 SCHEMA = 3
 LARGEST = 10
@@ -238,11 +239,13 @@ def compare(
     Raises `ConfigurationError` for a `detect` or `margin` that is not above 0, for columns of one judge that cannot
     be compared (`refuse_incomparable`), and for `people` who say nothing of them.
     """
-    for name, value in (("difference to detect", detect), ("margin", margin)):
+    for name, value in ((Text("difference to detect"), detect), ("margin", margin)):
         if value is not None and not (value > 0 and math.isfinite(value)):
-            raise ConfigurationError(f"a {name} is a number above 0, not {value}")
+            raise ConfigurationError(Text("a {} is a number above 0, not {}", name, value))
     if allow_unscored is not None and not 0 <= allow_unscored <= 1:
-        raise ConfigurationError(f"a share of samples without a score is a number from 0 to 1, not {allow_unscored}")
+        raise ConfigurationError(
+            Text("a share of samples without a score is a number from 0 to 1, not {}", allow_unscored)
+        )
     of_judges = by_judge(columns)
     for of_judge in of_judges.values() or [[]]:
         refuse_incomparable(of_judge)
@@ -299,7 +302,9 @@ class _Both:
         self.common = [sample for sample, held in zip(self.shared, self.held.tolist(), strict=True) if held]
         self.groups = a.groups(self.shared)
         if any(not a.clusters[sample] for sample in self.common):
-            raise ValueError("a sample with a score has no digest of its source image; it cannot be put in a cluster")
+            raise ValueError(
+                Text("a sample with a score has no digest of its source image; it cannot be put in a cluster")
+            )
         self.clusters = cluster_codes([a.clusters[sample] for sample in self.common])
 
         self.over_samples = self._estimate(None)

@@ -14,6 +14,7 @@ from edit_eval.statistics.calibration import FEWEST_CLUSTERS, Pairs, bridge
 from edit_eval.statistics.intervals import cluster_codes, estimate, none_for_nan
 from edit_eval.statistics.rank_agreement import Between, Item, Samples, Within, interval_of_models, mean_scores, summary
 from edit_eval.statistics.series import Series, gain, largest_difference, series_of
+from edit_eval.text import Text
 
 Scored = Mapping[str, Mapping[Item, float]]
 
@@ -81,9 +82,9 @@ def bridge_document(
     series = series_of(results, score)
     for name in (old, new):
         if name not in series:
-            raise ConfigurationError(f"--bridge {old} {new}: no judge {name!r} here; there are: {', '.join(series)}")
+            raise ConfigurationError(Text("--bridge {} {}: no judge {!r} here; there are: {}", old, new, name, series))
     if old == new:
-        raise ConfigurationError(f"--bridge {old} {new}: name two judges, the old one and then the new one")
+        raise ConfigurationError(Text("--bridge {} {}: name two judges, the old one and then the new one", old, new))
     # As if more were better with either: the map must rise. What is given out is turned back.
     turned = gain(series[old].scale) * gain(series[new].scale)
     before = {
@@ -116,8 +117,15 @@ def bridge_document(
     found = bridge(pairs, continued, resamples=resamples)
     if found is None:
         raise ConfigurationError(
-            f"--bridge {old} {new}: both have scored {len(pairs)} edits of {len(set(pairs.clusters.tolist()))} source "
-            f"images here; a bridge needs {FEWEST_CLUSTERS} source images and scores that differ"
+            Text(
+                "--bridge {} {}: both have scored {} edits of {} source images here; a bridge needs "
+                "{} source images and scores that differ",
+                old,
+                new,
+                len(pairs),
+                len(set(pairs.clusters.tolist())),
+                FEWEST_CLUSTERS,
+            )
         )
     samples = Samples([before], sources, resamples=resamples)
     between = Between(before, after, samples)

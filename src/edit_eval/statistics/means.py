@@ -9,6 +9,7 @@ from typing import Any
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError, Unscored
 from edit_eval.records import Scale
+from edit_eval.text import Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +88,8 @@ def chosen(
         if name is not None:
             there = dict.fromkeys(getattr(one, kind) for one in found)
             if name not in there:
-                meant = did_you_mean(name, there) or f"; there are: {', '.join(there)}"
-                raise ConfigurationError(f"{kind}={name!r}: the run has none of that name{meant}")
+                meant = did_you_mean(name, there) or Text("; there are: {}", there)
+                raise ConfigurationError(Text("{}={!r}: the run has none of that name{}", kind, name, meant))
             found = tuple(one for one in found if getattr(one, kind) == name)
     return found
 
@@ -103,13 +104,25 @@ def the_mean(every: Sequence[MeanScore], edit_model: str | None, judge: str | No
         several = next(kind for kind in ("edit_model", "judge") if len({getattr(one, kind) for one in found}) > 1)
         there = list(dict.fromkeys(getattr(one, several) for one in found))
         raise ConfigurationError(
-            f"the run has {len(there)} {several.replace('_', ' ')}s: {', '.join(there)}; name one, "
-            f"`run.mean({several}={there[0]!r})`, or take all: `run.means()`"
+            Text(
+                "the run has {} {}s: {}; name one, `run.mean({}={!r})`, or take all: `run.means()`",
+                len(there),
+                several.replace("_", " "),
+                there,
+                several,
+                there[0],
+            )
         )
     (one,) = found
     if one.value is None:
         why = ", ".join(f"{count} {status}" for status, count in one.by_status.items() if count)
         raise Unscored(
-            f"{one.edit_model}, judged by {one.judge}: none of {one.total} is scored ({why}), so there is no mean"
+            Text(
+                "{}, judged by {}: none of {} is scored ({}), so there is no mean",
+                one.edit_model,
+                one.judge,
+                one.total,
+                why,
+            )
         )
     return one.value

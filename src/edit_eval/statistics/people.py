@@ -45,6 +45,7 @@ from edit_eval.statistics.rank_agreement import (
     summary,
 )
 from edit_eval.statistics.series import Series, gain, series_of
+from edit_eval.text import Text
 
 FLOORS = {"as_one_person": 0.5, "pairs_ordered": 0.8}
 """What a judge's intervals must not fall below to pass: see docs/trust.md."""
@@ -119,9 +120,9 @@ def people_measures(
         one["as_one_person"],
         one["n"],
         images,
-        "on these edits, agreement between two people is not shown",
+        Text("on these edits, agreement between two people is not shown"),
     )
-    apart = "people's scores do not separate any two edit models"
+    apart = Text("people's scores do not separate any two edit models")
     ordered = _measure("pairs_ordered", between["pairs_ordered"], between["separated"], images, apart)
     return {"as_one_person": as_one, "pairs_ordered": ordered}
 
@@ -150,16 +151,21 @@ def _nothing_matches(
     people: Sequence[PersonScore], known: Collection[tuple[str, str, int]], names: Collection[str]
 ) -> str:
     if not people:
-        return "there are no scores by people"
+        return Text("there are no scores by people")
     row, (edit_model, sample, edit_seed) = people[0], min(known, default=("", "", 0))
     if any((one.edit_model, one.sample_id, one.edit_seed) in known for one in people):
         theirs, ours = (", ".join(sorted(some)) for some in ({one.score_name for one in people}, names))
-        return f"none of the {len(people)} scores by people is about {ours}; they are about {theirs}"
-    return (
-        f"none of the {len(people)} scores by people is about an edit of this run; the first is about "
-        f"{row.sample_id!r} "
-        f"by {row.edit_model!r} (edit seed {row.edit_seed}), an edit of this run is {sample!r} by {edit_model!r} "
-        f"(edit seed {edit_seed})"
+        return Text("none of the {} scores by people is about {}; they are about {}", len(people), ours, theirs)
+    return Text(
+        "none of the {} scores by people is about an edit of this run; the first is about {!r} by "
+        "{!r} (edit seed {}), an edit of this run is {!r} by {!r} (edit seed {})",
+        len(people),
+        row.sample_id,
+        row.edit_model,
+        row.edit_seed,
+        sample,
+        edit_model,
+        edit_seed,
     )
 
 

@@ -24,6 +24,7 @@ from edit_eval.statistics.people_scores import PersonScore
 from edit_eval.statistics.prediction_powered import Corrected, corrected
 from edit_eval.statistics.preferences import SHARES, Vote
 from edit_eval.statistics.series import gain, mean
+from edit_eval.text import Text
 
 NEXT = 10
 """How many samples to ask about next are named."""
@@ -133,8 +134,12 @@ def peoples_differences(columns: Sequence[Column], answers: Answers) -> People:
     if not pairs:
         models = ", ".join(column.name for column in columns)
         raise ConfigurationError(
-            f"none of the {len(answers)} answers by people is about two edits of one sample by the models compared "
-            f"({models}); ratings need one rater for both"
+            Text(
+                "none of the {} answers by people is about two edits of one sample by the models "
+                "compared ({}); ratings need one rater for both",
+                len(answers),
+                models,
+            )
         )
     return People(
         kind="votes" if votes else "ratings",

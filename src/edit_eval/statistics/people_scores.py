@@ -15,6 +15,7 @@ from typing import Any
 from edit_eval.errors import ConfigurationError
 from edit_eval.spreadsheets import as_meant
 from edit_eval.statistics.preferences import CHOICES, Vote, people_rows
+from edit_eval.text import Text
 from edit_eval.user_cache import cache_folder
 
 VIE = "vie"
@@ -60,8 +61,12 @@ def read_answers(path: Path) -> list[PersonScore] | list[Vote]:
         path = cache_folder() / "people" / VIE
         if not path.is_dir():
             raise ConfigurationError(
-                f"--people vie: {path} does not exist; put VIEScore's tables there (TIGER-AI-Lab/VIEScore on GitHub, "
-                "MIT: Text-Guided_IE_rater1.tsv, 2 and 3), or name the folder that has them"
+                Text(
+                    "--people vie: {} does not exist; put VIEScore's tables there "
+                    "(TIGER-AI-Lab/VIEScore on GitHub, MIT: Text-Guided_IE_rater1.tsv, 2 and 3), or "
+                    "name the folder that has them",
+                    path,
+                )
             )
     return read_vie_tables(path) if path.is_dir() else read_people_file(path)
 
@@ -78,14 +83,14 @@ def read_people_file(path: Path) -> list[PersonScore] | list[Vote]:
             lines = chain([first], file)
             return read_people_votes(lines, str(path)) if votes else read_people_scores(lines, str(path))
     except OSError as error:
-        raise ConfigurationError(f"{path}: cannot be read ({error.strerror or error})") from error
+        raise ConfigurationError(Text("{}: cannot be read ({})", path, error.strerror or error)) from error
     except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{path}: is not UTF-8 ({error.reason}); save it as CSV in UTF-8") from error
+        raise ConfigurationError(Text("{}: is not UTF-8 ({}); save it as CSV in UTF-8", path, error.reason)) from error
     except csv.Error as error:
-        raise ConfigurationError(f"{path}: is not a CSV file ({error})") from error
+        raise ConfigurationError(Text("{}: is not a CSV file ({})", path, error)) from error
 
 
-def read_people_scores(lines: Iterable[str], where: str = "the people's scores") -> list[PersonScore]:
+def read_people_scores(lines: Iterable[str], where: str = Text("the people's scores")) -> list[PersonScore]:
     """Reads CSV with `sample_id`, `edit_model`, `score` and, if wanted, `rater`, `edit_seed`, `score_name`, `weight`.
 
     `where` names the file in errors. Raises `ConfigurationError` for a missing column, a score that is no
@@ -95,15 +100,15 @@ def read_people_scores(lines: Iterable[str], where: str = "the people's scores")
     reader = _rows(lines, where, "sample_id", "edit_model", "score")
     found: dict[PersonScore, PersonScore] = {}
     for row in reader:
-        place = f"{where}, line {reader.line_num}"
+        place = Text("{}, line {}", where, reader.line_num)
         try:
             score, edit_seed = float(row["score"] or ""), int(row.get("edit_seed") or 0)
         except ValueError:
             raise ConfigurationError(
-                f"{place}: score {row['score']!r} and edit seed {row.get('edit_seed')!r} must be numbers"
+                Text("{}: score {!r} and edit seed {!r} must be numbers", place, row["score"], row.get("edit_seed"))
             ) from None
         if not math.isfinite(score):
-            raise ConfigurationError(f"{place}: the score {row['score']!r} is not a finite number")
+            raise ConfigurationError(Text("{}: the score {!r} is not a finite number", place, row["score"]))
         entry = PersonScore(
             sample_id=row["sample_id"] or "",
             edit_model=row["edit_model"] or "",
@@ -115,16 +120,22 @@ def read_people_scores(lines: Iterable[str], where: str = "the people's scores")
         )
         key = replace(entry, score=0.0, weight=1.0)
         if key in found:
-            kind = f"score {entry.score_name!r}" if entry.score_name else "score"
+            kind = Text("score {!r}", entry.score_name) if entry.score_name else Text("score")
             raise ConfigurationError(
-                f"{place}: a second {kind} for sample {entry.sample_id!r} of {entry.edit_model!r}"
-                f" by {entry.rater or 'the same person'!r}"
+                Text(
+                    "{}: a second {} for sample {!r} of {!r} by {!r}",
+                    place,
+                    kind,
+                    entry.sample_id,
+                    entry.edit_model,
+                    entry.rater or "the same person",
+                )
             )
         found[key] = entry
     return list(found.values())
 
 
-def read_people_votes(lines: Iterable[str], where: str = "the people's votes") -> list[Vote]:
+def read_people_votes(lines: Iterable[str], where: str = Text("the people's votes")) -> list[Vote]:
     """Reads CSV as `vote export --votes` writes it: with `sample_id`, `left`, `right`, `choice` (one of `CHOICES`).
 
     And, if wanted, `rater`, `edit_seed`, `weight`. Raises `ConfigurationError` for a missing column, a choice that is
@@ -133,16 +144,16 @@ def read_people_votes(lines: Iterable[str], where: str = "the people's votes") -
     reader = _rows(lines, where, "sample_id", "left", "right", "choice")
     found = []
     for row in reader:
-        place = f"{where}, line {reader.line_num}"
+        place = Text("{}, line {}", where, reader.line_num)
         choice, left, right = (row[name] or "" for name in ("choice", "left", "right"))
         if choice not in CHOICES:
-            raise ConfigurationError(f"{place}: {choice!r} is no choice; there are: {', '.join(CHOICES)}")
+            raise ConfigurationError(Text("{}: {!r} is no choice; there are: {}", place, choice, CHOICES))
         if left == right:
-            raise ConfigurationError(f"{place}: `left` and `right` are both {left!r}; name two edit models")
+            raise ConfigurationError(Text("{}: `left` and `right` are both {!r}; name two edit models", place, left))
         try:
             edit_seed = int(row.get("edit_seed") or 0)
         except ValueError:
-            raise ConfigurationError(f"{place}: edit seed {row['edit_seed']!r} must be a number") from None
+            raise ConfigurationError(Text("{}: edit seed {!r} must be a number", place, row["edit_seed"])) from None
         weight = _weight(row, place)
         found.append(
             Vote(row["sample_id"] or "", left, right, choice, row.get("rater") or "", edit_seed, weight=weight)
@@ -161,7 +172,7 @@ def _rows(lines: Iterable[str], where: str, *columns: str) -> csv.DictReader[str
     reader = _Rows(line.removeprefix("\ufeff") for line in lines)
     missing = [name for name in columns if name not in (reader.fieldnames or ())]
     if missing:
-        raise ConfigurationError(f"{where}: the first line does not name the column {missing[0]!r}")
+        raise ConfigurationError(Text("{}: the first line does not name the column {!r}", where, missing[0]))
     return reader
 
 
@@ -170,7 +181,7 @@ def _weight(row: Mapping[str, str | None], place: str) -> float:
     with suppress(ValueError):
         if 0 < (weight := float(written)) < math.inf:
             return weight
-    raise ConfigurationError(f"{place}: the weight {written!r} is not a number above 0")
+    raise ConfigurationError(Text("{}: the weight {!r} is not a number above 0", place, written))
 
 
 def read_vie_tables(folder: Path) -> list[PersonScore]:
@@ -183,8 +194,11 @@ def read_vie_tables(folder: Path) -> list[PersonScore]:
     tables = sorted(folder.glob("*_rater*.tsv")) or sorted((folder / "human").glob("*_rater*.tsv"))
     if not tables:
         raise ConfigurationError(
-            f"{folder}: has no tables named *_rater1.tsv, neither itself nor in human/; give a CSV file or VIEScore's "
-            "folder of people's scores"
+            Text(
+                "{}: has no tables named *_rater1.tsv, neither itself nor in human/; give a CSV file "
+                "or VIEScore's folder of people's scores",
+                folder,
+            )
         )
     return [score for path in tables for score in _vie_table(path)]
 
@@ -195,7 +209,7 @@ def _vie_table(path: Path) -> Iterable[PersonScore]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file, delimiter="\t"))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ConfigurationError(f"{path}: cannot be read ({error})") from error
+        raise ConfigurationError(Text("{}: cannot be read ({})", path, error)) from error
     for number, row in enumerate(rows, 2):
         cells = {str(name): cell for name, cell in row.items()}
         item = str(cells.pop("uid", "") or "").removesuffix(".jpg")
@@ -205,7 +219,7 @@ def _vie_table(path: Path) -> Iterable[PersonScore]:
                 together = math.sqrt(semantics * quality)
             except (ValueError, TypeError):
                 raise ConfigurationError(
-                    f"{path}, line {number}: {editor} has {cell!r}, not a pair of numbers such as [0.5, 1]"
+                    Text("{}, line {}: {} has {!r}, not a pair of numbers such as [0.5, 1]", path, number, editor, cell)
                 ) from None
             for name, score in zip(VIE_SCORES, (semantics, quality, together), strict=True):
                 yield PersonScore(item, editor, score, rater, score_name=name)

@@ -16,6 +16,7 @@ from edit_eval.statistics.intervals import (
     skewness_by_chance,
     student_quantile,
 )
+from edit_eval.text import Text
 
 ALPHA = 0.05
 POWER = 0.8
@@ -62,7 +63,7 @@ def clusters_needed(
     root. Raises `ValueError` for a difference that is not above 0.
     """
     if not (difference > 0 and math.isfinite(difference)):
-        raise ValueError(f"a difference to detect is a number above 0, not {difference}")
+        raise ValueError(Text("a difference to detect is a number above 0, not {}", difference))
     if not _says(found) or difference > span:
         return None
 

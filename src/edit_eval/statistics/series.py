@@ -15,6 +15,7 @@ import numpy as np
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results, Scale
 from edit_eval.statistics.intervals import Estimate, FloatArray, IntArray, cluster_codes
+from edit_eval.text import Text
 
 
 class Series(NamedTuple):
@@ -35,7 +36,7 @@ def series_of(results: Results, score: str | None = None) -> dict[str, Series]:
     }
     if score is not None and not found:
         known = ", ".join(dict.fromkeys(name for _, of in scoring for name in of.scales))
-        raise ConfigurationError(f"no judge of {results.name} gives a score {score!r}; there are: {known}")
+        raise ConfigurationError(Text("no judge of {} gives a score {!r}; there are: {}", results.name, score, known))
     return found
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from edit_eval.records import Activity, MemoryUse, Results, Utilisation
+from edit_eval.text import Text
 
 KINDS = ("editing", "judging", "loading", "unloading", "starting")
 """In the order in which they own a moment that they share: a load behind an edit costs nothing, nor do imports."""
@@ -177,5 +178,5 @@ def cost_of(price: Sequence[float] | None, read: float, written: float) -> float
 
 def token_words(judge: str, read: float, written: float, cost: float | None) -> str:
     """`judge: 1,234,000 read, 5,600 written, at its price 0.25`."""
-    price = "" if cost is None else f", at its price {cost:,.2f}"
-    return f"{judge}: {read:,.0f} read, {written:,.0f} written{price}"
+    price = "" if cost is None else Text(", at its price {:,.2f}", cost)
+    return Text("{}: {:,.0f} read, {:,.0f} written{}", judge, read, written, price)

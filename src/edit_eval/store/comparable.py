@@ -22,18 +22,24 @@ from edit_eval.statistics.columns import NOT_SET, Column, Difference, columns_of
 from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.statistics.people_differences import Answers
 from edit_eval.store.examined import Examined, drift_between
+from edit_eval.text import Text
 
 NOTES = {
-    "left_out": "{run}: judge {judge} is left out: not every run has it with the same parameters",
-    "unfinished": "{run} is not finished: {pending} of {total} judgements are still to come",
-    "samples": "not the same samples ({sizes}): each pair is compared on the samples that both have",
-    "itself": "{run} is given more than once: a run that is compared with itself is equal to itself, "
-    "which says nothing",
-    "passport": "judge {judge}: {line}",
-    "passport_of_run": "judge {judge}, in {run}: {line}",
-    "drift": "judge {judge} has drifted between {first} and {run}: the anchor edits score {mean} on average and "
-    "scatter by {spread}, more than its own noise of {noise} (p {p})",
-    "repeats": "not the same numbers of edit seeds and repeats ({sizes}): a sample's score is the mean over them",
+    "left_out": Text("{{run}}: judge {{judge}} is left out: not every run has it with the same parameters"),
+    "unfinished": Text("{{run}} is not finished: {{pending}} of {{total}} judgements are still to come"),
+    "samples": Text("not the same samples ({{sizes}}): each pair is compared on the samples that both have"),
+    "itself": Text(
+        "{{run}} is given more than once: a run that is compared with itself is equal to itself, which says nothing"
+    ),
+    "passport": Text("judge {{judge}}: {{line}}"),
+    "passport_of_run": Text("judge {{judge}}, in {{run}}: {{line}}"),
+    "drift": Text(
+        "judge {{judge}} has drifted between {{first}} and {{run}}: the anchor edits score {{mean}} "
+        "on average and scatter by {{spread}}, more than its own noise of {{noise}} (p {{p}})"
+    ),
+    "repeats": Text(
+        "not the same numbers of edit seeds and repeats ({{sizes}}): a sample's score is the mean over them"
+    ),
 }
 _DIGITS_SHOWN = 12
 
@@ -90,7 +96,9 @@ def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[
     """
     if not runs:
         raise ConfigurationError(
-            "a comparison needs two runs or more, or one run with several edit models: `edit-eval compare RUN RUN`"
+            Text(
+                "a comparison needs two runs or more, or one run with several edit models: `edit-eval compare RUN RUN`"
+            )
         )
     names = run_names([run.results.directory for run in runs])
     shared, notes = _shared_judges(runs, names)
@@ -128,7 +136,7 @@ def together(runs: Sequence[Made]) -> tuple[Results, dict[str, int]]:
     asked = [{sample.id: _look(sample) for sample in run.results.samples} for run in runs]
     samples = tuple(s for s in first.samples if all(of.get(s.id) == _look(s) for of in asked))
     if not samples:
-        raise ConfigurationError("the runs have no sample in common; compare runs of the same benchmark")
+        raise ConfigurationError(Text("the runs have no sample in common; compare runs of the same benchmark"))
     kept = {sample.id for sample in samples}
     edits: list[Edit] = []
     judgements: list[Judgement] = []
@@ -265,8 +273,8 @@ def _no_judge_in_common(
         if all(differences(one, other) for one, other in both):
             nearest = min(both, key=lambda two: len(differences(*two)))
             return incomparable(names[0], name, _that_matter(*nearest))
-    every = "; ".join(f"{name} has {', '.join(of_run)}" for name, of_run in zip(names, judges, strict=True))
-    return ConfigurationError(f"the runs have no judge in common: {every}; compare fewer of them at once")
+    every = "; ".join(Text("{} has {}", name, of_run) for name, of_run in zip(names, judges, strict=True))
+    return ConfigurationError(Text("the runs have no judge in common: {}; compare fewer of them at once", every))
 
 
 # -- what a reader must know --
@@ -327,7 +335,13 @@ def _difference_lines(first: Mapping[str, object], other: Mapping[str, object]) 
 
 
 def _difference_line(found: Difference) -> str:
-    there = "not set there" if found.a == NOT_SET else f"{found.a} there" if found.b == NOT_SET else f"not {found.a}"
+    there = (
+        Text("not set there")
+        if found.a == NOT_SET
+        else Text("{} there", found.a)
+        if found.b == NOT_SET
+        else Text("not {}", found.a)
+    )
     return f"{found.key.removeprefix('parameters.')}: {found.b}, {there}"
 
 

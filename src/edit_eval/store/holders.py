@@ -12,6 +12,8 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from edit_eval.text import Text
+
 
 @dataclass(frozen=True)
 class Shard:
@@ -70,8 +72,8 @@ def read_holder(file: Path) -> dict[str, Any]:
 def who(holder: dict[str, Any]) -> str:
     """Its process, for people."""
     if not holder:
-        return "another process"
-    return f"process {holder['process']} on {holder['host']} since {holder['since']}"
+        return Text("another process")
+    return Text("process {} on {} since {}", holder["process"], holder["host"], holder["since"])
 
 
 def is_there(holder: dict[str, Any]) -> bool:

@@ -16,6 +16,7 @@ from edit_eval.records import Edit, Judgement, Results, Sample, Scoring
 from edit_eval.statistics.judge_pairs import judge_difference
 from edit_eval.statistics.series import series_of
 from edit_eval.store.comparable import Made, judge_identity, run_names
+from edit_eval.text import Text
 
 
 def joined(runs: Sequence[Made]) -> Results:
@@ -72,16 +73,14 @@ def judges_apart(runs: Sequence[Made]) -> list[str]:
         series = series_of(results)
     except ConfigurationError:
         return []
-    lines = []
+    lines: list[str] = []
     for a, b in combinations(series, 2):
         found = judge_difference(results, (a, series[a]), (b, series[b]))
         if found["difference"] is not None:
             ends = found["ci95"]
-            interval = f", 95 % interval {ends[0]:+.2f} to {ends[1]:+.2f}" if ends else ""
-            lines.append(
-                f"on the {found['n']} edits that both have scored {a} lies {found['difference']:+.2f} from {b}"
-                + interval
-            )
+            interval = Text(", 95 % interval {:+.2f} to {:+.2f}", ends[0], ends[1]) if ends else ""
+            both = Text("on the {} edits that both have scored", found["n"])
+            lines.append(Text("{}, {} is {:+.2f} from {}{}", both, a, found["difference"], b, interval))
     return lines
 
 
@@ -89,13 +88,17 @@ def _take_samples(samples: dict[str, Sample], results: Results, run: str) -> Non
     for sample in results.samples:
         known = samples.setdefault(sample.id, sample)
         for what, one, other in (
-            ("another instruction", known.instruction, sample.instruction),
-            ("other pictures", _digests(known), _digests(sample)),
+            (Text("another instruction"), known.instruction, sample.instruction),
+            (Text("other pictures"), _digests(known), _digests(sample)),
         ):
             if one != other:
                 raise ConfigurationError(
-                    f"{run}: sample {sample.id!r} has {what} there; name runs of the same benchmark in the same "
-                    "language"
+                    Text(
+                        "{}: sample {!r} has {} there; name runs of the same benchmark in the same language",
+                        run,
+                        sample.id,
+                        what,
+                    )
                 )
 
 

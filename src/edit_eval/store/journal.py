@@ -24,6 +24,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from edit_eval.pictures import sync_folder
+from edit_eval.text import Text
 
 Record = dict[str, Any]
 T = TypeVar("T")
@@ -111,7 +112,7 @@ class Segment:
             except FileNotFoundError:
                 there = False
             if not there:
-                raise FileNotFoundError(errno.ENOENT, "its journals were moved or deleted", str(self._path))
+                raise FileNotFoundError(errno.ENOENT, Text("its journals were moved or deleted"), str(self._path))
 
     def close(self) -> None:
         """Syncs and closes."""
@@ -144,11 +145,11 @@ class Damage:
             of_journals[Path(path).parent.name] += count
         where = ", ".join(f"{name} {of_journals[name]}" for name in sorted(of_journals))
         lines = (
-            "1 damaged line in the journals was"
+            Text("1 damaged line in the journals was")
             if self.total == 1
-            else f"{self.total} damaged lines in the journals were"
+            else Text("{} damaged lines in the journals were", self.total)
         )
-        return f"{lines} left out ({where})"
+        return Text("{} left out ({})", lines, where)
 
 
 @contextlib.contextmanager

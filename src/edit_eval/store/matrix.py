@@ -12,10 +12,11 @@ from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge, asked_digest
 from edit_eval.protocols.contract import Question, in_order
 from edit_eval.protocols.judging import Scored, applying, asked_again, leading, looks_at_samples, read, rendered, score
-from edit_eval.records import CONTROL, Edit, Judgement, Reading, Reply, Sample, Status, counted
+from edit_eval.records import CONTROL, Edit, Judgement, Reading, Reply, Sample, Status
 from edit_eval.store.cells import Cells
 from edit_eval.store.journal import no_garbage
 from edit_eval.store.keys import REPEAT_STRIDE, edit_key, replay_key, reply_key
+from edit_eval.text import Text, counted
 
 EDIT_SEED_STRIDE = 1_000_000
 """How far apart the seeds of a sample's edits are with `edit_seeds` > 1: larger than any benchmark."""
@@ -327,8 +328,8 @@ class Matrix:
         for failed in found:
             for one in self.followers(failed):
                 if self.edits[one].status is PENDING:
-                    was = "was refused" if status is Status.EDIT_REFUSED else "failed"
-                    reason = f"the edit that it follows {was}: {self.edits[edit].reason}"
+                    was = Text("was refused") if status is Status.EDIT_REFUSED else Text("failed")
+                    reason = Text("the edit that it follows {}: {}", was, self.edits[edit].reason)
                     self.edits[one] = replace(self.edits[one], status=status, reason=reason)
                     found.append(one)
         return found[1:]
@@ -463,12 +464,18 @@ def what_is_left(matrix: Matrix) -> str:
     judgements = [j for j in (*matrix.judgements(), *matrix.controls()) if j.status is not SKIPPED]
     judged = sum(j.status is not PENDING for j in judgements)
     if judged == len(judgements):
-        return (
-            f"Nothing to do: {counted(len(edits), 'edit')} and {counted(len(judgements), 'judgement')} already complete"
+        return Text(
+            "Nothing to do: {} and {} already complete",
+            counted(len(edits), "edit"),
+            counted(len(judgements), "judgement"),
         )
-    kept_text = f"{kept} of {len(edits)} edits and {judged} of {len(judgements)} judgements are kept; " if kept else ""
+    kept_text = (
+        Text("{} of {} edits and {} of {} judgements are kept; ", kept, len(edits), judged, len(judgements))
+        if kept
+        else ""
+    )
     left = counted(len(edits) - kept, "edit"), counted(len(judgements) - judged, "judgement")
-    return f"{kept_text}to do: {', '.join(left)}"
+    return Text("{}to do: {}", kept_text, left)
 
 
 def _words(by_reading: Sequence[Mapping[str, Reading]]) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from edit_eval.pictures import TEMPORARY, write_durably
+from edit_eval.text import Text
 
 MARK = "edit-eval-run.txt"
 _MARKED = b"edit-eval run 6f1d2c0a9b7e4e53\n"
@@ -61,7 +62,7 @@ def _no_link(path: str, flags: int) -> int:
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(f"{path} is not a file")
+        raise OSError(Text("{} is not a file", path))
     return descriptor
 
 

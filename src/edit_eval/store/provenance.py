@@ -12,6 +12,7 @@ from typing import Any
 
 from edit_eval.errors import RunDirectoryError
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.text import Text
 
 NOTE = "note"
 """The entry of what a model says about itself that is for whoever runs it, and for the report's reader."""
@@ -55,7 +56,7 @@ def changed_since_the_last_start(directory: RunDirectory, now: Mapping[str, Any]
 def unlike_machines(environment: Mapping[str, Any]) -> list[str]:
     """One line for each machine of a start in which Python or a library is another than on most of them."""
     machines = environment.get("machines") or ()
-    notes = []
+    notes: list[str] = []
     versions = [{"python": one.get("python"), **(one.get("libraries") or {})} for one in machines]
     most = {
         name: Counter(each.get(name) for each in versions).most_common(1)[0][0]
@@ -63,22 +64,28 @@ def unlike_machines(environment: Mapping[str, Any]) -> list[str]:
     }
     for one, its in zip(machines, versions, strict=True):
         if found := [
-            f"{name} {its.get(name) or 'none'}, not {most[name]}" for name in most if its.get(name) != most[name]
+            Text("{} {}, not {}", name, its.get(name) or "none", most[name])
+            for name in most
+            if its.get(name) != most[name]
         ]:
-            notes.append(f"{one['name']} differs from the other machines: {'; '.join(found)}")
+            notes.append(Text("{} differs from the other machines: {:; }", one["name"], found))
     return notes
 
 
 def several_kinds(environment: Mapping[str, Any]) -> list[str]:
     """One line for each model of a start whose replicas are on GPUs of more than one kind."""
     titles = {gpu.get("name"): gpu.get("title", "") for gpu in environment.get("gpus") or ()}
-    notes = []
+    notes: list[str] = []
     for model, devices in (environment.get("places") or {}).items():
         kinds = dict.fromkeys(titles[device] for device in devices if device in titles)
         if len(kinds) > 1:
             notes.append(
-                f"{model.partition(':')[2]} runs on GPUs of {len(kinds)} kinds ({', '.join(kinds)}): "
-                "the same seed gives the same pixels only on one kind"
+                Text(
+                    "{} runs on GPUs of {} kinds ({}): the same seed gives the same pixels only on one kind",
+                    model.partition(":")[2],
+                    len(kinds),
+                    kinds,
+                )
             )
     return notes
 
@@ -111,21 +118,23 @@ class ModelsSay:
         where, first = self._first[model]
         if not (found := list(_differences(first, about))):
             return []
-        unlike = f"{model.partition(':')[2]} on {place} differs from {where}: {'; '.join(found)}"
+        unlike = Text("{} on {} differs from {}: {:; }", model.partition(":")[2], place, where, found)
         if self._strict:
-            raise RunDirectoryError(f"{unlike}; remove one of them from device_ids, or leave out --strict-environment")
+            raise RunDirectoryError(
+                Text("{}; remove one of them from device_ids, or leave out --strict-environment", unlike)
+            )
         if unlike not in self.unlike:  # it may be loaded more than once
             self.unlike.append(unlike)
-        return [f"{unlike}; their results may differ for that reason"]
+        return [Text("{}; their results may differ for that reason", unlike)]
 
 
 def _told(found: list[str], strict: bool) -> list[str]:
     if not found:
         return []
-    text = f"different from the last start of this run: {'; '.join(found)}"
+    text = Text("different from the last start of this run: {:; }", found)
     if strict:
-        raise RunDirectoryError(f"{text}; restore it, or leave out --strict-environment")
-    return [f"{text}; results from before and after may differ for that reason"]
+        raise RunDirectoryError(Text("{}; restore it, or leave out --strict-environment", text))
+    return [Text("{}; results from before and after may differ for that reason", text)]
 
 
 def mixed_environments(directory: RunDirectory) -> list[str]:
@@ -135,9 +144,9 @@ def mixed_environments(directory: RunDirectory) -> list[str]:
     before: Mapping[str, Any] = {}
     for number, now in directory.environments().items():
         if found := changes(before, now):
-            notes.append(f"from start {number} on: {'; '.join(found)}")
+            notes.append(Text("from start {} on: {:; }", number, found))
         notes += (
-            f"start {number}: {unlike}"
+            Text("start {}: {}", number, unlike)
             for unlike in (*several_kinds(now), *unlike_machines(now), *_of_machines(now), *(now.get("unlike") or ()))
         )
         before = now if now.get("models") or not before else {**now, "models": before.get("models", {})}

@@ -15,6 +15,7 @@ from edit_eval.store.journal import Lines, Record, no_garbage
 from edit_eval.store.matrix import OK, PENDING, Matrix
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.verification import altered_pictures
+from edit_eval.text import Text
 
 T = TypeVar("T")
 
@@ -112,11 +113,13 @@ def recall(
     _recall_replies(matrix, replies, retry)
     for number in range(matrix.cells.judgements):
         matrix.judgement(number)  # all at once, while nobody looks for garbage among a million objects
-    noticed = []
+    noticed: list[str] = []
     if missing := len(made) - len(there):
-        noticed.append(f"{_pictures(missing)} missing or of the wrong size: made again")
+        noticed.append(Text("{} missing or of the wrong size: made again", _pictures(missing)))
     if altered:
-        noticed.append(f"{_pictures(len(altered))} not what was recorded ({min(altered.values())}): made again")
+        noticed.append(
+            Text("{} not what was recorded ({}): made again", _pictures(len(altered)), min(altered.values()))
+        )
     return noticed
 
 
@@ -200,7 +203,7 @@ def as_kind(lines: Iterable[Record], kind: type[T]) -> Iterator[T]:
 
 
 def _pictures(count: int) -> str:
-    return "1 picture is" if count == 1 else f"{count} pictures are"
+    return Text("1 picture is") if count == 1 else Text("{} pictures are", count)
 
 
 def is_there(edit: Edit, folder: Path) -> bool:

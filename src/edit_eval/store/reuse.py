@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import msgspec
 
-from edit_eval.records import Edit, Status, counted
+from edit_eval.records import Edit, Status
 from edit_eval.store.journal import Record
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import ReplyLine, edit_record, is_there, where_of
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.text import Text, counted
 
 
 def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
@@ -38,7 +39,7 @@ def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
         taken += 1
     judged = _reuse_replies(source, directory, matrix)
     directory.sync()
-    return f"{source.path}: {counted(taken, 'edit')} and {counted(judged, 'judgement')} are reused"
+    return Text("{}: {} and {} are reused", source.path, counted(taken, "edit"), counted(judged, "judgement"))
 
 
 def _reuse_replies(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> int:

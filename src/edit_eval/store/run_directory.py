@@ -41,6 +41,7 @@ from edit_eval.records import Activity, DeviceFailures, MemoryUse, Picture, Samp
 from edit_eval.store.holders import Shard, is_there, read_holder, shards_at_work, shards_known, who
 from edit_eval.store.journal import Damage, Lines, Record, Segment, no_garbage, read, read_segment, seal, segments
 from edit_eval.store.ours import MARK, OURS, is_marked, mark
+from edit_eval.text import Text
 
 JOURNALS = ("edits", "replies", "events")
 MEMORY_FIELDS = ("device", "model", "kind", "before", "loaded", "peak", "after")
@@ -83,8 +84,8 @@ class RunDirectory:
     def existing(cls, path: Path) -> RunDirectory:
         """Opens a run for reading. Raises `RunDirectoryError` when there is none, or where it leads elsewhere."""
         if not (path / "config").is_dir():
-            what = "is not a run directory (it has no config/)" if path.exists() else "does not exist"
-            raise RunDirectoryError(f"{path} {what}; `edit-eval run CONFIG` makes one")
+            what = Text("is not a run directory (it has no config/)") if path.exists() else Text("does not exist")
+            raise RunDirectoryError(Text("{} {}; `edit-eval run CONFIG` makes one", path, what))
         refuse_what_leads_elsewhere(path)
         return cls(path)
 
@@ -118,13 +119,15 @@ class RunDirectory:
         except Timeout:
             self._let_go()
             raise RunDirectoryError(
-                f"{self.path} is in use by {self.holder()}; wait for it, or stop it first"
+                Text("{} is in use by {}; wait for it, or stop it first", self.path, self.holder())
             ) from None
         except OSError as error:
             self._let_go()
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise _cannot_write(self.path, error) from error
-            raise RunDirectoryError(f"{self.path} cannot be used ({error.strerror}); name another folder") from error
+            raise RunDirectoryError(
+                Text("{} cannot be used ({}); name another folder", self.path, error.strerror)
+            ) from error
         except BaseException:
             self.end()
             raise
@@ -136,14 +139,24 @@ class RunDirectory:
         at_work = shards_at_work(self.path / SHARDS)
         if strange := next((one for one in at_work if not one.endswith(shard.stem[4:])), ""):
             raise RunDirectoryError(
-                f"{self.path} is in use by {int(strange[-4:])} shards, and --shard {shard} is of another number; stop "
-                "them first, or use their number"
+                Text(
+                    "{} is in use by {} shards, and --shard {} is of another number; "
+                    "stop them first, or use their number",
+                    self.path,
+                    int(strange[-4:]),
+                    shard,
+                )
             )
         for other in shards_known(self.path / SHARDS):
             if other.stem in at_work and other != shard and other.experiment != shard.experiment:
                 raise RunDirectoryError(
-                    f"shard {other} of {self.path} is running another evaluation than shard {shard} would: "
-                    "give all shards the same configuration and data, or stop the others first"
+                    Text(
+                        "shard {} of {} is running another evaluation than shard {} would: give all "
+                        "shards the same configuration and data, or stop the others first",
+                        other,
+                        self.path,
+                        shard,
+                    )
                 )
         (self.path / SHARDS).mkdir(exist_ok=True)
         own = FileLock(self.path / SHARDS / f"{shard.stem}.lock")
@@ -151,7 +164,7 @@ class RunDirectory:
             own.acquire(timeout=0)
         except Timeout:
             holder = who(read_holder(self.path / SHARDS / f"{shard.stem}.json"))
-            raise RunDirectoryError(f"shard {shard} of {self.path} is already running: {holder}") from None
+            raise RunDirectoryError(Text("shard {} of {} is already running: {}", shard, self.path, holder)) from None
         self._own, self._holder_file = own, self.path / SHARDS / f"{shard.stem}.json"
         entered = {"launched": shard.launched, "experiment": shard.experiment}
         self._write_text(self.path / SHARDS / f"{shard.stem}.entered", json.dumps(entered))
@@ -176,8 +189,12 @@ class RunDirectory:
         strangers = [name for name in there if name not in early and not TEMPORARY.fullmatch(name)]
         if strangers:
             raise RunDirectoryError(
-                f"{self.path} is not empty and not a run directory (`{sorted(strangers)[0]}`; it has no {MARK}); "
-                "name a new folder"
+                Text(
+                    "{} is not empty and not a run directory (`{}`; it has no {}); name a new folder",
+                    self.path,
+                    sorted(strangers)[0],
+                    MARK,
+                )
             )
 
     def _take_number(self) -> None:
@@ -334,7 +351,7 @@ class RunDirectory:
         except (OSError, ValueError, yaml.YAMLError) as error:
             found = error
         if not isinstance(found, dict):
-            raise RunDirectoryError(f"{file} is damaged; `edit-eval run CONFIG` writes it again")
+            raise RunDirectoryError(Text("{} is damaged; `edit-eval run CONFIG` writes it again", file))
         return found
 
     def says(self, configuration: dict[str, Any], resolved: dict[str, Any], samples: tuple[Sample, ...]) -> bool:
@@ -438,11 +455,11 @@ def refuse_what_leads_elsewhere(run: Path) -> None:
         with os.scandir(run) as entries:
             found = _no_plain_file(entry for entry in entries if entry.name in OURS)
     except OSError as error:
-        raise RunDirectoryError(f"{error.filename or run} cannot be read ({error.strerror})") from error
+        raise RunDirectoryError(Text("{} cannot be read ({})", error.filename or run, error.strerror)) from error
     if found is not None:
-        what = "link" if found.is_symlink() else "pipe or a device"
+        what = Text("link") if found.is_symlink() else Text("pipe or a device")
         raise RunDirectoryError(
-            f"{found.path} is a {what}: a run directory must contain only its own files and folders; remove it"
+            Text("{} is a {}: a run directory must contain only its own files and folders; remove it", found.path, what)
         )
 
 
@@ -470,8 +487,11 @@ def _writing(path: Path) -> Iterator[None]:
 
 def _cannot_write(path: Path, error: OSError) -> CannotWrite:
     return CannotWrite(
-        f"{path} cannot be written ({error.strerror or error}); all finished work is kept; rerun the same "
-        "command to resume"
+        Text(
+            "{} cannot be written ({}); all finished work is kept; rerun the same command to resume",
+            path,
+            error.strerror or error,
+        )
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from edit_eval.errors import PictureError
 from edit_eval.pictures import open_picture, pixel_digest
 from edit_eval.records import Edit
+from edit_eval.text import Text
 
 
 def altered_pictures(edits: Iterable[Edit], folder: Path) -> dict[str, str]:
@@ -23,7 +24,7 @@ def altered_pictures(edits: Iterable[Edit], folder: Path) -> dict[str, str]:
             found = pixel_digest(open_picture(folder / edit.image))
         except PictureError as error:
             return edit.key, str(error)
-        return edit.key, "" if found == edit.pixels else f"{edit.image}: the pixels differ from those recorded"
+        return edit.key, "" if found == edit.pixels else Text("{}: the pixels differ from those recorded", edit.image)
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         return {key: wrong for key, wrong in threads.map(fault, edits) if wrong}

@@ -23,6 +23,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Sample, Status
 from edit_eval.statistics.preferences import CHOICES, Vote
 from edit_eval.store.journal import Damage, Segment, read, segments, unseal
+from edit_eval.text import Text
 
 VOTES = "votes"
 PAGES = "votes/pages"
@@ -183,7 +184,7 @@ def add_saved_votes(run: Path, files: Iterable[Path]) -> dict[str, int]:
                 known[place] = line
                 ever.add(_said(line))
     except OSError as error:
-        raise ConfigurationError(f"{run / VOTES}: cannot be written ({error.strerror or error})") from error
+        raise ConfigurationError(Text("{}: cannot be written ({})", run / VOTES, error.strerror or error)) from error
     finally:
         ballot.close()
     return counts
@@ -200,24 +201,26 @@ def saved_votes(file: Path, asked: Mapping[str, Asked]) -> list[VoteLine]:
         with file.open("rb") as opened:
             lines = opened.read(MOST_BYTES).splitlines()
     except OSError as error:
-        raise ConfigurationError(f"{file}: cannot be read ({error.strerror or error})") from error
-    again = "ask the rater to save the votes again"
+        raise ConfigurationError(Text("{}: cannot be read ({})", file, error.strerror or error)) from error
+    again = Text("ask the rater to save the votes again")
     head = unseal(lines[0], FileHead) if lines else None
     if head is None:
         raise ConfigurationError(
-            f"{file}: not a file of votes from a raters' page, or its first line is damaged; {again}"
+            Text("{}: not a file of votes from a raters' page, or its first line is damaged; {}", file, again)
         )
     if head.page not in {one.page for one in asked.values()}:
-        raise ConfigurationError(f"{file}: these votes are from a page of another run; import them there")
+        raise ConfigurationError(Text("{}: these votes are from a page of another run; import them there", file))
     found = []
     for number, line in enumerate(lines[1:], 2):
         vote = unseal(line, FileVote)
         pair = asked.get(vote.ticket) if vote else None
         if vote is None or pair is None or pair.page != head.page or not _is_sane(vote):
-            raise ConfigurationError(f"{file}: line {number} is damaged; {again}")
+            raise ConfigurationError(Text("{}: line {} is damaged; {}", file, number, again))
         found.append(pair.answered(head.rater, vote.choice, vote.seconds, vote.at))
     if len(found) != head.votes or not is_rater_name(head.rater):
-        raise ConfigurationError(f"{file}: {len(found)} votes where its first line says {head.votes}; {again}")
+        raise ConfigurationError(
+            Text("{}: {} votes where its first line says {}; {}", file, len(found), head.votes, again)
+        )
     return found
 
 
@@ -250,7 +253,7 @@ class Ballot:
     def _begun(self, record: Mapping[str, Any]) -> Segment:
         folder = self._run / self._folder
         if (self._run / VOTES).is_symlink() or folder.is_symlink():
-            raise OSError(f"{folder} is a link")
+            raise OSError(Text("{} is a link", folder))
         while True:
             number = max((int(path.stem) for path in segments(folder)), default=0) + 1
             segment = Segment(folder / f"{number:04d}.jsonl")

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.text import Text
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,9 @@ def refuse_what_is_missing(names: Iterable[str]) -> None:
     if missing:
         extras = ",".join(missing)
         raise ConfigurationError(
-            f"trackers: {' and '.join(missing)} not installed here; `pip install 'edit-eval[{extras}]'`, or leave out "
-            "`trackers`"
+            Text(
+                "trackers: {: and } not installed here; `pip install 'edit-eval[{}]'`, or leave out `trackers`",
+                missing,
+                extras,
+            )
         )

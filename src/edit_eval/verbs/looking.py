@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from edit_eval.command_line import answer, verb
-from edit_eval.reporting.chinese.spoken import said, speak
+from edit_eval.reporting.language import said, speak
+from edit_eval.text import Text
 from edit_eval.verbs.arguments import Force, RunFolder
 
 looking = typer.Typer()
@@ -33,7 +34,7 @@ def status(
         answer(lambda: sample_document(results, sample), lambda: print_sample(results, sample))
 
 
-@verb(looking, short_help="View runs in a browser, also while they are running.")
+@verb(looking, short_help=Text("View runs in a browser, also while they are running."))
 def view(
     runs: Annotated[
         list[Path] | None,
@@ -61,7 +62,7 @@ def view(
     serve(runs or [RUNS], host=host, port=port, token=token, tell=lambda line: print(said(line), flush=True))
 
 
-@verb(looking, short_help="Write a report to send: one page, a folder or a zip.")
+@verb(looking, short_help=Text("Write a report to send: one page, a folder or a zip."))
 def export(
     run: RunFolder,
     target: Annotated[Path, typer.Argument(metavar="FILE.html|FOLDER|FILE.zip", help="Where to write it.")],
@@ -81,4 +82,4 @@ def export(
     made = Run(run)
     ids = None if samples is None else ids_in(samples)
     written = write(made.results, made.summary, target, language=made.language, side=size, samples=ids, force=force)
-    answer(lambda: {"written": str(written)}, lambda: print(said(f"report: {written}")))
+    answer(lambda: {"written": str(written)}, lambda: print(said(Text("report: {}", written))))

@@ -10,13 +10,14 @@ import typer
 
 from edit_eval.command_line import answer, say, verb, wants_json
 from edit_eval.errors import ConfigurationError
-from edit_eval.reporting.chinese.spoken import said
+from edit_eval.reporting.language import said
+from edit_eval.text import Text
 from edit_eval.verbs.arguments import RunFolder
 
 sharing = typer.Typer()
 
 
-@verb(sharing, short_help="Publish a run as a data set on the Hugging Face Hub.")
+@verb(sharing, short_help=Text("Publish a run as a data set on the Hugging Face Hub."))
 def push(
     run: RunFolder,
     repository: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="The data set; it is made if need be.")],
@@ -43,12 +44,12 @@ def push(
         images=not without_images,
         sources=sources,
         dry_run=dry_run,
-        tell=lambda note: say(f"note: {note}"),
+        tell=lambda note: say(Text("note: {}", note)),
     )
     answer(made.as_plain, lambda: print_pushed(made.files, made.rows, made.address, made.notes))
 
 
-@verb(sharing, short_help="Show what the cache and old runs hold, and clear what can go.")
+@verb(sharing, short_help=Text("Show what the cache and old runs hold, and clear what can go."))
 def gc(
     folders: Annotated[
         list[Path] | None,
@@ -89,5 +90,5 @@ def _may_go(runs: list[str]) -> bool:
     """Asks a person at a terminal."""
     named = ", ".join(runs)
     if wants_json() or not sys.stdin.isatty():
-        raise ConfigurationError(f"--run deletes {named}, with all edits; confirm it with --yes")
-    return typer.confirm(said(f"Delete {named}, with all edits?"), err=True)
+        raise ConfigurationError(Text("--run deletes {}, with all edits; confirm it with --yes", named))
+    return typer.confirm(said(Text("Delete {}, with all edits?", named)), err=True)

@@ -12,7 +12,8 @@ import typer
 
 from edit_eval.command_line import Debug, answer, say, verb, wants_json
 from edit_eval.errors import ConfigurationError
-from edit_eval.reporting.chinese.spoken import said
+from edit_eval.reporting.language import said
+from edit_eval.text import Text
 from edit_eval.verbs.arguments import Config, Force
 
 if TYPE_CHECKING:
@@ -27,14 +28,14 @@ else:
 T = TypeVar("T")
 
 starting = typer.Typer()
-config = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show what a configuration amounts to.")
+config = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=Text("Show what a configuration amounts to."))
 
-PICTURES = "a folder, a table (CSV, JSON, JSONL, Parquet), OWNER/NAME on the Hub, or a benchmark of `list`"
-EDITS = "a folder of finished edits or of weights, OWNER/NAME on the Hub, MODEL@http://..., FILE.py:CLASS"
-JUDGE = "MODEL@http://HOST:8000/v1, a folder of weights, OWNER/NAME on the Hub, FILE.py:CLASS"
+PICTURES = Text("a folder, a table (CSV, JSON, JSONL, Parquet), OWNER/NAME on the Hub, or a benchmark of `list`")
+EDITS = Text("a folder of finished edits or of weights, OWNER/NAME on the Hub, MODEL@http://..., FILE.py:CLASS")
+JUDGE = Text("MODEL@http://HOST:8000/v1, a folder of weights, OWNER/NAME on the Hub, FILE.py:CLASS")
 
 
-@verb(starting, short_help="Write a configuration for your pictures and models.")
+@verb(starting, short_help=Text("Write a configuration for your pictures and models."))
 def init(
     file: Annotated[
         Path | None, typer.Argument(metavar="FILE.yaml", help="The configuration to write. Default: evaluation.yaml.")
@@ -77,7 +78,7 @@ def init(
 
     if from_ is not None:
         if any((pictures, edits, judge, devices, instruction, field, reasons is not None)):
-            raise ConfigurationError("--from copies a configuration as it is; leave out the other flags")
+            raise ConfigurationError(Text("--from copies a configuration as it is; leave out the other flags"))
         file = file or Path(f"{from_}.yaml")
         refuse_to_overwrite(file, force)
         return _say_and_check(copy_shipped(from_, file))
@@ -85,12 +86,12 @@ def init(
     refuse_to_overwrite(file, force)
     found, models, judges = _answers(pictures, edits or [], judge or [], instruction, _fields(field or []))
     asked_where = devices or (
-        _asked("Where does it run? (auto: every GPU here; 0,1; cpu:2)", "auto", str)
+        _asked(Text("Where does it run? (auto: every GPU here; 0,1; cpu:2)"), "auto", str)
         if any(model.wants_device for model in (*models, *judges))
         else "auto"
     )
     if found.takes_reasons and any(model.writes for model in judges) and reasons is None:
-        question = "Should judges say why before they score? (yes: more to read; no: several times faster)"
+        question = Text("Should judges say why before they score? (yes: more to read; no: several times faster)")
         reasons = _asked(question, "yes", _yes)
     _say_and_check(write_configuration(file, found, models, judges, asked_where, bool(reasons)))
 
@@ -118,14 +119,14 @@ def _answers(
     def listed(kind: Kind) -> Callable[[str], list[Model]]:
         return lambda text: models(kind, [each.strip() for each in text.split(",")])
 
-    question = f"What are your pictures? ({PICTURES})"
+    question = Text("What are your pictures? ({})", PICTURES)
     found = look(pictures) if pictures else _asked(question, likely_pictures(), look, "--pictures")
     beside = Path(found.table).parent if found.table else Path()
     near = dict.fromkeys([*likely_edits(beside, found.names), *likely_edits(Path(), found.names)])
     likely = ",".join(name for name in near if Path(name).resolve() not in {beside.resolve(), *found.folders})
-    question = f"What edits them? ({EDITS}; several with commas)"
+    question = Text("What edits them? ({}; several with commas)", EDITS)
     editing = models("edit_model", edits) if edits else _asked(question, likely, listed("edit_model"), "--edits")
-    question = f"What judges the edits? ({JUDGE})"
+    question = Text("What judges the edits? ({})", JUDGE)
     judging = models("judge", judges) if judges else _asked(question, "", listed("judge"), "--judge")
     return found, editing, judging
 
@@ -135,17 +136,17 @@ def _which_column(lacking: NoColumn) -> str:
 
     def column(answer: str) -> str:
         if answer not in there:
-            raise ConfigurationError(f"there is no column {answer}; there are {', '.join(there)}")
+            raise ConfigurationError(Text("there is no column {}; there are {}", answer, there))
         return answer
 
-    what = "the instructions" if lacking.ours == "instruction" else "the source pictures"
-    return _asked(f"Which column has {what}? ({', '.join(there)})", "", column)
+    what = Text("the instructions") if lacking.ours == "instruction" else Text("the source pictures")
+    return _asked(Text("Which column has {}? ({})", what, there), "", column)
 
 
 def _yes(answer: str) -> bool:
     known = {"yes": True, "y": True, "是": True, "no": False, "n": False, "否": False}
     if answer.strip().lower() not in known:
-        raise ConfigurationError(f"{answer}: answer yes or no")
+        raise ConfigurationError(Text("{}: answer yes or no", answer))
     return known[answer.strip().lower()]
 
 
@@ -157,7 +158,7 @@ def _asked(question: str, likely: str, read: Callable[[str], T], flag: str = "")
     """The answer of a person at a terminal, asked again until it can be read; of nobody what is likely."""
     if not _somebody_answers():
         if not likely:
-            raise ConfigurationError(f"{flag} is missing. {question}")
+            raise ConfigurationError(Text("{} is missing. {}", flag, question))
         return read(likely)
     while True:
         given = typer.prompt(said(question), default=likely or None, err=True)
@@ -170,7 +171,7 @@ def _asked(question: str, likely: str, read: Callable[[str], T], flag: str = "")
 def _fields(written: list[str]) -> dict[str, str]:
     parts = [one.partition("=") for one in written]
     if wrong := next(("".join(one) for one in parts if not one[0] or not one[2]), ""):
-        raise ConfigurationError(f"--field {wrong}: it takes OURS=THEIRS, such as instruction=task")
+        raise ConfigurationError(Text("--field {}: it takes OURS=THEIRS, such as instruction=task", wrong))
     return {ours.strip(): theirs.strip() for ours, _, theirs in parts}
 
 
@@ -192,15 +193,15 @@ def _say_and_check(made: Started) -> None:
     }
 
     def show() -> None:
-        print("\n".join(said(f"wrote {path}") for path in document["written"]))
+        print("\n".join(said(Text("wrote {}", path)) for path in document["written"]))
         print()
         if findings:
             print_findings(findings)
             print()
         if table:
-            print(said(f"Fill in the column `instruction` of {table} ({empty} are empty), then type:"))
+            print(said(Text("Fill in the column `instruction` of {} ({} are empty), then type:", table, empty)))
         else:
-            print(said("Fix that, then type:" if stops else "Now type:"))
+            print(said(Text("Fix that, then type:") if stops else Text("Now type:")))
         print(f"  {next_}")
 
     answer(lambda: document, show)
@@ -208,7 +209,7 @@ def _say_and_check(made: Started) -> None:
         sys.exit(3)
 
 
-@starting.command(short_help="Print a shell's completion script.")
+@starting.command(short_help=Text("Print a shell's completion script."))
 def completion(
     shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish", help="Which shell.")],
     debug: Debug = False,
@@ -217,11 +218,11 @@ def completion(
     from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
     if shell not in ("bash", "zsh", "fish"):
-        raise ConfigurationError(f"completion {shell}: there are bash, zsh and fish")
+        raise ConfigurationError(Text("completion {}: there are bash, zsh and fish", shell))
     print(get_completion_script(prog_name="edit-eval", complete_var="_EDIT_EVAL_COMPLETE", shell=shell))
 
 
-@verb(config, name="show", short_help="Print a configuration with all that it extends.")
+@verb(config, name="show", short_help=Text("Print a configuration with all that it extends."))
 def config_show(
     config: Config,
     *,
@@ -243,6 +244,6 @@ def config_show(
 
     def whence(place: tuple[str, ...]) -> str:
         found = origin(place)
-        return f"from {names.get(found, found)}" if found else ""
+        return Text("from {}", names.get(found, found)) if found else ""
 
     answer(lambda: values, lambda: print(write_yaml(values, whence), end=""))

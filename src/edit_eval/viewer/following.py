@@ -17,6 +17,7 @@ from edit_eval.store.journal import Tail, no_garbage
 from edit_eval.store.matrix import OK, PENDING, Matrix
 from edit_eval.store.recall import ReplyLine, is_there, recall
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.text import Text
 
 READ_WHOLE_AGAIN = 60.0
 """Seconds after which a run that has changed is read from its beginning: then a line counts for its equals, too."""
@@ -90,9 +91,9 @@ class Following:
         except EditEvalError as error:
             self.fault = str(error)
         except OSError as error:
-            self.fault = f"{error.filename or self.path} cannot be read ({error.strerror or error})"
+            self.fault = Text("{} cannot be read ({})", error.filename or self.path, error.strerror or error)
         except Exception as error:  # records may be a stranger's, and say anything
-            self.fault = f"{self.path} is damaged ({type(error).__name__}: {error})"
+            self.fault = Text("{} is damaged ({}: {})", self.path, type(error).__name__, error)
 
     def _index(self, matrix: Matrix) -> None:
         self._numbers: dict[str, list[int]] = defaultdict(list)

@@ -18,6 +18,8 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
+from edit_eval.text import Text
+
 Scope = dict[str, Any]
 
 COOKIE = "edit-eval-token"
@@ -62,7 +64,7 @@ class Guard:
     def __init__(self, app: Any, *, token: str = "", anywhere: bool = False) -> None:
         self._app, self._token, self._anywhere = app, token, anywhere
         if anywhere and not token:
-            raise ValueError("a server that others can reach needs a token")
+            raise ValueError(Text("a server that others can reach needs a token"))
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         """Answers one connection."""
@@ -85,16 +87,18 @@ class Guard:
         for name, value in scope["headers"]:
             headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
         if any(len(headers.get(name, ())) > 1 for name in ("host", "origin", "content-length", "content-type")):
-            return Refusal(400, "a header is given twice")
+            return Refusal(400, Text("a header is given twice"))
         one = {name: values[0] for name, values in headers.items()}
         return self._of_host(one) or self._of_origin(scope, one) or _of_method(scope, one) or self._of_token(scope, one)
 
     def _of_host(self, headers: Mapping[str, str]) -> Refusal | None:
         host = _HOST.fullmatch(headers.get("host", ""))
         if host is None:
-            return Refusal(400, "the Host header is missing or unreadable")
+            return Refusal(400, Text("the Host header is missing or unreadable"))
         if not self._anywhere and not is_loopback(host["name"]):
-            return Refusal(403, "this server only answers on localhost; forward its port, or start it with --host")
+            return Refusal(
+                403, Text("this server only answers on localhost; forward its port, or start it with --host")
+            )
         return None
 
     def _of_origin(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
@@ -103,12 +107,12 @@ class Guard:
             f"http://{headers['host']}".lower(),
             f"https://{headers['host']}".lower(),
         ):
-            return Refusal(403, "the request comes from another site's page")
+            return Refusal(403, Text("the request comes from another site's page"))
         visits = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) == ("navigate", "document")
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not (
             visits and scope["method"] == "GET"
         ):
-            return Refusal(403, "the request comes from another site's page")
+            return Refusal(403, Text("the request comes from another site's page"))
         return None
 
     def _of_token(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
@@ -120,7 +124,9 @@ class Guard:
         if any(hmac.compare_digest(one.encode("utf-8", "replace"), self._token.encode()) for one in told if one):
             return None
         return Refusal(
-            401, "open the address that `edit-eval view` printed, including its token", {"WWW-Authenticate": "Bearer"}
+            401,
+            Text("open the address that `edit-eval view` printed, including its token"),
+            {"WWW-Authenticate": "Bearer"},
         )
 
     def _without_token(self, scope: Scope) -> str:
@@ -141,23 +147,23 @@ def _is_plain(path: str) -> bool:
 def _of_method(scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
     method, path = scope["method"], scope["path"]
     if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > LONGEST_ADDRESS:
-        return Refusal(414, "the address is too long")
+        return Refusal(414, Text("the address is too long"))
     if not _is_plain(path) or b"%" in (scope.get("raw_path") or b""):
-        return Refusal(404, "there is no such page")
+        return Refusal(404, Text("there is no such page"))
     sends = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
     if method in ("GET", "HEAD"):
-        return Refusal(400, "nothing can be sent here") if sends else None
+        return Refusal(400, Text("nothing can be sent here")) if sends else None
     if method != "POST" or not _VOTE.fullmatch(path):
-        return Refusal(405, "this can only be read", {"Allow": "GET, HEAD"})
+        return Refusal(405, Text("this can only be read"), {"Allow": "GET, HEAD"})
     if headers.get("content-type", "").lower() not in ("application/json", "application/json; charset=utf-8"):
-        return Refusal(415, "a vote is sent as application/json")
+        return Refusal(415, Text("a vote is sent as application/json"))
     length = headers.get("content-length", "")
     if "transfer-encoding" in headers or not re.fullmatch(r"\d{1,9}", length):
-        return Refusal(411, "its length is missing")
+        return Refusal(411, Text("its length is missing"))
     if int(length) > LONGEST_BODY:
-        return Refusal(413, "too long for a vote")
+        return Refusal(413, Text("too long for a vote"))
     if "origin" not in headers and headers.get("sec-fetch-site") != "same-origin":
-        return Refusal(403, "a vote is sent by this server's own page")
+        return Refusal(403, Text("a vote is sent by this server's own page"))
     return None
 
 

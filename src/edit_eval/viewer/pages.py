@@ -34,6 +34,7 @@ from edit_eval.reporting.page.texts import LANGUAGES
 from edit_eval.statistics.summary import summarise
 from edit_eval.store.comparable import compare_runs, together
 from edit_eval.store.run_directory import refuse_what_leads_elsewhere
+from edit_eval.text import Text
 from edit_eval.viewer.pictures import ServedPictures
 from edit_eval.viewer.watching import WatchedRun
 
@@ -95,10 +96,10 @@ def selection_page(watched: WatchedRun, places: str, file: Path) -> str:
 def _places(text: str, total: int) -> list[int]:
     """The numbers that `0-3,7` names, of `total`."""
     if not _PLACES.fullmatch(text):
-        raise ConfigurationError("samples: places in the run's order, such as 0-3,7")
+        raise ConfigurationError(Text("samples: places in the run's order, such as 0-3,7"))
     ends = [tuple(map(int, part.split("-"))) for part in text.split(",")]
     if any(end[-1] >= total or end[0] > end[-1] for end in ends):
-        raise ConfigurationError(f"samples: places from 0 to {total - 1}")
+        raise ConfigurationError(Text("samples: places from 0 to {}", total - 1))
     return sorted({place for end in ends for place in range(end[0], end[-1] + 1)})
 
 

@@ -17,6 +17,7 @@ from edit_eval.errors import PictureError
 from edit_eval.pictures import read_picture
 from edit_eval.records import Edit, Sample
 from edit_eval.small_copies import small_copy, small_copy_name
+from edit_eval.text import Text
 from edit_eval.viewer.following import Following
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -113,7 +114,7 @@ class Thumbnails:
             with self._room:
                 data = read_edit(run, name) if kind == "edit" else read_source(run, name)
                 try:
-                    made = None if data is None else small_copy(read_picture(io.BytesIO(data), "the picture")[0])
+                    made = None if data is None else small_copy(read_picture(io.BytesIO(data), Text("the picture"))[0])
                 except (PictureError, OSError, ValueError):
                     return None
         if made is None:

@@ -16,6 +16,7 @@ from edit_eval.reporting.page.export import SIDE, in_limits, refuse_existing, wr
 from edit_eval.reporting.page.thumbnails import thumbnails
 from edit_eval.small_copies import Size
 from edit_eval.store.votes import PAGES, Asked, Ballot, VoteLine, read_asked, read_votes
+from edit_eval.text import Text
 from edit_eval.viewer.following import Following
 from edit_eval.viewer.pages import plain_page
 from edit_eval.viewer.pairs import Pair, PairDraw, asked, disputed, item_of
@@ -36,19 +37,19 @@ def write_raters_page(run: Path, target: Path, *, pairs: int = PAIRS, side: int 
     """
     in_limits(side)
     if pairs < 1:
-        raise ConfigurationError(f"--pairs {pairs}: must be 1 or more")
+        raise ConfigurationError(Text("--pairs {}: must be 1 or more", pairs))
     if target.suffix.lower() not in (".html", ".htm"):
-        raise ConfigurationError(f"{target}: name a file that ends in .html")
+        raise ConfigurationError(Text("{}: name a file that ends in .html", target))
     refuse_existing(target, force=force)
     following = Following(run)
     matrix = following.matrix
     if matrix is None:
         raise RunDirectoryError(following.fault)
     if len(matrix.edit_models) < 2:
-        raise ConfigurationError(f"{run} has one edit model; a vote is between two")
+        raise ConfigurationError(Text("{} has one edit model; a vote is between two", run))
     drawn = _drawn(following, pairs)
     if not drawn:
-        raise ConfigurationError(f"{run}: no pair of edits is left to ask about")
+        raise ConfigurationError(Text("{}: no pair of edits is left to ask about", run))
     page = secrets.token_hex(8)
     lines = [asked(secrets.token_hex(12), pair, page) for pair in drawn]
     samples = {
@@ -69,7 +70,7 @@ def write_raters_page(run: Path, target: Path, *, pairs: int = PAIRS, side: int 
             ballot.close()
     except OSError as error:
         raise ConfigurationError(
-            f"{error.filename or target}: cannot be written ({error.strerror or error})"
+            Text("{}: cannot be written ({})", error.filename or target, error.strerror or error)
         ) from error
     return len(drawn)
 

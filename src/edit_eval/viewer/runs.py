@@ -18,6 +18,7 @@ from edit_eval.reporting.progress.live_file import read_live
 from edit_eval.run import Run
 from edit_eval.store.comparable import run_names
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.text import Text
 from edit_eval.viewer.watching import Watched, WatchedRun, event
 
 DEPTH = 3
@@ -95,7 +96,9 @@ class Runs(Watched):
         super().__init__()
         for place in places:
             if not place.is_dir():
-                raise ConfigurationError(f"{place} does not exist; name a run directory, or a folder with some in it")
+                raise ConfigurationError(
+                    Text("{} does not exist; name a run directory, or a folder with some in it", place)
+                )
         self.places, self._base = tuple(places), base
         self.cards: dict[str, Card] = {}
         self._open: dict[str, WatchedRun] = {}

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError, EditEvalError
+from edit_eval.text import Text
 from edit_eval.viewer.guard import Guard, is_loopback
 from edit_eval.viewer.pages import comparison_page, plain_page, run_page, selection_page
 from edit_eval.viewer.pictures import Thumbnails, kind_of, read_edit, read_source
@@ -48,7 +49,7 @@ try:
     from starlette.exceptions import HTTPException
 except ImportError as missing:
     raise ConfigurationError(
-        f"`view` needs {missing.name}, which is not installed; `pip install 'edit-eval[viewer]'` brings it"
+        Text("`view` needs {}, which is not installed; `pip install 'edit-eval[viewer]'` brings it", missing.name)
     ) from missing
 
 
@@ -90,7 +91,7 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
         try:
             return runs.open(run)
         except KeyError:
-            raise HTTPException(404, "there is no such run") from None
+            raise HTTPException(404, Text("there is no such run")) from None
 
     def list_page() -> Response:
         runs.find_again()
@@ -130,7 +131,7 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
     def comparison(runs: str) -> Response:
         ids = list(dict.fromkeys(runs.split("/")))
         if not 2 <= len(ids) <= MOST_COMPARED:
-            raise HTTPException(404, f"name 2 to {MOST_COMPARED} runs")
+            raise HTTPException(404, Text("name 2 to {} runs", MOST_COMPARED))
         compared = [opened(one) for one in ids]
         try:
             return html(comparison_page(compared))
@@ -141,7 +142,7 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
     def selection(run: str, request: Request) -> Response:
         if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             # It takes a while, so a link on somebody's page must not start it.
-            raise HTTPException(403, "the request comes from another site's page")
+            raise HTTPException(403, Text("the request comes from another site's page"))
         watched = opened(run)
         folder = Path(tempfile.mkdtemp(prefix="edit-eval-"))
         forget = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
@@ -161,7 +162,7 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
         with watched.lock:
             matrix = watched.following.matrix
         if matrix is None or len(matrix.edit_models) < 2:
-            why = watched.following.fault or "a vote is between two edit models, and this run has one"
+            why = watched.following.fault or Text("a vote is between two edit models, and this run has one")
             return unreadable(watched.path.name, {"kind": "incomparable", "reason": why}, "")
         language = matrix.experiment.language
         return html(plain_page("vote.title", VOTE_SCRIPTS, {"run": run, "language": language}, language=language))
@@ -206,7 +207,7 @@ def told(answer: Callable[[], dict[str, Any]]) -> Response:
     except NotAVote as refused:
         return JSONResponse({"error": str(refused)}, refused.status)
     except OSError as error:
-        return JSONResponse({"error": f"the vote could not be kept ({error.strerror or error})"}, 507)
+        return JSONResponse({"error": Text("the vote could not be kept ({})", error.strerror or error)}, 507)
 
 
 def html(page: str | bytes, headers: dict[str, str] | None = None) -> Response:
@@ -225,7 +226,7 @@ def unreadable(name: str, state: dict[str, Any], events: str) -> Response:
 def image(data: bytes | None) -> Response:
     """A picture; 404 for none."""
     if data is None:
-        return PlainTextResponse("there is no such picture\n", 404)
+        return PlainTextResponse(Text("there is no such picture\n"), 404)
     return Response(data, media_type=kind_of(data), headers={"Cache-Control": PICTURES_LIVE})
 
 
@@ -257,7 +258,7 @@ def serve(
     if token == "auto" or (anywhere and not token):
         token = secrets.token_urlsafe(18)
     if token and not token.replace("-", "").replace("_", "").isalnum():
-        raise ConfigurationError("--token: letters, digits, - and _ only, or `auto`")
+        raise ConfigurationError(Text("--token: letters, digits, - and _ only, or `auto`"))
     runs = Runs(places)
     opened = _listen(host, port)
     address = _address(host, opened.getsockname()[1])
@@ -308,8 +309,12 @@ def _listen(host: str, port: int) -> socket.socket:
         return opened
     except (OSError, OverflowError) as error:
         raise ConfigurationError(
-            f"--host {host} --port {port}: cannot listen there ({getattr(error, 'strerror', None) or error}); "
-            "`--port 0` takes a free port"
+            Text(
+                "--host {} --port {}: cannot listen there ({}); `--port 0` takes a free port",
+                host,
+                port,
+                getattr(error, "strerror", None) or error,
+            )
         ) from error
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from edit_eval.statistics.preferences import CHOICES
 from edit_eval.store.votes import Ballot, is_rater_name, now, read_asked, read_votes
+from edit_eval.text import Text
 from edit_eval.viewer.pairs import Pair, PairDraw, asked, disputed, item_of
 from edit_eval.viewer.watching import WatchedRun
 
@@ -39,7 +40,7 @@ class Ticket:
 def rater_name(name: object) -> str:
     """A rater's name as it is kept. Raises `NotAVote` for what is none."""
     if not isinstance(name, str) or not is_rater_name(name.strip()):
-        raise NotAVote(400, "say who votes: a name of 1 to 60 characters")
+        raise NotAVote(400, Text("say who votes: a name of 1 to 60 characters"))
     return name.strip()
 
 
@@ -101,18 +102,18 @@ class Voting:
         try:
             sent = json.loads(body)
         except (ValueError, RecursionError):
-            raise NotAVote(400, "that is not JSON") from None
+            raise NotAVote(400, Text("that is not JSON")) from None
         if not isinstance(sent, dict):
-            raise NotAVote(400, "that is not a vote")
+            raise NotAVote(400, Text("that is not a vote"))
         rater, choice, seconds = rater_name(sent.get("rater")), sent.get("choice"), sent.get("seconds")
         if choice not in CHOICES:
-            raise NotAVote(400, f"the choices are {', '.join(CHOICES)}")
+            raise NotAVote(400, Text("the choices are {}", CHOICES))
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < 1e7:
-            raise NotAVote(400, "say how many seconds it took")
+            raise NotAVote(400, Text("say how many seconds it took"))
         name = sent.get("ticket")
         ticket = self._tickets.get(name) if isinstance(name, str) else None
         if ticket is None or ticket.rater != rater:
-            raise NotAVote(409, "that pair was not shown to you here; this is the next one")
+            raise NotAVote(409, Text("that pair was not shown to you here; this is the next one"))
         with self._lock:
             self._ballot.add(asked(str(name), ticket.pair).answered(rater, choice, float(seconds), now()))
         return self.next(rater)

@@ -10,6 +10,7 @@ from edit_eval.experiment import Experiment
 from edit_eval.judges.answers import TOKENS_GIVEN, TOKENS_NEEDED
 from edit_eval.records import Status
 from edit_eval.store.matrix import Matrix
+from edit_eval.text import Text
 
 LIMITS = ("max_new_tokens", "max_tokens")
 """Parameters of judges that limit an answer, in tokens."""
@@ -18,10 +19,10 @@ THOUGHT_NEEDED, THOUGHT_GIVEN = 2048, 8192
 
 
 WANTED = {
-    "score": "a bare score",
-    "reason_then_score": "reasons and a score",
-    "json": "reasons and numbers as JSON",
-    "labels": "a letter for each criterion",
+    "score": Text("a bare score"),
+    "reason_then_score": Text("reasons and a score"),
+    "json": Text("reasons and numbers as JSON"),
+    "labels": Text("a letter for each criterion"),
 }
 
 
@@ -34,11 +35,15 @@ def short_limits(configuration: Configuration, experiment: Experiment) -> list[F
         for limit in LIMITS:
             tokens = section.parameters.get(limit)
             if form and isinstance(tokens, int) and tokens < TOKENS_NEEDED[form]:
-                what = WANTED.get(form, "its answers")
-                text = (
-                    f"judge {name}: `{limit}: {tokens}` is too low for {what}; an answer that is cut off gives no score"
+                what = WANTED.get(form, Text("its answers"))
+                text = Text(
+                    "judge {}: `{}: {}` is too low for {}; an answer that is cut off gives no score",
+                    name,
+                    limit,
+                    tokens,
+                    what,
                 )
-                advice = f"set it to {TOKENS_GIVEN[form]}, or leave it out"
+                advice = Text("set it to {}, or leave it out", TOKENS_GIVEN[form])
                 found.append(Finding("models", "warning", text, advice))
     return found
 
@@ -49,10 +54,12 @@ def short_thoughts(configuration: Configuration) -> list[Finding]:
     for name, section in configuration.judges.items():
         tokens = section.parameters.get("thinking_tokens")
         if section.parameters.get("thinking") == "on" and isinstance(tokens, int) and tokens < THOUGHT_NEEDED:
-            text = (
-                f"judge {name}: `thinking_tokens: {tokens}` is too low for thinking; cut off there, it gives no answer"
+            text = Text(
+                "judge {}: `thinking_tokens: {}` is too low for thinking; cut off there, it gives no answer",
+                name,
+                tokens,
             )
-            found.append(Finding("models", "warning", text, f"set it to {THOUGHT_GIVEN}, or leave it out"))
+            found.append(Finding("models", "warning", text, Text("set it to {}, or leave it out", THOUGHT_GIVEN)))
     return found
 
 
@@ -65,7 +72,9 @@ def cut_off_sentences(matrix: Matrix, judgements: Collection[int]) -> list[str]:
             judge = matrix.judges[matrix.cells.parts(number)[1]].name
             asked.setdefault(judge, []).append(any(reply.ended is Status.CUT_OFF for reply in first))
     return [
-        f"{judge} was cut off in {sum(cut)} of its first {len(cut)} answers: raise its limit ({' or '.join(LIMITS)})"
+        Text(
+            "{} was cut off in {} of its first {} answers: raise its limit ({: or })", judge, sum(cut), len(cut), LIMITS
+        )
         for judge, cut in asked.items()
         if any(cut)
     ]

@@ -9,6 +9,7 @@ from typing import Any
 from edit_eval.config.components import Kind, import_class
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
+from edit_eval.text import Text
 from edit_eval.workers.model_class import make_parameters
 
 SAID = {
@@ -18,8 +19,8 @@ SAID = {
     "guidance": "weights: {}",
     "canvas_rule": "size: {}",
     "sources": "sources: {}",
-    "prompt_rewriting": "prompt rewriting: {}",
-    "pictures": "tokens per picture: {}",
+    "prompt_rewriting": Text("prompt rewriting: {{}}"),
+    "pictures": Text("tokens per picture: {{}}"),
     "thinking": "thinking: {}",
 }
 
@@ -53,6 +54,6 @@ def told(card: Mapping[str, str]) -> Iterator[str]:
     if card.get("note"):
         yield card["note"]
     if card.get("environment"):
-        yield f"it needs {card['environment']}"
+        yield Text("it needs {}", card["environment"])
     if card.get("notes"):
         yield card["notes"]

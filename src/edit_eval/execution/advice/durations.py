@@ -11,6 +11,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.cards import asked
 from edit_eval.records import Results, Status
 from edit_eval.scheduling.tasks import Model
+from edit_eval.text import Text
 
 PROMPT_SECONDS = 0.1
 """Qwen3-VL-30B-A3B reads a pair: two pictures of 1024 tokens and 1,300 of text take 33.6 TFLOP, counted from its
@@ -64,8 +65,11 @@ def durations_of(
             duration = Duration(load, unit, source, published=True)
         if duration is None:
             raise ConfigurationError(
-                f"how long {section.name} takes is unknown: run a few samples (`edit-eval run CONFIG "
-                "--limit 8 --run-dir RUN`), then plan with `--from RUN`"
+                Text(
+                    "how long {} takes is unknown: run a few samples (`edit-eval run CONFIG --limit "
+                    "8 --run-dir RUN`), then plan with `--from RUN`",
+                    section.name,
+                )
             )
         found[key] = duration
     return found
@@ -80,10 +84,12 @@ def too_short(
     """
     for model in models:
         known, offload = durations[model.key], configuration.models[model.key].placement.offload
-        slow = "the CPU" if model.places[0][0].startswith("cpu") else f"offload: {offload}"
+        slow = Text("the CPU") if model.places[0][0].startswith("cpu") else Text("offload: {}", offload)
         if known.published and slow != "offload: none":
-            told = f"{known.unit:g} s {'an edit' if model.kind == 'edit' else 'a pair'}"
-            yield f"{model.name}: {told} is for a GPU without offload; {slow} is slower, so the plan is too short"
+            told = Text("{:g} s {}", known.unit, Text("an edit") if model.kind == "edit" else Text("a pair"))
+            yield Text(
+                "{}: {} is for a GPU without offload; {} is slower, so the plan is too short", model.name, told, slow
+            )
 
 
 def _seen(key: str, seen: Results | None, readings: int) -> Duration | None:
@@ -102,21 +108,23 @@ def _seen(key: str, seen: Results | None, readings: int) -> Duration | None:
         units = [readings * one.seconds / len(one.readings) for one in scored]
     if not units:
         return None
-    return Duration(load, sum(units) / len(units), f"run {seen.name}", start=start, unload=unload)
+    return Duration(load, sum(units) / len(units), Text("run {}", seen.name), start=start, unload=unload)
 
 
 def _known(section: ModelSection, asked: float) -> Duration | None:
     parameters: Mapping[str, Any] = section.parameters
     if section.type == "testing":
-        return Duration(float(parameters["load_seconds"]), asked * float(parameters["seconds"]), "its own parameters")
+        return Duration(
+            float(parameters["load_seconds"]), asked * float(parameters["seconds"]), Text("its own parameters")
+        )
     if section.type == "qwen3_vl":
         form = "score" if section.protocol is None else section.protocol.parameters.get("answer", "")
         tokens = ANSWER_TOKENS.get(form, REASONS_TOKENS)
         unit = PROMPT_SECONDS + tokens * TOKEN_SECONDS / section.placement.batch_size
-        return Duration(JUDGE_BYTES / LOAD_BYTES_A_SECOND, asked * unit, "estimated for an H100", published=True)
+        return Duration(JUDGE_BYTES / LOAD_BYTES_A_SECOND, asked * unit, Text("estimated for an H100"), published=True)
     if section.type in ("scene_editor", "scene_judge"):
         unit = asked * (0.2 + float(parameters.get("seconds", 0.0)))
-        return Duration(0.5, unit, "the built-in models on one CPU core")
+        return Duration(0.5, unit, Text("the built-in models on one CPU core"))
     if section.type in ("copy_source", "blank", "image_folder"):
-        return Duration(0.3, 0.05, "it only writes a picture")
+        return Duration(0.3, 0.05, Text("it only writes a picture"))
     return None

@@ -52,6 +52,7 @@ from edit_eval.protocols import contract as protocols
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import fault
 from edit_eval.records import Sample, model_title
+from edit_eval.text import Text, counted
 
 __all__ = ["Finding", "examine", "refusal"]
 
@@ -82,7 +83,7 @@ def examine(
     findings += gpu_findings(machine, environment)
     findings.append(host_finding(host_free))
     if configuration is None:
-        findings += _environments([Question("this environment", sys.executable, on_gpu=bool(visible))], visible)
+        findings += _environments([Question(Text("this environment"), sys.executable, on_gpu=bool(visible))], visible)
         findings += disk_findings(run_folder, None, {})
         return findings
     wanted: list[Wanted] = []
@@ -123,18 +124,18 @@ def refusal(error: EditEvalError, area: str = "configuration") -> list[Finding]:
     """An error as findings that stop: its line, and its further faults one by one."""
     faults = [*getattr(error, "faults", ()), *getattr(error, "__notes__", ())]
     if isinstance(error, BenchmarkError) and faults:
-        advice = "fix it, or set `benchmark.on_bad_sample: skip`"
+        advice = Text("fix it, or set `benchmark.on_bad_sample: skip`")
         more = len(faults) - MOST_NAMED
-        rest = [f"and {more} more bad sample{'s' if more > 1 else ''}"] if more > 0 else []
+        rest = [Text("and {}", counted(more, "more bad sample"))] if more > 0 else []
         return [Finding(area, "problem", fault, advice) for fault in (*faults[:MOST_NAMED], *rest)]
     return [Finding(area, "problem", text) for text in (str(error), *faults)]
 
 
 def _configuration_findings(configuration: Configuration | None) -> list[Finding]:
     if configuration is None:
-        return [Finding("configuration", "note", "none was given: only the machine is checked")]
+        return [Finding("configuration", "note", Text("none was given: only the machine is checked"))]
     models, judges = (" and ".join(some) for some in (configuration.edit_models, configuration.judges))
-    findings = [Finding("configuration", "ok", f"{configuration.name}: {models}, judged by {judges}")]
+    findings = [Finding("configuration", "ok", Text("{}: {}, judged by {}", configuration.name, models, judges))]
     return findings + [Finding("configuration", "note", note) for note in configuration.notes]
 
 
@@ -157,12 +158,12 @@ def _model(
         shown = ", ".join("+".join(place) for place in chosen)
         obstacle = no_gpu(section, chosen, machine, environment)
         findings.append(
-            Finding("devices", "problem", f"{who}: {obstacle.problem}", obstacle.remedy)
+            Finding("devices", "problem", Text("{}: {}", who, obstacle.problem), obstacle.remedy)
             if obstacle
-            else Finding("devices", "ok", f"{who}: {shown} ({why})")
+            else Finding("devices", "ok", Text("{}: {} ({})", who, shown, why))
         )
     except ConfigurationError as error:
-        findings.append(Finding("devices", "problem", f"{who}: {error}"))
+        findings.append(Finding("devices", "problem", Text("{}: {}", who, error)))
     weights = weights_of(section, environment)
     claim = claim_of(section, chosen, machine.gpus() or ())
     model, experts = model_on(chosen, key, section, folder), expert_bytes(section, weights)
@@ -175,14 +176,14 @@ def _question(
     """What the model's environment is to be asked; nothing where there is none yet, and `findings` get why."""
     section, requirements = wanted.section, wanted.section.placement.uv
     if requirements and not uv_is_made(uv_folder(requirements)):
-        text = f"{wanted.who}: an environment with {', '.join(requirements)} will be made once, by the first run"
+        text = Text("{}: an environment with {} will be made once, by the first run", wanted.who, requirements)
         findings.append(Finding("environments", "note", text))
         return []
     try:
         python = interpreter(section) or sys.executable
     except ConfigurationError as error:
-        advice = f"`edit-eval env create DIR --for {wanted.model.kind}` makes one"
-        findings.append(Finding("environments", "problem", f"{wanted.who}: {error}", advice))
+        advice = Text("`edit-eval env create DIR --for {}` makes one", wanted.model.kind)
+        findings.append(Finding("environments", "problem", Text("{}: {}", wanted.who, error), advice))
         return []
     sample = example_sample(configuration.benchmark.language)
     first = _first_question(judge, sample) if judge else None
@@ -203,11 +204,13 @@ def _question(
     client = replace(asked, python=sys.executable, on_gpu=False, request={})  # there is no server yet that could answer
     engine = served.on(section.route)
     if engine is not None:
-        return [client, Question(f"{wanted.who}: its server", python, packages=(engine.package, *engine.needs))]
+        return [client, Question(Text("{}: its server", wanted.who), python, packages=(engine.package, *engine.needs))]
     program = served.command[0]
     if "{python}" not in program and shutil.which(program) is None:
-        text = f"{wanted.who}: program not found: {program}"
-        findings.append(Finding("environments", "problem", text, "start serve.command with a program on the PATH"))
+        text = Text("{}: program not found: {}", wanted.who, program)
+        findings.append(
+            Finding("environments", "problem", text, Text("start serve.command with a program on the PATH"))
+        )
     return [client]
 
 
@@ -272,10 +275,10 @@ def _path_findings(configuration: Configuration, environment: Mapping[str, str])
     models = configuration.models.values()
     if not environment.get("PYTHONPATH") or not any(section.placement.foreign for section in models):
         return []
-    text = (
+    text = Text(
         "PYTHONPATH is set and also applies in the models' own environments, where it may bring in the wrong libraries"
     )
-    return [Finding("environments", "warning", text, "unset PYTHONPATH for this command")]
+    return [Finding("environments", "warning", text, Text("unset PYTHONPATH for this command"))]
 
 
 def _card_findings(wanted: Wanted, folder: Path) -> list[Finding]:
@@ -283,8 +286,8 @@ def _card_findings(wanted: Wanted, folder: Path) -> list[Finding]:
     try:
         card = card_of(wanted.section, folder)
     except ConfigurationError as error:  # which the benchmark's findings say, too, where there is a benchmark
-        return [Finding("models", "problem", f"{wanted.who}: {error}")]
-    return [Finding("models", "note", f"{wanted.who}: {line}") for line in told(card)]
+        return [Finding("models", "problem", Text("{}: {}", wanted.who, error))]
+    return [Finding("models", "note", Text("{}: {}", wanted.who, line)) for line in told(card)]
 
 
 def _elsewhere(machine: Machine, wanted: Sequence[Wanted]) -> list[Finding]:
@@ -293,12 +296,12 @@ def _elsewhere(machine: Machine, wanted: Sequence[Wanted]) -> list[Finding]:
     names = sorted((name, revision, dtype or "bfloat16") for name, revision, dtype in asked if name)
     found = [Finding("machine", "warning", note) for host in machine.hosts() for note in host.notes]
     if warning := machine.warning():
-        advice = "whoever reaches it can run programs on it: set RAY_AUTH_MODE=token before `ray start`, and here"
+        advice = Text("whoever reaches it can run programs on it: set RAY_AUTH_MODE=token before `ray start`, and here")
         found.append(Finding("machine", "warning", warning, advice))
     for host, faults in machine.lacking(names).items() if names else ():
-        advice = "put the weights there, or HF_HOME on a disk that all machines share"
-        found += [Finding("models", "warning", f"{host}: {fault}", advice) for fault in faults]
-        found += [] if faults else [Finding("models", "ok", f"{host}: the weights of every model are there")]
+        advice = Text("put the weights there, or HF_HOME on a disk that all machines share")
+        found += [Finding("models", "warning", Text("{}: {}", host, fault), advice) for fault in faults]
+        found += [] if faults else [Finding("models", "ok", Text("{}: the weights of every model are there", host))]
     return found
 
 
@@ -313,33 +316,46 @@ def _weight_findings(
     if not weights.name:
         return []
     if obstacle := no_weights(wanted.section, environment):
-        return [Finding("models", "problem", f"{who}: {obstacle.problem}", obstacle.remedy)]
+        return [Finding("models", "problem", Text("{}: {}", who, obstacle.problem), obstacle.remedy)]
     cache = hub_cache(environment)
     variable = offline(environment)
     command = download_command(wanted.section)
     if weights.folder is None:
         if not is_hub_name(weights.name):
-            text = f"{who}: there is no folder {Path(weights.name).expanduser().absolute()}"
-            return [Finding("models", "problem", text, "give the folder of a model, or a name on the Hugging Face Hub")]
-        size = f" ({gb(weights.stored)})" if weights.stored else " (of unknown size)"
-        text = f"{who}: {weights.name}{size} is not in the cache {cache}"
+            text = Text("{}: there is no folder {}", who, Path(weights.name).expanduser().absolute())
+            return [
+                Finding(
+                    "models", "problem", text, Text("give the folder of a model, or a name on the Hugging Face Hub")
+                )
+            ]
+        size = Text(" ({})", gb(weights.stored)) if weights.stored else Text(" (of unknown size)")
+        text = Text("{}: {}{} is not in the cache {}", who, weights.name, size, cache)
         if variable:
-            advice = f"on a machine with a network: {command}; {variable} forbids it here"
+            advice = Text("on a machine with a network: {}; {} forbids it here", command, variable)
             return [Finding("models", "problem", text, advice)]
         before = downloads.get(cache, 0)
         downloads[cache] = before + weights.stored if weights.stored and before is not None else None
         return [
-            Finding("models", "warning", f"{text}: the first run would download it", f"do it beforehand: {command}")
+            Finding(
+                "models",
+                "warning",
+                Text("{}: the first run would download it", text),
+                Text("do it beforehand: {}", command),
+            )
         ]
     if weights.faults:
         cached = cache in weights.folder.parents
         level: Any = "warning" if cached and not variable else "problem"
-        advice = f"{command} downloads what is missing" if cached else "copy or download the model's files again"
-        return [Finding("models", level, f"{who}: {fault}", advice) for fault in weights.faults]
+        advice = (
+            Text("{} downloads what is missing", command)
+            if cached
+            else Text("copy or download the model's files again")
+        )
+        return [Finding("models", level, Text("{}: {}", who, fault), advice) for fault in weights.faults]
     if not weights.stored:
-        text = f"{who}: no safetensors weights in {weights.folder}: their size is unknown"
+        text = Text("{}: no safetensors weights in {}: their size is unknown", who, weights.folder)
         return [Finding("models", "note", text)]
-    return [Finding("models", "ok", f"{who}: {gb(weights.stored)} of weights in {weights.folder}, complete")]
+    return [Finding("models", "ok", Text("{}: {} of weights in {}, complete", who, gb(weights.stored), weights.folder))]
 
 
 # -- benchmark and keys --
@@ -358,20 +374,20 @@ def _benchmark_findings(
     except EditEvalError as error:
         return refusal(error, "benchmark"), None
     except Exception as error:  # a benchmark class of the user's
-        return [Finding("benchmark", "problem", f"{what}: {type(error).__name__}: {error}")], None
+        return [Finding("benchmark", "problem", Text("{}: {}: {}", what, type(error).__name__, error))], None
     findings: list[Finding] = []
     chosen = experiment.samples
     counts = Counter(sample.category for sample in chosen)
     shown = ", ".join(f"{category} {count}" for category, count in counts.items())
-    of = f" of {len(data.samples)}" if len(chosen) < len(data.samples) else ""
-    findings.append(Finding("benchmark", "ok", f"{what}: {len(chosen)}{of} samples ({shown})"))
+    of = Text(" of {}", len(data.samples)) if len(chosen) < len(data.samples) else ""
+    findings.append(Finding("benchmark", "ok", Text("{}: {}{} samples ({})", what, len(chosen), of, shown)))
     findings += [Finding("benchmark", "note", note) for note in data.notes]
     for sample in chosen:
         if sample.fault:
-            text = f"sample {sample.index} ({sample.id}) will be skipped: {sample.fault}"
+            text = Text("sample {} ({}) will be skipped: {}", sample.index, sample.id, sample.fault)
             findings.append(Finding("benchmark", "warning", text))
     if all(sample.fault for sample in chosen):
-        findings.append(Finding("benchmark", "problem", "every sample is bad: there is nothing to edit"))
+        findings.append(Finding("benchmark", "problem", Text("every sample is bad: there is nothing to edit")))
     return findings, experiment
 
 
@@ -383,11 +399,11 @@ def _key_findings(configuration: Configuration, environment: Mapping[str, str]) 
             if not key.endswith("_env") or not isinstance(name, str) or not name:
                 continue
             if environment.get(name):
-                findings.append(Finding("keys", "ok", f"{section.name}: {name} is set"))
+                findings.append(Finding("keys", "ok", Text("{}: {} is set", section.name, name)))
             elif section.parameters.get("base_url") or environment.get("OPENAI_BASE_URL"):
-                text = f"{section.name}: the variable {name} ({key}) is not set"
-                findings.append(Finding("keys", "note", text, "your own server may not need one"))
+                text = Text("{}: the variable {} ({}) is not set", section.name, name, key)
+                findings.append(Finding("keys", "note", text, Text("your own server may not need one")))
             else:
-                text = f"{section.name}: the variable {name} ({key}) is not set"
-                findings.append(Finding("keys", "problem", text, f"export {name}=..."))
+                text = Text("{}: the variable {} ({}) is not set", section.name, name, key)
+                findings.append(Finding("keys", "problem", text, Text("export {}=...", name)))
     return findings

@@ -11,6 +11,7 @@ from edit_eval.config.components import import_class
 from edit_eval.config.schema import Configuration
 from edit_eval.hub import Repository, fetch_model, is_address, local_path
 from edit_eval.pretrained.folders import is_hub_name
+from edit_eval.text import Text
 from edit_eval.workers.model_class import make_parameters
 
 
@@ -42,8 +43,8 @@ def fetch(configuration: Configuration) -> Iterator[Fetched]:
     if data_path := str(benchmark.parameters.get("data_path") or ""):
         yield _fetched("benchmark", data_path, local_path(data_path, getattr(cls, "wanted", ("*",))))
         if issubclass(cls, FilesBenchmark) and (rows := cls(make_parameters(cls, benchmark.parameters)).rows_file):
-            yield _fetched("rows of the benchmark", str(rows), rows.fetch())
-    models = [("edit model", one) for one in configuration.edit_models.values()]
+            yield _fetched(Text("rows of the benchmark"), str(rows), rows.fetch())
+    models = [(Text("edit model"), one) for one in configuration.edit_models.values()]
     for kind, section in [*models, *(("judge", one) for one in configuration.judges.values())]:
         name, revision = section.parameters.get("model_name"), section.parameters.get("revision")
         if isinstance(name, str) and name:
@@ -56,10 +57,10 @@ def fetch(configuration: Configuration) -> Iterator[Fetched]:
         if protocol and not prompts and protocol.parameters.get("prompts") == "official":
             file = getattr(import_class("protocol", protocol.class_path, configuration.folder), "official_file", None)
             if file is not None:
-                yield _fetched(f"prompts of judge {section.name}", str(file), file.fetch())
+                yield _fetched(Text("prompts of judge {}", section.name), str(file), file.fetch())
         if isinstance(prompts, str) and is_address(prompts):
             path = local_path(prompts, ("*.py", "*.json", "*.txt", "*.yaml"), "protocol.prompts_path")
-            yield _fetched(f"prompts of judge {section.name}", prompts, path)
+            yield _fetched(Text("prompts of judge {}", section.name), prompts, path)
 
 
 def _fetched(what: str, name: str, path: Path) -> Fetched:

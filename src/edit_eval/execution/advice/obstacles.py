@@ -20,6 +20,7 @@ from edit_eval.execution.drivers.contract import Machine
 from edit_eval.execution.machine.fitting import checkpoint_of, gib, weights_of
 from edit_eval.execution.machine.weights import PUBLISHED, offline
 from edit_eval.pretrained.folders import hub_cache, is_hub_name
+from edit_eval.text import Text
 from edit_eval.workers.model_class import find_class
 
 LARGE = 2 * 10**9
@@ -70,9 +71,16 @@ def claimed_twice(models: Sequence[Laid]) -> Obstacle | None:
             both = {device for place in places for device in place} & {device for place in others for device in place}
             if other is not section and (shared := sorted(device for device in both if device.startswith("cuda"))):
                 return Obstacle(
-                    f"{section.named('serve')}: the server of {section.name} takes {share:.0%} of {shared[0]} at its "
-                    f"start, where {other.name} is to stay loaded (placement: together)",
-                    "give it less (`serve: {memory: 0.4}`), or write `execution: {placement: swap}`",
+                    Text(
+                        "{}: the server of {} takes {:.0%} of {} at its start, where {} is to stay "
+                        "loaded (placement: together)",
+                        section.named("serve"),
+                        section.name,
+                        share,
+                        shared[0],
+                        other.name,
+                    ),
+                    Text("give it less (`serve: {{memory: 0.4}}`), or write `execution: {{placement: swap}}`"),
                 )
     return None
 
@@ -89,9 +97,14 @@ def no_gpu(
     reason = machine.fault() or machine.limit()
     why = f" ({reason})" if reason else ""
     return Obstacle(
-        f"{section.named('device_ids')}: no GPU is visible to this command{why}, and {section.name} has {gib(size)} of "
-        "weights",
-        "to run it on the CPU anyway, write `device: cpu` in its `params`, or give `--devices cpu`",
+        Text(
+            "{}: no GPU is visible to this command{}, and {} has {} of weights",
+            section.named("device_ids"),
+            why,
+            section.name,
+            gib(size),
+        ),
+        Text("to run it on the CPU anyway, write `device: cpu` in its `params`, or give `--devices cpu`"),
     )
 
 
@@ -110,11 +123,23 @@ def no_weights(section: ModelSection, environment: Mapping[str, str]) -> Obstacl
     variable = offline(environment)
     if not variable and hub_answers(environment):
         return None
-    missing = f"incomplete in the cache ({weights.faults[0]})" if weights.faults else f"not in the cache {cache}"
-    reason = f"{variable} forbids asking the Hub" if variable else f"{_hub(environment)} cannot be reached"
+    missing = (
+        Text("incomplete in the cache ({})", weights.faults[0])
+        if weights.faults
+        else Text("not in the cache {}", cache)
+    )
+    reason = (
+        Text("{} forbids asking the Hub", variable) if variable else Text("{} cannot be reached", _hub(environment))
+    )
     return Obstacle(
-        f"{section.named(checkpoint_of(section)[0])}: the weights of {weights.name} are {missing}, and {reason}",
-        f"on a machine with a network, run `{download_command(section)}`, or give a folder",
+        Text(
+            "{}: the weights of {} are {}, and {}",
+            section.named(checkpoint_of(section)[0]),
+            weights.name,
+            missing,
+            reason,
+        ),
+        Text("on a machine with a network, run `{}`, or give a folder", download_command(section)),
     )
 
 

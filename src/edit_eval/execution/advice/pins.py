@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from edit_eval.execution.advice.findings import Finding
 from edit_eval.execution.advice.probing import Question
+from edit_eval.text import Text
 
 PINS = {
-    "vllm": "vllm 0.33 asks for torch 2.14.0 and transformers 5.16 to 5.20",
-    "sglang": "sglang 0.5.23 asks for torch 2.14.1 and transformers 5.19.0",
-    "vllm_omni": "vllm-omni 0.30 asks for diffusers 0.40.0 and transformers 5.13 or 5.14",
+    "vllm": Text("vllm 0.33 asks for torch 2.14.0 and transformers 5.16 to 5.20"),
+    "sglang": Text("sglang 0.5.23 asks for torch 2.14.1 and transformers 5.19.0"),
+    "vllm_omni": Text("vllm-omni 0.30 asks for diffusers 0.40.0 and transformers 5.13 or 5.14"),
 }
 """By package: what its metadata on PyPI fixes (read on 21 November 2026). The newest diffusers (0.42) and the judges of
 `judges/judge_table.py` are used with transformers 5.23 here; none of these engines takes that."""
@@ -35,11 +36,11 @@ def shared_environments(questions: Sequence[Question]) -> list[Finding]:
         others = [one.who for one in questions if one.python == engine.python and _needs_other_versions(one, pinned)]
         others = [other for other in dict.fromkeys(others) if other != engine.who and other != who]
         if others:
-            text = f"{engine.who} shares {engine.python} with {', '.join(others)}: {PINS[pinned]}"
-            advice = f"`edit-eval env create DIR --for judge` makes an environment; give it as `python` to {who}"
+            text = Text("{} shares {} with {}: {}", engine.who, engine.python, others, PINS[pinned])
+            advice = Text("`edit-eval env create DIR --for judge` makes an environment; give it as `python` to {}", who)
             findings.append(Finding("environments", "warning", text, advice))
         else:
-            findings.append(Finding("environments", "note", f"{engine.who}: {PINS[pinned]}"))
+            findings.append(Finding("environments", "note", Text("{}: {}", engine.who, PINS[pinned])))
     return findings
 
 

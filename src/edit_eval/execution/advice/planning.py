@@ -24,10 +24,11 @@ from edit_eval.execution.drivers.simulated import ImaginedMachine
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.places import Place, model_on, places
 from edit_eval.execution.machine.weights import GIB
-from edit_eval.records import Results, counted
+from edit_eval.records import Results
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.tasks import Model
 from edit_eval.statistics.timing import cost_of, token_words, tokens
+from edit_eval.text import Text, counted
 
 SCHEDULES = ("pull", "round_robin", "batch_sync")
 ORDERS = ("by_stage", "by_category")
@@ -38,10 +39,12 @@ ALL_COMBINATIONS_UP_TO = 20_000  # samples; beyond, only the configuration's own
 def imagined_gpus(number: int | None, memory: float | None) -> ImaginedMachine | None:
     """What `--gpus` and `--gpu-memory` (GiB) say. Raises `ConfigurationError` for memory of no GPUs, or no memory."""
     if memory is not None and not (math.isfinite(memory) and memory > 0):
-        raise ConfigurationError(f"--gpu-memory {memory:g}: it takes the GiB that each GPU has free, more than 0")
+        raise ConfigurationError(
+            Text("--gpu-memory {:g}: it takes the GiB that each GPU has free, more than 0", memory)
+        )
     if number is None:
         if memory is not None:
-            raise ConfigurationError(f"--gpu-memory {memory:g}: of how many GPUs? Give `--gpus`, too")
+            raise ConfigurationError(Text("--gpu-memory {:g}: of how many GPUs? Give `--gpus`, too", memory))
         return None
     return ImaginedMachine(number, None if memory is None else round(memory * GIB))
 
@@ -61,9 +64,9 @@ class Cluster:
     def refuse_nonsense(self) -> None:
         """Raises `ConfigurationError`."""
         if self.nodes < 1 or self.gpus < 1:
-            raise ConfigurationError(f"--nodes {self.nodes} --gpus {self.gpus}: at least 1 of each")
+            raise ConfigurationError(Text("--nodes {} --gpus {}: at least 1 of each", self.nodes, self.gpus))
         if self.price is not None and not (math.isfinite(self.price) and self.price > 0):
-            raise ConfigurationError(f"--price {self.price:g}: the price of a GPU-hour, more than 0")
+            raise ConfigurationError(Text("--price {:g}: the price of a GPU-hour, more than 0", self.price))
 
     @property
     def sizes(self) -> list[int]:
@@ -213,7 +216,7 @@ def make_plan(
     is known and for too few devices.
     """
     if samples is not None and samples < 1:
-        raise ConfigurationError(f"--samples {samples}: at least 1")
+        raise ConfigurationError(Text("--samples {}: at least 1", samples))
     if cluster is not None:
         cluster.refuse_nonsense()
         gpus = cluster.nodes * cluster.gpus
@@ -230,12 +233,14 @@ def make_plan(
     notes = [*_notes(choices, room, here=imagined is None), *too_short(configuration, models, durations)]
     notes += _askings(configuration, questions or {})
     for section in configuration.edit_models.values():
-        notes += [f"{section.name}: {line}" for line in told(card_of(section, configuration.folder))]
+        notes += [Text("{}: {}", section.name, line) for line in told(card_of(section, configuration.folder))]
     if categories is None:
         categories = [canonical(name) for name in configuration.benchmark.filters.categories] or CATEGORIES
-        path = configuration.benchmark.parameters.get("data_path", "the benchmark")
-        several = f"{len(categories)} categories of equal size are" if len(categories) > 1 else "one category is"
-        notes.append(f"{path} does not exist: {several} assumed instead")
+        path = configuration.benchmark.parameters.get("data_path", Text("the benchmark"))
+        several = (
+            Text("{} categories of equal size are", len(categories)) if len(categories) > 1 else Text("one category is")
+        )
+        notes.append(Text("{} does not exist: {} assumed instead", path, several))
     if samples is not None:
         categories = _stretched(categories if chosen is None else [categories[n] for n in chosen], samples)
         chosen = None
@@ -250,7 +255,7 @@ def make_plan(
     timing = timing_of(durations)
     if cluster is not None and cluster.shared_disk and cluster.nodes > 1:
         load_concurrency = load_concurrency or cluster.gpus
-        notes.append(f"one disk for all machines: {counted(load_concurrency, 'load')} at once")
+        notes.append(Text("one disk for all machines: {} at once", counted(load_concurrency, "load")))
     capacity = {model.key: _asks_at_once(configuration.models[model.key]) for model in models}
     controls = {model.key: evaluation.controls for model in models if _has_controls(configuration, model.key)}
     shape: dict[str, Any] = {
@@ -332,20 +337,19 @@ def _batches(
 
 def _askings(configuration: Configuration, questions: Mapping[str, float]) -> list[str]:
     """A line for each judge that is asked more than once about an edit: what its readings and questions come to."""
-    readings, notes = configuration.evaluation.readings, []
+    readings, notes = configuration.evaluation.readings, list[str]()
     for name in configuration.judges:
         asked = questions.get(name, 1.0)
         if readings * asked > 1:
-            each = f"{asked:.3g} questions x " if asked != 1 else ""
-            notes.append(
-                f"{name}: {each}{readings} reading{'s' * (readings > 1)}, so {readings * asked:.3g} answers a pair"
-            )
+            each = Text("{:.3g} questions x ", asked) if asked != 1 else ""
+            read = counted(readings, "reading")
+            notes.append(Text("{}: {}{}, so {:.3g} answers a pair", name, each, read, readings * asked))
     return notes
 
 
 def _tokens(configuration: Configuration, seen: Results, samples: int) -> list[str]:
     """A line for each judge whose server counted tokens in the run that was seen: how many this one would take."""
-    evaluation, notes = configuration.evaluation, []
+    evaluation, notes = configuration.evaluation, list[str]()
     pairs = samples * len(configuration.edit_models) * evaluation.edit_seeds
     for one in tokens(seen):
         if one.judge in configuration.judges:
@@ -354,22 +358,22 @@ def _tokens(configuration: Configuration, seen: Results, samples: int) -> list[s
             times = judgements * evaluation.readings / before / one.judgements
             read, written = times * one.read, times * one.written
             cost = cost_of(configuration.judges[one.judge].parameters.get("price"), read, written)
-            notes.append(f"tokens, as in {seen.name}: {token_words(one.judge, read, written, cost)}")
+            notes.append(Text("tokens, as in {}: {}", seen.name, token_words(one.judge, read, written, cost)))
     return notes
 
 
 def _notes(choices: Choices, room: Mapping[str, Room], *, here: bool) -> list[str]:
     """What there is no memory for, and what `auto` was taken to be."""
     swap, together = room["swap"], room["together"]
-    notes = [] if swap.answer == "enough" else [f"memory {swap.answer}: {swap.reason}"]
+    notes: list[str] = [] if swap.answer == "enough" else [Text("memory {}: {}", swap.answer, swap.reason)]
     if not choices.placement.automatic and together.answer != "enough" and together != swap:
-        notes.append(f"placement: together, memory {together.answer}: {together.reason}")
+        notes.append(Text("placement: together, memory {}: {}", together.answer, together.reason))
     if here:
         return [*notes, *choices.sentences]
     if choices.placement.automatic:
-        notes.append(f"placement: auto is taken to be {choices.placement.value}: {choices.placement.reason}")
+        notes.append(Text("placement: auto is taken to be {}: {}", choices.placement.value, choices.placement.reason))
     if choices.load_concurrency.automatic:
-        notes.append("load_concurrency: auto is taken to be no limit: the memory of their host is not known")
+        notes.append(Text("load_concurrency: auto is taken to be no limit: the memory of their host is not known"))
     return notes
 
 
@@ -410,7 +414,7 @@ def _place(section: ModelSection, machine: Machine) -> tuple[Place, ...]:
     """A model's replicas on a machine. Raises `ConfigurationError` where a run would be refused for it."""
     chosen = places(section, machine)[0]
     if obstacle := no_gpu(section, chosen, machine, os.environ):
-        raise ConfigurationError(f"{obstacle}; `plan --gpus N` simulates GPUs")
+        raise ConfigurationError(Text("{}; `plan --gpus N` simulates GPUs", obstacle))
     return chosen
 
 
@@ -433,8 +437,10 @@ def _imagined(sections: Sequence[ModelSection], machine: ImaginedMachine) -> lis
         width = placement.devices_per_replica
         count = min(1, len(mine) // width) if placement.single else len(mine) // width
         if not count:
-            gets = f"and gets {len(mine)}"
-            raise ConfigurationError(f"--gpus {gpus}: {section.name} needs {width} for one replica, {gets}")
+            gets = Text("and gets {}", len(mine))
+            raise ConfigurationError(
+                Text("--gpus {}: {} needs {} for one replica, {}", gpus, section.name, width, gets)
+            )
         laid_out.append(tuple(tuple(f"cuda:{n}" for n in mine[r * width : (r + 1) * width]) for r in range(count)))
     return laid_out
 

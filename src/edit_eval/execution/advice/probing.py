@@ -21,6 +21,7 @@ from edit_eval.execution.machine.installation import bounds, install_line
 from edit_eval.privacy import hide_secrets
 from edit_eval.protocols import contract as protocols
 from edit_eval.protocols.asked import AskedJudge
+from edit_eval.text import Text
 
 SECONDS = 180.0  # how long an environment may take; libraries on a cold network disk take a minute
 LIBRARIES = ("torch", "torchvision", "diffusers", "transformers", "accelerate", "safetensors")
@@ -85,7 +86,7 @@ def probe(question: Question, seconds: float = SECONDS) -> dict[str, Any]:
                 start_new_session=True,
             )
         except OSError as error:
-            return {"fault": f"cannot be started: {error.strerror or error}"}
+            return {"fault": Text("cannot be started: {}", error.strerror or error)}
         late = False
         try:
             process.communicate(json.dumps(order).encode(), timeout=seconds)
@@ -102,14 +103,14 @@ def probe(question: Question, seconds: float = SECONDS) -> dict[str, Any]:
             found.update(json.loads(line))
         except ValueError:
             break
-    doing = f" while {found['doing']}" if found.get("doing") else ""
+    doing = Text(" while {}", found["doing"]) if found.get("doing") else ""
     last = next((" ".join(line.split()) for line in reversed(words) if line.strip()), "")
     said = f": {last[:300]}" if last else ""
     how = how_it_ended(process.returncode)
     if late:
-        found["fault"] = f"did not answer within {seconds:g} s{doing}"
+        found["fault"] = Text("did not answer within {:g} s{}", seconds, doing)
     elif "python" not in found:
-        found["fault"] = f"does not behave like a Python ({how}{said})"
+        found["fault"] = Text("does not behave like a Python ({}{})", how, said)
     elif process.returncode:
         found["fault"] = f"{how}{doing}{said}"
     return found
@@ -132,47 +133,58 @@ def _stoppers(question: Question, found: Mapping[str, Any]) -> list[Finding]:
     """What keeps a worker from starting here."""
 
     def problem(text: str, advice: str) -> Finding:
-        return Finding("environments", "problem", f"{question.who}: {text}", advice)
+        return Finding("environments", "problem", Text("{}: {}", question.who, text), advice)
 
     python, has_pip = question.python, bool(found.get("pip"))
     kind = "edit" if question.kind == "edit_model" else "judge"
     version = str(found.get("python", ""))
     if version and _numbers(version) < OLDEST:
-        another = f"`edit-eval env create DIR --for {kind}` makes an environment"
-        return [problem(f"{python} is Python {version}, and a worker needs 3.10 or newer", another)]
+        another = Text("`edit-eval env create DIR --for {}` makes an environment", kind)
+        return [problem(Text("{} is Python {}, and a worker needs 3.10 or newer", python, version), another)]
     if found.get("fault"):
-        return [problem(f"{python} {found['fault']}", f"see what `{shlex.quote(python)} -V` says")]
+        return [problem(f"{python} {found['fault']}", Text("see what `{} -V` says", shlex.quote(python)))]
     if absent := found.get("absent"):
-        return [problem(f"{python} has no {_and(absent)}", install_line(python, absent, has_pip))]
+        return [problem(Text("{} has no {}", python, _and(absent)), install_line(python, absent, has_pip))]
     if "pillow" in found and not found["pillow"]:
         broken = found.get("pillow_error")
-        text = f"Pillow in {python} cannot be imported: {broken}" if broken else f"{python} has no Pillow"
+        text = (
+            Text("Pillow in {} cannot be imported: {}", python, broken) if broken else Text("{} has no Pillow", python)
+        )
         return [problem(text, install_line(python, ["PIL"], has_pip))]
     missing_class = str(found.get("missing_class", ""))
     if missing_class:
         module = question.class_path.rpartition(":")[0]
         if f"{module}.".startswith(f"{missing_class}."):
-            advice = f"put it beside the configuration ({question.folder}), or install it there"
-            return [problem(f"{python} cannot find the module `{module}`", advice)]
-        text = f"{python} has no {missing_class}, which {question.class_path} imports"
+            advice = Text("put it beside the configuration ({}), or install it there", question.folder)
+            return [problem(Text("{} cannot find the module `{}`", python, module), advice)]
+        text = Text("{} has no {}, which {} imports", python, missing_class, question.class_path)
         return [problem(text, install_line(python, [missing_class], has_pip))]
     if found.get("class_error"):
-        return [problem(f"{question.class_path} cannot be used in {python}: {found['class_error']}", "fix the class")]
+        return [
+            problem(
+                Text("{} cannot be used in {}: {}", question.class_path, python, found["class_error"]),
+                Text("fix the class"),
+            )
+        ]
     findings = []
     needs = [need for need in found.get("needs", ()) if question.class_path]
     missing = list(dict.fromkeys(str(need["missing"]).partition(".")[0] for need in needs if need["missing"]))
     if missing:
-        findings.append(problem(f"{python} has no {_and(missing)}", install_line(python, missing, has_pip)))
+        findings.append(problem(Text("{} has no {}", python, _and(missing)), install_line(python, missing, has_pip)))
     torchvision = str(found.get("torchvision", ""))
     if torchvision:
         versions = found.get("libraries", {})
-        text = f"torchvision {versions.get('torchvision', '')} does not match torch {versions.get('torch', '')}"
-        advice = f"uninstall torchvision in {python} (edit-eval needs none), or install the one built for this torch"
-        findings.append(problem(f"{text} in {python}: {torchvision}", advice))
+        text = Text(
+            "torchvision {} does not match torch {}", versions.get("torchvision", ""), versions.get("torch", "")
+        )
+        advice = Text(
+            "uninstall torchvision in {} (edit-eval needs none), or install the one built for this torch", python
+        )
+        findings.append(problem(Text("{} in {}: {}", text, python, torchvision), advice))
     for need in needs:
         if need["error"] and not (torchvision and "torchvision" in need["error"]):
-            text = f"{need['name']} in {python} cannot be imported: {need['error']}"
-            findings.append(problem(text, f"reinstall it: {install_line(python, [need['name']], has_pip)}"))
+            text = Text("{} in {} cannot be imported: {}", need["name"], python, need["error"])
+            findings.append(problem(text, Text("reinstall it: {}", install_line(python, [need["name"]], has_pip))))
     return findings
 
 
@@ -183,9 +195,9 @@ def _summary(question: Question, found: Mapping[str, Any]) -> Finding:
     shown += [f"{name.replace('_', '-')} {libraries[name]}" for name in names if name in libraries]
     text = f"{question.who}: {question.python} ({', '.join(shown)})"
     if not (question.class_path or question.packages) and not {"torch", "transformers"} <= set(libraries):
-        advice = (
-            "Qwen's models need torch and transformers: `edit-eval env create DIR --for edit` (or `--for judge`) "
-            "makes an environment with them"
+        advice = Text(
+            "Qwen's models need torch and transformers: `edit-eval env create DIR --for edit` (or "
+            "`--for judge`) makes an environment with them"
         )
         return Finding("environments", "note", text, advice)
     return Finding("environments", "ok", text)
@@ -203,7 +215,14 @@ def _old_versions(question: Question, found: Mapping[str, Any]) -> list[Finding]
     for need in found.get("needs", ()):
         match = re.search(r">=\s*([\d.]+)", wanted.get(need["name"], ""))
         if match and need["version"] and _numbers(need["version"]) < _numbers(match[1]):
-            text = f"{question.who}: {need['name']} {need['version']} in {question.python} is older than {match[1]}"
+            text = Text(
+                "{}: {} {} in {} is older than {}",
+                question.who,
+                need["name"],
+                need["version"],
+                question.python,
+                match[1],
+            )
             advice = install_line(question.python, [need["name"]], bool(found.get("pip")))
             findings.append(Finding("environments", "warning", text, advice))
     return findings
@@ -213,29 +232,35 @@ def _torch_findings(question: Question, found: Mapping[str, Any], gpus: Sequence
     """GPUs as torch sees them, and versions that are known to go wrong."""
 
     def finding(level: Level, text: str, advice: str = "") -> Finding:
-        return Finding("environments", level, f"{question.who}: {text}", advice)
+        return Finding("environments", level, Text("{}: {}", question.who, text), advice)
 
     findings = []
     versions = {need["name"]: str(need["version"]) for need in found.get("needs", ())}
     torch, cuda = versions.get("torch", ""), found.get("cuda")
-    where = f"torch {torch} in {question.python}"
+    where = Text("torch {} in {}", torch, question.python)
     if cuda is not None and question.on_gpu:
         said = f" ({cuda['error']})" if cuda["error"] else ""
         worst: Level = "problem" if question.class_path else "warning"
         if not cuda["devices"] and not cuda["built"]:
-            findings.append(finding(worst, f"{where} was built without CUDA", "install a CUDA build of torch there"))
+            findings.append(
+                finding(worst, Text("{} was built without CUDA", where), Text("install a CUDA build of torch there"))
+            )
         elif not cuda["devices"]:
-            advice = "install a torch built for this driver (`nvidia-smi` shows up to which CUDA), or update the driver"
-            findings.append(finding(worst, f"{where} (CUDA {cuda['built']}) sees no GPU{said}", advice))
+            advice = Text(
+                "install a torch built for this driver (`nvidia-smi` shows up to which CUDA), or update the driver"
+            )
+            findings.append(finding(worst, Text("{} (CUDA {}) sees no GPU{}", where, cuda["built"], said), advice))
         elif cuda["devices"] < len(gpus):
-            text = f"{where} sees {cuda['devices']} of {len(gpus)} GPUs{said}"
-            findings.append(finding("warning", text, "a GPU that it cannot see is not used"))
+            text = Text("{} sees {} of {} GPUs{}", where, cuda["devices"], len(gpus), said)
+            findings.append(finding("warning", text, Text("a GPU that it cannot see is not used")))
         for title in dict.fromkeys(g.title for g in gpus if not _has_kernels(g, cuda["architectures"])):
-            text = f"{where} has no kernels for {title} (only {', '.join(cuda['architectures'])})"
-            findings.append(finding("warning", text, "install a torch built for this GPU"))
+            text = Text("{} has no kernels for {} (only {})", where, title, cuda["architectures"])
+            findings.append(finding("warning", text, Text("install a torch built for this GPU")))
     if re.match(r"2\.9\.[01]\b", torch):
-        text = f"{where}: 3D convolutions in bfloat16 are 10 to 20 times slower and take 3 to 17 times the memory"
-        advice = "torch 2.10 or newer, or cuDNN 9.15 or newer beside this one (pytorch issue 166122)"
+        text = Text(
+            "{}: 3D convolutions in bfloat16 are 10 to 20 times slower and take 3 to 17 times the memory", where
+        )
+        advice = Text("torch 2.10 or newer, or cuDNN 9.15 or newer beside this one (pytorch issue 166122)")
         findings.append(finding("warning" if question.on_gpu else "note", text, advice))
     return findings
 
@@ -258,7 +283,7 @@ def _has_kernels(gpu: Gpu, architectures: Sequence[str]) -> bool:
 
 
 def _and(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return words[0] if len(words) == 1 else Text("{} and {}", words[:-1], words[-1])
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from edit_eval.protocols.asked import AskedJudge
 from edit_eval.protocols.contract import Question
 from edit_eval.protocols.judging import read
 from edit_eval.records import Reply, Status
+from edit_eval.text import Text
 
 SHOWN = 80  # characters of an answer
 
@@ -17,19 +18,23 @@ SHOWN = 80  # characters of an answer
 def edit_finding(who: str, examined: Mapping[str, Any]) -> Finding:
     """One line: the server is down, or what it made. `examined`: see the probe."""
     if error := examined.get("error"):
-        return Finding("servers", "problem", f"{who}: {error}", "a run would get no edits from it like this")
+        return Finding(
+            "servers", "problem", Text("{}: {}", who, error), Text("a run would get no edits from it like this")
+        )
     about, size = examined["about"], " x ".join(map(str, examined["size"]))
-    made = f" with a picture of {size} pixels" if size else "; no edit was requested (probe: false)"
-    where = f"{who}: {about.get('server', 'its server')} answered in {examined['seconds']:.1f} s"
+    made = Text(" with a picture of {} pixels", size) if size else Text("; no edit was requested (probe: false)")
+    where = Text("{}: {} answered in {:.1f} s", who, about.get("server", "its server"), examined["seconds"])
     return Finding("servers", "ok", where + made)
 
 
 def server_finding(who: str, examined: Mapping[str, Any], judge: AskedJudge, question: Question) -> Finding:
     """One line: the server is down, or what it answered, and whether that can be read. `examined`: see the probe."""
     if error := examined.get("error"):
-        return Finding("servers", "problem", f"{who}: {error}", "a run would get no scores from it like this")
+        return Finding(
+            "servers", "problem", Text("{}: {}", who, error), Text("a run would get no scores from it like this")
+        )
     text, about = str(examined["text"]), examined["about"]
-    where = f"{who}: {about.get('server', 'its server')} answered in {examined['seconds']:.1f} s"
+    where = Text("{}: {} answered in {:.1f} s", who, about.get("server", "its server"), examined["seconds"])
     said = " ".join(text.split())
     shown = f"`{said[:SHOWN]}{'...' * (len(said) > SHOWN)}`"
     more = {"values": examined.get("values", {}), "normalised": examined.get("normalised", False)}
@@ -39,20 +44,24 @@ def server_finding(who: str, examined: Mapping[str, Any], judge: AskedJudge, que
         likely = sorted(reply.values.items(), key=lambda item: -item[1])[:3]
         shown = ", ".join(f"`{label}` {share:.1%}" for label, share in likely)
     if reading.status is Status.OK:
-        return Finding("servers", "ok", f"{where}: {shown}")
+        return Finding("servers", "ok", Text("{}: {}", where, shown))
     if reading.status is Status.CUT_OFF:
-        advice = "write `thinking: off`, or raise thinking_tokens" if said.startswith("<think>") else "raise max_tokens"
-        return Finding("servers", "warning", f"{where}, and was cut off: {shown}", advice)
-    advice = "see which model answers there, and what its prompt asks for"
+        advice = (
+            Text("write `thinking: off`, or raise thinking_tokens")
+            if said.startswith("<think>")
+            else Text("raise max_tokens")
+        )
+        return Finding("servers", "warning", Text("{}, and was cut off: {}", where, shown), advice)
+    advice = Text("see which model answers there, and what its prompt asks for")
     if question.form == "score":
-        advice = "for a judge that answers in words: `protocol: {answer: reason_then_score}`"
-    return Finding("servers", "warning", f"{where} without a score ({reading.reason})", advice)
+        advice = Text("for a judge that answers in words: `protocol: {{answer: reason_then_score}}`")
+    return Finding("servers", "warning", Text("{} without a score ({})", where, reading.reason), advice)
 
 
 ABILITIES = {
-    "schema": ("not held", "does not enforce a schema", "enforces a schema ({how})"),
-    "probabilities": ("none", "gives no probabilities", "gives probabilities ({how})"),
-    "thinking": ("no switch", "has no switch for thinking", "has a switch for thinking ({how})"),
+    "schema": (Text("not held"), Text("does not enforce a schema"), Text("enforces a schema ({{how}})")),
+    "probabilities": ("none", Text("gives no probabilities"), Text("gives probabilities ({{how}})")),
+    "thinking": (Text("no switch"), Text("has no switch for thinking"), Text("has a switch for thinking ({{how}})")),
 }
 """What a judge says about its server -> what it says where there is no such thing, that in words, and the opposite."""
 
@@ -65,4 +74,4 @@ def ability_findings(who: str, examined: Mapping[str, Any]) -> list[Finding]:
         for name, (none, without, having) in ABILITIES.items()
         if name in about
     ]
-    return [Finding("servers", "note", f"{who}: its server {'; '.join(can)}")] if can else []
+    return [Finding("servers", "note", Text("{}: its server {:; }", who, can))] if can else []

@@ -39,6 +39,7 @@ from edit_eval.execution.drivers.ray_agent import GATEWAY, LOG_BYTES, Frames, fr
 from edit_eval.execution.engine.conversation import ABOUT, FROM_AFAR, GPU, MACHINE, Conversation, event_of
 from edit_eval.execution.machine.environments import layers_digest
 from edit_eval.pictures import MAX_PIXELS, TEMPORARY_PREFIX
+from edit_eval.text import Text
 from edit_eval.workers.messages import Lines, Message, encode
 
 ANSWER_SECONDS = 120.0
@@ -153,7 +154,7 @@ class RayDriver(LocalDriver):
             self.close()
             refused = "; ".join(event.message["reason"] for event in self._events)
             problem = refused or "other jobs have reserved all GPUs of the cluster"
-            raise ConfigurationError(f"execution.driver: ray: {problem}")
+            raise ConfigurationError(Text("execution.driver: ray: {}", problem))
         for node in self._present():
             self._number(node)
         return self
@@ -161,7 +162,7 @@ class RayDriver(LocalDriver):
     def _command(self) -> list[str]:
         """The gateway's process, to which the numbers of its pipes are added."""
         if find_spec("ray") is None:
-            raise ConfigurationError("execution.driver: ray needs Ray here: pip install 'edit-eval[ray]'")
+            raise ConfigurationError(Text("execution.driver: ray needs Ray here: pip install 'edit-eval[ray]'"))
         return [sys.executable, "-m", "edit_eval.execution.drivers.ray_gateway", self._address or ""]
 
     @property
@@ -182,7 +183,7 @@ class RayDriver(LocalDriver):
             problem = self._failure or f"Ray has not answered for {ANSWER_SECONDS:g} s"
             self._failure = problem
             self.close()
-            raise ConfigurationError(f"execution.driver: ray: {problem}")
+            raise ConfigurationError(Text("execution.driver: ray: {}", problem))
 
     def _pass(self, number: int, message: Message) -> None:
         """To a machine, or the gateway: with the next `_flush`, many at once."""
@@ -390,9 +391,11 @@ class RayDriver(LocalDriver):
         """Waits for messages and deaths. Raises `Stopped` when the cluster itself is gone."""
         if self._failure:
             raise Stopped(
-                f"the Ray cluster is gone: {self._failure}; all finished work is kept; rerun the same command "
-                "to resume "
-                "as soon as there is a cluster"
+                Text(
+                    "the Ray cluster is gone: {}; all finished work is kept; rerun the same command "
+                    "to resume as soon as there is a cluster",
+                    self._failure,
+                )
             )
         self._flush()
         return super().poll(seconds)

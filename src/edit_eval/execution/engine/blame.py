@@ -25,6 +25,7 @@ from edit_eval.records import Status
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Replica, State
 from edit_eval.scheduling.tasks import Task, Work
+from edit_eval.text import Text
 
 TASK_FAILURES = 2
 SLOT_FAILURES = 5
@@ -140,8 +141,14 @@ class Blame:
         (what, status), count = Counter(self._recent).most_common(1)[0]
         if what and count > SAME_FAILURE_WINDOW // 2:
             raise Stopped(
-                f"{count} of the last {SAME_FAILURE_WINDOW} tasks failed the same way ({what}); "
-                f"fix that, then rerun the same command with `--retry {status}`"
+                Text(
+                    "{} of the last {} tasks failed the same way ({}); fix that, then rerun the same "
+                    "command with `--retry {}`",
+                    count,
+                    SAME_FAILURE_WINDOW,
+                    what,
+                    status,
+                )
             )
 
     # -- steps of these --

@@ -25,6 +25,7 @@ from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Command, Replica, State
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.run_directory import CannotWrite
+from edit_eval.text import Text, joined
 
 UNRELIABLE = "its model or device is no longer reliable"  # why a worker is replaced that nobody blames
 LOAD_ATTEMPTS = 2
@@ -148,21 +149,25 @@ class Engine:
         if not self._work.finished:
             self._explain()
         if left := self._again.left:
-            raise Stopped(f"{left}; all else is done: make sure that it can be read, then rerun the same command")
+            raise Stopped(
+                Text("{}; all else is done: make sure that it can be read, then rerun the same command", left)
+            )
 
     def _explain(self) -> None:
         for model in self._unprepared:
             error = self._first_load_error[model]
             raise ConfigurationError(
-                f"{model_title(model)} cannot be prepared in its environment: {error}; "
-                "`edit-eval doctor CONFIG` says what is missing"
+                Text(
+                    "{} cannot be prepared in its environment: {}; `edit-eval doctor CONFIG` says what is missing",
+                    model_title(model),
+                    error,
+                )
             )
         for model in self._refused:
-            raise ConfigurationError(f"{model_title(model)}: {self._first_load_error[model]}")
-        reasons = [f"{model_title(model)}: {error}" for model, error in self._first_load_error.items()]
-        raise Stopped(
-            ("; ".join(reasons) or "every replica failed too often") + "; no device is left to finish the run"
-        )
+            raise ConfigurationError(Text("{}: {}", model_title(model), self._first_load_error[model]))
+        reasons = [Text("{}: {}", model_title(model), error) for model, error in self._first_load_error.items()]
+        why = joined(reasons) if reasons else Text("every replica failed too often")
+        raise Stopped(Text("{}; no device is left to finish the run", why))
 
     def _look(self) -> None:
         if self._now - self._looked < LOOK_EVERY or self._simulated:
@@ -201,7 +206,9 @@ class Engine:
         if self._first_load_error:
             self._explain()
         held = ", ".join(w.replica.name for w in self._workers.values()) or "nobody"
-        raise Stopped(f"no progress: work is left that {held} cannot do; this is a bug in edit-eval, please report it")
+        raise Stopped(
+            Text("no progress: work is left that {} cannot do; this is a bug in edit-eval, please report it", held)
+        )
 
     def _kill(self, worker: Worker, reason: str) -> None:
         worker.killed = reason

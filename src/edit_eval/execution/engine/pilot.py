@@ -16,6 +16,7 @@ from edit_eval.errors import Stopped
 from edit_eval.records import CONTROL, NO_EDIT, Edit, Judgement, Status
 from edit_eval.scheduling.batches import FEWEST_IN_PILOT, first_samples
 from edit_eval.store.matrix import Matrix
+from edit_eval.text import Text
 
 
 class PilotCells(NamedTuple):
@@ -128,4 +129,4 @@ class Pilot:
             what = f"all of the first {len(failed)} edits by {last.edit_model} failed ({last.reason})"
         else:
             what = f"none of the first {len(failed)} answers by {last.judge} is a score: {last.status} ({last.reason})"
-        raise Stopped(f"pilot: {what}; {mend}")
+        raise Stopped(Text("pilot: {}; {}", what, mend))

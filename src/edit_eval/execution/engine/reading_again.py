@@ -10,7 +10,6 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 
-from edit_eval.records import counted
 from edit_eval.scheduling.tasks import Task
 
 AGAIN_AFTER = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
@@ -58,5 +57,5 @@ class ReadingAgain:
     def left(self) -> str:
         """What could not be read until the end, for people; empty where there is no such thing."""
         reasons = list(dict.fromkeys(self._left))
-        more = f", and {counted(len(reasons) - 1, 'more picture')}" if len(reasons) > 1 else ""
+        more = f", and {len(reasons) - 1} more" if len(reasons) > 1 else ""
         return reasons[0] + more if reasons else ""

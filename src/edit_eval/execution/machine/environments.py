@@ -28,6 +28,7 @@ from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.machine.installation import make_environment, requirements_for
 from edit_eval.pictures import write_durably
+from edit_eval.text import Text
 from edit_eval.user_cache import cache_folder
 
 LAYERS = ("workers", "testing", "edit_models", "judges", "benchmarks", "endpoints", "pretrained")
@@ -86,8 +87,12 @@ def layers_zip() -> Path:
             write_durably(data, target)
     except OSError as error:
         raise ConfigurationError(
-            f"{target.parent} cannot be written ({error.strerror}), and a worker in another environment needs a file "
-            "there; set XDG_CACHE_HOME to a writable folder"
+            Text(
+                "{} cannot be written ({}), and a worker in another environment needs a file there; "
+                "set XDG_CACHE_HOME to a writable folder",
+                target.parent,
+                error.strerror,
+            )
         ) from error
     return target
 
@@ -130,7 +135,7 @@ def interpreter(section: ModelSection, note: Note = say) -> str:
             try:
                 return find(wanted)
             except ConfigurationError as error:
-                raise ConfigurationError(f"{section.named(key)}: {error}") from error
+                raise ConfigurationError(Text("{}: {}", section.named(key), error)) from error
     return ""
 
 
@@ -138,8 +143,8 @@ def named_interpreter(python: str) -> str:
     """The interpreter at a path, or of that name on the PATH. Raises `ConfigurationError`."""
     found = shutil.which(os.path.expanduser(python))
     if not found:
-        there = "cannot be run" if Path(python).expanduser().exists() else "is not there"
-        raise ConfigurationError(f"{python} {there}; give the path of an interpreter")
+        there = Text("cannot be run") if Path(python).expanduser().exists() else Text("is not there")
+        raise ConfigurationError(Text("{} {}; give the path of an interpreter", python, there))
     return str(Path(found).absolute())  # no link is followed: a virtual environment's interpreter is one
 
 
@@ -155,8 +160,11 @@ def conda_interpreter(name: str) -> str:
     programs = dict.fromkeys(found for program in named if program and (found := shutil.which(program)))
     if not programs:
         raise ConfigurationError(
-            f"{name}: neither conda nor mamba nor micromamba is on the PATH; write "
-            "`python: FOLDER/bin/python` with the environment's folder instead"
+            Text(
+                "{}: neither conda nor mamba nor micromamba is on the PATH; write `python: "
+                "FOLDER/bin/python` with the environment's folder instead",
+                name,
+            )
         )
     known: dict[Path, Path] = {}
     failures = []
@@ -164,20 +172,20 @@ def conda_interpreter(name: str) -> str:
         try:
             known |= {folder.resolve(): folder for folder in _conda_environments(program)}
         except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError) as error:
-            failures.append(f"`{program} env list --json` failed: {' '.join(str(error).split())}")
+            failures.append(Text("`{} env list --json` failed: {: }", program, str(error).split()))
     matches = [folder for folder in known.values() if folder.name == name]
     if name == "base":
         matches = matches or [folder for folder in known.values() if folder.parent.name != "envs"]
     if len(matches) > 1:
         folders = " and ".join(str(folder) for folder in matches)
-        raise ConfigurationError(f"{name} is the name of {folders}; give the folder instead of the name")
+        raise ConfigurationError(Text("{} is the name of {}; give the folder instead of the name", name, folders))
     if matches:
         return _python_of(matches[0])
     if not known and failures:
-        raise ConfigurationError(f"{name}: {failures[0]}")
+        raise ConfigurationError(Text("{}: {}", name, failures[0]))
     names = [folder.name for folder in known.values()]
-    meant = did_you_mean(name, names) or f"; there are: {', '.join(names) or 'none'}"
-    raise ConfigurationError(f"there is no environment `{name}`{meant}")
+    meant = did_you_mean(name, names) or Text("; there are: {}", ", ".join(names) or "none")
+    raise ConfigurationError(Text("there is no environment `{}`{}", name, meant))
 
 
 def _conda_environments(program: str) -> list[Path]:
@@ -185,7 +193,7 @@ def _conda_environments(program: str) -> list[Path]:
         [program, "env", "list", "--json"], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL
     )
     if done.returncode:
-        raise ValueError(done.stderr.strip() or f"exit code {done.returncode}")
+        raise ValueError(done.stderr.strip() or Text("exit code {}", done.returncode))
     listed = json.loads(done.stdout[done.stdout.find("{") :])  # some versions put a warning in front
     return [Path(folder) for folder in listed["envs"]]
 
@@ -193,8 +201,10 @@ def _conda_environments(program: str) -> list[Path]:
 def _python_of(folder: Path) -> str:
     python = folder / "bin" / "python"
     if not os.access(python, os.X_OK):
-        there = "holds no Python (`conda install python` installs it)" if folder.is_dir() else "is not there"
-        raise ConfigurationError(f"{folder} {there}")
+        there = (
+            Text("holds no Python (`conda install python` installs it)") if folder.is_dir() else Text("is not there")
+        )
+        raise ConfigurationError(Text("{} {}", folder, there))
     return str(python)
 
 
@@ -222,10 +232,10 @@ def uv_interpreter(requirements: Sequence[str], note: Note = say) -> str:
     if uv_is_made(folder):
         return str(folder / "bin" / "python")
     names = ", ".join(requirements)
-    with _alone(folder, lambda: note(f"waiting for another process to make the environment for {names}")):
+    with _alone(folder, lambda: note(Text("waiting for another process to make the environment for {}", names))):
         if not uv_is_made(folder):
             shutil.rmtree(folder, ignore_errors=True)
-            note(f"making the environment for {names} (only once): {folder}")
+            note(Text("making the environment for {} (only once): {}", names, folder))
             pillow = any(r.lower().startswith("pillow") for r in requirements)
             try:
                 make_environment(folder, [*requirements, *([] if pillow else ["pillow"])])
@@ -249,7 +259,7 @@ def _alone(folder: Path, when_waiting: Callable[[], None]) -> Iterator[None]:
             lock.acquire()
     except OSError as error:
         raise ConfigurationError(
-            f"{folder.parent} cannot be written ({error.strerror}); set XDG_CACHE_HOME to a writable folder"
+            Text("{} cannot be written ({}); set XDG_CACHE_HOME to a writable folder", folder.parent, error.strerror)
         ) from error
     try:
         yield
@@ -269,10 +279,10 @@ def create_environment(
     requirements = requirements_for(kind)
     for path in constraints:
         if not path.is_file():
-            raise ConfigurationError(f"--constraint {path}: no such file")
+            raise ConfigurationError(Text("--constraint {}: no such file", path))
     folder = folder.expanduser().absolute()
     if folder.exists() and not (folder / "pyvenv.cfg").is_file() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigurationError(f"{folder} already exists and is not an environment; give a new folder")
+        raise ConfigurationError(Text("{} already exists and is not an environment; give a new folder", folder))
     made = make_environment(folder, requirements, constraints=constraints, python=python, shown=shown)
     return f"python: {made if _is_plain(made) else json.dumps(made, ensure_ascii=False)}"
 

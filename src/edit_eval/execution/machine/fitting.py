@@ -19,6 +19,7 @@ from edit_eval.execution.drivers.contract import Gpu
 from edit_eval.execution.machine.places import Place
 from edit_eval.execution.machine.weights import GIB, PUBLISHED, Weights, find_weights, quantised_share
 from edit_eval.scheduling.tasks import Model
+from edit_eval.text import Text, counted, joined
 
 CONTEXT = GIB // 2
 """A process's CUDA context, and its libraries on the host."""
@@ -151,21 +152,28 @@ def fit_findings(wanted: Wanted, visible: Sequence[Gpu], host_free: int | None) 
     if need is None:
         if wanted.weights.parts:
             how = (
-                "its server's arguments change the memory of its weights"
+                Text("its server's arguments change the memory of its weights")
                 if wanted.section.served
-                else "quantised by `load`"
+                else Text("quantised by `load`")
             )
-            return [Finding("models", "note", f"{wanted.who}: {how}; its memory is not estimated")]
+            return [Finding("models", "note", Text("{}: {}; its memory is not estimated", wanted.who, how))]
         return []
     if wanted.claim is not None and need.weights > wanted.claim:
-        text = f"{wanted.who}: its server may take {gib(wanted.claim)} of each GPU, but its weights need more"
-        return [Finding("models", "problem", f"{text}: {gib(need.weights)}", "a larger `serve.memory`, or more GPUs")]
+        text = Text("{}: its server may take {} of each GPU, but its weights need more", wanted.who, gib(wanted.claim))
+        return [
+            Finding(
+                "models",
+                "problem",
+                Text("{}: {}", text, gib(need.weights)),
+                Text("a larger `serve.memory`, or more GPUs"),
+            )
+        ]
     if not wanted.on_gpu:
         return _on_host(wanted, need, host_free)
     known = {gpu.name: gpu for gpu in visible if gpu.free is not None}
     rooms = {p: min(known[d].free or 0 for d in p) for p in wanted.places if all(d in known for d in p)}
     if not rooms:
-        return [Finding("models", "note", f"{wanted.who}: {estimate(wanted, need)}; free memory is unknown")]
+        return [Finding("models", "note", Text("{}: {}; free memory is unknown", wanted.who, estimate(wanted, need)))]
     short = [place for place, room in rooms.items() if need.weights + CONTEXT > room]
     tight = [place for place, room in rooms.items() if room < need.total and place not in short]
     advice = remedies(wanted, visible, max(rooms.values()), host_free)
@@ -174,18 +182,20 @@ def fit_findings(wanted: Wanted, visible: Sequence[Gpu], host_free: int | None) 
         level = "problem"
     elif short:
         fitting = [gpu.name.partition(":")[2] for gpu in visible if (gpu.free or 0) >= need.total]
-        advice = f"it will not be used; device_ids: [{', '.join(fitting)}] have room"
-    text = f"{wanted.who}: {estimate(wanted, need)}"
+        advice = Text("it will not be used; device_ids: [{}] have room", fitting)
+    text = Text("{}: {}", wanted.who, estimate(wanted, need))
     findings = []
     for (room, users), alike in _grouped(short, rooms, known).items():
-        used = f", used by {users}" if users else ""
-        findings.append(Finding("models", level, f"{text}, but only {room} free on {_on(alike)}{used}", advice))
+        used = Text(", used by {}", users) if users else ""
+        findings.append(
+            Finding("models", level, Text("{}, but only {} free on {}{}", text, room, _on(alike), used), advice)
+        )
     for (room, _), alike in _grouped(tight, rooms, known).items():
-        line = f"{text}, and {room} free on {_on(alike)}: it may run out of memory"
+        line = Text("{}, and {} free on {}: it may run out of memory", text, room, _on(alike))
         findings.append(Finding("models", "warning", line, remedies(wanted, visible, rooms[alike[0]], host_free)))
     if not findings:
-        where = f"each of its {len(rooms)} places" if len(rooms) > 1 else " and ".join(wanted.places[0])
-        findings.append(Finding("models", "ok", f"{text}, which fits on {where}"))
+        where = Text("each of its {} places", len(rooms)) if len(rooms) > 1 else " and ".join(wanted.places[0])
+        findings.append(Finding("models", "ok", Text("{}, which fits on {}", text, where)))
     return findings
 
 
@@ -207,19 +217,23 @@ def _on(places: Sequence[Place]) -> str:
 def estimate(wanted: Wanted, need: Need) -> str:
     """`about 60.2 GiB a GPU (53.7 GiB of weights, counted in FOLDER)`."""
     if wanted.claim is not None:
-        return f"{gib(need.weights)} a GPU, which its server takes when it starts"
-    source = f"counted in {wanted.weights.folder}" if wanted.weights.folder else "from its published configuration"
-    each = "a GPU" if wanted.on_gpu else "a worker"
+        return Text("{} a GPU, which its server takes when it starts", gib(need.weights))
+    source = (
+        Text("counted in {}", wanted.weights.folder)
+        if wanted.weights.folder
+        else Text("from its published configuration")
+    )
+    each = Text("a GPU") if wanted.on_gpu else Text("a worker")
     offloaded = wanted.section.placement.offload
     kept = f", offload: {offloaded}" if offloaded != "none" else ""
     if wanted.expert_bytes:
-        kept += f", transformers 4 computes all experts ({gib(need.work)} for a batch)"
-    return f"about {gib(need.total)} {each} ({gib(wanted.weights.loaded)} of weights, {source}{kept})"
+        kept += Text(", transformers 4 computes all experts ({} for a batch)", gib(need.work))
+    return Text("about {} {} ({} of weights, {}{})", gib(need.total), each, gib(wanted.weights.loaded), source, kept)
 
 
 def remedies(wanted: Wanted, visible: Sequence[Gpu], room: int, host_free: int | None) -> str:
     """The settings with which the model would fit into `room` bytes a GPU, or what else to do."""
-    ways = []
+    ways: list[str] = []
     placement = wanted.section.placement
     if wanted.claim is not None:
         counted, size = _counted(wanted), min((gpu.memory for gpu in visible if gpu.memory), default=0)
@@ -227,11 +241,11 @@ def remedies(wanted: Wanted, visible: Sequence[Gpu], room: int, host_free: int |
         share = (
             f"serve: {{memory: {math.floor(100 * (room - CONTEXT) / size) / 100:g}}}" if size > room and fits else ""
         )
-        return share or "devices_per_replica, a GPU with more memory, or a smaller model"
+        return share or Text("devices_per_replica, a GPU with more memory, or a smaller model")
     if wanted.expert_bytes:
-        ways.append("transformers 5 in its environment")
+        ways.append(Text("transformers 5 in its environment"))
         if placement.batch_size > 1:
-            ways.append("a smaller batch_size")
+            ways.append(Text("a smaller batch_size"))
     for count in range(placement.devices_per_replica + 1, len(visible) + 1):
         need = need_of(wanted, offload="none", devices=count)
         if placement.offload == "none" and need is not None and need.total <= room:
@@ -242,7 +256,7 @@ def remedies(wanted: Wanted, visible: Sequence[Gpu], room: int, host_free: int |
         for offload in ("model", "group"):
             need = need_of(wanted, offload=offload)
             if placement.offload == "none" and need is not None and need.total <= room and fits_host:
-                ways.append(f"offload: {offload} (slower)")
+                ways.append(Text("offload: {} (slower)", offload))
                 break
     current = need_of(wanted)
     if wanted.section.parameters.get("dtype") == "float32" and current is not None and current.total / 2 <= room:
@@ -251,13 +265,13 @@ def remedies(wanted: Wanted, visible: Sequence[Gpu], room: int, host_free: int |
     if current is not None and unquantised and current.weights * 0.3 + current.work <= room:
         parts = [part for part in wanted.weights.parts if part not in ("vae", "model")]
         inner = ", ".join(f"{part}: {{{FOUR_BIT}}}" for part in parts) or FOUR_BIT
-        ways.append(f"load: {{{inner}}} (needs bitsandbytes)")
+        ways.append(Text("load: {{{}}} (needs bitsandbytes)", inner))
     smaller = PUBLISHED[SMALLER_JUDGE]["model"] * 2e9
     if wanted.model.kind == "judge" and wanted.weights.loaded > smaller and smaller + ANSWER_WORK + CONTEXT <= room:
         ways.append(f"model_name: {SMALLER_JUDGE}")
     if current is not None and any(gpu.memory is not None and gpu.memory >= current.total for gpu in visible):
-        ways.append("free the memory used by others")
-    return "; or ".join(ways) or "a GPU with more memory, or a smaller model"
+        ways.append(Text("free the memory used by others"))
+    return joined(ways, "; or ") if ways else Text("a GPU with more memory, or a smaller model")
 
 
 def _on_host(wanted: Wanted, need: Need, host_free: int | None) -> list[Finding]:
@@ -265,14 +279,18 @@ def _on_host(wanted: Wanted, need: Need, host_free: int | None) -> list[Finding]
     if not workers:  # that there is no device for it is a finding of its own
         return []
     wants = workers * (wanted.weights.loaded + CONTEXT)
-    text = f"{wanted.who}: {gib(wants)} of host memory for {workers} CPU worker{'s' * (workers > 1)}"
+    text = Text("{}: {} of host memory for {}", wanted.who, gib(wants), counted(workers, "CPU worker"))
     if host_free is not None and wants > host_free:
         each = wanted.weights.loaded + CONTEXT
         fitting = host_free // each
-        advice = f"device_ids: cpu:{fitting}" if fitting else "a GPU, a machine with more memory, or a smaller model"
-        return [Finding("models", "problem", f"{text}, but {gib(host_free)} are free", advice)]
+        advice = (
+            Text("device_ids: cpu:{}", fitting)
+            if fitting
+            else Text("a GPU, a machine with more memory, or a smaller model")
+        )
+        return [Finding("models", "problem", Text("{}, but {} are free", text, gib(host_free)), advice)]
     if wanted.weights.loaded > 8 * GIB:
-        return [Finding("models", "warning", f"{text}; a model of this size takes hours per sample on a CPU")]
+        return [Finding("models", "warning", Text("{}; a model of this size takes hours per sample on a CPU", text))]
     return [Finding("models", "ok", text)]
 
 
@@ -296,13 +314,13 @@ def together_findings(wanted: Sequence[Wanted], visible: Sequence[Gpu], setting:
         return []
     crowded = [d for d in devices if sums[d] > (gpus[d].free or 0)]
     if setting == "together" and crowded:
-        text = f"all models together need about {gib(sums[crowded[0]])} on {crowded[0]}: more than is free"
+        text = Text("all models together need about {} on {}: more than is free", gib(sums[crowded[0]]), crowded[0])
         claims = any(w.claim for w in sharing if any(crowded[0] in place for place in w.places))
-        advice = "execution.placement: swap" + ", or a smaller `serve.memory`" * claims
+        advice = "execution.placement: swap" + Text(", or a smaller `serve.memory`") * claims
         return [Finding("models", "problem", text, advice)]
     if setting == "swap" and not crowded:
-        text = f"all models fit together on each shared GPU (about {gib(max(sums.values()))})"
-        return [Finding("models", "note", text, "execution.placement: together keeps them loaded")]
+        text = Text("all models fit together on each shared GPU (about {})", gib(max(sums.values())))
+        return [Finding("models", "note", text, Text("execution.placement: together keeps them loaded"))]
     return []
 
 
@@ -317,19 +335,23 @@ def host_findings(wanted: Sequence[Wanted], load_concurrency: int | str, host_fr
         if model.section.placement.offload != "none":
             wants = len(model.places) * model.weights.loaded
             if wants > host_free:
-                text = f"{model.who}: offloading on {len(model.places)} GPUs needs {gib(wants)} of host memory"
+                text = Text(
+                    "{}: offloading on {} GPUs needs {} of host memory", model.who, len(model.places), gib(wants)
+                )
                 count = host_free // model.weights.loaded
-                advice = f"use {count} GPU{'s' * (count > 1)} (device_ids)" if count else "offload: none"
-                findings.append(Finding("host", "problem", f"{text}; {gib(host_free)} are free", advice))
+                advice = Text("use {} (device_ids)", counted(count, "GPU")) if count else Text("offload: none")
+                findings.append(Finding("host", "problem", Text("{}; {} are free", text, gib(host_free)), advice))
             continue
         if load_concurrency == "auto":  # which is no more than there is room for
             continue
         loads = min(int(load_concurrency), len(model.places))
         wants = loads * (CONTEXT + GIB)  # a process and the tensors in flight; the files themselves are page cache
         if wants > host_free:
-            text = f"{model.who}: {loads} loads at once need {gib(wants)} of host memory; {gib(host_free)} are free"
+            text = Text(
+                "{}: {} loads at once need {} of host memory; {} are free", model.who, loads, gib(wants), gib(host_free)
+            )
             count = max(1, math.floor(host_free / (CONTEXT + GIB)))
-            findings.append(Finding("host", "warning", text, f"execution.load_concurrency: {count}"))
+            findings.append(Finding("host", "warning", text, Text("execution.load_concurrency: {}", count)))
     return findings
 
 

@@ -20,6 +20,7 @@ from typing import Any
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.drivers.contract import WorkerSpecification
 from edit_eval.privacy import hide_secrets
+from edit_eval.text import Text
 
 PACKAGES = {
     "edit": ("pillow", "torch", "diffusers", "transformers", "accelerate", "safetensors", "peft", "ftfy"),
@@ -49,7 +50,9 @@ def _needed() -> dict[str, tuple[str, str]]:
     try:
         lines = metadata.requires("edit-eval") or []
     except metadata.PackageNotFoundError:
-        raise ConfigurationError("edit-eval is not installed as a package, so its requirements are unknown") from None
+        raise ConfigurationError(
+            Text("edit-eval is not installed as a package, so its requirements are unknown")
+        ) from None
     found: dict[str, tuple[str, str]] = {}
     for line in lines:
         requirement, _, marker = (part.strip() for part in line.partition(";"))
@@ -63,7 +66,7 @@ def _needed() -> dict[str, tuple[str, str]]:
 def requirements_for(kind: str) -> list[str]:
     """What an environment for an edit model (`edit`) or a judge (`judge`) needs. Raises `ConfigurationError`."""
     if kind not in PACKAGES:
-        raise ConfigurationError(f"--for {kind}: an environment is made for {' or '.join(PACKAGES)}")
+        raise ConfigurationError(Text("--for {}: an environment is made for {: or }", kind, PACKAGES))
     known = bounds()
     return [known.get(name, name) for name in PACKAGES[kind]]
 
@@ -102,9 +105,13 @@ def with_install_line(broken: dict[str, Any], specification: WorkerSpecification
         return broken
     python, own = specification.python or sys.executable, specification.class_path.rpartition(":")[0]
     if own.partition(".")[0] == module:
-        error = f"{python} cannot find the module `{own}`; put it beside the configuration, or install it there"
+        error = Text(
+            "{} cannot find the module `{}`; put it beside the configuration, or install it there", python, own
+        )
     else:
-        error = f"{python} has no {module}; install it: {install_line(python, [module], bool(broken.get('pip')))}"
+        error = Text(
+            "{} has no {}; install it: {}", python, module, install_line(python, [module], bool(broken.get("pip")))
+        )
     return {**broken, "error": error}
 
 
@@ -150,12 +157,12 @@ def _run(command: Sequence[str], variables: Mapping[str, str], shown: bool) -> N
             errors="replace",
         )
     except OSError as error:
-        raise ConfigurationError(f"cannot run {command[0]}: {error.strerror or error}") from error
+        raise ConfigurationError(Text("cannot run {}: {}", command[0], error.strerror or error)) from error
     if done.returncode:
-        words = " ".join(hide_secrets(done.stdout or "its output is above").split())
+        words = " ".join(hide_secrets(done.stdout or Text("its output is above")).split())
         words = words if len(words) <= 600 else "... " + words[-600:]
         line = " ".join([Path(command[0]).name, *command[1:]])
-        raise ConfigurationError(f"`{line}` failed: {words}")
+        raise ConfigurationError(Text("`{}` failed: {}", line, words))
 
 
 def _is_a_file(stream: object) -> bool:

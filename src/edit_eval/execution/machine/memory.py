@@ -14,7 +14,7 @@ from edit_eval.execution.advice.findings import Finding, Level
 from edit_eval.execution.drivers.contract import Gpu, Machine
 from edit_eval.execution.machine.devices import visible
 from edit_eval.execution.machine.fitting import gib
-from edit_eval.records import counted
+from edit_eval.text import Text, counted
 
 IMAGE_BYTES = 2_000_000
 """Of an edit's PNG: about one megapixel at two bytes a pixel."""
@@ -26,34 +26,36 @@ def gpu_findings(machine: Machine, environment: Mapping[str, str]) -> list[Findi
     findings = _folded(gpus)
     entries = visible(environment)
     if fault := machine.fault():
-        advice = "`nvidia-smi` fails too until the driver works; a reboot often helps"
-        findings.append(Finding("devices", "warning", f"the NVIDIA driver does not answer: {fault}", advice))
+        advice = Text("`nvidia-smi` fails too until the driver works; a reboot often helps")
+        findings.append(Finding("devices", "warning", Text("the NVIDIA driver does not answer: {}", fault), advice))
     elif not gpus and entries is not None:
-        text = f"no GPU is visible: CUDA_VISIBLE_DEVICES is `{environment['CUDA_VISIBLE_DEVICES']}`"
-        findings.append(Finding("devices", "note", text, "unset it to see all GPUs; models run on the CPU otherwise"))
+        text = Text("no GPU is visible: CUDA_VISIBLE_DEVICES is `{}`", environment["CUDA_VISIBLE_DEVICES"])
+        findings.append(
+            Finding("devices", "note", text, Text("unset it to see all GPUs; models run on the CPU otherwise"))
+        )
     elif not gpus:
-        text = "no GPU is visible: models run on the CPU, with one worker or as many as `--devices cpu:N` says"
+        text = Text("no GPU is visible: models run on the CPU, with one worker or as many as `--devices cpu:N` says")
         findings.append(Finding("devices", "note", text))
     elif entries is not None and len(entries) > len(gpus):
-        text = (
-            f"CUDA_VISIBLE_DEVICES names `{entries[len(gpus)]}`, which does not exist: CUDA ignores it and "
-            "everything after it"
+        text = Text(
+            "CUDA_VISIBLE_DEVICES names `{}`, which does not exist: CUDA ignores it and everything after it",
+            entries[len(gpus)],
         )
-        findings.append(Finding("devices", "warning", text, "`nvidia-smi -L` lists indices and UUIDs"))
+        findings.append(Finding("devices", "warning", text, Text("`nvidia-smi -L` lists indices and UUIDs")))
     if environment.get("CUDA_DEVICE_ORDER", "PCI_BUS_ID") != "PCI_BUS_ID" and len(gpus) > 1:
         order = environment["CUDA_DEVICE_ORDER"]
-        text = f"CUDA_DEVICE_ORDER={order} is not used: GPUs count in PCI order, as those of nvidia-smi"
+        text = Text("CUDA_DEVICE_ORDER={} is not used: GPUs count in PCI order, as those of nvidia-smi", order)
         findings.append(Finding("devices", "note", text))
     kinds = dict.fromkeys(gpu.title for gpu in gpus)
     if len(kinds) > 1:
-        text = f"GPUs of {len(kinds)} kinds ({', '.join(kinds)}): the same seed gives the same pixels only on one kind"
+        text = Text("GPUs of {} kinds ({}): the same seed gives the same pixels only on one kind", len(kinds), kinds)
         findings.append(
-            Finding("devices", "note", text, "use device_ids of one kind, for results that others can reproduce")
+            Finding("devices", "note", text, Text("use device_ids of one kind, for results that others can reproduce"))
         )
     free = [gpu.name.partition(":")[2] for gpu in gpus if is_free(gpu)]
     if gpus and len(free) < len(gpus):
-        text = f"{len(free)} of {len(gpus)} GPUs are free"
-        advice = f"device_ids: [{', '.join(free)}]" if free else "wait, or stop what uses them"
+        text = Text("{} of {} GPUs are free", len(free), len(gpus))
+        advice = Text("device_ids: [{}]", free) if free else Text("wait, or stop what uses them")
         findings.append(Finding("devices", "note", text, advice))
     return findings
 
@@ -68,19 +70,23 @@ def _folded(gpus: Sequence[Gpu]) -> list[Finding]:
     findings: list[Finding] = []
     for (text, level), alike in itertools.groupby(gpus, _said_of):
         names = [gpu.name for gpu in alike]
-        shown = names[0] if len(names) == 1 else f"{names[0]} to {names[-1].partition(':')[2]},"
-        findings.append(Finding("devices", level, f"{shown} {text}" if len(names) == 1 else f"{shown} each {text}"))
+        shown = names[0] if len(names) == 1 else Text("{} to {},", names[0], names[-1].partition(":")[2])
+        findings.append(
+            Finding(
+                "devices", level, Text("{} {}", shown, text) if len(names) == 1 else Text("{} each {}", shown, text)
+            )
+        )
     return findings
 
 
 def _said_of(gpu: Gpu) -> tuple[str, Level]:
     if gpu.memory is None or gpu.free is None:
-        memory = "the driver does not report its memory"
+        memory = Text("the driver does not report its memory")
     else:
-        memory = f"{gpu.free / 2**30:.1f} of {gib(gpu.memory)} free"
-    busy = f", {gpu.utilisation} % busy" if gpu.utilisation is not None else ""
-    users = f", used by {', '.join(gpu.users)}" if gpu.users else ""
-    return f"{gpu.title}: {memory}{busy}{users}", "ok" if is_free(gpu) else "note"
+        memory = Text("{:.1f} of {} free", gpu.free / 2**30, gib(gpu.memory))
+    busy = Text(", {} % busy", gpu.utilisation) if gpu.utilisation is not None else ""
+    users = Text(", used by {}", gpu.users) if gpu.users else ""
+    return Text("{}: {}{}{}", gpu.title, memory, busy, users), "ok" if is_free(gpu) else "note"
 
 
 # -- memory of the host --
@@ -88,9 +94,9 @@ def _said_of(gpu: Gpu) -> tuple[str, Level]:
 
 def host_finding(free: int | None) -> Finding:
     """Processors and memory."""
-    memory = f"{gib(free)} of memory free" if free is not None else "its free memory is unknown"
+    memory = Text("{} of memory free", gib(free)) if free is not None else Text("its free memory is unknown")
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return Finding("host", "ok", f"{processors} processor{'s' * (processors > 1)}, {memory}")
+    return Finding("host", "ok", Text("{}, {}", counted(processors, "processor"), memory))
 
 
 # -- disks --
@@ -106,10 +112,10 @@ def disk_findings(run_folder: Path, images: int | None, downloads: Mapping[Path,
     if images is None:
         needs[run_folder] = ("runs", 0)
     else:
-        needs[run_folder] = (f"the run ({counted(images, 'edit')} of about 2 MB)", images * IMAGE_BYTES)
+        needs[run_folder] = (Text("the run ({} of about 2 MB)", counted(images, "edit")), images * IMAGE_BYTES)
     for folder, count in downloads.items():
-        size = gb(count) if count else "of unknown size"
-        needs[folder] = (f"weights to be downloaded ({size})", count or 0)
+        size = gb(count) if count else Text("of unknown size")
+        needs[folder] = (Text("weights to be downloaded ({})", size), count or 0)
     on_disk: dict[int, int] = {}
     findings = []
     for folder, (what, count) in needs.items():
@@ -117,18 +123,18 @@ def disk_findings(run_folder: Path, images: int | None, downloads: Mapping[Path,
         try:
             free, disk = shutil.disk_usage(existing).free, existing.stat().st_dev
         except OSError as error:
-            findings.append(Finding("disk", "problem", f"{existing} cannot be inspected: {error.strerror}"))
+            findings.append(Finding("disk", "problem", Text("{} cannot be inspected: {}", existing, error.strerror)))
             continue
         on_disk[disk] = on_disk.get(disk, 0) + count  # two of them may share it
-        text = f"{what}: {gb(free)} free at {existing}"
+        text = Text("{}: {} free at {}", what, gb(free), existing)
         if not os.access(existing, os.W_OK):
-            advice = "give a folder that can be written (--run-dir, HF_HOME)"
-            findings.append(Finding("disk", "problem", f"{what}: {existing} cannot be written", advice))
+            advice = Text("give a folder that can be written (--run-dir, HF_HOME)")
+            findings.append(Finding("disk", "problem", Text("{}: {} cannot be written", what, existing), advice))
         elif on_disk[disk] > free:
-            advice = f"free {gb(on_disk[disk] - free)}, or use another disk (--run-dir, HF_HOME)"
+            advice = Text("free {}, or use another disk (--run-dir, HF_HOME)", gb(on_disk[disk] - free))
             findings.append(Finding("disk", "problem", text, advice))
         elif on_disk[disk] * 1.5 > free or free < 1e9:
-            advice = "that is little; a full disk stops the run, which can be resumed once there is space"
+            advice = Text("that is little; a full disk stops the run, which can be resumed once there is space")
             findings.append(Finding("disk", "warning", text, advice))
         else:
             findings.append(Finding("disk", "ok", text))
@@ -153,18 +159,18 @@ def nearest_folder(path: Path) -> Path:
 
 def memory_figures(memory: Mapping[str, int], users: Sequence[str]) -> str:
     """What a worker says of its devices' memory when it ran out, and who else is there; empty where nobody knows."""
-    figures = ""
+    figures: str = ""
     if peak := memory.get("device_peak"):
-        of = f" of {gib(total)}" if (total := memory.get("device_total")) else ""
-        figures = f"; at most {gib(peak)}{of} were reserved"
-    return figures + (f"; also in use by {', '.join(users)}" if users else "")
+        of = Text(" of {}", gib(total)) if (total := memory.get("device_total")) else ""
+        figures = Text("; at most {}{} were reserved", gib(peak), of)
+    return figures + (Text("; also in use by {}", users) if users else "")
 
 
 def memory_advice(kind: str, error: str, memory: Mapping[str, int]) -> str:
     """The settings of an `edit` model or a `judge` that would help after this error."""
-    smaller = "a smaller batch_size or max_pixels" if kind == "judge" else "a smaller canvas"
-    in_pieces = f"; {SEGMENTS} helps where free memory is in pieces" if _in_pieces(error, memory) else ""
-    return f"{smaller}, offload: model, or devices_per_replica: 2 needs less{in_pieces}"
+    smaller = Text("a smaller batch_size or max_pixels") if kind == "judge" else Text("a smaller canvas")
+    in_pieces = Text("; {} helps where free memory is in pieces", SEGMENTS) if _in_pieces(error, memory) else ""
+    return Text("{}, offload: model, or devices_per_replica: 2 needs less{}", smaller, in_pieces)
 
 
 SEGMENTS = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"

@@ -11,6 +11,7 @@ from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.drivers.contract import Gpu, Machine
 from edit_eval.scheduling.tasks import Model
+from edit_eval.text import Text, counted
 
 Place = tuple[str, ...]
 """The devices of one replica."""
@@ -41,11 +42,14 @@ def places(section: ModelSection, machine: Machine) -> tuple[tuple[Place, ...], 
     node = {gpu.name: gpu.node for gpu in machine.gpus() or ()} if per_replica > 1 else {}
     if apart := next((place for place in chosen if len({node.get(name) for name in place}) > 1), None):
         raise ConfigurationError(
-            f"{section.named('device_ids')}: {' and '.join(apart)} belong to one replica but are on different "
-            "machines; "
-            "`device_ids: auto` keeps replicas on one"
+            Text(
+                "{}: {: and } belong to one replica but are on different machines; `device_ids: "
+                "auto` keeps replicas on one",
+                section.named("device_ids"),
+                apart,
+            )
         )
-    return chosen, "as configured"
+    return chosen, Text("as configured")
 
 
 def places_on(section: ModelSection, gpus: Sequence[Gpu]) -> tuple[Place, ...]:
@@ -67,15 +71,15 @@ def _all_gpus(section: ModelSection, machine: Machine) -> tuple[tuple[Place, ...
     """As many as make whole replicas; without a GPU the CPU. And why."""
     gpus = machine.gpus() or ()
     if not gpus:
-        return (("cpu:0",),), "auto: no GPU is visible, so one CPU worker"
+        return (("cpu:0",),), Text("auto: no GPU is visible, so one CPU worker")
     per_replica, count, nodes = section.placement.devices_per_replica, len(gpus), len({gpu.node for gpu in gpus})
     chosen = places_on(section, gpus)
-    visible = f"{count} visible GPU{'s' if count > 1 else ''}" + (f" on {nodes} machines" if nodes > 1 else "")
+    visible = Text("{}{}", counted(count, "visible GPU"), Text(" on {} machines", nodes) if nodes > 1 else "")
     if not chosen:
         key = section.named("devices_per_replica")
-        raise ConfigurationError(f"{key}: {per_replica}, but only {visible}")
+        raise ConfigurationError(Text("{}: {}, but only {}", key, per_replica, visible))
     left = count - per_replica * len(chosen)
-    return chosen, f"auto: {visible}" + (f", {left} left over" if left else "")
+    return chosen, Text("auto: {}{}", visible, Text(", {} left over", left) if left else "")
 
 
 def _refuse_missing(section: ModelSection, machine: Machine) -> None:
@@ -84,10 +88,11 @@ def _refuse_missing(section: ModelSection, machine: Machine) -> None:
     missing = [name for name in asked if int(name.partition(":")[2]) >= there]
     if not missing:
         return
-    named = " and ".join(filter(None, (", ".join(missing[:-1]), missing[-1])))
-    are = f"{named} {'are' if len(missing) > 1 else 'is'} not there"
-    visible_to = f"{there or 'no'} GPU{' is' if there < 2 else 's are'} visible to this command"
+    are = Text("{: and } are not there", missing) if len(missing) > 1 else Text("{} is not there", missing[0])
+    visible_to = Text("{} GPUs are visible to this command", there)
+    if there < 2:
+        visible_to = Text("one GPU is visible to this command") if there else Text("no GPU is visible to this command")
     limit = machine.limit()
-    why = f" ({limit})" if limit else ""
-    advice = "`doctor` lists them, `plan --gpus N` simulates them, `--devices cpu:2` runs on the CPU"
-    raise ConfigurationError(f"{section.named('device_ids')}: {are}: {visible_to}{why}; {advice}")
+    why = Text(" ({})", limit) if limit else ""
+    advice = Text("`doctor` lists them, `plan --gpus N` simulates them, `--devices cpu:2` runs on the CPU")
+    raise ConfigurationError(Text("{}: {}: {}{}; {}", section.named("device_ids"), are, visible_to, why, advice))

@@ -8,8 +8,9 @@ import shutil
 from pathlib import Path
 
 from edit_eval.execution.drivers.local import SHORT_OF
-from edit_eval.records import Status, counted
+from edit_eval.records import Status
 from edit_eval.store.matrix import Matrix
+from edit_eval.text import Text, counted
 
 BYTES_A_JUDGEMENT = 2_000  # of a journal's line with an answer of some words
 SPARE = 1.2  # pictures differ in size
@@ -20,15 +21,15 @@ def what_is_short(number: int | None, matrix: Matrix, folder: Path) -> str:
     if number in SHORT_OF:
         return SHORT_OF[number]
     if number == errno.ENOENT:
-        return "if it was moved, give its new location as `--run-dir`"
+        return Text("if it was moved, give its new location as `--run-dir`")
     try:
         place = os.statvfs(folder)
     except OSError:
         return space_needed(matrix, folder)
     if number == errno.EROFS or place.f_flag & os.ST_RDONLY:
-        return "its file system is read-only: mount it for writing, or copy the run to another disk"
+        return Text("its file system is read-only: mount it for writing, or copy the run to another disk")
     if place.f_files and not place.f_favail:
-        return "its file system can hold no more files, whatever their size (`df -i`): remove some"
+        return Text("its file system can hold no more files, whatever their size (`df -i`): remove some")
     return space_needed(matrix, folder)
 
 
@@ -45,12 +46,13 @@ def space_needed(matrix: Matrix, folder: Path) -> str:
         pictures = float(sum(_size(matrix.sample_of(number).source) for number in left))
     judgements = sum(judgement.status is Status.PENDING for judgement in matrix.judgements())
     needed = SPARE * pictures + BYTES_A_JUDGEMENT * judgements
+    free: str
     try:
-        free = f"; {_shown(shutil.disk_usage(folder).free)} are free"
+        free = Text("; {} are free", _shown(shutil.disk_usage(folder).free))
     except OSError:
         free = ""
-    what = f"{counted(len(left), 'edit')} and {counted(judgements, 'judgement')}"
-    return f"the remaining {what} need about {_shown(needed)}{free}"
+    what = Text("{} and {}", counted(len(left), "edit"), counted(judgements, "judgement"))
+    return Text("the remaining {} need about {}{}", what, _shown(needed), free)
 
 
 def _size(path: str) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 
 from edit_eval.edit_models.release_table import RELEASES
 from edit_eval.pretrained.folders import cached_folder, parts_in
+from edit_eval.text import Text
 
 GIB = 1 << 30
 BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
@@ -75,7 +76,7 @@ def find_weights(name: str, revision: str | None, dtype: str, environment: Mappi
                 stored, largest = stored + size, max(largest, size)
                 count += loaded_bytes(file, dtype)
             except (OSError, ValueError) as error:
-                faults.append(str(error) if isinstance(error, ValueError) else f"{file} is missing")
+                faults.append(str(error) if isinstance(error, ValueError) else Text("{} is missing", file))
         parts[part] = count
     return Weights(name, folder, parts, tuple(faults), stored, largest)
 
@@ -88,13 +89,13 @@ def _files_of_parts(folder: Path, faults: list[str]) -> Iterator[tuple[str, list
     if found:
         for part, _, _ in parts_in(_read_json(folder / found[0], faults)):
             if not (folder / part).is_dir():
-                faults.extend([f"{folder / part} is missing"] if found[0] == "model_index.json" else [])
+                faults.extend([Text("{} is missing", folder / part)] if found[0] == "model_index.json" else [])
             elif (folder / part / "config.json").is_file():  # what has none is a tokenizer, a scheduler, a processor
                 yield part, _weight_files(folder / part, faults)
     elif (folder / "config.json").is_file():
         yield "model", _weight_files(folder, faults)
     else:
-        faults.append(f"{folder} has neither model_index.json nor config.json, so it is not a model")
+        faults.append(Text("{} has neither model_index.json nor config.json, so it is not a model", folder))
 
 
 def _weight_files(folder: Path, faults: list[str]) -> list[Path]:
@@ -107,7 +108,9 @@ def _weight_files(folder: Path, faults: list[str]) -> list[Path]:
     found = [path for path in single if os.path.lexists(path)]
     if not found:
         pickled = any(path.suffix in (".bin", ".pt", ".pth") for path in folder.iterdir())
-        faults.append(f"{folder} has no safetensors" + (", only pickles, which are never loaded" if pickled else ""))
+        faults.append(
+            Text("{} has no safetensors{}", folder, Text(", only pickles, which are never loaded") if pickled else "")
+        )
     return found
 
 
@@ -121,9 +124,9 @@ def loaded_bytes(file: Path, dtype: str) -> int:
         start = opened.read(8)
         length = int.from_bytes(start, "little")
         if start == b"version ":
-            raise ValueError(f"{file} is a Git LFS pointer; run `git lfs pull` there")
+            raise ValueError(Text("{} is a Git LFS pointer; run `git lfs pull` there", file))
         if len(start) < 8 or not 2 <= length <= LARGEST_HEADER:
-            raise ValueError(f"{file} is not a safetensors file")
+            raise ValueError(Text("{} is not a safetensors file", file))
         text = opened.read(length)
     try:
         header = json.loads(text)
@@ -132,10 +135,10 @@ def loaded_bytes(file: Path, dtype: str) -> int:
         count = sum(_tensor_bytes(tensor, BYTES.get(dtype, 2)) for tensor in tensors)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError):
         if len(text) < length:
-            raise ValueError(f"{file} is cut off") from None
-        raise ValueError(f"{file} is not a safetensors file") from None
+            raise ValueError(Text("{} is cut off", file)) from None
+        raise ValueError(Text("{} is not a safetensors file", file)) from None
     if size != 8 + length + end:
-        raise ValueError(f"{file} is cut off: it has {size} of {8 + length + end} bytes")
+        raise ValueError(Text("{} is cut off: it has {} of {} bytes", file, size, 8 + length + end))
     return count
 
 
@@ -176,6 +179,6 @@ def _read_json(path: Path, faults: list[str]) -> dict[str, Any]:
     except (OSError, ValueError):
         read = None
     if not isinstance(read, dict):
-        faults.append(f"{path} cannot be read")
+        faults.append(Text("{} cannot be read", path))
         return {}
     return read

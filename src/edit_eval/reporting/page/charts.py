@@ -20,7 +20,6 @@ import altair as alt
 
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
-from edit_eval.reporting.chinese.catalog import in_chinese
 from edit_eval.reporting.page.address import link
 from edit_eval.reporting.page.agreement_chart import agreement
 from edit_eval.reporting.page.axes import Axis, axis_of
@@ -397,7 +396,6 @@ def _status(score: str, status: Status, language: str) -> str:
 
 
 def _failure_row(status: str, reason: str, series: str, count: int, language: str) -> dict[str, Any]:
-    reason = in_chinese(reason) if language == "zh" else reason
     label = text("failures.label", language, status=status, reason=reason) if reason else status
     return {
         "label": one_line(label, _LABEL_LENGTH),

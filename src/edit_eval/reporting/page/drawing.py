@@ -14,6 +14,7 @@ from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.errors import NotDrawn
 from edit_eval.records import Results
 from edit_eval.reporting.page.files import write_report
+from edit_eval.text import Text
 
 REFUSED, FULL = 2, 4
 """The exit codes for a report that must not be written, and for one that cannot be: a full disk, a failing one."""
@@ -37,8 +38,13 @@ def draw_apart(run: Path) -> None:
     disk = done.returncode in (REFUSED, FULL)
     what = f"written to {run / 'report'}" if disk else "drawn"
     raise NotDrawn(
-        f"the report could not be {what} ({last}); all records are kept; once that is fixed, "
-        f"`edit-eval report {run}` writes it",
+        Text(
+            "the report could not be {} ({}); all records are kept; once that is fixed, `edit-eval "
+            "report {}` writes it",
+            what,
+            last,
+            run,
+        ),
         run,
         done.returncode if disk else 1,
     )

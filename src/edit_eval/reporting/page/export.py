@@ -24,6 +24,7 @@ from edit_eval.reporting.page.thumbnails import thumbnail
 from edit_eval.reporting.selection import selected
 from edit_eval.small_copies import Size
 from edit_eval.statistics.summary import summarise
+from edit_eval.text import Text
 
 SIDE = 1024
 _OTHERS = (".pdf", ".md", ".txt", ".json", ".csv", ".png", ".docx", ".tar", ".gz", ".tgz")
@@ -77,12 +78,17 @@ def export(
     suffix = target.suffix.lower()
     if suffix in _OTHERS:
         raise ConfigurationError(
-            f"{target}: {suffix} is not supported; give a .html file (a browser can print it as PDF), a .zip file"
-            " or a folder"
+            Text(
+                "{}: {} is not supported; give a .html file (a browser can print it as PDF), a .zip file or a folder",
+                target,
+                suffix,
+            )
         )
     refuse_existing(target, force=force or target.is_dir())
     if target.is_dir() and (suffix in (".html", ".htm", ".zip") or any(target.iterdir())):
-        raise ConfigurationError(f"{target} already exists; name a new folder, or a file that ends in .html or .zip")
+        raise ConfigurationError(
+            Text("{} already exists; name a new folder, or a file that ends in .html or .zip", target)
+        )
     try:
         if suffix in (".html", ".htm"):
             with written_whole(target) as temporary:
@@ -98,22 +104,22 @@ def export(
                 if folder != temporary:
                     shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:
-        raise ConfigurationError(f"{target}: cannot be written ({error.strerror or error})") from error
+        raise ConfigurationError(Text("{}: cannot be written ({})", target, error.strerror or error)) from error
     return target
 
 
 def refuse_existing(file: Path, *, force: bool) -> None:
     """Raises `ConfigurationError` for a file that is there without `force`, and for a link in any case."""
     if file.is_symlink():
-        raise ConfigurationError(f"{file} is a link, which is not replaced; give another name")
+        raise ConfigurationError(Text("{} is a link, which is not replaced; give another name", file))
     if file.exists() and not force:
-        raise ConfigurationError(f"{file} already exists; `--force` replaces it, or give another name")
+        raise ConfigurationError(Text("{} already exists; `--force` replaces it, or give another name", file))
 
 
 def in_limits(side: int) -> None:
     """Raises `ConfigurationError` where pictures cannot be that large."""
     if not SMALLEST <= side <= LARGEST:
-        raise ConfigurationError(f"--size {side}: must be from {SMALLEST} to {LARGEST} pixels")
+        raise ConfigurationError(Text("--size {}: must be from {} to {} pixels", side, SMALLEST, LARGEST))
 
 
 def _write_page(

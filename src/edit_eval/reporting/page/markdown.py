@@ -8,7 +8,6 @@ from typing import Any
 
 from edit_eval.records import Results
 from edit_eval.reporting import formats
-from edit_eval.reporting.chinese.catalog import in_chinese
 from edit_eval.reporting.controls import wrong_lines
 from edit_eval.reporting.page.entries import Entry
 from edit_eval.reporting.page.rendering import template_environment, told_of
@@ -35,7 +34,6 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
         scale_words=lambda part: scale_words(part.scale, language),
     )
     environment.filters["score_name"] = of_score
-    environment.filters["ours"] = in_chinese if language == "zh" else str
     people = people_of(summary)
     return environment.get_template("report.md.j2").render(
         **told_of(results, summary),

@@ -29,7 +29,7 @@ from markupsafe import Markup
 from edit_eval import __version__
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
-from edit_eval.reporting.chinese.catalog import in_chinese
+from edit_eval.reporting.language import said_own
 from edit_eval.reporting.page.address import link
 from edit_eval.reporting.page.agreement_chart import have_one_scale
 from edit_eval.reporting.page.charts import charts, histogram_hint, most_tags
@@ -143,7 +143,7 @@ def _reasons(results: Results) -> dict[str, str]:
     judged = (*results.judgements, *results.controls)
     given = {edit.reason for edit in results.edits} | {one.reason for one in judged if one.status is not Status.OK}
     given |= {reason for one in judged for _, reason in one.missing.values()}
-    told = {reason: in_chinese(reason) for reason in given}
+    told = {reason: said_own(reason, "zh") for reason in given}
     return {reason: chinese for reason, chinese in told.items() if chinese != reason}
 
 
@@ -291,7 +291,6 @@ def page_templates(language: str) -> jinja2.Environment:
         scale_words=lambda part, **how: both(lambda one: scale_words(part.scale, one, **how)),
     )
     environment.filters.update(
-        ours=lambda english: both(lambda one: in_chinese(english) if one == "zh" else english),
         listed=lambda names: both(lambda one: text("list.separator", one).join(names)),
         follow=follow,
         durations=durations,

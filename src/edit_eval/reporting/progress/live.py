@@ -21,7 +21,6 @@ from rich.console import Console
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.drivers.contract import Meter
-from edit_eval.reporting.chinese.renderables import Spoken
 from edit_eval.reporting.progress.live_file import write_live
 from edit_eval.reporting.progress.notebook import NotebookProgress, in_notebook
 from edit_eval.reporting.progress.plain import PlainProgress
@@ -29,11 +28,13 @@ from edit_eval.reporting.progress.rich_lines import RichProgress
 from edit_eval.reporting.progress.standard_streams import Descriptor
 from edit_eval.reporting.progress.state import ProgressState
 from edit_eval.reporting.progress.view import Display, Reading, Said, Snapshot
+from edit_eval.reporting.styled import Spoken
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Work
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.text import Text
 
 Mode = Literal["rich", "notebook", "plain", "lines", "none"]
 CONFIGURED = "as configured"
@@ -66,14 +67,16 @@ def choose(mode: str, stream: TextIO, environment: Mapping[str, str]) -> tuple[M
     if mode in ("plain", "lines", "none"):
         return cast(Mode, mode), CONFIGURED
     if mode not in ("auto", "rich"):
-        raise ConfigurationError(f"progress: `{mode}` is not known; use `auto`, `rich`, `plain`, `lines` or `none`")
+        raise ConfigurationError(
+            Text("progress: `{}` is not known; use `auto`, `rich`, `plain`, `lines` or `none`", mode)
+        )
     if stream is sys.stderr and in_notebook():
-        return "notebook", "this is a notebook"
+        return "notebook", Text("this is a notebook")
     if not stream.isatty():
-        return "plain", "stderr is not a terminal"
+        return "plain", Text("stderr is not a terminal")
     if environment.get("TERM") in ("dumb", "unknown"):
-        return "plain", f"TERM is {environment['TERM']}"
-    return "rich", "stderr is a terminal"
+        return "plain", Text("TERM is {}", environment["TERM"])
+    return "rich", Text("stderr is a terminal")
 
 
 P = ParamSpec("P")
@@ -145,8 +148,8 @@ class Progress:
     ) -> None:
         """The run starts. `meters` is kept up to date, and `directory` is the run's."""
         if self.mode == "plain" and self._display is not None:
-            more = "" if self.reason == CONFIGURED else "; `progress: lines` also shows every score"
-            self._display.write([Said("note", f"progress: plain lines ({self.reason}{more})")])
+            more = "" if self.reason == CONFIGURED else Text("; `progress: lines` also shows every score")
+            self._display.write([Said("note", Text("progress: plain lines ({}{})", self.reason, more))])
         self._state = ProgressState(matrix, policy, work, estimates, self._clock, meters)
         self._take_snapshot()
         self._over.clear()

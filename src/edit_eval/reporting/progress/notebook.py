@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from rich.console import ConsoleRenderable, Group
-from rich.text import Text
 
-from edit_eval.reporting.chinese.renderables import Spoken
 from edit_eval.reporting.progress.rich_lines import LABEL, TAG, bars_of, rendered, tagged
 from edit_eval.reporting.progress.view import Judged, Line, Reading, Said, Snapshot
 from edit_eval.reporting.progress.words import ending, reading_words
+from edit_eval.reporting.styled import Spoken, Styled
 
 WIDTH = 100
 """Columns."""
@@ -53,7 +52,7 @@ class NotebookProgress:
         """Shows how far a benchmark is read."""
         if now >= self._next_reading:
             self._next_reading = now + self.interval
-            self._put(Text(f"reading the benchmark: {reading_words(so_far)}"))
+            self._put(Styled(f"reading the benchmark: {reading_words(so_far)}"))
 
     def has_read(self) -> None:
         """Takes that away."""
@@ -78,7 +77,7 @@ class NotebookProgress:
         self._take(lines)
         self._latest.clear()
         tag, _, words = ending(snapshot).partition(": ")
-        self._put(tagged(tag, "bold", Text(words)))
+        self._put(tagged(tag, "bold", Styled(words)))
         self._output = None  # another run has an output of its own
         self._kept.clear()
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
-from edit_eval.reporting.chinese.spoken import said
+from edit_eval.reporting.language import worded
 from edit_eval.reporting.progress.view import CategoryDone, Judged, Line, Plan, Reading, Said, Snapshot
 from edit_eval.reporting.progress.words import (
     category_sentence,
@@ -18,6 +18,7 @@ from edit_eval.reporting.progress.words import (
     words_of,
 )
 from edit_eval.reporting.terminal_text import one_line
+from edit_eval.text import Text, joined
 
 CLOSEST = 15.0
 """Seconds between two lines of progress, at least."""
@@ -54,7 +55,7 @@ class PlainProgress:
             self._next_reading = now + self._reading_pause
             self._reading_pause = min(2 * self._reading_pause, 60.0)
             percent = f" ({int(100 * so_far.fraction)} %)" if so_far.size else ""
-            self._put(said(f"reading the benchmark: {reading_words(so_far)}{percent}"))
+            self._put(Text("reading the benchmark: {}{}", reading_words(so_far), percent))
 
     def has_read(self) -> None:
         """Nothing has to be taken away."""
@@ -62,8 +63,7 @@ class PlainProgress:
     def write(self, lines: Sequence[Line]) -> None:
         """Writes lines."""
         for line in lines:
-            lines_of = list(sentences(line, scores=self._scores))
-            self._put(*(lines_of if isinstance(line, Judged) else map(said, lines_of)))  # a judge's words are its own
+            self._put(*sentences(line, scores=self._scores))
 
     def draw(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
         """Writes lines, and how far it is when it is time for that."""
@@ -79,12 +79,12 @@ class PlainProgress:
             settled = snapshot.edits.settled + snapshot.judgements.settled + snapshot.controls.settled
             steps = steps_of(snapshot) if settled == self._settled else ""  # something takes long: within it, then
             self._settled = settled
-            self._put(said(how_far(snapshot) + steps))
+            self._put(Text("{}{}", how_far(snapshot), steps))
 
     def close(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
         """Writes the last lines and the end."""
         self.write(lines)
-        self._put(said(ending(snapshot)))
+        self._put(ending(snapshot))
 
     def _put(self, *lines: str) -> None:
         for line in lines:
@@ -97,11 +97,11 @@ def sentences(line: Line, *, scores: bool = False) -> Iterator[str]:
     match line:
         case Plan():
             if line.rows:
-                yield f"schedule: {line.schedule}, {line.explanation}"
+                yield Text("schedule: {}, {}", line.schedule, line.explanation)
             yield from map(plan_sentence, line.rows)
         case CategoryDone():
-            yield f"category {line.label}: {category_sentence(line)}"
+            yield Text("category {}: {}", line.label, category_sentence(line))
         case Said():
-            yield ": ".join(filter(None, (line.tag, line.about, line.words)))
+            yield joined(filter(None, (line.tag and worded(line.tag), line.about, line.words)), ": ")
         case Judged(judgement=one) if scores:
-            yield ": ".join(filter(None, ("score", line.about, f"{one.score:.3f}", words_of(one))))
+            yield joined(filter(None, (Text("score"), line.about, f"{one.score:.3f}", words_of(one))), ": ")

@@ -12,11 +12,9 @@ from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.rule import Rule
 from rich.table import Table
-from rich.text import Text
 
 from edit_eval.execution.drivers.contract import Meter
-from edit_eval.reporting.chinese.renderables import told
-from edit_eval.reporting.chinese.spoken import said
+from edit_eval.reporting.language import said, worded
 from edit_eval.reporting.progress.view import CategoryDone, DeviceView, Judged, Line, Plan, Reading, Said, Snapshot
 from edit_eval.reporting.progress.words import (
     asked_words,
@@ -31,8 +29,11 @@ from edit_eval.reporting.progress.words import (
     reading_words,
     skipped,
     words_of,
+    work_of,
 )
+from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.terminal_text import Beginning, Name, one_line, padded
+from edit_eval.text import Text, joined
 
 BAR = 16
 """Columns of a bar."""
@@ -67,9 +68,9 @@ class RichProgress:
             return
         self._next_reading = now + self.interval
         row = Table.grid(padding=(0, 2, 0, 0))
-        bar = ProgressBar(1.0, so_far.fraction, width=BAR, complete_style="green") if so_far.size else Text("")
-        row.add_row(Text("reading the benchmark"), bar, Text(reading_words(so_far)))
-        self._below().update(told(row), refresh=True)
+        bar = ProgressBar(1.0, so_far.fraction, width=BAR, complete_style="green") if so_far.size else Styled("")
+        row.add_row(Styled(Text("reading the benchmark")), bar, Styled(reading_words(so_far)))
+        self._below().update(row, refresh=True)
 
     def has_read(self) -> None:
         """Takes the bar away."""
@@ -98,15 +99,14 @@ class RichProgress:
         self._drawn = drawn
         width, height = self._console.size
         bars = bars_of(snapshot, width, height)
-        below.update(told(bars), refresh=not lines)  # with lines, writing those draws the bars below them
+        below.update(bars, refresh=not lines)  # with lines, writing those draws the bars below them
         self.write(lines)
 
     def close(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
         """Takes the bars away and shows the last lines and the end."""
         self._end_live()
         self.write(lines)
-        tag, _, words = ending(snapshot).partition(": ")
-        self._console.print(tagged(tag, "bold", Text(words)))
+        self._console.print(tagged(Text("end"), "bold", Styled(ending(snapshot))))
 
     def _below(self) -> Live:
         """What stands below the lines, and is drawn again and again."""
@@ -131,24 +131,24 @@ def rendered(line: Line, label: int) -> ConsoleRenderable:
             return plan_table(line)
         case Judged(judgement=judgement):
             words = Beginning(words_of(judgement), "dim")
-            return tagged(f"{judgement.score:.3f}", "bold", Text(padded(line.about, label)), words)
+            return tagged(f"{judgement.score:.3f}", "bold", Styled(padded(line.about, label)), words)
         case CategoryDone():
-            title = Text.assemble((one_line(line.label), "bold"), f"  {one_line(category_sentence(line))}")
+            title = Styled.assemble((one_line(line.label), "bold"), "  ", one_line(category_sentence(line)))
             return Rule(title, align="left", style="dim", characters="─")
         case Said():
-            names = [Text(padded(line.about, label))] if line.about else []
-            said = Text(one_line(line.words), style="" if line.tag else "dim")
-            return tagged(line.tag, _TAGS.get(line.tag, ""), *names, said)
+            names = [Styled(padded(line.about, label))] if line.about else []
+            what = Styled(one_line(line.words), style="" if line.tag else "dim")
+            return tagged(line.tag and worded(line.tag), _TAGS.get(line.tag, ""), *names, what)
 
 
-def tagged(tag: str, style: str, *texts: Text | Beginning) -> ConsoleRenderable:
+def tagged(tag: str, style: str, *texts: Styled | Beginning) -> ConsoleRenderable:
     """A word in its column, and each text beside it in a column of its own; the last one is wrapped within that."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(width=TAG, justify="right", no_wrap=True)
     for _ in texts[1:]:
         table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    table.add_row(Text(tag, style=style), *texts)
+    table.add_row(Styled(tag, style=style), *texts)
     return table
 
 
@@ -156,17 +156,17 @@ def plan_table(plan: Plan) -> ConsoleRenderable:
     """Each device, its count and its first samples."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
     table.add_column("", overflow="fold")
-    table.add_column("device", overflow="fold")
-    table.add_column("count", justify="right", no_wrap=True)
-    table.add_column("first samples", overflow="fold")
+    table.add_column(said(Text("device")), overflow="fold")
+    table.add_column(said(Text("count")), justify="right", no_wrap=True)
+    table.add_column(said(Text("first samples")), overflow="fold")
     before = ""
     for row in plan.rows:
-        name = ("edits by " if row.kind == "edit" else "scores by ") + row.model
+        name = work_of(row)
         about = [*([first_samples(row)] if row.first else []), *asked_words(row)]
-        first = Text(", ".join(about) or "in any order", style="" if row.first else "dim")
-        table.add_row("" if name == before else Name(said(name)), devices(row.devices), str(row.count), first)
+        first = Styled(joined(about, ", ") if about else Text("in any order"), style="" if row.first else "dim")
+        table.add_row("" if name == before else Name(name), devices(row.devices), str(row.count), first)
         before = name
-    schedule = tagged("schedule", "dim", Text.assemble(plan.schedule, (f"  {plan.explanation}", "dim")))
+    schedule = tagged(Text("schedule"), "dim", Styled.assemble(plan.schedule, "  ", (plan.explanation, "dim")))
     return Padding(Group(schedule, Padding(table, (0, 0, 0, TAG + 2))), (1, 0))
 
 
@@ -188,18 +188,19 @@ def bars_of(snapshot: Snapshot, width: int = 80, height: int = 24) -> ConsoleRen
     for view in rows:
         table.add_row(view.device, *_device(view, length), *(meter_words(view.meter) if meters else ()))
     if rest:
-        table.add_row("", "", "", Text(more_devices(rest), style="dim"))
+        table.add_row("", "", "", Styled(more_devices(rest), style="dim"))
     whole = _grid(max(TAG, names), length)
     whole.add_column(justify="right", no_wrap=True, style="dim")
     percent = f"{int(100 * snapshot.fraction)} %"
     bar = ProgressBar(1.0, snapshot.fraction, width=length, complete_style="green", finished_style="green")
-    whole.add_row(Text("overall", style="bold"), bar, percent, left(snapshot), _clock(snapshot.seconds))
+    whole.add_row(Styled(Text("overall"), style="bold"), bar, percent, said(left(snapshot)), _clock(snapshot.seconds))
     detail = Table.grid(padding=(0, 2, 0, 0), expand=True)
     detail.add_column(width=max(TAG, names))
     detail.add_column(ratio=1)
     detail.add_column(justify="right", no_wrap=True, style="red")
-    detail.add_row("", ", ".join(counts(snapshot)), f"{snapshot.failed} failed" if snapshot.failed else "")
-    return Group(Text(""), table, whole, detail)
+    failed = Text("{} failed", snapshot.failed) if snapshot.failed else ""
+    detail.add_row("", said(joined(counts(snapshot), ", ")), said(failed))
+    return Group(Styled(""), table, whole, detail)
 
 
 def _grid(names: int, bar: int) -> Table:
@@ -211,22 +212,22 @@ def _grid(names: int, bar: int) -> Table:
     return table
 
 
-def _device(view: DeviceView, length: int) -> tuple[ConsoleRenderable, str, Text]:
+def _device(view: DeviceView, length: int) -> tuple[ConsoleRenderable, str, Styled]:
     """Bar, figures, and what it is about."""
     fraction, figures = view.fraction, view.figures
     if view.activity == "loading":
-        figures = f"{view.seconds} s"
+        figures = said(Text("{} s", view.seconds))
         fraction = min(1.0, view.seconds / view.expected) if view.expected else 0.0
     colour = _COLOURS.get(view.activity, "")
-    bar: ConsoleRenderable = Text("")
+    bar: ConsoleRenderable = Styled("")
     if fraction is not None and colour:
         bar = ProgressBar(1.0, fraction, width=length, complete_style=colour, finished_style=colour)
     if view.activity in ("editing", "judging"):
-        about = Text(one_line(view.about))
+        about = Styled(one_line(view.about))
     elif view.activity in ("starting", "loading", "unloading"):
-        about = Text(one_line(f"{view.activity} {view.model}"), style="dim")
+        about = Styled(one_line(Text("{} {}", worded(view.activity), view.model)), style="dim")
     else:
-        about = Text(view.activity or "free", style="red" if view.activity == "retired" else "dim")
+        about = Styled(worded(view.activity or "free"), style="red" if view.activity == "retired" else "dim")
     return bar, figures, about
 
 

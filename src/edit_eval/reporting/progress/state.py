@@ -18,6 +18,7 @@ from edit_eval.execution.drivers.contract import Meter
 from edit_eval.pictures import UNREPEATABLE
 from edit_eval.records import NO_EDIT, Edit, Judgement, Status
 from edit_eval.reporting.formats import duration
+from edit_eval.reporting.language import worded
 from edit_eval.reporting.progress.tally import Tally, address_of, is_control
 from edit_eval.reporting.progress.view import DeviceView, Judged, Line, Plan, PlanRow, Said, Snapshot
 from edit_eval.reporting.progress.words import failed, loaded, skipped
@@ -29,6 +30,7 @@ from edit_eval.scheduling.simulation import Elapsed
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.scheduling.time_left import TimeLeft, rest_of_a_run
 from edit_eval.store.matrix import Matrix
+from edit_eval.text import Text
 
 LINES_KEPT = 1_000
 """Lines that wait for a slow display; older ones are dropped, and their number said."""
@@ -144,7 +146,7 @@ class ProgressState:
         elif state == "died":
             reason = str(message.get("reason", ""))
             if not reason or reason not in self._last_note:  # of one that was killed the note has told
-                self._say(Said("died", f"{model} on {place}: {reason or 'its process is gone'}"))
+                self._say(Said("died", Text("{} on {}: {}", model, place, reason or Text("its process is gone"))))
 
     def running(self, replica: Replica, task: Task, about: str) -> None:
         """A device has begun with a task."""
@@ -167,8 +169,8 @@ class ProgressState:
         if self._policy.ends_batch(task) and (batch := self._policy.batch(task.model)):
             now = self._clock()
             began = self._batches_began.pop(task.model, now)
-            model = f" of {replica.model.name}" if self._models_of_kind[replica.model.kind] > 1 else ""
-            self._say(Said("batch", "{}/{}".format(*batch) + f"{model} done in {duration(now - began)}"))
+            model = Text(" of {}", replica.model.name) if self._models_of_kind[replica.model.kind] > 1 else ""
+            self._say(Said("batch", Text("{}/{}{} done in {}", *batch, model, duration(now - began))))
 
     def note(self, text: str) -> None:
         """Something to be said."""
@@ -180,9 +182,9 @@ class ProgressState:
         self.tally.edit(edit, self._clock())
         if edit.status in NO_EDIT:
             tag = "refused" if edit.status is Status.EDIT_REFUSED else "failed"
-            self._say(Said(tag, f"no edit: {edit.reason}", self.tally.label(address_of(edit))))
+            self._say(Said(tag, Text("no edit: {}", edit.reason), self.tally.label(address_of(edit))))
         if UNREPEATABLE in edit.flags:
-            text = "asked for again with the same seed, it came out otherwise: the server does not keep to seeds"
+            text = Text("asked for again with the same seed, it came out otherwise: the server does not keep to seeds")
             self._say(Said("note", text, self.tally.label(address_of(edit))))
         self._timed(edit)
 
@@ -202,10 +204,10 @@ class ProgressState:
         slow = self._times.has_become_slow(*time) if time else None
         if slow is None:
             return
-        one = "an edit" if slow.kind == "editing" else "a score"
-        times = f"{slow.seconds:.3g} s {one} instead of {slow.others:.3g} s"
-        percent = round(100 * slow.slower_by)
-        words = f"{slow.device} is {percent} % slower than the others at {slow.kind} with {slow.model}: {times}"
+        one = Text("an edit") if slow.kind == "editing" else Text("a score")
+        times = Text("{:.3g} s {} instead of {:.3g} s", slow.seconds, one, slow.others)
+        who, percent, doing = slow.device, round(100 * slow.slower_by), worded(slow.kind)
+        words = Text("{} is {} % slower than the others at {} with {}: {}", who, percent, doing, slow.model, times)
         self._say(Said("note", words))
 
     # -- what is shown --

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from edit_eval.execution.drivers.contract import Meter
 from edit_eval.judges.answers import is_prose
-from edit_eval.records import Judgement, counted
-from edit_eval.reporting.chinese.spoken import spoken
+from edit_eval.records import Judgement
 from edit_eval.reporting.formats import decimals, duration, score
+from edit_eval.reporting.language import spoken, worded
 from edit_eval.reporting.page.texts import scale_words
 from edit_eval.reporting.progress.view import CategoryDone, DeviceView, PlanRow, Reading, Said, Snapshot
+from edit_eval.text import Text, counted, joined
 
 DEVICES_NAMED = 8
 """Devices of a row that are named one by one."""
@@ -19,9 +20,14 @@ DEVICES_NAMED = 8
 
 def plan_sentence(row: PlanRow) -> str:
     """`edits by qwen_image_edit on cuda:0: 45, first 0, 6, 12, 18, 24, …`."""
-    what = "edits" if row.kind == "edit" else "scores"
-    first = [f"first {first_samples(row)}"] if row.first else []
-    return ", ".join((f"{what} by {row.model} on {devices(row.devices)}: {row.count}", *first, *asked_words(row)))
+    first = [Text("first {}", first_samples(row))] if row.first else []
+    whose = Text("{} on {}: {}", work_of(row), devices(row.devices), row.count)
+    return joined([whose, *first, *asked_words(row)], ", ")
+
+
+def work_of(row: PlanRow) -> str:
+    """`edits by qwen_image_edit`, `scores by qwen3_vl`."""
+    return Text("edits by {}", row.model) if row.kind == "edit" else Text("scores by {}", row.model)
 
 
 def asked_words(row: PlanRow) -> list[str]:
@@ -29,8 +35,8 @@ def asked_words(row: PlanRow) -> list[str]:
     if row.scoring is None:
         return []
     controls = [counted(row.controls, "control")] if row.controls else []
-    questions = [f"{row.questions:,} questions"] if row.questions > row.count + row.controls else []
-    score_of = f"{row.scoring.headline} of {row.scoring.protocol}"
+    questions = [Text("{:,} questions", row.questions)] if row.questions > row.count + row.controls else []
+    score_of = Text("{} of {}", row.scoring.headline, row.scoring.protocol)
     return [*controls, *questions, score_of, scale_words(row.scoring.scale, spoken())]
 
 
@@ -48,19 +54,18 @@ def devices(names: Sequence[str]) -> str:
         if list(map(int, numbers)) == list(range(first, first + len(names))):
             return f"{names[0]}–{numbers[-1]}"
     if len(names) > DEVICES_NAMED:
-        return f"{names[0]} to {names[-1]} ({len(names)})"
+        return Text("{} to {} ({})", names[0], names[-1], len(names))
     return ", ".join([names[0], *numbers[1:]] if len(kinds) == 1 else names)
 
 
 def skipped(count: int) -> Said:
     """What stands in place of lines for which a display was too slow."""
-    return Said("", f"({count} lines skipped)")
+    return Said("", Text("({} lines skipped)", count))
 
 
 def failed(judgement: Judgement) -> str:
     """`out of range: Score: 12`."""
-    status = judgement.status.value.replace("_", " ")
-    return f"{status}: {judgement.reason or judgement.answer}"
+    return Text("{}: {}", worded(judgement.status), judgement.reason or judgement.answer)
 
 
 def words_of(judgement: Judgement) -> str:
@@ -74,78 +79,84 @@ def loaded(model: str, place: str, seconds: float, order: int, replicas: int, me
     `seconds` neither counts imports, nor that it had to wait until others were loaded; `memory` is the bytes that the
     worker holds on its devices, 0 where that is not known.
     """
-    which = f"{order} of {replicas}" if order <= replicas else "again"
+    which = Text("{} of {}", order, replicas) if order <= replicas else Text("again")
     held = f", {memory / 2**30:.1f} GiB" if memory else ""
-    return f"{model} on {place} in {duration(seconds)} ({which}){held}"
+    return Text("{} on {} in {} ({}){}", model, place, duration(seconds), which, held)
 
 
 def reading_words(so_far: Reading) -> str:
     """`120 samples, 577 of 1,280 MB`."""
     count = counted(so_far.items, "sample")
-    return f"{count}, {so_far.read / 1e6:,.0f} of {so_far.size / 1e6:,.0f} MB" if so_far.size > 1e6 else count
+    if so_far.size <= 1e6:
+        return count
+    return Text("{}, {:,.0f} of {:,.0f} MB", count, so_far.read / 1e6, so_far.size / 1e6)
 
 
 def category_sentence(line: CategoryDone) -> str:
     """`mean 6.43, min 2.00, max 9.50, 48/50 scored`."""
-    scored = f"{line.scored}/{line.total} scored"
+    scored = Text("{}/{} scored", line.scored, line.total)
     if line.mean is None:
-        return f"no score, {scored}"
+        return Text("no score, {}", scored)
     digits = decimals(line.scale, line.high)
-    numbers = (f"{name} {score(n, digits)}" for name, n in (("mean", line.mean), ("min", line.low), ("max", line.high)))
-    lower = [] if line.scale.higher_is_better else ["lower is better"]
-    return ", ".join((*numbers, scored, *lower))
+    mean, low, high = (score(n, digits) for n in (line.mean, line.low, line.high))
+    lower = [] if line.scale.higher_is_better else [Text("lower is better")]
+    return joined([Text("mean {}", mean), Text("min {}", low), Text("max {}", high), scored, *lower], ", ")
 
 
 def counts(snapshot: Snapshot) -> list[str]:
     """`edits 130/270 (3.2/min)`, `scores 20/270 (12/min)`, `controls 12/75`, `batch 20/45`: what this run has to do."""
-    parts = []
-    for name, count in (("edits", snapshot.edits), ("scores", snapshot.judgements)):
+    parts: list[str] = []
+    for name, count in ((Text("edits"), snapshot.edits), (Text("scores"), snapshot.judgements)):
         if count.total:
-            pace = f" ({rate(count.per_minute)})" if count.per_minute else ""
-            parts.append(f"{name} {count.ok}/{count.total}{pace}")
+            pace = Text(" ({})", rate(count.per_minute)) if count.per_minute else ""
+            parts.append(Text("{} {}/{}{}", name, count.ok, count.total, pace))
     if snapshot.controls.settled < snapshot.controls.total:
-        parts.append(f"controls {snapshot.controls.settled}/{snapshot.controls.total}")
+        parts.append(Text("controls {}/{}", snapshot.controls.settled, snapshot.controls.total))
     if snapshot.batch:
-        parts.append("batch {}/{}".format(*snapshot.batch))
+        parts.append(Text("batch {}/{}", *snapshot.batch))
     return parts
 
 
 def rate(per_minute: float) -> str:
     """`12/min`, `3.2/min`, `0.45/min`."""
     digits = 0 if per_minute >= 9.95 else 1 if per_minute >= 0.95 else 2
-    return f"{per_minute:.{digits}f}/min"
+    return Text("{}/min", f"{per_minute:.{digits}f}")
 
 
 def left(snapshot: Snapshot) -> str:
     """`12 min 05 s left`, as far as that is known."""
     if snapshot.left is None:
-        return "time left unknown"
-    words = f"{duration(float(snapshot.left))} left"
-    if snapshot.left_without:
-        words += " for the edits" if "judge" in snapshot.left_without else " for the scores"
-    return words
+        return Text("time left unknown")
+    soon = duration(float(snapshot.left))
+    if not snapshot.left_without:
+        return Text("{} left", soon)
+    return (
+        Text("{} left for the edits", soon)
+        if "judge" in snapshot.left_without
+        else Text("{} left for the scores", soon)
+    )
 
 
 def how_far(snapshot: Snapshot) -> str:
     """A line of progress."""
-    failed = f", {snapshot.failed} failed" if snapshot.failed else ""
-    percent = f"{int(100 * snapshot.fraction)} %"
-    return f"progress: {percent}, {', '.join(counts(snapshot))}{failed}, {left(snapshot)}"
+    failed = [Text("{} failed", snapshot.failed)] if snapshot.failed else []
+    return Text("progress: {} %, {}", int(100 * snapshot.fraction), [*counts(snapshot), *failed, left(snapshot)])
 
 
 def steps_of(snapshot: Snapshot) -> str:
     """`; cuda:0 at step 32/50, cuda:1 at step 31/50`: how far the edits under way are, where that is known."""
     editing = [view for view in snapshot.devices if view.activity == "editing" and view.figures]
-    parts = [f"{view.device} at step {view.figures}" for view in editing[:DEVICES_NAMED]]
-    more = [f"and {len(editing) - len(parts)} more"] if len(editing) > len(parts) else []
-    return "; " + ", ".join([*parts, *more]) if parts else ""
+    parts = [Text("{} at step {}", view.device, view.figures) for view in editing[:DEVICES_NAMED]]
+    more = [Text("and {} more", len(editing) - len(parts))] if len(editing) > len(parts) else []
+    return Text("; {}", [*parts, *more]) if parts else ""
 
 
 def device_words(view: DeviceView) -> str:
     """`editing 32/50, 00012_social_easy, 98 %, 61/80 GiB`: what one device does."""
-    figures = f"{view.seconds} s" if view.activity == "loading" else view.figures
-    doing = " ".join(filter(None, (view.activity or "free", figures)))
-    return ", ".join(filter(None, (doing, view.about or view.model, *meter_words(view.meter))))
+    figures = Text("{} s", view.seconds) if view.activity == "loading" else view.figures
+    doing = worded(view.activity or "free")
+    doing = Text("{} {}", doing, figures) if figures else doing
+    return joined(filter(None, (doing, view.about or view.model, *meter_words(view.meter))), ", ")
 
 
 def meter_words(meter: Meter) -> tuple[str, str]:
@@ -159,16 +170,14 @@ def meter_words(meter: Meter) -> tuple[str, str]:
 def more_devices(views: Sequence[DeviceView]) -> str:
     """`and 3 more: 2 editing, 1 free`."""
     doing = Counter(view.activity or "free" for view in views)
-    return f"and {len(views)} more: " + ", ".join(f"{count} {what}" for what, count in doing.most_common())
+    return Text("and {} more: {}", len(views), [Text("{} {}", n, worded(what)) for what, n in doing.most_common()])
 
 
 def ending(snapshot: Snapshot) -> str:
     """The last line."""
     edits, scores = snapshot.edits, snapshot.judgements
-    failed = f", {snapshot.failed} failed" if snapshot.failed else ""
+    failed = Text(", {} failed", snapshot.failed) if snapshot.failed else ""
     open_ = sum(count.total - count.settled for count in (edits, scores, snapshot.controls))
-    rest = f", {open_} not done" if open_ else ""
-    return (
-        f"end: {edits.ok} of {edits.total} edits, {scores.ok} of {scores.total} scores{failed}{rest}, "
-        f"in {duration(snapshot.seconds)}"
-    )
+    rest = Text(", {} not done", open_) if open_ else ""
+    done = edits.ok, edits.total, scores.ok, scores.total
+    return Text("end: {} of {} edits, {} of {} scores{}{}, in {}", *done, failed, rest, duration(snapshot.seconds))

@@ -12,6 +12,7 @@ from edit_eval.statistics.audit import order, steadiness
 from edit_eval.statistics.audit.measure import Measure
 from edit_eval.statistics.audit.order import CONTROLS, DISPUTED, FLAWED
 from edit_eval.statistics.audit.shown import Trial
+from edit_eval.text import Text
 
 ORDER, ORDER_IN_CATEGORY, RIGHT_FIRST = 0.85, 0.70, 0.80
 KINDS, KINDS_IN_CATEGORY = 0.025, 0.01
@@ -142,9 +143,9 @@ def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Find
         **{f"{better}_over_{worse}": order.order(trial, None, [(better, worse)]) for better, worse, _ in DISPUTED},
     }
     if not any(one.view == "alone" for one in trial.shown):
-        measures["batch"] = Measure(value=None, reason="it is asked about one edit at a time")
+        measures["batch"] = Measure(value=None, reason=Text("it is asked about one edit at a time"))
     if pictures < 2:
-        measures["position"] = Measure(value=None, reason="it is shown one picture only")
+        measures["position"] = Measure(value=None, reason=Text("it is shown one picture only"))
     categories = {
         category: {
             "order": order.order(trial, ORDER_IN_CATEGORY, category=category),

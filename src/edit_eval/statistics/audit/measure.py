@@ -17,6 +17,7 @@ from edit_eval.statistics.intervals import (
     student_quantile,
     wilson_interval,
 )
+from edit_eval.text import Text
 
 Bound = Literal["at_least", "at_most"]
 CHANCE = 0.5
@@ -86,7 +87,7 @@ class Measure:
         """What `as_plain` has written. Raises `KeyError`, `TypeError` or `ValueError` for anything else."""
         ci95, bound = plain["ci95"], plain["bound"]
         if bound not in ("at_least", "at_most"):
-            raise ValueError(f"no bound: {bound!r}")
+            raise ValueError(Text("no bound: {!r}", bound))
         return cls(
             value=_number(plain["value"]),
             ci95=None if ci95 is None else _interval(ci95),
@@ -122,7 +123,7 @@ def average(
     Where all values are equal there is nothing to estimate a spread from: the interval is that value.
     """
     if not values:
-        return Measure(value=None, reason="nothing was scored").held_against(floor, bound)
+        return Measure(value=None, reason=Text("nothing was scored")).held_against(floor, bound)
     found = _estimate(values, scenes)
     interval = found.interval(lowest=lowest, highest=highest)
     if found.doubt == "no_spread":
@@ -139,7 +140,7 @@ def share(values: Sequence[float], scenes: Sequence[str], *, floor: float | None
     always, or never, that is the number of scenes: 200 scenes without a fault are no proof that there is none.
     """
     if not values:
-        return Measure(value=None, reason="nothing was scored").held_against(floor, bound)
+        return Measure(value=None, reason=Text("nothing was scored")).held_against(floor, bound)
     found = _estimate(values, scenes)
     rate = min(1.0, max(0.0, found.value))
     trials = _trials(found, rate, len(values))
@@ -182,5 +183,5 @@ def _made(found: Estimate, interval: Sequence[float] | None, n: int) -> Measure:
         ci95=None if interval is None else (interval[0], interval[1]),
         n=n,
         scenes=found.clusters,
-        reason="" if interval is not None else "of too few scenes for an interval",
+        reason="" if interval is not None else Text("of too few scenes for an interval"),
     )

@@ -11,6 +11,7 @@ import numpy as np
 from edit_eval.statistics.audit.measure import CHANCE, Measure, above_chance, average, share
 from edit_eval.statistics.audit.shown import DOSE, Shown, Trial
 from edit_eval.statistics.intervals import FloatArray, bootstrap_interval, cluster_codes
+from edit_eval.text import Text
 
 CONTROLS = ("copy", "shuffled", "blank")
 FLAWED = ("extra", "no_consequence", "dose_75", "dose_50", "dose_25", "wrong_target", "other", *CONTROLS)
@@ -33,10 +34,10 @@ KINDS = {
 }
 DISPUTED = (
     # better by our lights, worse, and why people could see it otherwise
-    ("wrong_target", "copy", "something was done, and to the wrong thing"),
-    ("copy", "other", "nothing was done, or what nobody asked for"),
-    ("copy", "shuffled", "the source itself, or another picture altogether"),
-    ("dose_25", "copy", "so little is done that nothing may be better"),
+    ("wrong_target", "copy", Text("something was done, and to the wrong thing")),
+    ("copy", "other", Text("nothing was done, or what nobody asked for")),
+    ("copy", "shuffled", Text("the source itself, or another picture altogether")),
+    ("dose_25", "copy", Text("so little is done that nothing may be better")),
 )
 SAME = 1e-9
 """Scores that differ by less are equal: what rounding leaves."""
@@ -90,7 +91,7 @@ def kinds(trial: Trial, error: float, leave_out: Container[str] = ()) -> dict[st
             continue
         rows = compared(trial, pairs)
         if not any({(scene, one), (scene, other)} <= there for scene in trial.scenes() for one, other in pairs):
-            found[name] = Measure(value=None, reason="no scene has both")
+            found[name] = Measure(value=None, reason=Text("no scene has both"))
             continue
         found[name], chances[name] = above_chance([row.outcome for row in rows], [row.scene for row in rows])
     holds = True
@@ -175,7 +176,7 @@ def noticeable(trial: Trial, scenes: Sequence[str], *, resamples: int = 300) -> 
         if dose < 1.0
     ]
     if not rows:
-        return Measure(value=None, reason="no scene has doses")
+        return Measure(value=None, reason=Text("no scene has doses"))
     missing, won = (np.array([row[k] for row in rows], dtype=float) for k in (0, 1))
     clusters = cluster_codes([row[2] for row in rows])
 
@@ -199,7 +200,7 @@ def noticeable(trial: Trial, scenes: Sequence[str], *, resamples: int = 300) -> 
         ci95=None if bounds is None else (bounds[0], bounds[1]),
         n=len(rows),
         scenes=len(scenes),
-        reason="" if value is not None else "not even the source itself is told from the right edit",
+        reason="" if value is not None else Text("not even the source itself is told from the right edit"),
     )
 
 

@@ -11,6 +11,7 @@ from edit_eval.records import Status
 from edit_eval.statistics.audit.measure import Measure, average, share
 from edit_eval.statistics.audit.order import SAME, outcome
 from edit_eval.statistics.audit.shown import Trial
+from edit_eval.text import Text
 
 Z = 1.959963984540054
 """The two-sided 5 % point of the standard normal distribution."""
@@ -58,7 +59,7 @@ def modal_share(trial: Trial, ceiling: float | None) -> Measure:
     """The share of edits, right and wrong, that got the one score that was given most often."""
     rows = [(one.scene, round(one.score, 9)) for one in trial.shown if one.score is not None and not one.view]
     if not rows:
-        return Measure(value=None, reason="nothing was scored").held_against(ceiling, "at_most")
+        return Measure(value=None, reason=Text("nothing was scored")).held_against(ceiling, "at_most")
     mode = Counter(score for _, score in rows).most_common(1)[0][0]
     same = [float(score == mode) for _, score in rows]
     return share(same, [scene for scene, _ in rows], floor=ceiling, bound="at_most")

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.cells import cell_len
-from rich.text import Text
 
-from edit_eval.reporting.chinese.catalog import in_chinese, word_in_chinese
-from edit_eval.reporting.chinese.renderables import wrapped
+from edit_eval.reporting.language import said_own
+from edit_eval.reporting.styled import Styled
 
 COLUMN = 30
 """Columns of the widest option beside which its text begins."""
@@ -42,7 +41,7 @@ class ChineseHelp:
 
     def write_heading(self, heading: str) -> None:
         """`选项：`."""
-        self.write(f"{'':{self.current_indent}}{word_in_chinese(heading)}：\n")
+        self.write(f"{'':{self.current_indent}}{said_own(heading)}：\n")
 
     def write_text(self, text: str) -> None:
         """The paragraphs of what a verb does."""
@@ -72,16 +71,19 @@ def _meaning(text: str) -> str:
     found = re.fullmatch(r"(.*?)\s*\[((?:default|required|env var|\d|x).*)\]", text, re.DOTALL)
     if found is None:
         return _sentences(" ".join(text.split()))
-    extras = "；".join(in_chinese(one) if ":" in one else word_in_chinese(one) for one in found[2].split("; "))
+    extras = "；".join(_extra(one) for one in found[2].split("; "))
     return f"{_sentences(' '.join(found[1].split()))} [{extras}]".strip()
 
 
+def _extra(text: str) -> str:
+    """`required`, `default: 8`."""
+    name, colon, value = text.partition(": ")
+    return f"{said_own(name)}{'：' if colon else ''}{value}"
+
+
 def _sentences(text: str) -> str:
-    whole = in_chinese(text)
-    if whole != text:
-        return whole
-    return "".join(map(in_chinese, re.split(r"(?<=[.?]) (?=[A-Z])", text)))
+    return "".join(map(said_own, re.split(r"(?<=[.?]) (?=[A-Z])", text)))
 
 
 def _wrapped(text: str, cells: int) -> list[str]:
-    return [line.plain for line in wrapped(Text(text), cells)]
+    return [line.plain for line in Styled(text).in_lines(cells)]

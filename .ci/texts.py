@@ -1,0 +1,45 @@
+"""`make texts`: the catalogue's templates as the code has them, and what of it has no Chinese yet, a line each.
+
+Translations are kept; one whose template is gone is removed. Ends with 1 where something is untranslated and `--check`.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.pofile import read_po, write_po
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+PO = ROOT / "src/edit_eval/reporting/zh.po"
+
+
+def main() -> None:
+    from source_texts import templates, wants_chinese
+
+    old = read_po(io.BytesIO(PO.read_bytes()), locale="zh") if PO.exists() else Catalog(locale="zh")
+    new = Catalog(locale="zh", project="edit-eval", charset="utf-8", header_comment="# What edit-eval says, in Chinese.")
+    lacking = []
+    for template, place in sorted(templates().items(), key=lambda item: (item[1].partition(":")[0], item[0])):
+        known = old.get(template)
+        chinese = str(known.string) if known and known.string else ""
+        if chinese or wants_chinese(template):
+            new.add(template, chinese, locations=[(place.partition(":")[0].replace(" ", "_"), None)])
+        if not chinese and wants_chinese(template):
+            lacking.append(f"{place}: {template}")
+    written = io.BytesIO()
+    write_po(written, new, width=0, include_lineno=False, sort_output=False)
+    lines = written.getvalue().decode().splitlines(keepends=True)
+    head = ["# What edit-eval says, in Chinese. `make texts` keeps it in step with the code.\n", 'msgid ""\n', 'msgstr ""\n']
+    head += ['"Language: zh\\n"\n', '"Content-Type: text/plain; charset=utf-8\\n"\n']
+    PO.write_text("".join([*head, *lines[lines.index("\n") :]]), encoding="utf-8")
+    print("\n".join([*lacking, f"{len(new)} templates, {len(lacking)} without Chinese"]))
+    if "--check" in sys.argv and lacking:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

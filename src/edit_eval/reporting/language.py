@@ -1,0 +1,95 @@
+"""The language in which this process speaks to people. Records, journals, logs and JSON are English whatever it is.
+
+A `Text` is put into that language where it is printed, by `said`. The catalogue is a gettext file beside this one; what
+it lacks is printed in English, as a whole sentence.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from edit_eval.text import Text, localized
+
+VARIABLE = "EDIT_EVAL_LANG"
+_LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
+_ENTRY = re.compile(r'^(msgid|msgstr) ("(?:[^"\\\n]|\\.)*")', re.MULTILINE)
+_HAN = "\u3000-\u303f\u4e00-\u9fff\uff00-\uffef"
+_GAP = re.compile(f"(?<=[{_HAN}]) (?=[{_HAN}])|(?<=[，。；：、！？）]) ")
+
+_SEPARATORS = {"": "、", ", ": "，", "; ": "；", ": ": "：", " and ": "和", " or ": "或", "; or ": "；或", " · ": " · "}
+"""What stands between the items of a list in Chinese."""
+
+_of_run = ""
+
+
+def speak(language: str) -> None:
+    """From now on it is about a run whose instructions are in `language`; with an empty one about none."""
+    global _of_run
+    _of_run = language
+
+
+def spoken(of_run: str = "", environment: Mapping[str, str] | None = None) -> str:
+    """`zh` or `en`, for what is about a run in `of_run` (else the one that was named to `speak`).
+
+    What `EDIT_EVAL_LANG` says; else Chinese if the run is; else the first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is
+    set. A run whose instructions are English says nothing about who reads its numbers.
+    """
+    environment = os.environ if environment is None else environment
+    of_run = of_run or _of_run
+    of_locale = (environment.get(name, "") for name in _LOCALE)
+    names = (environment.get(VARIABLE, ""), of_run if of_run == "zh" else "", *of_locale)
+    return "zh" if next(filter(None, names), "").lower().startswith("zh") else "en"
+
+
+def said(value: Any, language: str = "") -> Any:
+    """A Text as a plain `str` in `language`, or in the one that is spoken. What is no Text is data, and stays."""
+    if not isinstance(value, Text):
+        return value
+    if (language or spoken()) != "zh":
+        return str.__str__(value)
+    return _GAP.sub("", localized(value, _chinese, _SEPARATORS))
+
+
+def said_own(words: str, language: str = "") -> str:
+    """What a component or an option says of itself: looked up as a whole, and left as it is where it is not known.
+
+    The catalogue has it without its full stop.
+    """
+    if (language or spoken()) != "zh":
+        return words
+    bare = words.removesuffix(".") if not words.endswith("..") else words
+    found = _chinese(bare)
+    return words if found == bare else found + "。" * (bare != words)
+
+
+def worded(code: str) -> Text:
+    """A word of one of our vocabularies (a status, an activity, a tag, a kind) as a Text: `edit_failed`, `edit failed`.
+
+    The words are in the catalogue; `VOCABULARIES` in its test says whose they are.
+    """
+    return Text(code.replace("_", " "))
+
+
+@cache
+def catalogue() -> dict[str, str]:
+    """English templates and their Chinese. A template with a plural stands under its singular."""
+    text = files("edit_eval.reporting").joinpath("zh.po").read_text(encoding="utf-8").replace('"\n"', "")
+    kinds, quoted = zip(*_ENTRY.findall(text), strict=True)
+    found: dict[str, str] = {}
+    english = ""
+    for kind, words in zip(kinds, json.loads(f"[{','.join(quoted)}]"), strict=True):
+        if kind == "msgid":
+            english = words
+        elif english and words:
+            found[english] = words
+    return found
+
+
+def _chinese(template: str) -> str:
+    return catalogue().get(template, template)
