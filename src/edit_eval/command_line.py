@@ -171,7 +171,7 @@ def _is_for_want_of_memory(error: BaseException) -> bool:
 def _fail(error: Exception, code: int) -> None:
     if "--debug" in sys.argv:
         traceback.print_exception(error)
-    text: object = str(error) if isinstance(error, EditEvalError) else f"{type(error).__name__}: {error}"
+    text: object = str(error) if isinstance(error, EditEvalError) else Text("{}: {}", type(error).__name__, error)
     faults = getattr(error, "faults", ())
     for fault in faults[:20] if len(faults) > 1 else ():  # the first is in the error's own line
         say(Text("  {}", fault))

@@ -281,7 +281,7 @@ class Experiment:
             if old.keys() != new.keys():
                 found.append(f"{role} {', '.join(old)} -> {', '.join(new)}")
             for name in old.keys() & new.keys():
-                found += [f"{role} {name}: {change}" for change in _model_changes(old[name], new[name])]
+                found += [Text("{} {}: {}", role, name, change) for change in _model_changes(old[name], new[name])]
         before = {judge.name: judge for judge in self.judges}
         for judge in other.judges:
             if judge.name in before:

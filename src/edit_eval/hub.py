@@ -216,4 +216,4 @@ def _failed(repository: Repository, error: Exception, key: str, by_hand: str) ->
 
 
 def _one_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    return Text("{}: {}", type(error).__name__, " ".join(str(error).split())[:200])

@@ -152,7 +152,7 @@ class Passport:
         wrongly comes first."""
         found = [(name, one) for name, one in self.measures.items()]
         for category, measures in self.categories.items():
-            found += [(f"{name} ({category})", one) for name, one in measures.items()]
+            found += [(Text("{} ({})", name, category), one) for name, one in measures.items()]
         return tuple(
             name for name, _ in sorted((it for it in found if it[1].passed is False), key=lambda it: not it[1].reversed)
         )

@@ -157,7 +157,7 @@ class Run:
                     except Missing as missing:
                         value = missing.reason
                     except Exception as error:  # a protocol of the user's own
-                        value = f"{type(error).__name__}: {error}"
+                        value = Text("{}: {}", type(error).__name__, error)
                     found.setdefault((model.name, judge.name), {})[name] = value
         return found
 

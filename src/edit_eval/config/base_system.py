@@ -211,14 +211,14 @@ class BaseFile:
         params = section.get("params")
         params = params if isinstance(params, dict) else {}
         if section.get("type") == "qwen_image_edit":
-            self._otherwise.append(f"{place}: {NOISE}")
+            self._otherwise.append(Text("{}: {}", place, NOISE))
         if section.get("type") != "qwen3_vl":
             return
         said = (params, section.get("protocol"), protocol)
         if not any(isinstance(one, dict) and one.get("images") is not None for one in said):
-            self._otherwise.append(f"{place}: {SEES_MORE}")
+            self._otherwise.append(Text("{}: {}", place, SEES_MORE))
         if not params.get("temperature"):
-            self._otherwise.append(f"{place}: {GREEDY}")
+            self._otherwise.append(Text("{}: {}", place, GREEDY))
 
     def class_is_replaced(self, place: Place, type_name: str) -> None:
         """Remembers that a class of the base system's gives way to a registered type."""
@@ -234,7 +234,7 @@ class BaseFile:
         if self._replaced:
             said.append(Text("classes of the original scripts are replaced: {}", self._replaced))
         if self._passed_over:
-            each = "; ".join(f"{', '.join(keys)} ({why})" for why, keys in self._passed_over.items())
+            each = "; ".join(Text("{} ({})", keys, why) for why, keys in self._passed_over.items())
             said.append(Text("keys of the original scripts that have no effect here: {}", each))
         return ["; ".join([*said, *others])]
 

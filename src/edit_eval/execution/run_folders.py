@@ -73,7 +73,7 @@ def _refuse_code_that_came_with_it(plain: Mapping[str, Any], run: Path) -> None:
 
 def damaged(directory: RunDirectory, error: Exception) -> RunDirectoryError:
     """What is said of a run whose description cannot be what a start has written."""
-    problem = " ".join(f"{type(error).__name__}: {error}".split())
+    problem = " ".join(Text("{}: {}", type(error).__name__, error).split())
     return RunDirectoryError(
         Text("{} is damaged ({}); `edit-eval run CONFIG` writes it again", directory.path / "config", problem)
     )

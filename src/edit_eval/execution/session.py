@@ -165,7 +165,7 @@ class Session:
         for sentence in choices.sentences:
             spectator.note(sentence)
         for finding in short_limits(self.configuration, matrix.experiment) if pilot.judgements else ():
-            spectator.note(f"{finding.text}; {finding.advice}")
+            spectator.note(Text("{}; {}", finding.text, finding.advice))
         gauges = Gauges(policy.replicas, recorder.event, machine)
         spectator.begin(matrix, policy, work, estimates, gauges.latest, directory)
 
@@ -208,7 +208,7 @@ class Session:
                 raise Interrupted(interruption.signal or 2) from None
             except CannotWrite as error:
                 number = getattr(error.__cause__, "errno", None)
-                raise CannotWrite(f"{error}; {what_is_short(number, matrix, directory.path)}") from error
+                raise CannotWrite(Text("{}; {}", error, what_is_short(number, matrix, directory.path))) from error
             finally:
                 spectator.end()
                 with contextlib.suppress(CannotWrite):  # it only adds to what the start has written

@@ -89,7 +89,7 @@ class Trackers(Spectator):
     def _hear(self) -> None:
         for process in list(self._at_work):
             for note in process.hear():
-                self._note(f"{process.title}: {note}")
+                self._note(Text("{}: {}", process.title, note))
             if process.over:
                 self._at_work.remove(process)
                 process.let_go()

@@ -174,7 +174,7 @@ def _table(path: Path, fields: dict[str, str]) -> Pictures:
     ids = ids_of([source for _, source, _ in rows])
     return Pictures(
         section,
-        f"{_count(len(rows), 'row')}: {', '.join(f'{ours} = {theirs}' for ours, theirs in found.items())}",
+        Text("{}: {}", _count(len(rows), "row"), (f"{ours} = {theirs}" for ours, theirs in found.items())),
         ids=tuple(own or name for (own, _, _), name in zip(rows, ids, strict=True)),
         names=tuple(stem(source) for _, source, _ in rows),
         table=str(path),

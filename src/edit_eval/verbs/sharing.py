@@ -78,7 +78,7 @@ def gc(
     found = look(places, run or (), days)
     if delete and run and not yes:
         whole = [one for one in found.items if one.what == "run" and one.goes]
-        delete = not whole or _may_go([f"{one.place} ({size(one.bytes)})" for one in whole])
+        delete = not whole or _may_go([Text("{} ({})", one.place, size(one.bytes)) for one in whole])
         found = look(places, run, days)  # the answer may have taken a while
     if delete:
         found = clear(found)

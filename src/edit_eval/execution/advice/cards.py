@@ -50,7 +50,7 @@ def told(card: Mapping[str, str]) -> Iterator[str]:
     if not card:
         return
     facts = "; ".join(words.format(card[name]) for name, words in SAID.items() if card.get(name))
-    yield f"{card.get('pipeline', '')}: {facts}" if card.get("pipeline") else facts
+    yield Text("{}: {}", card.get("pipeline", ""), facts) if card.get("pipeline") else facts
     if card.get("note"):
         yield card["note"]
     if card.get("environment"):

@@ -41,7 +41,7 @@ class Obstacle:
     remedy: str
 
     def __str__(self) -> str:
-        return f"{self.problem}; {self.remedy}"
+        return Text("{}; {}", self.problem, self.remedy)
 
 
 def refuse(
@@ -95,7 +95,7 @@ def no_gpu(
     if size <= LARGE:
         return None
     reason = machine.fault() or machine.limit()
-    why = f" ({reason})" if reason else ""
+    why = Text(" ({})", reason) if reason else ""
     return Obstacle(
         Text(
             "{}: no GPU is visible to this command{}, and {} has {} of weights",

@@ -105,7 +105,7 @@ def probe(question: Question, seconds: float = SECONDS) -> dict[str, Any]:
             break
     doing = Text(" while {}", found["doing"]) if found.get("doing") else ""
     last = next((" ".join(line.split()) for line in reversed(words) if line.strip()), "")
-    said = f": {last[:300]}" if last else ""
+    said = Text(": {}", last[:300]) if last else ""
     how = how_it_ended(process.returncode)
     if late:
         found["fault"] = Text("did not answer within {:g} s{}", seconds, doing)
@@ -193,7 +193,7 @@ def _summary(question: Question, found: Mapping[str, Any]) -> Finding:
     shown = [f"Python {found.get('python', '')}"]
     names = dict.fromkeys((*question.packages, *LIBRARIES))
     shown += [f"{name.replace('_', '-')} {libraries[name]}" for name in names if name in libraries]
-    text = f"{question.who}: {question.python} ({', '.join(shown)})"
+    text = Text("{}: {} ({})", question.who, question.python, shown)
     if not (question.class_path or question.packages) and not {"torch", "transformers"} <= set(libraries):
         advice = Text(
             "Qwen's models need torch and transformers: `edit-eval env create DIR --for edit` (or "
@@ -239,7 +239,7 @@ def _torch_findings(question: Question, found: Mapping[str, Any], gpus: Sequence
     torch, cuda = versions.get("torch", ""), found.get("cuda")
     where = Text("torch {} in {}", torch, question.python)
     if cuda is not None and question.on_gpu:
-        said = f" ({cuda['error']})" if cuda["error"] else ""
+        said = Text(" ({})", cuda["error"]) if cuda["error"] else ""
         worst: Level = "problem" if question.class_path else "warning"
         if not cuda["devices"] and not cuda["built"]:
             findings.append(
