@@ -71,7 +71,7 @@ def _evaluate(
     configuration = load_configuration(config, **options)
     speak(configuration.benchmark.language)
     for note in configuration.notes:
-        say(f"note: {note}")
+        say(Text("note: {}", note))
     command = ("edit-eval", *sys.argv[1:])
     try:
         made = evaluate(configuration, run_dir=run_dir, command=command, shard=shard, **how)

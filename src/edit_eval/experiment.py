@@ -272,14 +272,14 @@ class Experiment:
 
         `other` is what is now.
         """
-        found = []
+        found: list[str] = []
         for role, were, are in (
             (Text("edit model"), self.edit_models, other.edit_models),
-            ("judge", [judge.model for judge in self.judges], [judge.model for judge in other.judges]),
+            (Text("judge"), [judge.model for judge in self.judges], [judge.model for judge in other.judges]),
         ):
             old, new = ({model.name: model for model in models} for models in (were, are))
             if old.keys() != new.keys():
-                found.append(f"{role} {', '.join(old)} -> {', '.join(new)}")
+                found.append(Text("{} {} -> {}", role, old, new))
             for name in old.keys() & new.keys():
                 found += [Text("{} {}: {}", role, name, change) for change in _model_changes(old[name], new[name])]
         before = {judge.name: judge for judge in self.judges}
@@ -496,4 +496,4 @@ def _change(what: str, old: object, new: object) -> str:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return text if len(text) <= 40 else f"{text[:37]}..."
 
-    return f"{what} {shown(old)} -> {shown(new)}"
+    return Text("{} {} -> {}", what, shown(old), shown(new))

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal
 
+from edit_eval.text import Text
+
 
 class Status(str, Enum):
     """What became of an edit, of a question, of a score. Exactly one holds; only `ok` has a number."""
@@ -421,4 +423,4 @@ class Results:
 def model_title(key: str) -> str:
     """A model's key for people: `edit:testing` is `edit model testing`, `judge:testing` is `judge testing`."""
     kind, _, name = key.partition(":")
-    return f"{'edit model' if kind == 'edit' else kind} {name}"
+    return Text("edit model {}", name) if kind == "edit" else Text("judge {}", name)

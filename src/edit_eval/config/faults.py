@@ -223,7 +223,7 @@ def _sentence(alternatives: Sequence[ErrorDetails]) -> str:
             literals += str(context["expected"]).replace(" or ", ", ").replace("'", "").split(", ")
         elif kind in _LIMITS:
             key, words = _LIMITS[kind]
-            wanted.append(f"{words} {context[key]}")
+            wanted.append(Text("{} {}", words, context[key]))
         elif kind in _WANTED:
             wanted.append(_WANTED[kind])
         else:

@@ -75,12 +75,12 @@ def check_parameters(
             return dict(values)
         names = names_of(cls)
         if kept := sorted(set(names) & set(also)):
-            text = Text("{}.Parameters has a field `{}`", cls.__name__, kept[0])
-            raise TypeError(f"{text}, a name that edit-eval keeps for itself; rename it")
+            words = "{}.Parameters has a field `{}`, a name that edit-eval keeps for itself; rename it"
+            raise TypeError(words.format(cls.__name__, kept[0]))
         adapter: TypeAdapter[Any] = TypeAdapter(nested)
         adapter.rebuild(raise_errors=True)  # says now which type is not defined, if one is not
     except (PydanticUserError, PydanticUndefinedAnnotation) as error:
-        faults.add(place, f"{cls.__name__}.Parameters: {' '.join(str(error.message).split())}")
+        faults.add(place, Text("{}.Parameters: {}", cls.__name__, error.message))
         return dict(values)
     except TypeError as error:
         faults.add(place, str(error))

@@ -227,6 +227,6 @@ class Protocols:
                 name: dict(what) for name, what in cls.measures(make_parameters(cls, judge.section.parameters)).items()
             }
         except Exception as error:  # a class of the user's own
-            text = f"{cls.__name__}.measures: {type(error).__name__}: {error}"
+            text = Text("{}.measures: {}: {}", cls.__name__, type(error).__name__, error)
             self.faults.add((*judge.place, "params"), text)
             return {}

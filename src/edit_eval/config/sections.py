@@ -242,7 +242,7 @@ class Sections:
             try:
                 placement = replace_devices(placement, self.devices)
             except ValueError as error:
-                self.faults.add(params_place, f"--devices: {error}")
+                self.faults.add(params_place, Text("--devices: {}", error))
         type_name, class_path, cls = self._class(kind, place, written, foreign=placement.foreign)
         if not class_path:
             return None

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from edit_eval.scheduling.tasks import Work
+from edit_eval.text import Text
 
 
 @dataclass
@@ -55,11 +56,11 @@ def known(means: Mapping[str, Mean]) -> dict[str, float]:
 def roughly(seconds: float) -> str:
     """A time that is only foretold, in words that claim no more: `4 s`, `25 s`, `7 min`, `2 h 5 min`, `31 h`."""
     if seconds < 9.5:
-        return f"{max(1, round(seconds))} s"
+        return Text("{} s", max(1, round(seconds)))
     if seconds < 57.5:
-        return f"{5 * round(seconds / 5)} s"
+        return Text("{} s", 5 * round(seconds / 5))
     minutes = round(seconds / 60)
     if minutes < 60:
-        return f"{minutes} min"
+        return Text("{} min", minutes)
     hours, rest = divmod(5 * round(minutes / 5), 60)
-    return f"{hours} h {rest} min" if rest and hours < 10 else f"{round(minutes / 60)} h"
+    return Text("{} h {} min", hours, rest) if rest and hours < 10 else Text("{} h", round(minutes / 60))

@@ -7,6 +7,7 @@ from enum import Enum, auto
 from typing import Literal, NamedTuple
 
 from edit_eval.scheduling.tasks import Model, Task
+from edit_eval.text import Text
 
 
 class State(Enum):
@@ -55,7 +56,7 @@ class Replica:
     @property
     def name(self) -> str:
         """For people: `edit model qwen_image_edit on cuda:0`."""
-        return f"{self.model.title} on {'+'.join(self.place)}"
+        return Text("{} on {}", self.model.title, "+".join(self.place))
 
     @property
     def busy(self) -> bool:

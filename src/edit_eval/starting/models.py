@@ -18,7 +18,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.pictures import slug
 from edit_eval.starting.pictures import Pictures, pictures_of, stem
 from edit_eval.starting.servers import KEY, only_model
-from edit_eval.text import Text
+from edit_eval.text import Text, counted
 
 Kind = Literal["edit_model", "judge"]
 FLAGS: dict[Kind, str] = {"edit_model": "--edits", "judge": "--judge"}
@@ -81,7 +81,9 @@ def _edits(written: str, pictures: Pictures) -> Model | None:
         return _finished(folder, pictures)
     if written in pictures.columns:
         params = {"table": pictures.table, "column": written, **_HERE}
-        return Model(_name(written), {"type": "table_column", "params": params}, f"the column {written} of the table")
+        return Model(
+            _name(written), {"type": "table_column", "params": params}, Text("the column {} of the table", written)
+        )
     if os.path.isfile(written) and not written.endswith(".py"):
         raise ConfigurationError(
             Text("--edits {}: that is a file; give the folder of the edits or of the weights", written)
@@ -89,8 +91,10 @@ def _edits(written: str, pictures: Pictures) -> Model | None:
     known = [release.name for release in RELEASES]
     if _HUB_NAME.fullmatch(written):
         release = next((each for each in RELEASES if each.name == written), None)
-        licence = f"licence: {release.licence}" if release and release.licence else "not in our table of releases"
-        return _weights("diffusers", written, f"on the Hugging Face Hub; {licence}")
+        licence = Text("not in our table of releases")
+        if release and release.licence:
+            licence = Text("licence: {}", release.licence)
+        return _weights("diffusers", written, Text("on the Hugging Face Hub; {}", licence))
     last = {name.rpartition("/")[2].lower(): name for name in known}
     if written.lower() in last:
         raise ConfigurationError(Text("--edits {}: on the Hub it is `--edits {}`", written, last[written.lower()]))
@@ -119,10 +123,10 @@ def _finished(folder: Path, pictures: Pictures) -> Model:
             )
         )
     missing = [one for one in pictures.ids if one not in stems]
-    lacks = f"; without {', '.join(missing[:5])}{', ...' if missing[5:] else ''}" if missing else ""
-    of = f"{count} of {len(pictures.ids)} edits" if pictures.ids else f"{count} pictures"
+    lacks = Text("; without {}", [*missing[:5], *(["..."] if missing[5:] else [])]) if missing else ""
+    of = Text("{} of {} edits", count, len(pictures.ids)) if pictures.ids else counted(count, "picture")
     section = {"type": "image_folder", "params": {"folder": str(folder), **_HERE}}
-    return Model(_name(folder.resolve().name), section, f"{of}, found by their names{lacks}")
+    return Model(_name(folder.resolve().name), section, Text("{}, found by their names{}", of, lacks))
 
 
 def _judge(written: str) -> Model | None:
@@ -172,7 +176,7 @@ def _server(type_: str, flag: str, server: re.Match[str]) -> Model:
     address = server["address"].rstrip("/")
     model = server["model"] or only_model(flag, address)
     params = {"base_url": address, "model": model, **_HERE}
-    return Model(_name(model), {"type": type_, "params": params}, f"a server; a key for it goes into ${KEY}")
+    return Model(_name(model), {"type": type_, "params": params}, Text("a server; a key for it goes into ${}", KEY))
 
 
 def _weights(type_: str, written: str, words: str) -> Model:

@@ -20,7 +20,7 @@ from edit_eval.config.faults import did_you_mean, nearest_path
 from edit_eval.errors import ConfigurationError
 from edit_eval.hub import is_address
 from edit_eval.spreadsheets import harmless
-from edit_eval.text import Text
+from edit_eval.text import Text, counted
 
 TEMPLATE = "instructions.csv"
 _HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+(@[\w.-]+)?")
@@ -113,9 +113,9 @@ def _benchmark(name: str, path: str) -> Pictures:
         raise ConfigurationError(Text("--pictures {}: it needs its data: `--pictures {}=FILE`", name, name))
     if path and not (is_address(path) or os.path.exists(path)):
         raise ConfigurationError(Text("--pictures: no such file or folder: {}{}", path, nearest_path(path)))
-    licence = f"; licence: {described.about['licence']}" if "licence" in described.about else ""
+    licence = Text("; licence: {}", described.about["licence"]) if "licence" in described.about else ""
     return Pictures(
-        {"type": name, **({"data_path": path} if path else {})}, f"{described.summary.rstrip('.')}{licence}"
+        {"type": name, **({"data_path": path} if path else {})}, Text("{}{}", described.summary.rstrip("."), licence)
     )
 
 
@@ -174,7 +174,7 @@ def _table(path: Path, fields: dict[str, str]) -> Pictures:
     ids = ids_of([source for _, source, _ in rows])
     return Pictures(
         section,
-        Text("{}: {}", _count(len(rows), "row"), (f"{ours} = {theirs}" for ours, theirs in found.items())),
+        Text("{}: {}", counted(len(rows), "row"), (f"{ours} = {theirs}" for ours, theirs in found.items())),
         ids=tuple(own or name for (own, _, _), name in zip(rows, ids, strict=True)),
         names=tuple(stem(source) for _, source, _ in rows),
         table=str(path),
@@ -205,10 +205,12 @@ def _folder(folder: Path, instruction: str) -> Pictures:
         row = [row for row in table.rows((), lambda share: None) if "instruction" in row]
         if row:
             without = len(pictures) - len(row)
-            said = f", {without} of them without an instruction" if without else " with an instruction each"
+            said = (
+                Text(", {} of them without an instruction", without) if without else Text(" with an instruction each")
+            )
             section = {"type": "table", "data_path": str(folder)}
             ids, sources = tuple(map(stem, pictures)), frozenset([folder.resolve()])
-            words = f"{_count(len(pictures), 'picture')}{said}"
+            words = Text("{}{}", counted(len(pictures), "picture"), said)
             return Pictures(section, words, ids=ids, names=ids, folders=sources, empty=without)
         table = None
     if table is not None:
@@ -234,7 +236,7 @@ def _without_instructions(folder: Path, pictures: Sequence[str], instruction: st
     path = folder / TEMPLATE
     return Pictures(
         {"type": "table", "data_path": str(path)},
-        f"{_count(len(pictures), 'picture')}, the instructions in {TEMPLATE}",
+        Text("{}, the instructions in {}", counted(len(pictures), "picture"), TEMPLATE),
         ids=tuple(ids),
         names=tuple(map(stem, pictures)),
         folders=frozenset([folder.resolve()]),
@@ -276,10 +278,6 @@ def _folders(folder: Path) -> list[str]:
         return [entry.name for entry in os.scandir(folder) if entry.is_dir() and not entry.name.startswith(".")]
     except OSError:
         return []
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'s' * (number != 1)}"
 
 
 def _from_flag(error: ConfigurationError) -> ConfigurationError:

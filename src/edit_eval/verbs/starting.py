@@ -165,7 +165,7 @@ def _asked(question: str, likely: str, read: Callable[[str], T], flag: str = "")
         try:
             return read(str(given))
         except ConfigurationError as error:
-            say(f"  {error}")
+            say(Text("  {}", error))
 
 
 def _fields(written: list[str]) -> dict[str, str]:

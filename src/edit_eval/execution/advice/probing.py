@@ -112,7 +112,7 @@ def probe(question: Question, seconds: float = SECONDS) -> dict[str, Any]:
     elif "python" not in found:
         found["fault"] = Text("does not behave like a Python ({}{})", how, said)
     elif process.returncode:
-        found["fault"] = f"{how}{doing}{said}"
+        found["fault"] = Text("{}{}{}", how, doing, said)
     return found
 
 
@@ -142,7 +142,7 @@ def _stoppers(question: Question, found: Mapping[str, Any]) -> list[Finding]:
         another = Text("`edit-eval env create DIR --for {}` makes an environment", kind)
         return [problem(Text("{} is Python {}, and a worker needs 3.10 or newer", python, version), another)]
     if found.get("fault"):
-        return [problem(f"{python} {found['fault']}", Text("see what `{} -V` says", shlex.quote(python)))]
+        return [problem(Text("{} {}", python, found["fault"]), Text("see what `{} -V` says", shlex.quote(python)))]
     if absent := found.get("absent"):
         return [problem(Text("{} has no {}", python, _and(absent)), install_line(python, absent, has_pip))]
     if "pillow" in found and not found["pillow"]:

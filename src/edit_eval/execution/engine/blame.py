@@ -104,7 +104,9 @@ class Blame:
         if others and not in_vain and sum(tried.values()) < TASK_FAILURES:
             if number not in self._said:
                 self._said.add(number)
-                self._note(f"{replica.name} ran out of memory; what does not fit there is tried on another device")
+                self._note(
+                    Text("{} ran out of memory; what does not fit there is tried on another device", replica.name)
+                )
             return self._try_elsewhere(replica, task, error, alone=task.alone)
         del self._short_of[key]
         self._well.update(one for one, was_well in tried.items() if was_well)  # it was not theirs
@@ -170,4 +172,4 @@ class Blame:
     def _remember(self, replica: Replica, task: Task, what: str) -> None:
         if not task.control:
             status = Status.EDIT_FAILED if replica.model.kind == "edit" else Status.JUDGE_ERROR
-            self._recent.append((f"{replica.model.title}: {what}", status))
+            self._recent.append((Text("{}: {}", replica.model.title, what), status))

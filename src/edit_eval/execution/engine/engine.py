@@ -135,7 +135,7 @@ class Engine:
             self._end_or_explain()
             whole = True
         except OSError as error:
-            raise CannotWrite(f"{error}; all finished work is kept; rerun the same command to resume") from error
+            raise CannotWrite(Text("{}; all finished work is kept; rerun the same command to resume", error)) from error
         finally:
             self._driver.close()
             # A disk that is full refuses this as well; then what is under way already says why.
@@ -212,7 +212,7 @@ class Engine:
 
     def _kill(self, worker: Worker, reason: str) -> None:
         worker.killed = reason
-        self._watch.note(f"{worker.replica.name}: {reason}; its process is replaced")
+        self._watch.note(Text("{}: {}; its process is replaced", worker.replica.name, reason))
         self._driver.kill(worker.number)
 
     # -- commands --
@@ -357,7 +357,7 @@ class Engine:
         reason, kind = str(message["error"]), str(message["kind"])
         if kind == "disk":
             self._return(worker.replica, task)
-            raise CannotWrite(f"{reason}; all finished work is kept; rerun the same command to resume")
+            raise CannotWrite(Text("{}; all finished work is kept; rerun the same command to resume", reason))
         self._records.event(
             "failed", replica=worker.replica.name, what=self._records.about(task), error=reason, trace=message["trace"]
         )
@@ -386,7 +386,7 @@ class Engine:
             self._records.leave(task)
         else:
             if ticket == FIRST_TICKET:  # of perhaps a thousand
-                self._watch.note(f"{reason}; unreadable pictures are retried for a minute")
+                self._watch.note(Text("{}; unreadable pictures are retried for a minute", reason))
             self._work.add(
                 task.model, task.units, after=[ticket], phase=task.phase, alone=task.alone, failed_on=task.failed_on
             )
@@ -467,7 +467,7 @@ class Engine:
         self._do(self._policy.ended(replica, retired=True))
 
     def _say_retired(self, replica: Replica, reason: str) -> None:
-        self._watch.note(f"{replica.name} has been retired: {reason}")
+        self._watch.note(Text("{} has been retired: {}", replica.name, reason))
         self._records.event(
             "retired", replica=replica.name, model=replica.model.key, place=list(replica.place), reason=reason
         )
@@ -477,7 +477,7 @@ class Engine:
         if worker.loaded:
             retired = self._blame.fails_too_often(replica)
             if self._idle_deaths[replica.number] >= SLOT_FAILURES:  # nobody is charged with those: they have no end
-                self._first_load_error[replica.model.key] = f"with nothing to do, {reason}"
+                self._first_load_error[replica.model.key] = Text("with nothing to do, {}", reason)
                 retired = True
         else:
             self._first_load_error.setdefault(replica.model.key, reason)

@@ -124,9 +124,10 @@ class Pilot:
         judged = [one for one in failed if isinstance(one, Judgement)]
         way = next((one.advice(judged) for one in self._matrix.judges if judged and one.name == judged[-1].judge), "")
         statuses = ",".join(dict.fromkeys(one.status.value for one in failed))
-        mend = f"{way or 'fix that'}, then run again with --retry {statuses}"
+        mend = Text("{}, then run again with --retry {}", way or Text("fix that"), statuses)
         if isinstance(last, Edit):
-            what = f"all of the first {len(failed)} edits by {last.edit_model} failed ({last.reason})"
+            what = Text("all of the first {} edits by {} failed ({})", len(failed), last.edit_model, last.reason)
         else:
-            what = f"none of the first {len(failed)} answers by {last.judge} is a score: {last.status} ({last.reason})"
+            of = len(failed), last.judge, last.status.value, last.reason
+            what = Text("none of the first {} answers by {} is a score: {} ({})", *of)
         raise Stopped(Text("pilot: {}; {}", what, mend))

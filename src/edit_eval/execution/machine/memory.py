@@ -161,9 +161,9 @@ def memory_figures(memory: Mapping[str, int], users: Sequence[str]) -> str:
     """What a worker says of its devices' memory when it ran out, and who else is there; empty where nobody knows."""
     figures: str = ""
     if peak := memory.get("device_peak"):
-        of = Text(" of {}", gib(total)) if (total := memory.get("device_total")) else ""
-        figures = Text("; at most {}{} were reserved", gib(peak), of)
-    return figures + (Text("; also in use by {}", users) if users else "")
+        of = f" of {gib(total)}" if (total := memory.get("device_total")) else ""
+        figures = f"; at most {gib(peak)}{of} were reserved"
+    return figures + (f"; also in use by {', '.join(users)}" if users else "")
 
 
 def memory_advice(kind: str, error: str, memory: Mapping[str, int]) -> str:
