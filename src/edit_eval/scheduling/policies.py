@@ -103,7 +103,7 @@ class Policy:
         """The replica is ready for tasks, `capacity` at a time."""
         self._estimates.load[replica.key].add(seconds)
         self._fleet.loaded(replica, capacity)
-        self._queues[replica.key].come(replica.index)
+        self._come(replica)
         if not self._open_the_gate(replica.key):
             self._feed(replica)
         return self._answer()
@@ -248,7 +248,12 @@ class Policy:
     def _think_again(self, replica: Replica) -> None:
         """The hands of a replica that leaves are empty: it stays if nobody needs its place any more."""
         if not self._places.leaves_still(replica):
-            self._queues[replica.key].come(replica.index)
+            self._come(replica)
+
+    def _come(self, replica: Replica) -> None:
+        self._queues[replica.key].come(replica.index)
+        if not self._by_pull:  # what it has missed is dealt anew, perhaps to those who have nothing left to do
+            self._woken.append(replica.key)
 
     # -- when what is looked at --
 
