@@ -147,7 +147,7 @@ def test_batch_sync_waits_for_nobody_who_is_away_for_the_pilot() -> None:
 @given(
     count=st.integers(0, 60), meanwhile=st.integers(0, 20), left=st.frozensets(st.integers(0, 3)), again=st.booleans()
 )
-def test_what_one_has_missed_is_dealt_anew_among_those_who_are_there(
+def test_what_one_has_missed_is_dealt_again_among_those_who_are_there(
     schedule: str, count: int, meanwhile: int, left: frozenset[int], again: bool
 ) -> None:
     """Of four the first goes and comes back; who has left for good, or for the judge, is given nothing."""
@@ -168,7 +168,7 @@ def test_what_one_has_missed_is_dealt_anew_among_those_who_are_there(
         one.wanted = one.index == 0 or one.index not in left
     before = [len(share) for share in queue.dealt()]
     queue.come(0)
-    if again:  # only what it missed is dealt anew, and once
+    if again:  # only what it missed is dealt again, and once
         queue.come(0)
     shares = queue.dealt()
     after = [len(share) for share in shares]

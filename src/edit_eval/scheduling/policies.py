@@ -22,7 +22,7 @@ The policy of the product, in five rules:
    place goes: back to editing, if that shortens the run. It costs one device two loads, and tells what rule 4 needs.
 
 The other schedules (`round_robin`, `batch_sync`) are other queues. Since each place has edits of its own there, no
-place leaves early, and one that has done the pilot gives the judge up at once; what it has missed is dealt anew.
+place leaves early, and one that has done the pilot gives the judge up at once; what it has missed is dealt again.
 `order: by_category` numbers the tasks' phases; `start: together` holds the first task back; `placement: together` lets
 a place hold all models. Rules 3 to 5 are in `places.py`; how commands are carried out is in `fleet.py`.
 """
@@ -252,7 +252,7 @@ class Policy:
 
     def _come(self, replica: Replica) -> None:
         self._queues[replica.key].come(replica.index)
-        if not self._by_pull:  # what it has missed is dealt anew, perhaps to those who have nothing left to do
+        if not self._by_pull:  # what it has missed is dealt again, perhaps to those who have nothing left to do
             self._woken.append(replica.key)
 
     # -- when what is looked at --
