@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import subprocess
 import sys
@@ -246,9 +247,10 @@ def test_what_a_shell_offers(
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_of_a_shell(command: Command, shell: str) -> None:
-    found = command("completion", shell)
-    assert f"_EDIT_EVAL_COMPLETE=complete_{shell}" in found.out
+def test_typer_has_the_script_of_a_shell(command: Command, shell: str) -> None:
+    environment = {**os.environ, "_EDIT_EVAL_COMPLETE": f"source_{shell}"}
+    done = subprocess.run([sys.executable, "-m", "edit_eval"], env=environment, capture_output=True, text=True)
+    assert f"_EDIT_EVAL_COMPLETE=complete_{shell}" in done.stdout
     if program := shutil.which(shell):
-        assert subprocess.run([program, "-n"], input=found.out, text=True).returncode == 0
+        assert subprocess.run([program, "-n"], input=done.stdout, text=True).returncode == 0
     assert "--install-completion" in command("--help").out
