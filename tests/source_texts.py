@@ -7,17 +7,20 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
+
+import typer
 
 import edit_eval
+from edit_eval.cli import app
 from edit_eval.config.components import built_in, describe
 from edit_eval.config.shipped import shipped, summary
 from edit_eval.execution.advice.findings import Level
 from edit_eval.records import Status
 from edit_eval.reporting.components import _WORDS, PRESET_FACTS
+from edit_eval.verbs.starting import EDITS, JUDGE, PICTURES
 
 SRC = Path(edit_eval.__file__).parent
-VERBS = r"cli\.py|verbs/.*|command_line\.py"
 VOCABULARIES = (
     [status.value.replace("_", " ") for status in Status],
     [*get_args(Level)],
@@ -26,6 +29,7 @@ VOCABULARIES = (
     ["configuration", "benchmark", "devices", "models", "host", "environments", "servers", "keys", "disk", "machine"],
     ["edits", "judgements", "controls", "description", "rationale", "follows", "enough", "unknown", "too little"],
     ["Options", "Commands", "Arguments", "required", "default", "env var", "Usage"],
+    [PICTURES, EDITS, JUDGE],
     [*_WORDS.values(), *(f"{word.capitalize()}s" for word in _WORDS.values())],
 )
 """Words that `worded` is given: statuses, levels of findings, activities, tags of lines, areas of doctor, kinds."""
@@ -42,13 +46,15 @@ def templates() -> dict[str, str]:
     for vocabulary in VOCABULARIES:
         for word in vocabulary:
             found.setdefault(word, "a vocabulary")
+    for words in of_help(typer.main.get_command(app)):
+        found.setdefault(words, "edit-eval --help")
     for place, words in of_components():
         found.setdefault(words, f"edit-eval {place}")
     return found
 
 
 def of_file(file: Path, name: str) -> Iterator[tuple[int, str]]:
-    """Line and template of each Text; of the command line what options and verbs say of themselves, too."""
+    """Line and template of each Text."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Text":
@@ -57,15 +63,14 @@ def of_file(file: Path, name: str) -> Iterator[tuple[int, str]]:
         elif isinstance(node, ast.Call) and _called(node) == "counted" and len(node.args) == 2:
             if isinstance(node.args[1], ast.Constant):
                 yield node.lineno, f"{{}} {node.args[1].value}"
-        elif isinstance(node, ast.keyword) and node.arg == "help" and re.fullmatch(VERBS, name):
-            if isinstance(node.value, ast.Constant):
-                yield from ((node.value.lineno, words) for words in sentences(str(node.value.value)))
-        elif isinstance(node, ast.FunctionDef) and re.fullmatch(VERBS, name):
-            if any(
-                isinstance(one, ast.Call) and _called(one) in ("verb", "command", "callback")
-                for one in node.decorator_list
-            ):
-                yield from ((node.lineno, words) for words in sentences(ast.get_docstring(node) or ""))
+
+
+def of_help(command: Any) -> Iterator[str]:
+    """What a command, its options and all below it say of themselves."""
+    for text in (command.help, command.short_help, *(getattr(one, "help", "") for one in command.params)):
+        yield from sentences((text or "").partition("\f")[0])
+    for below in getattr(command, "commands", {}).values():
+        yield from of_help(below)
 
 
 def of_components() -> Iterator[tuple[str, str]]:
@@ -101,4 +106,3 @@ def whole(words: str) -> str:
 
 def _called(call: ast.Call) -> str:
     return getattr(call.func, "attr", getattr(call.func, "id", ""))
-

@@ -124,9 +124,9 @@ def test_help_is_there_for_all_and_loads_nothing_heavy() -> None:
     ours = {module for module in modules if module.startswith("edit_eval.")}
     streams = "edit_eval.reporting.progress.standard_streams"  # it imports nothing of ours
     verbs = {f"edit_eval.verbs.{path.stem}" for path in Path(cli.__file__).with_name("verbs").glob("*.py")}
-    chinese = {f"edit_eval.reporting.chinese{part}" for part in ("", ".catalog", ".spoken")}
+    words = {"edit_eval.text", "edit_eval.reporting.language"}
     light = {"edit_eval.cli", "edit_eval.verbs", *verbs, "edit_eval.command_line", "edit_eval.errors", streams}
-    assert ours <= {*light, *(streams.rsplit(".", n)[0] for n in (1, 2)), *chinese}
+    assert ours <= {*light, *(streams.rsplit(".", n)[0] for n in (1, 2)), *words}
 
 
 def test_the_installed_command_is_this_one() -> None:

@@ -339,7 +339,8 @@ def test_an_interrupted_run_keeps_what_is_done_and_goes_on(tmp_path: Path, numbe
         engine.send_signal(number)
         time.sleep(0.3)
     _, errors = engine.communicate(timeout=60)
-    assert engine.returncode == code, errors
+    ends = {code, -number} if times == 2 else {code}  # the second may come when all is done but the exit
+    assert engine.returncode in ends, errors
     assert time.monotonic() - began < 50, "an edit takes 60 s where the second signal must end it"
     assert f"all finished work is kept in {tmp_path / 'run'}; to resume:" in errors
     assert not workers_of(tmp_path / "run")

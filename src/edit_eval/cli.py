@@ -113,7 +113,7 @@ def edit_eval(
     """Measure instruction-based image editing models: edit on every GPU, let a judge score, report the uncertainty."""
 
 
-@verb(evaluating, short_help=Text("See a whole evaluation: no weights, no GPU, no download."))
+@verb(evaluating, short_help="See a whole evaluation: no weights, no GPU, no download.")
 def demo(run_dir: RunDir = None) -> None:
     """See a whole evaluation in about a minute: drawn scenes, a simple edit model, a judge that knows what is right."""
     _evaluate("demo", {}, run_dir)
@@ -175,7 +175,7 @@ def run(
     )
 
 
-@verb(evaluating, short_help=Text("Check whether a configuration would run here."))
+@verb(evaluating, short_help="Check whether a configuration would run here.")
 def doctor(
     config: Annotated[str | None, typer.Argument(metavar="CONFIG", help="The YAML file.")] = None,
     *,
@@ -191,7 +191,7 @@ def doctor(
         sys.exit(3)
 
 
-@verb(evaluating, short_help=Text("Predict how long a run takes under every schedule."))
+@verb(evaluating, short_help="Predict how long a run takes under every schedule.")
 def plan(
     config: Config,
     *,
@@ -248,7 +248,7 @@ def report(run: RunFolder) -> None:
     _print_numbers(made)
 
 
-@verb(evaluating, short_help=Text("Compare runs, or the edit models of one run."))
+@verb(evaluating, short_help="Compare runs, or the edit models of one run.")
 def compare(
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN...", help="Run directories, or one with several edit models.")

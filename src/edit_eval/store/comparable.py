@@ -342,7 +342,7 @@ def _difference_line(found: Difference) -> str:
         if found.b == NOT_SET
         else Text("not {}", found.a)
     )
-    return f"{found.key.removeprefix('parameters.')}: {found.b}, {there}"
+    return Text("{}: {}, {}", found.key.removeprefix("parameters."), found.b, there)
 
 
 def _that_matter(a: Mapping[str, object], b: Mapping[str, object]) -> list[Difference]:

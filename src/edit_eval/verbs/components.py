@@ -19,7 +19,7 @@ else:
 components = typer.Typer()
 
 
-@verb(components, name="list", short_help=Text("List what a configuration can name."))
+@verb(components, name="list", short_help="List what a configuration can name.")
 def list_() -> None:
     """List benchmarks, edit models, judges and protocols by their names, and configurations to start from."""
     from edit_eval.reporting.components import components_document, print_components
@@ -27,7 +27,7 @@ def list_() -> None:
     answer(components_document, print_components)
 
 
-@verb(components, short_help=Text("Show the parameters of a benchmark, model, judge or protocol."))
+@verb(components, short_help="Show the parameters of a benchmark, model, judge or protocol.")
 def describe(
     type_: Annotated[str, typer.Argument(metavar="TYPE", help="A registered name, or a class path.")],
 ) -> None:
@@ -37,7 +37,7 @@ def describe(
     answer(lambda: description_document(type_), lambda: print_description(type_))
 
 
-@verb(components, short_help=Text("Download what a configuration needs, for machines without a network."))
+@verb(components, short_help="Download what a configuration needs, for machines without a network.")
 def fetch(config: Config, *, options: Options) -> None:
     """Download the benchmark, weights and prompts of a configuration into their caches (HF_HOME, XDG_CACHE_HOME).
 

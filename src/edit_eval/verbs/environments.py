@@ -8,12 +8,11 @@ from typing import Annotated
 import typer
 
 from edit_eval.command_line import Debug
-from edit_eval.text import Text
 
-environments = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=Text("Environments for models."))
+environments = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Environments for models.")
 
 
-@environments.command("create", short_help=Text("Create one, and print the line for your YAML."))
+@environments.command("create", short_help="Create one, and print the line for your YAML.")
 def env_create(
     folder: Annotated[Path, typer.Argument(metavar="DIR")],
     for_: Annotated[str, typer.Option("--for", metavar="edit|judge", help="What will run in it.")],

@@ -11,7 +11,6 @@ import typer
 from edit_eval.command_line import answer, say_how_to_go_on, verb
 from edit_eval.errors import RunInterrupted
 from edit_eval.reporting.language import spoken
-from edit_eval.text import Text
 from edit_eval.verbs.arguments import Config, RunDir
 
 judging = typer.Typer()
@@ -24,7 +23,7 @@ def print_audited(made: Any) -> None:
     answer(made.as_plain, lambda: print_audit(made.passport, places, language=spoken(made.run.language)))
 
 
-@verb(judging, short_help=Text("How well judges agree with each other and with people."))
+@verb(judging, short_help="How well judges agree with each other and with people.")
 def agreement(
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN...", help="A run; further runs add their judges of the same edits.")
@@ -51,7 +50,7 @@ def agreement(
     answer(lambda: document, lambda: print_agreement(document, language=spoken(made.language)))
 
 
-@verb(judging, short_help=Text("Examine a judge with edits of known quality."))
+@verb(judging, short_help="Examine a judge with edits of known quality.")
 def audit(
     config: Config,
     *,

@@ -34,7 +34,7 @@ def status(
         answer(lambda: sample_document(results, sample), lambda: print_sample(results, sample))
 
 
-@verb(looking, short_help=Text("View runs in a browser, also while they are running."))
+@verb(looking, short_help="View runs in a browser, also while they are running.")
 def view(
     runs: Annotated[
         list[Path] | None,
@@ -62,7 +62,7 @@ def view(
     serve(runs or [RUNS], host=host, port=port, token=token, tell=lambda line: print(said(line), flush=True))
 
 
-@verb(looking, short_help=Text("Write a report to send: one page, a folder or a zip."))
+@verb(looking, short_help="Write a report to send: one page, a folder or a zip.")
 def export(
     run: RunFolder,
     target: Annotated[Path, typer.Argument(metavar="FILE.html|FOLDER|FILE.zip", help="Where to write it.")],

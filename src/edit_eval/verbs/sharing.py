@@ -17,7 +17,7 @@ from edit_eval.verbs.arguments import RunFolder
 sharing = typer.Typer()
 
 
-@verb(sharing, short_help=Text("Publish a run as a data set on the Hugging Face Hub."))
+@verb(sharing, short_help="Publish a run as a data set on the Hugging Face Hub.")
 def push(
     run: RunFolder,
     repository: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="The data set; it is made if need be.")],
@@ -49,7 +49,7 @@ def push(
     answer(made.as_plain, lambda: print_pushed(made.files, made.rows, made.address, made.notes))
 
 
-@verb(sharing, short_help=Text("Show what the cache and old runs hold, and clear what can go."))
+@verb(sharing, short_help="Show what the cache and old runs hold, and clear what can go.")
 def gc(
     folders: Annotated[
         list[Path] | None,

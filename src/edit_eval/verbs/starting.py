@@ -28,14 +28,14 @@ else:
 T = TypeVar("T")
 
 starting = typer.Typer()
-config = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=Text("Show what a configuration amounts to."))
+config = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show what a configuration amounts to.")
 
-PICTURES = Text("a folder, a table (CSV, JSON, JSONL, Parquet), OWNER/NAME on the Hub, or a benchmark of `list`")
-EDITS = Text("a folder of finished edits or of weights, OWNER/NAME on the Hub, MODEL@http://..., FILE.py:CLASS")
-JUDGE = Text("MODEL@http://HOST:8000/v1, a folder of weights, OWNER/NAME on the Hub, FILE.py:CLASS")
+PICTURES = "a folder, a table (CSV, JSON, JSONL, Parquet), OWNER/NAME on the Hub, or a benchmark of `list`"
+EDITS = "a folder of finished edits or of weights, OWNER/NAME on the Hub, MODEL@http://..., FILE.py:CLASS"
+JUDGE = "MODEL@http://HOST:8000/v1, a folder of weights, OWNER/NAME on the Hub, FILE.py:CLASS"
 
 
-@verb(starting, short_help=Text("Write a configuration for your pictures and models."))
+@verb(starting, short_help="Write a configuration for your pictures and models.")
 def init(
     file: Annotated[
         Path | None, typer.Argument(metavar="FILE.yaml", help="The configuration to write. Default: evaluation.yaml.")
@@ -119,14 +119,14 @@ def _answers(
     def listed(kind: Kind) -> Callable[[str], list[Model]]:
         return lambda text: models(kind, [each.strip() for each in text.split(",")])
 
-    question = Text("What are your pictures? ({})", PICTURES)
+    question = Text("What are your pictures? ({})", Text(PICTURES))
     found = look(pictures) if pictures else _asked(question, likely_pictures(), look, "--pictures")
     beside = Path(found.table).parent if found.table else Path()
     near = dict.fromkeys([*likely_edits(beside, found.names), *likely_edits(Path(), found.names)])
     likely = ",".join(name for name in near if Path(name).resolve() not in {beside.resolve(), *found.folders})
-    question = Text("What edits them? ({}; several with commas)", EDITS)
+    question = Text("What edits them? ({}; several with commas)", Text(EDITS))
     editing = models("edit_model", edits) if edits else _asked(question, likely, listed("edit_model"), "--edits")
-    question = Text("What judges the edits? ({})", JUDGE)
+    question = Text("What judges the edits? ({})", Text(JUDGE))
     judging = models("judge", judges) if judges else _asked(question, "", listed("judge"), "--judge")
     return found, editing, judging
 

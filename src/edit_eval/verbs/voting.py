@@ -13,11 +13,11 @@ from edit_eval.text import Text
 from edit_eval.verbs.arguments import Force, RunFolder
 
 voting = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help=Text("What people prefer: collect votes, and count them.")
+    no_args_is_help=True, rich_markup_mode=None, help="What people prefer: collect votes, and count them."
 )
 
 
-@verb(voting, name="show", short_help=Text("Show which edit models people prefer."))
+@verb(voting, name="show", short_help="Show which edit models people prefer.")
 def vote_show(
     run: RunFolder,
     without: Annotated[str | None, typer.Option(metavar="A,B", help="Leave out these raters' votes.")] = None,
@@ -34,7 +34,7 @@ def vote_show(
     answer(lambda: document, lambda: print_preferences(document, language=spoken(made.language)))
 
 
-@verb(voting, name="export", short_help=Text("Write people's scores as CSV, for `agreement --people`."))
+@verb(voting, name="export", short_help="Write people's scores as CSV, for `agreement --people`.")
 def vote_export(
     run: RunFolder,
     file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="Where to write it; - is stdout.")] = Path("-"),
@@ -49,7 +49,7 @@ def vote_export(
     write_votes(made.votes, made.results.samples, file, every=votes, force=force)
 
 
-@verb(voting, name="page", short_help=Text("Write a page on which people vote without a server."))
+@verb(voting, name="page", short_help="Write a page on which people vote without a server.")
 def vote_page(
     run: RunFolder,
     file: Annotated[Path, typer.Argument(metavar="FILE.html", help="Where to write it.")],
@@ -68,7 +68,7 @@ def vote_page(
     answer(lambda: {"written": str(file), "pairs": count}, lambda: print(said(Text("{}: {} pairs", file, count))))
 
 
-@verb(voting, name="import", short_help=Text("Take in the votes that raters have sent back."))
+@verb(voting, name="import", short_help="Take in the votes that raters have sent back.")
 def vote_import(
     run: RunFolder,
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that the raters' page has saved.")],
