@@ -45,7 +45,7 @@ def _lines(values: Mapping[str, Any], place: Place, remark: Callable[[Place], st
     for key, value in values.items():
         inner = (*place, str(key))
         head = f"{indent}{scalar(str(key))}:"
-        said = f"  # {text}" if (text := remark(inner)) else ""
+        said = "".join(["  # ", text]) if (text := remark(inner)) else ""  # a comment is English
         if isinstance(value, Mapping) and value:
             found += [head, *_lines(value, inner, remark)]
         elif isinstance(value, str) and "\n" in value and _is_block(value):

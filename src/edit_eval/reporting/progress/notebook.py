@@ -14,6 +14,7 @@ from typing import Any
 
 from rich.console import ConsoleRenderable, Group
 
+from edit_eval.text import Text
 from edit_eval.reporting.progress.rich_lines import LABEL, TAG, bars_of, rendered, tagged
 from edit_eval.reporting.progress.view import Judged, Line, Reading, Said, Snapshot
 from edit_eval.reporting.progress.words import ending, reading_words
@@ -52,7 +53,7 @@ class NotebookProgress:
         """Shows how far a benchmark is read."""
         if now >= self._next_reading:
             self._next_reading = now + self.interval
-            self._put(Styled(f"reading the benchmark: {reading_words(so_far)}"))
+            self._put(Styled(Text("reading the benchmark: {}", reading_words(so_far))))
 
     def has_read(self) -> None:
         """Takes that away."""
