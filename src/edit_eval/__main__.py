@@ -22,8 +22,10 @@ def main() -> None:
     """Runs the command line and ends the process with the right exit code."""
     allowed = _allowed()
     if allowed < NEEDED:
-        text = f"error: `ulimit -v` leaves this process {allowed >> 20} MB of memory, and edit-eval needs "
-        text += f"{NEEDED >> 20}: raise it, as in `ulimit -v unlimited`"
+        text = (
+            f"error: `ulimit -v` leaves this process {allowed >> 20} MB of memory, and edit-eval needs {NEEDED >> 20}: "
+            "raise it, as in `ulimit -v unlimited`"
+        )
         with contextlib.suppress(Exception):  # the other language has to fit, too
             text = import_module("edit_eval.reporting.chinese.spoken").said(text)
         print(text, file=sys.stderr)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence

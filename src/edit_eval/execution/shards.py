@@ -89,12 +89,12 @@ def read_shard(text: str, environment: Mapping[str, str], run: Path | None = Non
         last = value(launcher.last, first + (tasks - 1) * step)
         if tasks != count and (first > 1 or last != first + tasks - 1):
             raise ConfigurationError(
-                f"{said}: this array has {tasks} tasks of {first} to {last}, which may be a part of a larger one; for a "
-                f"part of 0-15 write --shard auto/16, for an array that is whole --shard auto/{tasks}"
+                f"{said}: this array has {tasks} tasks of {first} to {last}, which may be a part of a larger one: for "
+                f"a part of 0-15 write --shard auto/16, for an array that is whole --shard auto/{tasks}"
             )
         if last != first + (tasks - 1) * step:
             raise ConfigurationError(
-                f"{said}: this array has {tasks} tasks of {first} to {last} with gaps; write --shard I/{tasks}"
+                f"{said}: this array has {tasks} tasks of {first} to {last} with gaps: write --shard I/{tasks}"
             )
     return _checked(Shard((number - first) // step + 1, int(match[1] or tasks), launched), said)
 

@@ -51,7 +51,9 @@ def refuse_to_overwrite(file: Path, force: bool) -> None:
             f"{file}: a configuration's name ends with .yaml; did you mean `edit-eval init {meant}`?"
         )
     if file.is_symlink():
-        raise ConfigurationError(f"{file} is a link, which is not replaced: give the file that it points to, or another name")
+        raise ConfigurationError(
+            f"{file} is a link, which is not replaced: give the file that it points to, or another name"
+        )
     if os.path.lexists(file) and not force:
         raise ConfigurationError(f"{file} already exists; `--force` replaces it, or give another name")
 
