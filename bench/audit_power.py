@@ -38,12 +38,37 @@ WORTH = {
 """What a judge gives that sees everything, from 0 to 1."""
 LOW, ABOVE = {rung: 0.6 * worth for rung, worth in WORTH.items()}, 0.65
 """The same of one that leaves room above the right edit, and what it gives there."""
-AXES = {
-    "physical": ("count", "place", "size", "hue"),
-    "environmental": ("light",),
-    "referential": ("place", "count", "hue", "size"),
+OF_40 = 40
+DOSED = {
+    "physical": {"count": 5, "place": 5, "size": 7, "hue": 5},
+    "environmental": {"light": 40},
+    "social": {"count": 4, "hue": 4},
+    "causal": {"light": 8},
+    "referential": {"hue": 17, "place": 5, "count": 5, "size": 5, "light": 2},
 }
-"""The kinds of doses that a category's scenes take turns in; about every other scene has some."""
+"""Of 40 scenes of a category, those with a change that can be done in part, by its kind. These figures and the next are
+the drawn ladder's; `test_the_simulated_ladder_has_as_many_scenes_of_each_rung_as_the_drawn_one` counts them."""
+NO_CONSEQUENCE = {"physical": 31, "environmental": 25, "social": 16, "causal": 28, "referential": 19}
+WRONG_TARGET = {"physical": 7, "social": 17, "causal": 4, "referential": 23}
+"""Of 40 scenes of a category, those with these rungs; what is disputed is left out."""
+
+
+def rungs_of(category: str, number: int) -> tuple[list[str], str]:
+    """The rungs of a scene, and the kind of change that is done in part, if any."""
+    dosed = [kind for kind, count in DOSED[category].items() for _ in range(count)]
+    axis = dosed[number * len(dosed) // OF_40 % len(dosed)] if _has(number, len(dosed)) else ""
+    there = {
+        **dict.fromkeys(("dose_25", "dose_50"), bool(axis)),
+        "dose_75": bool(axis) and (category, axis) != ("social", "count"),  # of three people there are two steps
+        "no_consequence": _has(number, NO_CONSEQUENCE[category]),
+        "wrong_target": _has(number, WRONG_TARGET.get(category, 0)),
+    }
+    return [rung for rung in WORTH if there.get(rung, True)], axis
+
+
+def _has(number: int, of_40: int) -> bool:
+    """Whether a scene of that number is one of so many, spread evenly."""
+    return (number + 1) * of_40 // OF_40 > number * of_40 // OF_40
 
 
 @dataclass(frozen=True)
@@ -76,14 +101,8 @@ def trial(judge: Simulated, seed: int, scenes: int = 40) -> Trial:
 
     for category in CATEGORIES:
         for number in range(scenes):
-            kinds = AXES.get(category, ())
-            axis = kinds[number // 2 % len(kinds)] if kinds and number % 2 == 0 else ""
+            rungs, axis = rungs_of(category, number)
             scene = f"{category}-{number}"
-            rungs = [
-                rung
-                for rung in judge.worth
-                if (axis or "dose" not in rung) and (rung != "wrong_target" or number % 4 == 0)
-            ]
             # What a scene has in common weighs against the right edit alone: else it would cancel within each pair.
             common = chance.normal() * judge.error * judge.shared**0.5
             own = {rung: chance.normal() * judge.error * (1 - judge.shared) ** 0.5 for rung in rungs}
