@@ -151,5 +151,5 @@ def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Find
         }
         for category, scenes in within.items()
     }
-    liked = {kind: order.preferred_wrongly(trial, KINDS_WITHIN, scenes) for kind, scenes in kinds.items()}
+    liked = {kind: order.preferred_wrongly(trial, KINDS_WITHIN, some, order.IN_PART) for kind, some in kinds.items()}
     return Findings(trial, measures, {**categories, **{kind: some for kind, some in liked.items() if some}})

@@ -27,6 +27,7 @@ SUBTLE = (("right", "dose_75"), ("copy", "blank"))
 """Pairs that a judge may tie that sees well: of these it is only asked that the worse edit is not preferred."""
 KINDS = {f"{better}_over_{worse}": (better, worse) for better, worse in PAIRS if (better, worse) not in SUBTLE}
 """What has to be above chance by itself."""
+IN_PART = tuple(pair for pair in PAIRS if any("dose" in rung for rung in pair))
 DISPUTED = (
     # better by our lights, worse, and why people could see it otherwise
     ("wrong_target", "copy", "something was done, and to the wrong thing"),
@@ -120,11 +121,13 @@ def _has(trial: Trial, pair: tuple[str, str]) -> bool:
     return any({(scene, rung) for rung in pair} <= there for scene in trial.scenes())
 
 
-def preferred_wrongly(trial: Trial, error: float, scenes: Sequence[str]) -> dict[str, Measure]:
+def preferred_wrongly(
+    trial: Trial, error: float, scenes: Sequence[str], pairs: Sequence[tuple[str, str]] = PAIRS
+) -> dict[str, Measure]:
     """The pairs of which the worse edit is shown to be preferred in these scenes, each at the one-sided `error`; of an
     honest judge none is, so nothing needs to be corrected."""
     found = {}
-    for pair in PAIRS:
+    for pair in pairs:
         rows = compared(trial, [pair], scenes)
         one, chance = above_chance([1 - row.outcome for row in rows], [row.scene for row in rows])
         if chance <= error and one.value is not None and one.ci95 is not None:
