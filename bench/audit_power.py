@@ -237,6 +237,25 @@ JUDGES = {
     "does not miss consequences": Simulated(error=GOOD, worth={**WORTH, "no_consequence": 1.0}),
     "prefers the wrong target": Simulated(error=GOOD, worth={**WORTH, "right": 0.9, "wrong_target": 1.0}),
     "prefers half of it": Simulated(error=GOOD, worth={**WORTH, "right": 0.9, "dose_50": 1.0}),
+    # Thought of after the measures were fixed.
+    "does not mind half of it": Simulated(error=GOOD, worth={**WORTH, "right": 0.9, "dose_50": 0.9}),
+    "prefers half of it, and errs by .32": Simulated(error=AT_90, worth={**WORTH, "right": 0.9, "dose_50": 1.0}),
+    "prefers half of it, in tenths": Simulated(error=GOOD, step=0.1, worth={**WORTH, "right": 0.9, "dose_50": 1.0}),
+    "prefers three quarters": Simulated(error=GOOD, worth={**WORTH, "right": 0.9, "dose_75": 1.0}),
+    "prefers a quarter": Simulated(error=GOOD, worth={**WORTH, "right": 0.9, "dose_25": 1.0}),
+    "prefers all parts": Simulated(
+        error=GOOD, worth={**WORTH, "right": 0.9, **dict.fromkeys(("dose_25", "dose_50", "dose_75"), 1.0)}
+    ),
+    "prefers a quarter to three": Simulated(error=GOOD, worth={**WORTH, "dose_75": 0.42, "dose_25": 0.52}),
+    "prefers nothing to half": Simulated(error=GOOD, worth={**WORTH, "dose_50": 0.04}),
+    "prefers half of a colour by .3": Simulated(error=GOOD, worth_in={"hue": {**LOW, "right": 0.7, "dose_50": 1.0}}),
+    "prefers half of a light": Simulated(
+        error=GOOD, worth={**WORTH, "right": 0.9}, worth_in={"light": {"dose_50": 1.0}}
+    ),
+    "prefers half of any but a light": Simulated(
+        error=GOOD, worth={**WORTH, "right": 0.9, "dose_50": 1.0}, worth_in={"light": {"dose_50": 0.66}}
+    ),
+    "prefers what nothing follows from": Simulated(error=GOOD, worth={**WORTH, "right": 0.9, "no_consequence": 1.0}),
     "gains .02 by words": Simulated(error=GOOD, shifts={"words_en": 0.02, "words_zh": 0.02}),
     "gains .06 by words": Simulated(error=GOOD, shifts={"words_en": 0.06, "words_zh": 0.06}),
     "shifts by .05 where pictures are exchanged": Simulated(error=GOOD, shifts={"exchanged": 0.05}),

@@ -151,5 +151,11 @@ def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Find
         }
         for category, scenes in within.items()
     }
-    liked = {kind: order.preferred_wrongly(trial, KINDS_WITHIN, some, order.IN_PART) for kind, some in kinds.items()}
+    liked = {
+        kind: {
+            **order.less_over_more(trial, scenes),
+            **order.preferred_wrongly(trial, KINDS_WITHIN, scenes, order.IN_PART),
+        }
+        for kind, scenes in kinds.items()
+    }
     return Findings(trial, measures, {**categories, **{kind: some for kind, some in liked.items() if some}})

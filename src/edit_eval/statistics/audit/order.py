@@ -28,6 +28,10 @@ SUBTLE = (("right", "dose_75"), ("copy", "blank"))
 KINDS = {f"{better}_over_{worse}": (better, worse) for better, worse in PAIRS if (better, worse) not in SUBTLE}
 """What has to be above chance by itself."""
 IN_PART = tuple(pair for pair in PAIRS if any("dose" in rung for rung in pair))
+"""What tells more of a change from less of it."""
+ENOUGH = 20
+"""Scenes of one kind of change, from which on the value itself is asked to be no less than chance: the half that comes
+first in two scenes of three by luck alone is then rare, and a judge that is right in three of four is safe."""
 DISPUTED = (
     # better by our lights, worse, and why people could see it otherwise
     ("wrong_target", "copy", "something was done, and to the wrong thing"),
@@ -134,6 +138,17 @@ def preferred_wrongly(
             found["_over_".join(pair)] = replace(
                 one, value=1 - one.value, ci95=(1 - one.ci95[1], 1 - one.ci95[0]), floor=CHANCE, passed=False
             )
+    return found
+
+
+def less_over_more(trial: Trial, scenes: Sequence[str]) -> dict[str, Measure]:
+    """The pairs, subtle ones apart, of which the lesser part comes first in more of these scenes than not, or in as many
+    where nothing is told apart; nothing of fewer than `ENOUGH`."""
+    found = {}
+    for pair in (pair for pair in IN_PART if pair not in SUBTLE):
+        one = order(trial, None, [pair], scenes)
+        if one.value is not None and one.scenes >= ENOUGH and (one.value < CHANCE or one.ci95 == (CHANCE, CHANCE)):
+            found["_over_".join(pair)] = replace(one, floor=CHANCE, passed=False)
     return found
 
 
