@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval import evaluate, passports
+from edit_eval import evaluate
 from edit_eval.auditing import audit
 from edit_eval.run import Run
 from judge_server import JudgeServer

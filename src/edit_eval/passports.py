@@ -318,8 +318,8 @@ def _text_of(path: Path) -> str:
 
 
 def read(folder: Path, asked: AskedJudge, language: str, says: str = "") -> Passport | None:
-    """The passport of a judge as a run asks it (`says`: as for `Subject.of`); failing that, the newest of the same judge
-    in another language.
+    """The passport of a judge as a run asks it (`says`: as for `Subject.of`); failing that, the newest of the same
+    judge in another language.
 
     None where it was never examined. `line` says which of these it is.
     """

@@ -14,8 +14,8 @@ LONGEST = 300
 
 async def described_model(openai: Any, name: str) -> str:
     """What the server's list of models says of one: where it was loaded from (`root`), what it was made of (`parent`),
-    its `revision`, and of llama.cpp's `meta` the model's size; as `root /models/a, revision b`. Empty where the list has
-    no such model, or nothing of these."""
+    its `revision`, and of llama.cpp's `meta` the model's size; as `root /models/a, revision b`. Empty where the list
+    has no such model, or nothing of these."""
     listed = await openai.models.list()
     for one in getattr(listed, "data", None) or ():
         if one.id == name:

@@ -179,7 +179,7 @@ class ChatEndpoint:
         self.client.close()
 
     def about(self) -> dict[str, str]:
-        """The server's address, what it calls its model and says of it, the client's version, and what the probe found."""
+        """The server's address, what it says of its model, the client's version, and what the probe found."""
         return dict(self._about)
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[str | Reply]:

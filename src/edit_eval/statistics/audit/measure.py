@@ -22,8 +22,8 @@ Bound = Literal["at_least", "at_most"]
 CHANCE = 0.5
 """How often the better of two edits scores higher where nobody looks, ties counting half."""
 NEARLY = 0.45
-"""What is asked where a judge that sees well may tie: far from one third, where a judge lies that gives the worse edit a
-tenth of the range more, and from chance, so that few ties that fall the wrong way accuse nobody."""
+"""What is asked where a judge that sees well may tie: far from one third, where one lies that gives the worse edit a
+tenth of the range more, and so far from chance that a few ties that fall the wrong way accuse nobody."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,8 +30,8 @@ KINDS = {f"{better}_over_{worse}": (better, worse) for better, worse in PAIRS if
 IN_PART = tuple(pair for pair in PAIRS if any("dose" in rung for rung in pair))
 """What tells more of a change from less of it."""
 ENOUGH = 20
-"""Scenes of one kind of change, from which on the value itself is asked to be no less than chance: the half that comes
-first in two scenes of three by luck alone is then rare, and a judge that is right in three of four is safe."""
+"""Scenes of one kind of change, from which on the value itself must not be below chance: a judge that is right in three
+of four is below it in one audit of a hundred, and one that likes the lesser part by a tenth of the range in nearly all."""
 DISPUTED = (
     # better by our lights, worse, and why people could see it otherwise
     ("wrong_target", "copy", "something was done, and to the wrong thing"),
@@ -142,8 +142,8 @@ def preferred_wrongly(
 
 
 def less_over_more(trial: Trial, scenes: Sequence[str]) -> dict[str, Measure]:
-    """The pairs, subtle ones apart, of which the lesser part comes first in more of these scenes than not, or in as many
-    where nothing is told apart; nothing of fewer than `ENOUGH`."""
+    """The pairs, subtle ones apart, of which the lesser part comes first in more of these scenes than not, or which are
+    never told apart in them; none of fewer scenes than `ENOUGH`."""
     found = {}
     for pair in (pair for pair in IN_PART if pair not in SUBTLE):
         one = order(trial, None, [pair], scenes)
