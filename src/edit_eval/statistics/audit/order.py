@@ -31,7 +31,7 @@ IN_PART = tuple(pair for pair in PAIRS if any("dose" in rung for rung in pair))
 """What tells more of a change from less of it."""
 ENOUGH = 20
 """Scenes of one kind of change, from which on the value itself must not be below chance: a judge that is right in three
-of four is below it in one audit of a hundred, and one that likes the lesser part by a tenth of the range in nearly all."""
+of four hardly ever is, and one that likes the lesser part by a tenth of the range nearly always."""
 DISPUTED = (
     # better by our lights, worse, and why people could see it otherwise
     ("wrong_target", "copy", "something was done, and to the wrong thing"),
