@@ -255,20 +255,6 @@ JUDGES = {
     "prefers half of any but a light": Simulated(
         error=GOOD, worth={**WORTH, "right": 0.9, "dose_50": 1.0}, worth_in={"light": {"dose_50": 0.66}}
     ),
-    # And these after what is asked within a kind of change was.
-    "prefers half of what moves, grows or is counted": Simulated(
-        error=GOOD,
-        worth={**WORTH, "right": 0.9},
-        worth_in={kind: {"dose_50": 1.0} for kind in ("place", "size", "count")},
-    ),
-    "prefers half in scenes with references": Simulated(
-        error=GOOD, worth={**WORTH, "right": 0.9}, worth_in={"referential": {"dose_50": 1.0}}
-    ),
-    "prefers half and what was not asked": Simulated(
-        error=GOOD, worth={**WORTH, "right": 0.85, "extra": 0.95, "dose_50": 0.95}
-    ),
-    "gives both full marks": Simulated(error=GOOD, worth={**WORTH, "right": 1.1, "dose_50": 1.2}),
-    "prefers half by less than it errs": Simulated(error=0.43, worth={**WORTH, "right": 0.9, "dose_50": 1.0}),
     "prefers what nothing follows from": Simulated(error=GOOD, worth={**WORTH, "right": 0.9, "no_consequence": 1.0}),
     "gains .02 by words": Simulated(error=GOOD, shifts={"words_en": 0.02, "words_zh": 0.02}),
     "gains .06 by words": Simulated(error=GOOD, shifts={"words_en": 0.06, "words_zh": 0.06}),
