@@ -94,8 +94,8 @@ def test_a_link_is_neither_replaced_nor_written_through(
     (here / "mine.yaml").symlink_to(shared)
     (here / "dangling.yaml").symlink_to(here / "nowhere.yaml")
     for words in (["--judge", server.base_url], ["--from", "demo"]):
-        for name in ("mine.yaml", "dangling.yaml"):
-            one_error(command("init", name, *words, "--force"), 2, f"{name} is a link")
+        for link in ("mine.yaml", "dangling.yaml"):
+            one_error(command("init", link, *words, "--force"), 2, f"{link} is a link")
     assert (here / "mine.yaml").is_symlink()
     assert shared.read_text() == "theirs: 1\n"
     assert not (here / "nowhere.yaml").exists()
