@@ -43,7 +43,7 @@ def index_of(parameters: Any) -> Mapping[str, Any]:
     index, only = _index_of(parameters), parameters.only
     if only and index.get("_class_name") not in only:
         kind = index.get("_class_name")
-        raise ConfigurationError(f"model_name: {parameters.model_name} is a {kind}, not a {' or a '.join(only)}")
+        raise ConfigurationError(f"model_name: {parameters.model_name} is a {kind}, not one of {', '.join(only)}")
     return index
 
 
