@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ import tiny_pipelines
 from edit_eval.edit_models.contract import EditRequest
 from edit_eval.edit_models.diffusers import DiffusersModel
 from edit_eval.testing import tiny_models
+
+sys.path.append(str(Path(__file__).parents[1]))  # workers are given this file alone
+
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "QwenImageEditPipeline": {"canvas": 4096},
