@@ -16,8 +16,8 @@ from edit_eval.testing import tiny_models
 
 sys.path.append(str(Path(__file__).parents[1]))  # workers are given this file alone
 
-import tiny_modular  # noqa: E402
-import tiny_pipelines  # noqa: E402
+import tiny_modular
+import tiny_pipelines
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "QwenImageEditPipeline": {"canvas": 4096},
