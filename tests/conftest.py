@@ -109,11 +109,10 @@ def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def tiny_judges(tiny_models: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the tiny judges of all families, each under its name. Not to be written into, either."""
-    from edit_eval.testing.tiny_judges import JUDGES
-    from edit_eval.testing.tiny_models import build
+    from tiny_judges import build_judges
 
     folder = tmp_path_factory.mktemp("tiny_judges")
-    build(folder, JUDGES)
+    build_judges(folder)
     for name in ("qwen3-vl", "qwen3-vl-moe", "qwen2.5-vl"):
         (folder / name).symlink_to(tiny_models / name)
     return folder

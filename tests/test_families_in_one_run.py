@@ -47,7 +47,7 @@ pytestmark = [
 
 def test_six_families_make_one_report_and_a_killed_server_loses_nothing(tmp_path: Path) -> None:
     pytest.importorskip("diffusers")
-    from edit_eval.testing import tiny_pipelines
+    import tiny_pipelines
 
     tiny = tiny_pipelines.build(tmp_path / "tiny", PIPELINES)
     (tmp_path / "own.py").write_text(OWN)

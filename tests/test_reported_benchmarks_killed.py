@@ -112,7 +112,7 @@ MAKERS: dict[str, tuple[dict[str, Any], Any]] = {
 @pytest.fixture(scope="module")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("diffusers")
-    from edit_eval.testing.tiny_pipelines import build
+    from tiny_pipelines import build
 
     return build(tmp_path_factory.mktemp("tiny"), ["StableDiffusionInstructPix2PixPipeline"]).popitem()[1]
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import random
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from edit_eval.benchmarks import parquet_pages
 from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.errors import ConfigurationError
 
@@ -78,33 +75,8 @@ def pictures(count: int, seed: int = 1) -> list[bytes | None]:
     return [chance.choice([*several, chance.randbytes(chance.randrange(200_000))]) for _ in range(count)]
 
 
-@pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "brotli", "zstd", "lz4"])
-@pytest.mark.parametrize("form", [{}, {"use_dictionary": False}, {"data_page_version": "2.0"}, {"row_group_size": 7}])
-def test_large_columns_are_what_pyarrow_reads(
-    codec: str, form: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parquet_pages, "_LARGE", 1000)
-    held = pictures(60)
-    rows = {
-        "key": list(range(60)),
-        "image": [None if one is None else {"bytes": one, "path": "a.png"} for one in held],
-        "raw": held,
-        "alone": [None if one is None else {"bytes": one} for one in held],
-        "base64": [None if one is None else one.hex() for one in held],
-        "several": [[one, one] for one in held[:20]] + [[]] * 40,
-    }
-    table = pyarrow.table(rows)
-    parquet.write_table(table, tmp_path / "a.parquet", compression=codec, **form)
-    large = parquet_pages.large_columns(parquet.ParquetFile(tmp_path / "a.parquet"))
-    assert [*large] == ([] if codec == "lz4" else ["image.bytes", "raw", "alone.bytes", "base64"])
-    read = list(ParquetRows([tmp_path / "a.parquet"], table.column_names, tmp_path).rows())
-    assert read == table.to_pylist()
-    assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
-
-
 @pytest.mark.parametrize("codec", ["none", "snappy", "zstd"])
-def test_a_broken_page_is_said(codec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet_pages, "_LARGE", 1000)
+def test_a_broken_page_is_said(codec: str, tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     parquet.write_table(pyarrow.table({"raw": pictures(9)}), path, compression=codec)
     whole = path.read_bytes()
@@ -118,27 +90,3 @@ def test_a_broken_page_is_said(codec: str, tmp_path: Path, monkeypatch: pytest.M
         else:  # a picture has changed, which only who opens it sees
             assert len(rows) == 9
     assert said > 5
-
-
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak of its memory from /proc")
-def test_a_row_group_costs_the_memory_of_a_picture(tmp_path: Path) -> None:
-    held = [random.Random(number).randbytes(1_000_000) for number in range(96)]
-    rows = {"key": list(range(96)), "image": [{"bytes": one, "path": "a.png"} for one in held]}
-    parquet.write_table(pyarrow.table(rows), tmp_path / "a.parquet", row_group_size=96)  # one page, 96 MB
-    code = """
-import random
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
-import pyarrow.parquet
-from edit_eval.benchmarks import parquet_pages
-from edit_eval.benchmarks.parquet_rows import ParquetRows
-peak = lambda: next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) / 1e3
-before = peak()
-for row in ParquetRows([Path(sys.argv[1])], ["key", "image"], Path(sys.argv[1]).parent).rows():
-    assert len(row["image"]["bytes"]) == 1_000_000
-print(peak() - before)
-"""
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.parquet")], capture_output=True, check=True)
-    assert float(done.stdout) < 40  # MB; pyarrow takes 300

@@ -18,8 +18,11 @@ from edit_eval.config.sections import BENCHMARK_KEYS, MODEL_KEYS, PROMPT_KEYS, T
 from edit_eval.config.shipped import file_of, shipped, summary
 from edit_eval.config.yaml_text import parse
 from edit_eval.edit_models.diffusers import DiffusersModel
-from edit_eval.edit_models.release_table import RELEASES
+from edit_eval.edit_models.release_table import RELEASES, Release
 from edit_eval.errors import ConfigurationError
+from edit_eval.starting.models import look_at_model
+from edit_eval.starting.pictures import Pictures
+from edit_eval.starting.writing import configuration_text
 from edit_eval.workers.model_class import make_parameters
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -41,17 +44,16 @@ def test_all_are_there() -> None:
     assert set(general.split()) < {path.stem for path in SHIPPED}
 
 
-def test_each_family_of_edit_models_has_one_that_fits_it(here: Path) -> None:
-    families = set()
-    for path in SHIPPED:
-        for section in load_configuration(path).edit_models.values():
-            if section.type == "diffusers":
-                parameters = make_parameters(DiffusersModel, section.parameters)
-                assert DiffusersModel.effective(parameters)["num_inference_steps"], path
-                families.add(DiffusersModel.card(parameters)["pipeline"])
-    of_a_family = {"JoyImageEditPlusPipeline", "Flux2KleinKVPipeline", "DreamLiteMobilePipeline", "BriaFibo2Pipeline"}
-    of_a_family |= {"StableDiffusionXLInstructPix2PixPipeline", "QwenImageEditPipeline"}
-    assert families == {release.pipeline for release in RELEASES} - of_a_family
+@pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.name)
+def test_init_writes_one_for_every_edit_model_that_is_known(here: Path, release: Release) -> None:
+    pictures = Pictures({"type": "scenes"}, "drawn")
+    edits = look_at_model("edit_model", release.name, pictures)
+    judge = look_at_model("judge", "testing", pictures)
+    text = configuration_text("a.yaml", pictures, [edits], [judge], "auto")
+    (section,) = load_configuration(parse(text, "a.yaml")).edit_models.values()
+    parameters = make_parameters(DiffusersModel, section.parameters)
+    assert DiffusersModel.effective(parameters)["num_inference_steps"]
+    assert DiffusersModel.card(parameters)["pipeline"] == release.pipeline
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+import tiny_modular
 from edit_eval.edit_models.diffusers import DiffusersModel
 from edit_eval.errors import ConfigurationError, LoadError
 from edit_eval.pictures import pixel_digest
 from edit_eval.pretrained.folders import parts_in
-from edit_eval.testing import tiny_modular
 from edit_models.tiny_edits import no_step
 from edit_models.tiny_presets import SETTINGS, asked, loaded
 

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from PIL import Image
 
+import tiny_modular
+import tiny_pipelines
 from edit_eval.edit_models.contract import EditRequest
 from edit_eval.edit_models.diffusers import DiffusersModel
-from edit_eval.testing import tiny_models, tiny_modular, tiny_pipelines
+from edit_eval.testing import tiny_models
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "QwenImageEditPipeline": {"canvas": 4096},

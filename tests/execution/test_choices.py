@@ -343,5 +343,7 @@ def test_a_client_needs_no_memory_and_makes_nobody_take_turns(tmp_path: Path, mo
     params = {"model": "judge", "base_url": "http://localhost:1/v1", "device_ids": "cpu:1"}
     source["reward_model"] = {"type": "chat_endpoint", "params": params}
     choices = chosen(load_configuration(source))
-    assert choices.placement.reason == "edit models and judges have their own devices, and none has to make room"
+    assert choices.placement.value == "swap"
+    assert "own devices" not in choices.placement.reason, "both are on cpu:1"
+    assert "server" in choices.placement.reason
     assert choices.load_concurrency.value == 1, "of the edit model alone"

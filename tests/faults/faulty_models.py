@@ -271,6 +271,42 @@ class Memory(Plain):
             raise RuntimeError("CUDA error: device-side assert triggered")
 
 
+class ShortOfMemory(Plain):
+    """Edit model and judge without memory on some GPUs, and over the sample that it `does` not on any."""
+
+    @dataclass
+    class Parameters(Plain.Parameters):
+        """Where."""
+
+        short: list[str] = field(default_factory=list)
+        """Numbers of GPUs."""
+
+    def load(self, devices: Any) -> None:
+        """Each process knows its GPU."""
+        self.is_short = os.environ["CUDA_VISIBLE_DEVICES"] in self.parameters.short
+
+    def _try(self, sample: str) -> None:
+        """Whoever has memory is not done with everything before the other has tried its part."""
+        if self.is_short or sample in self.parameters.does:
+            self.parameters.count("out")
+            raise OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        turn, out = self.parameters.count("in"), Path(self.parameters.folder, "out")
+        until = time.monotonic() + 60.0
+        while self.parameters.short and (len(out.read_text().split()) if out.exists() else 0) < min(turn // 4, 5):
+            assert time.monotonic() < until
+            time.sleep(0.01)
+
+    def edit(self, request: Any, on_step: Any) -> Any:
+        """Edits where there is memory."""
+        self._try(request.sample_id)
+        return tinted(request.source, request.seed)
+
+    def judge(self, requests: Any) -> list[str]:
+        """Scores where there is memory."""
+        self._try(requests[0].sample_id)
+        return ["Score: 5" for _ in requests]
+
+
 class ForgetfulJudge(Plain):
     """Runs out of memory over a request alone, the first `times` times."""
 

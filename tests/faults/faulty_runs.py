@@ -90,9 +90,7 @@ def report_of(made: Run) -> dict[str, Any]:
 
     def timeless(value: Any) -> Any:
         if isinstance(value, dict):
-            return {
-                k: timeless(v) for k, v in value.items() if "seconds" not in k and k not in PASSED
-            }
+            return {k: timeless(v) for k, v in value.items() if "seconds" not in k and k not in PASSED}
         return [timeless(v) for v in value] if isinstance(value, list | tuple) else value
 
     found = timeless(made.summary)

@@ -123,27 +123,64 @@ def test_batch_sync_hands_out_the_next_n_when_the_last_n_are_finished() -> None:
 
 
 def test_batch_sync_waits_for_nobody_who_is_away_for_the_pilot() -> None:
-    queue, (first, second) = BatchSyncQueue(replicas()), replicas()
-    made = tasks(5)
+    queue, (first, second) = BatchSyncQueue(there := replicas()), there
+    first.wanted = second.wanted = True
+    made = tasks(9)
     for task in made:
         queue.put(task)
     queue.go(1)
-    for task in (made[0], made[2]):
+    for task in (made[0], made[2], made[4]):
         assert queue.take(first) is task
         assert queue.ends_batch(task)
         queue.finish(task)
     assert queue.awaits(1), "what is its own waits for it"
     queue.come(1)
-    assert queue.take(first) is made[4]
-    queue.finish(made[4])
-    assert queue.take(first) is None, "it is waited for again"
-    assert queue.take(second) is made[1]
-    assert queue.batch() == (2, 3)
-    queue.finish(made[1])
-    assert queue.take(second) is made[3]
-    assert queue.batch() == (3, 3)
-    queue.finish(made[3])
+    assert queue.batch() == (2, 5)
+    for batch in ([made[6], made[1]], [made[7], made[3]], [made[8], made[5]]):
+        assert [queue.take(first), queue.take(second)] == batch, "it is waited for again, and no batch is of one"
+        for task in batch:
+            queue.finish(task)
     assert queue.batch() is None
+
+
+@pytest.mark.parametrize("schedule", ["round_robin", "batch_sync"])
+@given(
+    count=st.integers(0, 60), meanwhile=st.integers(0, 20), left=st.frozensets(st.integers(0, 3)), again=st.booleans()
+)
+def test_what_one_has_missed_is_dealt_again_among_those_who_are_there(
+    schedule: str, count: int, meanwhile: int, left: frozenset[int], again: bool
+) -> None:
+    """Of four the first goes and comes back; who has left for good, or for the judge, is given nothing."""
+    model = Model("editor", "edit", tuple((f"cuda:{n}",) for n in range(4)))
+    there = [Replica(n, model, n, place) for n, place in enumerate(model.places)]
+    queue = QUEUES[schedule](there)
+    made = tasks(count)
+    for task in made:
+        queue.put(task)
+    queue.go(0)
+    taken = []
+    for _ in range(meanwhile):
+        together = [task for one in there[1:] if (task := queue.take(one)) is not None]
+        for task in together:
+            queue.finish(task)
+        taken += together
+    for one in there:
+        one.wanted = one.index == 0 or one.index not in left
+    before = [len(share) for share in queue.dealt()]
+    queue.come(0)
+    if again:  # only what it missed is dealt again, and once
+        queue.come(0)
+    shares = queue.dealt()
+    after = [len(share) for share in shares]
+    assert sorted(task.number for share in shares for task in share) == [
+        task.number for task in made if task not in taken
+    ]
+    assert after[0] <= 1 + min(after[one.index] for one in there if one.wanted)
+    for one in there[1:]:
+        assert after[one.index] >= before[one.index]
+        assert one.wanted or after[one.index] == before[one.index]
+    kept = [task.number for task in made if task.number % 4 == 0]
+    assert [task.number for task in shares[0]] == kept[: len(shares[0])], "it goes on with its first"
 
 
 @given(st.integers(1, 9), st.lists(st.tuples(st.integers(0, 1), st.booleans()), max_size=40))
@@ -202,19 +239,20 @@ def test_batch_sync_gives_suspects_to_the_replicas_after_the_one_where_the_first
 
 
 def test_batch_sync_takes_back_what_was_dealt_to_one_that_goes() -> None:
-    queue, (first, second) = BatchSyncQueue(replicas()), replicas()
+    """What is in the batch under way, and not in its hands yet, is its own again."""
+    queue, (first, second) = BatchSyncQueue(there := replicas()), there
     made = tasks(4)
     for task in made:
         queue.put(task)
     assert queue.take(first) is made[0]
     queue.go(1)
     queue.finish(made[0])
-    assert queue.take(first) is made[2]
+    assert queue.take(first) is made[2], "the batch was over without it"
     queue.finish(made[2])
     queue.come(1)
-    assert [queue.take(first), queue.take(second)] == [None, made[1]]
-    queue.finish(made[1])
-    assert [queue.take(first), queue.take(second)] == [None, made[3]]
+    for task in (made[1], made[3]):
+        assert [queue.take(first), queue.take(second)] == [None, task], "the first has left, and is given nothing"
+        queue.finish(task)
     assert len(queue) == 0
 
 

@@ -38,7 +38,7 @@ SIZES = {
     "90 images with 3": [3] * 90,
     "60 images, power law": [math.ceil(20 / place) for place in range(1, 61)],
 }
-SHAPES = ("ratings", "votes", "60 % tie", "skewed", "1 in 10 loses 4")
+SHAPES = ("ratings", "1 to 5", "votes", "60 % tie", "skewed", "1 in 10 loses 4")
 
 
 def drawn(g: np.random.Generator, sizes: list[int], shape: str, rho: float, count: int, how: str = "images") -> Drawn:
@@ -57,6 +57,7 @@ def drawn(g: np.random.Generator, sizes: list[int], shape: str, rho: float, coun
     b = rho * a + np.sqrt(1 - rho * rho) * own
     people, truth = {
         "ratings": (a + 0.2, 0.2),
+        "1 to 5": (np.subtract(*(np.clip(np.round(3.8 + one + 0.5 * noise), 1, 5) for one in (a, -a))), 0.0),
         "votes": (np.where(np.abs(a + noise) < 0.6, 0.0, np.sign(a + noise)), 0.0),
         "60 % tie": (np.where(np.abs(a) < 0.85, 0.0, np.round(3 * a) / 3), 0.0),
         "skewed": (np.exp(0.32) - np.exp(-0.8 * a), 0.0),

@@ -11,10 +11,17 @@ from edit_eval.statistics.rank_agreement import (
     Within,
     bounds_within,
     interval_of_models,
-    rank_agreement,
+    scored_in,
     spearman_bounds,
     summary,
 )
+
+
+def rank_agreement(one, other, sources=None, *, resamples=1_000):
+    """`{"spearman", "ci95", "edit_models": {NAME: {"n", "spearman"}}}`."""
+    samples = Samples([scored_in(one, other)], sources, resamples=resamples)
+    within = Within(one, other, samples)
+    return {**summary(within, samples), "edit_models": within.by_model(samples)}
 
 
 def test_a_correlation_is_that_of_scipy():

@@ -109,7 +109,6 @@ def test_who_only_reads_is_told_that_there_is_nothing(tmp_path: Path, there: boo
 def test_each_start_writes_files_of_its_own_and_none_for_nothing(tmp_path: Path) -> None:
     run = tmp_path / "run"
     first = described(run)
-    assert first.is_empty is False
     first.append("edits", {"key": "a"})
     first.write_environment({"python": "3.11"})
     first.end()

@@ -246,9 +246,16 @@ def test_what_a_shell_offers(
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_of_a_shell(command: Command, shell: str) -> None:
-    found = command("completion", shell)
-    assert f"_EDIT_EVAL_COMPLETE=complete_{shell}" in found.out
+def test_typer_has_the_script_of_a_shell(
+    command: Command, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], shell: str
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setenv("_EDIT_EVAL_COMPLETE", f"source_{shell}")
+        patched.setattr(sys, "argv", ["edit-eval"])
+        with pytest.raises(SystemExit):
+            cli.main()
+    script = capfd.readouterr().out
+    assert f"_EDIT_EVAL_COMPLETE=complete_{shell}" in script
     if program := shutil.which(shell):
-        assert subprocess.run([program, "-n"], input=found.out, text=True).returncode == 0
+        assert subprocess.run([program, "-n"], input=script, text=True).returncode == 0
     assert "--install-completion" in command("--help").out

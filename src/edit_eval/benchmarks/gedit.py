@@ -69,7 +69,7 @@ class GEdit(RowBenchmark):
 
     def rows(self) -> Iterator[Mapping[str, Any]]:
         """A row of the files each, without the picture that was not asked for."""
-        read = ParquetRows(self.files(), (*_COLUMNS, self.parameters.picture), self._cache.scratch())
+        read = ParquetRows(self.files(), (*_COLUMNS, self.parameters.picture))
         for row in read.rows():
             self.share = read.share
             yield row

@@ -72,7 +72,7 @@ class MagicBrush(FilesBenchmark):
             for row in super().rows():
                 yield {"img_id": row[KEY], "turn_index": row.get(PLACE), **row}
             return
-        read = ParquetRows(self._parquet, _COLUMNS, self._cache.scratch())
+        read = ParquetRows(self._parquet, _COLUMNS)
         for row in read.rows():
             self.share = read.share
             yield row

@@ -8,9 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from edit_eval.benchmarks.parquet_pages import column_values, large_columns
 from edit_eval.benchmarks.plain_files import PlainFiles, given
-from edit_eval.benchmarks.source_cache import FULL
 from edit_eval.errors import ConfigurationError
 from edit_eval.hub import local_path
 
@@ -45,54 +43,40 @@ def parquet_files(data_path: str, *, allow_links: bool = False) -> list[Path]:
 class ParquetRows:
     """Reads the `columns` of `files`, all rows of one file after those of the one before.
 
-    Large columns are read a value at a time; what takes room for that lies in the folder `scratch`, None: the system's.
+    pyarrow reads a page at a time, which may be a row group's whole column of pictures, and has it three times: packed,
+    unpacked, as a dictionary. A row group of 100 MB may take 500 MB of memory.
     """
 
-    def __init__(self, files: Sequence[Path], columns: Sequence[str], scratch: Path | None = None) -> None:
+    def __init__(self, files: Sequence[Path], columns: Sequence[str]) -> None:
         self._files = files
         self._columns = list(columns)
-        self._scratch = scratch
         self.share = 0.0
         """Of all rows, those that were read, 0 to 1."""
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Each row as plain values; a picture of the hub's is a mapping with `bytes` and `path`.
 
-        Raises `ConfigurationError` for a file that is broken or lacks a column, and without pyarrow; `OSError` for a
-        disk that is full.
+        Raises `ConfigurationError` for a file that is broken or lacks a column, and without pyarrow.
         """
         opened = [self._open(path) for path in self._files]
         total = sum(file.metadata.num_rows for file in opened)
         read = 0
         for path, file in zip(self._files, opened, strict=True):
             try:
-                for row in self._rows(file, path):
+                for row in self._rows(file):
                     read += 1
                     self.share = read / total
                     yield row
             except _errors() as error:
-                if isinstance(error, OSError) and error.errno in FULL:
-                    raise
                 raise _broken(path, error) from error
 
-    def _rows(self, file: Any, path: Path) -> Iterator[dict[str, Any]]:
-        """The rows of one file: large columns by pages, the others by pyarrow."""
-        tops = file.schema_arrow.names
-        leaves = [file.schema.column(number).path for number in range(len(file.schema))]
-        wanted = [leaf for leaf in leaves if leaf.partition(".")[0] in self._columns or leaf in self._columns]
-        numbers = {leaf: number for leaf, number in large_columns(file).items() if leaf in wanted}
-        numbers = {leaf: number for leaf, number in numbers.items() if leaf.partition(".")[0] in tops}
-        large = [column_values(file, path, number, self._scratch) for number in numbers.values()]
-        others = [leaf for leaf in wanted if leaf not in numbers]
-        batches = file.iter_batches(batch_size=_ROWS, columns=others) if others else ()
-        rows = (row for batch in batches for row in batch.to_pylist())
+    def _rows(self, file: Any) -> Iterator[dict[str, Any]]:
         labels = {name: names for name, names in _labels(file).items() if name in self._columns}
-        for row, *values in zip(rows if others else ({} for _ in range(file.metadata.num_rows)), *large, strict=True):
-            for name, names in labels.items():
-                row[name] = _label(row[name], names)
-            for leaf, value in zip(numbers, values, strict=True):
-                _put(row, leaf, value)
-            yield row
+        for batch in file.iter_batches(batch_size=_ROWS, columns=self._columns):
+            for row in batch.to_pylist():
+                for name, names in labels.items():
+                    row[name] = _label(row[name], names)
+                yield row
 
     def columns(self) -> list[str]:
         """The names of all columns of the first file. Raises like `rows`."""
@@ -139,17 +123,6 @@ def _label(number: Any, names: Sequence[str]) -> Any:
     if type(number) is not int or number >= len(names):
         return number
     return names[number] if number >= 0 else None
-
-
-def _put(row: dict[str, Any], leaf: str, value: Any) -> None:
-    """Puts a value where pyarrow would: `image.bytes` is a member of the mapping `image`, which may be None."""
-    column, _, member = leaf.partition(".")
-    if not member:
-        row[column] = value
-    elif row.get(column) is not None:
-        row[column][member] = value
-    else:
-        row[column] = None if value is None else {member: value}
 
 
 def _broken(path: Path, error: Exception) -> ConfigurationError:

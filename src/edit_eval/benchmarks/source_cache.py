@@ -120,14 +120,6 @@ class SourceCache:
         self._write(data, path)
         return path
 
-    def scratch(self) -> Path:
-        """The folder, which is there, for what lies on the disk for a moment. Raises `ConfigurationError`."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise self._unwritable(error) from error
-        return self.folder
-
     def read_index(self, name: str) -> dict[str, Any] | None:
         """What was kept under `name`; None where there is nothing, or nothing readable."""
         try:

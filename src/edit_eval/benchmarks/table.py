@@ -196,7 +196,6 @@ class Table(RowBenchmark):
 
     def rows(self) -> Iterator[Mapping[str, Any]]:
         """Each row by our names; pictures in base64 as their bytes."""
-        self._table.scratch = self._cache.scratch()
         for row in self._table.rows(frozenset(self._columns.values()), self._progress):
             ours = {name: row[theirs] for name, theirs in self._columns.items() if theirs in row}
             pictures = {name: ours.pop(name, None) for name in [*ours] if name.startswith(_PICTURES)}

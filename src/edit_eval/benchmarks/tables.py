@@ -35,8 +35,6 @@ class Table(ABC):
         self.files = list(files)
         self.folder = self.files[0].parent
         """From which paths in it count."""
-        self.scratch: Path | None = None
-        """Where a file may lie for a moment; None: in the system's folder for such files."""
 
     @abstractmethod
     def columns(self) -> list[str]:
@@ -117,7 +115,7 @@ class ParquetTable(Table):
         return ParquetRows(self.files, ()).columns()
 
     def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[dict[str, Any]]:
-        rows = ParquetRows(self.files, list(wanted), self.scratch)
+        rows = ParquetRows(self.files, list(wanted))
         for row in rows.rows():
             progress(rows.share)
             yield row

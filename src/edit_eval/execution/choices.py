@@ -155,7 +155,9 @@ def _weights(section: ModelSection, environment: Mapping[str, str]) -> Weights:
 def _placement(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> tuple[str, str]:
     """`together` where edit models share GPUs with judges, and all are known to fit there at once; else `swap`."""
     if not any(len({one.model.kind for one in models}) > 1 for models in _shared(wanted).values()):
-        return "swap", "edit models and judges have their own devices, and none has to make room"
+        if all(one.model.holds_device for one in wanted):
+            return "swap", "edit models and judges have their own devices, and none has to make room"
+        return "swap", "what asks a server or reads files takes no place, and no model has to make room for another"
     room = _room(wanted, visible)
     return "together" if room.answer == "enough" else "swap", room.reason
 

@@ -266,15 +266,15 @@ class Published:
     billions: float
     """10^9 parameters, as the name has it."""
     agreement: float
-    """The share of `AGREEMENT`'s pairs on which a judge and people agree, without thinking."""
+    """Share of pairs on which a judge and people agree, without thinking, 0 to 1.
+
+    EditReward-Compass (bxhsort/Edit-Compass-and-EditReward-Compass at 6ee6caa, assets/Reward_Model.jpg;
+    arXiv 2605.13062): 2,251 pairs of edits that people compared, ties among them, each edit scored by itself.
+    """
     thinking: float | None = None
     """The same with it."""
 
 
-AGREEMENT = (
-    "EditReward-Compass (bxhsort/Edit-Compass-and-EditReward-Compass at 6ee6caa, assets/Reward_Model.jpg; "
-    "arXiv 2605.13062): 2,251 pairs of edits that people compared, ties among them, each edit scored by itself"
-)
 PUBLISHED = (
     Published("Qwen/Qwen2.5-VL-7B-Instruct", "qwen2_5_vl", 8.3, 0.362),
     Published("Qwen/Qwen3-VL-4B-Instruct", "qwen3_vl", 4, 0.432),

@@ -67,6 +67,10 @@ class Fleet:
         self.free[device] = self.free.pop(device)
         return device
 
+    def load_at_once(self, name: str) -> bool:
+        """Whether a model has places and is loaded on none, and one more can be loaded beside them."""
+        return 0 < self.active[name] == self.coming[name] < self._load_limit
+
     def neighbours(self, replica: Replica) -> Iterator[Replica]:
         """The replicas that hold its devices beside it."""
         return (other for device in replica.held for other in self._holders[device] if other is not replica)

@@ -21,9 +21,10 @@ The policy of the product, in five rules:
    a model's pilot can start and no place has that model, one place leaves for it. Afterwards rule 3 says where that
    place goes: back to editing, if that shortens the run. It costs one device two loads, and tells what rule 4 needs.
 
-The other schedules (`round_robin`, `batch_sync`) are other queues, nothing else; `order: by_category` numbers the
-tasks' phases; `start: together` holds the first task back; `placement: together` lets a place hold all models.
-How commands are carried out, and who holds which device, is in `fleet.py`.
+The other schedules (`round_robin`, `batch_sync`) are other queues. Since each place has edits of its own there, no
+place leaves early, and one that has done the pilot gives the judge up at once; what it has missed is dealt again.
+`order: by_category` numbers the tasks' phases; `start: together` holds the first task back; `placement: together` lets
+a place hold all models. Rules 3 to 5 are in `places.py`; how commands are carried out is in `fleet.py`.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ from collections.abc import Callable, Collection, Sequence
 
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.fleet import Fleet
+from edit_eval.scheduling.places import Places
 from edit_eval.scheduling.queues import QUEUES
-from edit_eval.scheduling.replicas import Command, Leaving, Replica, State
+from edit_eval.scheduling.replicas import Command, Replica, State
 from edit_eval.scheduling.tasks import Model, Task, Work
 
 
@@ -65,12 +67,19 @@ class Policy:
         self._queues = {m.key: QUEUES[schedule if m.kind == "edit" else "pull"](self._fleet.of[m.key]) for m in models}
         self._held_back = {m.key for m in models} if start == "together" else set()
         self._idle: dict[str, dict[int, Replica]] = {m.key: {} for m in models}  # loaded, with a free hand
-        self._leaving = 0  # replicas that give up their place and still finish what they have in hand
-        self._left: set[str] = set()  # devices that left editing early: they do not go back in this phase
-        self._kept: dict[str, Replica] = {}  # devices that are kept free for a replica
         self._phase = 0
         self._draining = False
         self._woken: deque[str] = deque()  # models for which there is something new
+        self._places = Places(
+            models,
+            work,
+            estimates,
+            self._fleet,
+            self._queues,
+            dealt=not self._by_pull,
+            shared=self._shared,
+            wake=self._woken.append,
+        )
         work.on_ready = self._ready
 
     # -- what a policy is told --
@@ -94,7 +103,7 @@ class Policy:
         """The replica is ready for tasks, `capacity` at a time."""
         self._estimates.load[replica.key].add(seconds)
         self._fleet.loaded(replica, capacity)
-        self._queues[replica.key].come(replica.index)
+        self._come(replica)
         if not self._open_the_gate(replica.key):
             self._feed(replica)
         return self._answer()
@@ -131,10 +140,7 @@ class Policy:
         if retired or len(queue):  # others waited for it, or for it to take a suspect
             self._woken.extend([replica.key] * max(1, len(self._idle[replica.key])))
         self._open_the_gate(replica.key)
-        early = replica.leaving == "early"
-        if early:
-            self._left.update(replica.held)
-        self._leave(replica, "")
+        early = self._places.left(replica)
         for device in replica.held:
             self._fill(device, judges_first=early)
 
@@ -211,9 +217,9 @@ class Policy:
             return None
         if len(replica.hands) >= replica.capacity and not self._takes_one_more(replica):
             return None
-        if why := self._leaves(replica):
+        if why := self._places.why_leave(replica):
             self._prepare_successor(replica)
-            self._leave(replica, why)
+            self._places.leave(replica, why)
             queue.go(replica.index)
             self._woken.extend([replica.key] * max(1, len(self._idle[replica.key])))  # each may have waited for it
             return None
@@ -232,160 +238,22 @@ class Policy:
             return False
         return not (self._shared and any(len(self._queues[o.key]) for o in self._fleet.neighbours(replica)))
 
-    # -- rule 3: the next model --
+    # -- rules 3 to 5: whose a place is --
 
     def _fill(self, device: str, judges_first: bool = False) -> None:
-        """A place with room takes the earliest model that has something to do for it."""
-        if self._draining:
-            return
-        order = self._fleet.on[device]
-        if judges_first:
-            order = sorted(order, key=lambda r: (r.model.kind == "edit", self._comes_after(r)))
-        if self._work.piloting:
-            order = sorted(order, key=lambda r: not self._is_called(r))
-        for replica in order:
-            if replica.wanted or replica.state in (State.STOPPING, State.RETIRED):
-                continue
-            if not self._fleet.has_room(replica) or self._is_kept_from(replica) or self._gave_up(replica):
-                continue
-            if self._shortens(replica):
-                self._keep_no_more(replica)
-                self._fleet.claim(replica)
-
-    def _shortens(self, replica: Replica) -> bool:
-        """Whether loading this replica can end the run earlier."""
-        name, queue = replica.key, self._queues[replica.key]
-        if queue.belongs_to(replica.index):
-            return True
-        there = self._fleet.active[name]
-        if replica.model.kind == "edit":
-            enough = queue.open_to(replica.index) <= self._fleet.coming[name]
-        else:
-            enough = self._work.left(name) - queue.closed_to(replica.index) <= there
-            there += self._leaving
-        if enough or not there:
-            return not enough
-        load, unit = self._estimates.load[name].value, self._estimates.unit[name].value
-        return load is None or unit is None or self._work.units_left(name) * unit / there > load
-
-    def _gave_up(self, replica: Replica) -> bool:
-        """Whether it is of an edit model, its place left editing early, and others still edit."""
-        others_edit = replica.model.kind == "edit" and self._fleet.active[replica.key]
-        if not others_edit or self._queues[replica.key].belongs_to(replica.index):
-            return False
-        return any(device in self._left for device in replica.held)
-
-    def _makes_room(self, replica: Replica) -> bool:
-        """Whether a replica with empty hands gives its place back: nothing is left for it, or others need the place."""
-        if self._shared or not replica.model.holds_device:  # it is in nobody's way, and a later category wants it again
-            return self._draining or not self._work.units_left(replica.key)
-        if replica.leaving or self._draining or not self._work.left(replica.key):
-            return True
-        if self._is_kept_from(replica):
-            return True
-        if self._queues[replica.key].awaits(replica.index):
-            return False
-        for rival in self._fleet.rivals(replica):
-            # A judge that waits for edits stays: they are made elsewhere, and coming back would cost two loads.
-            stays = replica.model.kind == "judge" and (rival.model.kind == "judge" or self._gave_up(rival))
-            if self._is_called(rival) or (not stays and self._shortens(rival)):
-                self._keep_place(rival, replica)
-                return True
-        return False
-
-    def _keep_place(self, replica: Replica, instead: Replica) -> None:
-        """Where two replicas share only some devices, what becomes free for the one goes to nobody else meanwhile."""
-        if replica.held != instead.held and not any(device in self._kept for device in replica.held):
-            self._kept.update(dict.fromkeys(replica.held, replica))
-            self._woken.append(replica.key)
-
-    def _is_kept_from(self, replica: Replica) -> bool:
-        """Whether a device of its place is kept free for a replica of an earlier model, or for one of the pilot."""
-        for device in replica.held:
-            other = self._kept.get(device, replica)
-            if other.state is State.RETIRED or not self._shortens(other):
-                self._keep_no_more(other)
-            elif other.number < replica.number or (other is not replica and self._work.pilot_ready(other.key)):
-                return True
-        return False
-
-    def _keep_no_more(self, replica: Replica) -> None:
-        for device in replica.held:
-            if self._kept.get(device) is replica:
-                del self._kept[device]
-
-    # -- rules 4 and 5: leaving a model that still has something to do --
-
-    def _leaves(self, replica: Replica) -> Leaving:
-        """Whether the replica gives up its place, and why."""
-        if self._shared or not replica.worked:
-            return ""
-        if self._is_called_away(replica):
-            return "pilot"
-        return "early" if self._can_leave_early(replica) else ""
-
-    def _can_leave_early(self, replica: Replica) -> bool:
-        """Rule 4."""
-        mine = replica.key
-        if not self._by_pull or replica.model.kind == "judge":
-            return False
-        editing, seconds = self._fleet.active[mine] - self._leaving, self._estimates.unit[mine].value
-        if editing < 2 or seconds is None:
-            return False
-        for model in self._models:
-            if model.kind == "edit" and model.key != mine and self._work.units_left(model.key):
-                return False
-        finish_hands, edits_take = len(replica.hands) * seconds, self._work.units_left(mine) * seconds
-        load, unit = self._estimates.load, self._estimates.unit
-        # Of several judges, a place leaves for the one that it is going to load.
-        rival = min(self._judges_next(replica), key=self._comes_after, default=None)
-        if rival is None or unit[rival.key].value is None or (loading := load[rival.key].value) is None:
-            return False
-        rest = self._estimates.rest(self._work, rival.key)
-        judging_takes = loading + rest / (self._fleet.active[rival.key] + self._leaving + 1)
-        return (edits_take - finish_hands) / (editing - 1) <= finish_hands + judging_takes
-
-    def _comes_after(self, judge: Replica) -> float:
-        """Ranks judges for a place that leaves early: who has most to do for each of its places would be the last."""
-        return -self._estimates.rest(self._work, judge.key) / (self._fleet.active[judge.key] + 1)
-
-    def _judges_next(self, replica: Replica) -> list[Replica]:
-        """The judges that would take its place by rule 3."""
-        rivals = self._fleet.rivals(replica)
-        return [rival for rival in rivals if rival.model.kind == "judge" and self._shortens(rival)]
-
-    def _is_called(self, replica: Replica) -> bool:
-        """Rule 5: whether the pilot needs a place for its model."""
-        name = replica.key
-        if not self._work.pilot_ready(name) or self._fleet.active[name] or self._leaving:
-            return False
-        # Where edits are dealt, each waits for its own replica.
-        dealt = not self._by_pull and replica.model.kind == "edit"
-        return not dealt and self._queues[name].has_pilot_for(replica.index)
-
-    def _is_called_away(self, replica: Replica) -> bool:
-        """Rule 5: whether the pilot needs the replica's place, and not for its own model."""
-        if not self._work.piloting or self._work.pilot_ready(replica.key):
-            return False
-        for rival in self._fleet.rivals(replica):
-            kept = self._work.pilot_ready(rival.key) and rival in map(self._kept.get, replica.held)
-            if kept or self._is_called(rival):
-                self._keep_place(rival, replica)
-                return True
-        return False
-
-    def _leave(self, replica: Replica, why: Leaving) -> None:
-        self._leaving += bool(why) - bool(replica.leaving)
-        replica.leaving = why
+        """A place with room takes the models that have something to do for it."""
+        while not self._draining and (replica := self._places.next_on(device, judges_first)) is not None:
+            self._fleet.claim(replica)
 
     def _think_again(self, replica: Replica) -> None:
-        """The hands of a replica that leaves are empty: it stays if others have taken the judge meanwhile."""
-        why = replica.leaving
-        self._leave(replica, "")
-        if self._is_called_away(replica) if why == "pilot" else self._judges_next(replica):
-            self._leave(replica, why)
-        else:
-            self._queues[replica.key].come(replica.index)
+        """The hands of a replica that leaves are empty: it stays if nobody needs its place any more."""
+        if not self._places.leaves_still(replica):
+            self._come(replica)
+
+    def _come(self, replica: Replica) -> None:
+        self._queues[replica.key].come(replica.index)
+        if not self._by_pull:  # what it has missed is dealt again, perhaps to those who have nothing left to do
+            self._woken.append(replica.key)
 
     # -- when what is looked at --
 
@@ -399,7 +267,7 @@ class Policy:
         while len(replica.hands) <= replica.capacity and (task := self._next(replica)) is not None:
             self._fleet.run(replica, task)
         idle.pop(replica.number, None)
-        if not replica.hands and self._makes_room(replica):
+        if not replica.hands and (self._draining or self._places.is_needed(replica)):
             self._fleet.stop(replica)
         elif len(replica.hands) < replica.capacity + self._shared:
             idle[replica.number] = replica
@@ -425,8 +293,7 @@ class Policy:
         """While its last edits run, the process of the model that will follow does its imports."""
         if self._shared or self._draining or replica.model.kind == "judge":
             return
-        called = [rival for rival in self._fleet.rivals(replica) if self._is_called(rival)]
-        for rival in called or self._judges_next(replica):
+        for rival in self._places.successors(replica):
             if rival.state is State.OFF:
                 return self._fleet.prepare(rival)
 
@@ -461,7 +328,7 @@ class Policy:
         self._work.finish(task)
         if self._work.phase != self._phase:
             self._phase = self._work.phase
-            self._left.clear()
+            self._places.begin_phase()
         # A barrier has opened, or nothing is left to wait for.
         if not self._by_pull or not self._work.left(task.model):
             for replica in list(self._idle[task.model].values()):

@@ -40,6 +40,13 @@ class Ranked:
     def __len__(self) -> int:
         return len(self._heap)
 
+    def take_last(self, count: int) -> list[Task]:
+        """Takes out those of the highest ranks."""
+        tasks = self.in_order()
+        kept = len(tasks) - count
+        self._heap = [(task.rank, task) for task in tasks[:kept]]
+        return tasks[kept:]
+
     def in_order(self) -> list[Task]:
         """All of them, the first first."""
         return [task for _, task in sorted(self._heap)]
@@ -141,12 +148,17 @@ class PullQueue:
 
 
 class RoundRobinQueue(PullQueue):
-    """Edit i belongs to replica i mod N, as in the base system; suspects belong to nobody."""
+    """Edit i belongs to replica i mod N, as in the base system; suspects belong to nobody.
+
+    One that comes back, from the pilot or after its process died, has fallen behind. So that it does not end late and
+    alone, the last of its tasks go to those who are there, until all shares are level.
+    """
 
     def __init__(self, replicas: Sequence[Replica]) -> None:
         super().__init__(replicas)
         self._own = [Ranked() for _ in replicas]
         self._owners = list(range(len(replicas)))
+        self._away: set[int] = set()
 
     def put(self, task: Task) -> None:
         if task.failed_on or task.alone:
@@ -161,6 +173,23 @@ class RoundRobinQueue(PullQueue):
         if own.first is None or (everybodys.first is not None and everybodys.first.rank < own.first.rank):
             return super()._take_dealt(replica)
         return own.pop()
+
+    def go(self, index: int) -> None:
+        if self.awaits(index):  # one that is stopped because nothing is left for it has missed nothing
+            self._away.add(index)
+
+    def come(self, index: int) -> None:
+        if index not in self._away:
+            return
+        self._away.discard(index)
+        shares = {one: len(self._own[one]) for one in self._owners if one == index or self._replicas[one].wanted}
+        takers: list[int] = []
+        while shares[index] > 1 + shares[shortest := min(shares, key=shares.__getitem__)]:
+            takers.append(shortest)
+            shares[index] -= 1
+            shares[shortest] += 1
+        for taker, task in zip(takers, self._own[index].take_last(len(takers)), strict=True):
+            self._own[taker].put(task)
 
     def retire(self, index: int) -> None:
         if index in self._owners and len(self._owners) > 1:
@@ -188,15 +217,14 @@ class RoundRobinQueue(PullQueue):
 class BatchSyncQueue(RoundRobinQueue):
     """Round robin with a barrier: each gets the next of its tasks when the last one of everybody is finished.
 
-    One that is away, for the pilot or because its process died, is left out of the batches that begin meanwhile:
-    nobody waits for it, and its tasks wait for it. Nobody ever has two in hand, so suspects run alone without more ado.
+    One that is away is left out of the batches that begin meanwhile: nobody waits for it. Nobody ever has two in hand,
+    so suspects run alone without more ado.
     """
 
     def __init__(self, replicas: Sequence[Replica]) -> None:
         super().__init__(replicas)
         self._batch: dict[int, Task] = {}
         self._out: set[int] = set()
-        self._away: set[int] = set()
         self._units: set[int] = set()  # all that there was since the queue was last empty
 
     def put(self, task: Task) -> None:
@@ -228,13 +256,9 @@ class BatchSyncQueue(RoundRobinQueue):
         return sorted(turn, key=failed_on.__contains__)
 
     def go(self, index: int) -> None:
-        if self.awaits(index):  # one that is stopped because nothing is left for it is waited for in the next phase
-            self._away.add(index)
+        super().go(index)
         if index in self._batch:
             super().put(self._batch.pop(index))
-
-    def come(self, index: int) -> None:
-        self._away.discard(index)
 
     def retire(self, index: int) -> None:
         self.go(index)

@@ -187,18 +187,6 @@ def summary(agreement: Within | Between | Mean, samples: Samples) -> dict[str, A
     }
 
 
-def rank_agreement(
-    one: Scores, other: Scores, sources: Mapping[str, str] | None = None, *, resamples: int = 1_000
-) -> dict[str, Any]:
-    """`{"spearman", "ci95", "edit_models": {NAME: {"n", "spearman"}}}` as in `Within`.
-
-    `sources` gives each sample's cluster; without it every sample is taken for a source of its own.
-    """
-    samples = Samples([scored_in(one, other)], sources, resamples=resamples)
-    within = Within(one, other, samples)
-    return {**summary(within, samples), "edit_models": within.by_model(samples)}
-
-
 def interval_of_models(spearman: float | None, models: int) -> list[float] | None:
     """`[low, high]` of a rank correlation over models: other models could have been compared.
 

@@ -88,11 +88,6 @@ class RunDirectory:
         refuse_what_leads_elsewhere(path)
         return cls(path)
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing has been written here yet."""
-        return not (self.path / "config").is_dir()
-
     # -- one writer --
 
     def begin(self, shard: Shard | None = None) -> None:

@@ -7,7 +7,6 @@
 | `qwen3-vl`             | transformers' Qwen3-VL, written to answer `Score: d.d` to any prompt   |
 | `qwen3-vl-moe`         | the same as a mixture of experts                                       |
 | `qwen2.5-vl`           | the same as a Qwen2.5-VL                                               |
-| `qwen3.5`, `gemma4`, `internvl`, `glm46v`, `minicpmv4_7` | judges of other families (`tiny_judges.py`) |
 
 Each is a folder of 1 to 3 MB that `from_pretrained` loads as it loads the real one. Two builds give equal files. Edits
 look like noise and scores mean nothing, but every step from picture to number is the real one.
@@ -25,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.pretrained.processors import image_only, image_processor_class
-from edit_eval.testing.tiny_judges import JUDGES, build_judge
 from edit_eval.testing.tiny_tokenizer import CHAT_TEMPLATE, tiny_tokenizer, token_ids
 from edit_eval.testing.written_weights import HEAD_WIDTH, WIDTH, write_answers
 
@@ -207,7 +205,6 @@ _BUILDERS: dict[str, Callable[[Path], None]] = {
     "qwen3-vl": partial(_build_judge, family="qwen3_vl"),
     "qwen3-vl-moe": partial(_build_judge, family="qwen3_vl_moe"),
     "qwen2.5-vl": partial(_build_judge, family="qwen2_5_vl"),
-    **{name: partial(build_judge, name=name) for name in JUDGES},
 }
 
 

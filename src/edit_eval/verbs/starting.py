@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from edit_eval.command_line import Debug, answer, say, verb, wants_json
+from edit_eval.command_line import answer, say, verb, wants_json
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.chinese.spoken import said
 from edit_eval.verbs.arguments import Config, Force
@@ -206,19 +206,6 @@ def _say_and_check(made: Started) -> None:
     answer(lambda: document, show)
     if stops:
         sys.exit(3)
-
-
-@starting.command(short_help="Print a shell's completion script.")
-def completion(
-    shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish", help="Which shell.")],
-    debug: Debug = False,
-) -> None:
-    """Print a shell's completion script; `edit-eval --install-completion` puts it where your shell finds it."""
-    from typer.completion import get_completion_script  # type: ignore[attr-defined]
-
-    if shell not in ("bash", "zsh", "fish"):
-        raise ConfigurationError(f"completion {shell}: there are bash, zsh and fish")
-    print(get_completion_script(prog_name="edit-eval", complete_var="_EDIT_EVAL_COMPLETE", shell=shell))
 
 
 @verb(config, name="show", short_help="Print a configuration with all that it extends.")

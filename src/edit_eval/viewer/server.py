@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import gzip
 import secrets
 import shutil
@@ -26,8 +25,6 @@ from edit_eval.viewer.watching import Watched, WatchedRun
 
 PORT = 7860
 MOST_COMPARED = 8
-M_ARENA_MAX = -8
-"""glibc's `malloc.h`."""
 FRESH_FOR = 2.0
 """Seconds for which the page of a run at work is handed out as it was made: what came since is pushed to it."""
 VOTE_SCRIPTS = ("follow.js", "ballot.js", "vote.js")
@@ -252,7 +249,6 @@ def serve(
 
     from edit_eval.viewer.connections import Connection
 
-    _share_memory()
     anywhere = not is_loopback(host)
     if token == "auto" or (anywhere and not token):
         token = secrets.token_urlsafe(18)
@@ -283,12 +279,6 @@ def serve(
         pass
     finally:
         opened.close()
-
-
-def _share_memory() -> None:
-    """Has all threads take memory from two heaps, where the C library can: each keeps what it once held."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
 
 
 def _prepare(runs: Runs, only: str, pages: Pages) -> None:

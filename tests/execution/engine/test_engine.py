@@ -178,9 +178,12 @@ def test_under_batch_sync_nobody_waits_for_a_worker_that_died_and_loads_again() 
     case.run()
     assert sorted(case.notes.finished) == list(range(30))
     assert died == [1]
-    last = {a.device: a.end for a in sorted(case.notes.activities, key=lambda a: a.end) if a.kind == "editing"}
-    assert (last["gpu:0"], last["gpu:2"]) == (15.0, 16.0), "ten edits each, and the suspect"
-    assert last["gpu:1"] == 5.0 + 1.0 + 45.0 + 9.0, "what is dealt to it waits for it"
+    back = 5.0 + 1.0 + 45.0
+    edits = [a for a in case.notes.activities if a.kind == "editing"]
+    ends = {f"gpu:{n}": sorted(a.end for a in edits if a.device == f"gpu:{n}") for n in range(3)}
+    before = {device: [end for end in its if end < back][-1] for device, its in ends.items()}
+    assert before == {"gpu:0": 15.0, "gpu:1": 6.0, "gpu:2": 16.0}, "ten edits each, and the suspect"
+    assert {its[-1] for its in ends.values()} == {back + 3.0}, "what waited for it is then everybody's"
 
 
 def test_a_sample_that_fails_on_two_devices_speaks_against_neither() -> None:

@@ -113,7 +113,8 @@ class Blame:
             return self._records.attempt(task, error)
         self._remember(replica, task, "out of memory")
         where = f"on each of {len(tried)} devices" if len(tried) > 1 else "on this device"
-        figures = memory_figures(memory, self._users(replica.place))
+        places = (one.place for one in self._policy.of(replica.key) if one.number in tried)
+        figures = memory_figures(memory, self._users([device for place in places for device in place]))
         advice = memory_advice(replica.model.kind, error, memory)
         self._records.failed(task, f"{error} ({where}{figures}); {advice}", "+".join(replica.place))
 

@@ -165,15 +165,19 @@ class Gauges:
             self._write_utilisation()
 
     def users(self, devices: Sequence[str]) -> list[str]:
-        """Who else holds memory on these devices, as `doctor` says it; nobody, where that is not told in a moment."""
+        """Who else holds memory on these devices, as `doctor` says it; nobody, where that is not told in a moment.
+
+        Of several devices each with the name of its own.
+        """
         if self._thread is None:
             return []
         seen: Future[Sequence[Gpu]] = Future()
         self._asked.put(seen)
         try:
-            return [user for gpu in seen.result(PATIENCE) if gpu.name in devices for user in gpu.users]
+            there = [gpu for gpu in seen.result(PATIENCE) if gpu.name in devices]
         except TimeoutError:
             return []
+        return [user if len(devices) == 1 else f"{gpu.name}: {user}" for gpu in there for user in gpu.users]
 
     def _begin(self, replica: Replica) -> None:
         kind = "editing" if replica.model.kind == "edit" else "judging"

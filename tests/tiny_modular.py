@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.testing.tiny_models import _model, _qwen3_vl, _reproducible, _save_video_settings
-from edit_eval.testing.tiny_parts import flow, qwen3_vl_processor
-from edit_eval.testing.tiny_pipelines import BUILDERS as STANDARD
 from edit_eval.testing.tiny_tokenizer import tiny_tokenizer
 from edit_eval.testing.written_weights import HEAD_WIDTH, WIDTH
+from tiny_parts import flow, qwen3_vl_processor
+from tiny_pipelines import BUILDERS as STANDARD
 
 LAYERS = (0, 1)
 """Layers of the text encoder of `Flux3DistilledModularPipeline`, which has fewer than its call takes by default."""

@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from edit_eval.testing.tiny_models import _reproducible
 from edit_eval.testing.tiny_tokenizer import CORPUS
 
 WIDTH = 64
@@ -71,8 +72,14 @@ GEMMA = """\
 """
 
 
-def build_judge(folder: Path, name: str) -> None:
-    """Builds the tiny judge called `name` in `folder`."""
+def build_judges(folder: Path) -> None:
+    """Builds the tiny judges of all these families, each in a folder of its name under `folder`."""
+    for name in JUDGES:
+        with _reproducible():
+            _build(folder / name, name)
+
+
+def _build(folder: Path, name: str) -> None:
     from transformers import GenerationConfig
 
     tokenizer, template, model, settings, answers = _BUILDERS[name]()

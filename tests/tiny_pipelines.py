@@ -17,7 +17,9 @@ from edit_eval.testing.tiny_models import (
     _save_video_settings,
     _text_settings,
 )
-from edit_eval.testing.tiny_parts import (
+from edit_eval.testing.tiny_tokenizer import CHAT_TEMPLATE, tiny_tokenizer
+from edit_eval.testing.written_weights import WIDTH
+from tiny_parts import (
     chatting_tokenizer,
     clip_text,
     clip_tokenizer,
@@ -30,8 +32,6 @@ from edit_eval.testing.tiny_parts import (
     vae,
     wan_vae,
 )
-from edit_eval.testing.tiny_tokenizer import CHAT_TEMPLATE, tiny_tokenizer
-from edit_eval.testing.written_weights import WIDTH
 
 SMALL = 64
 """Pixels of the shapes that `shrink` leaves."""
