@@ -20,7 +20,6 @@ from proof.recording import Case, Done, Records, Typed, read_page
 from small_benchmark import sample_id
 
 T, R, D = Typed, Records, Done
-NUMBERS = ("results", "comparison")
 KEY = {"OPENAI_API_KEY": "sk-none"}
 
 FORMS: dict[str, dict[str, Any]] = {
@@ -249,8 +248,8 @@ OF_JUDGES: dict[str, Case] = {
             D("another judge", another_judge),
             T("run two.yaml --run-dir two --reuse run"),
             T(f"run again.yaml --run-dir again {QUIET}"),
-            R("two", without=NUMBERS),
-            R("again", without=NUMBERS),
+            R("two"),
+            R("again"),
             T("push run me/edits --dry-run"),
             T("agreement two --bridge recorded others"),
             T("agreement run again --json"),
@@ -303,7 +302,7 @@ OF_JUDGES: dict[str, Case] = {
             T("vote page run page.html"),
             T("vote import run people.csv"),
             T("report run"),
-            R("run", page=True, without=NUMBERS),
+            R("run", page=True),
             D("the raters' page", page("page.html")),
         ],
     ),
@@ -318,7 +317,7 @@ OF_JUDGES: dict[str, Case] = {
             T("audit content.yaml --scenes 1 --size 128 --seed 3 --run-dir content --passports known --json"),
             T("audit sees.yaml --judge zebra"),
             T("run sees.yaml --run-dir run --passports known"),
-            R("run", markdown=True, without=NUMBERS),
+            R("run", markdown=True),
             T("run sees.yaml --run-dir run --passports known --anchors"),
             T("compare run --passports known"),
         ],

@@ -216,12 +216,15 @@ OF_RUNS: dict[str, Case] = {
             T("doctor config.yaml"),
             T("doctor config.yaml --json"),
             T("plan config.yaml --samples 900 --gpus 4"),
-            T("plan config.yaml --gpus 8 --nodes 3 --price 2 --set diffusion_model.params.seconds=10"),
+            T(
+                "plan config.yaml --gpus 8 --nodes 3 --price 2 --set diffusion_model.params.seconds=10 "
+                "--set execution.load_concurrency=1"
+            ),
             T("plan config.yaml --json"),
             T("config show config.yaml --set benchmark.limit=2"),
             T("config show config.yaml --resolved --devices cpu:2"),
             T("run config.yaml --run-dir run --progress lines"),
-            R("run", page=True, markdown=True, samples=True),
+            R("run", numbers=True, page=True, markdown=True, samples=True),
             T("run config.yaml --run-dir run"),
             T("run config.yaml --run-dir run --json"),
             T("status run"),
@@ -249,7 +252,7 @@ OF_RUNS: dict[str, Case] = {
         matrix,
         [
             T("run config.yaml --run-dir run"),
-            R("run", page=True, markdown=True),
+            R("run", numbers=True, page=True, markdown=True),
             T("status run"),
             T("compare run"),
             T("compare run --detect 0.5 --json"),
@@ -269,7 +272,7 @@ OF_RUNS: dict[str, Case] = {
             T("run bad_sample.yaml --run-dir none"),
             T("doctor config.yaml"),
             T(f"run config.yaml --run-dir run {QUIET}"),
-            R("run", page=True, markdown=True),
+            R("run", numbers=True, page=True, markdown=True),
             T("status run"),
             T("status run --json"),
             T(f"status run {sample_id(12)}"),
@@ -292,7 +295,7 @@ OF_RUNS: dict[str, Case] = {
         [
             T("plan config.yaml --samples 100 --gpus 2"),
             T("run config.yaml --run-dir run"),
-            R("run", markdown=True),
+            R("run", numbers=True, markdown=True),
             T("agreement run"),
             T("status run"),
             D("means", means("run")),

@@ -136,6 +136,8 @@ push photos me/x --dry-run
 completion tcsh
 env create x
 view nowhere""".splitlines()
+ONE_AT_A_TIME = "--set execution.load_concurrency=1"
+"""Else how many load at once, and so how long all takes, depends on the memory of this machine."""
 CHINESE = {"EDIT_EVAL_LANG": "zh"}
 
 
@@ -194,8 +196,14 @@ OF_WORDS: dict[str, Case] = {
         [
             *(T(f"config show {one}.yaml") for one in ("template",)),
             *(T(f"doctor {one}.yaml", words=False) for one in ("full_multi_gpu", "template")),
-            *(T(f"plan {one}.yaml --samples 270 --gpus 6 --gpu-memory 80") for one in ("full_multi_gpu", "multi_gpu")),
-            *(T(f"plan {one} --samples 270 --gpus 8 --gpu-memory 80") for one in ("multi_gpu", "one_small_gpu")),
+            *(
+                T(f"plan {one}.yaml --samples 270 --gpus 6 --gpu-memory 80 {ONE_AT_A_TIME}")
+                for one in ("full_multi_gpu", "multi_gpu")
+            ),
+            *(
+                T(f"plan {one} --samples 270 --gpus 8 --gpu-memory 80 {ONE_AT_A_TIME}")
+                for one in ("multi_gpu", "one_small_gpu")
+            ),
             T("config show full_multi_gpu --resolved"),
             T("config show judge_qwen3_6_thinking --resolved"),
             T("config show flux_kontext --resolved --set edit_models={}"),
@@ -223,7 +231,7 @@ OF_WORDS: dict[str, Case] = {
             T("status run --json"),
             T("agreement run"),
             T("doctor zh.yaml", CHINESE),
-            T("plan zh.yaml --gpus 2", CHINESE),
+            T(f"plan zh.yaml --gpus 2 {ONE_AT_A_TIME}", CHINESE),
             T("run --help", CHINESE),
             T("run zh.yml", CHINESE),
             T("run zh.yaml --set benchmark.typ=table", CHINESE),

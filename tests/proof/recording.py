@@ -21,6 +21,8 @@ from proof.rules import settled, settled_document, shortened
 Document = dict[str, Any]
 KEY = 16
 """Digits of keys and digests that are recorded: two things share them once in 10^19."""
+NUMBERS = ("results", "comparison")
+"""Where they are in the summary."""
 MOST = 20
 """Edits or replies of a run that are recorded one by one."""
 
@@ -97,8 +99,8 @@ class Records(Step):
     page: bool = False
     markdown: bool = False
     summary: bool = True
-    without: tuple[str, ...] = ()
-    """What is left out of the summary, because another case or command has it: `results` is most of it."""
+    numbers: bool = False
+    """Whether all numbers of edit models and judges are recorded, which is much; tables have the most important."""
     samples: bool = False
     every: bool = False
     """Whether each edit, reply and score is recorded, however many there are."""
@@ -119,7 +121,7 @@ class Records(Step):
         report = run / "report"
         if self.summary and (report / "summary.json").exists():
             summary = json.loads((report / "summary.json").read_text("utf-8"))
-            kept = {name: value for name, value in summary.items() if name not in self.without}
+            kept = {name: value for name, value in summary.items() if self.numbers or name not in NUMBERS}
             found["summary"] = settled_document(kept, folder)
         if (report / "scores.csv").exists():
             found["scores"] = shortened(settled((report / "scores.csv").read_text("utf-8"), folder), most)
