@@ -1,4 +1,4 @@
-"""Qwen-Image-Edit and Qwen-Image-Edit-Plus (2509, 2511), by the name and the parameters that the original scripts know."""
+"""Qwen-Image-Edit and Qwen-Image-Edit-Plus (2509, 2511), by the name and parameters that the original scripts know."""
 
 from __future__ import annotations
 
