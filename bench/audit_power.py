@@ -38,12 +38,37 @@ WORTH = {
 """What a judge gives that sees everything, from 0 to 1."""
 LOW, ABOVE = {rung: 0.6 * worth for rung, worth in WORTH.items()}, 0.65
 """The same of one that leaves room above the right edit, and what it gives there."""
-AXES = {
-    "physical": ("count", "place", "size", "hue"),
-    "environmental": ("light",),
-    "referential": ("place", "count", "hue", "size"),
+OF_40 = 40
+DOSED = {
+    "physical": {"count": 5, "place": 5, "size": 7, "hue": 5},
+    "environmental": {"light": 40},
+    "social": {"count": 4, "hue": 4},
+    "causal": {"light": 8},
+    "referential": {"hue": 17, "place": 5, "count": 5, "size": 5, "light": 2},
 }
-"""The kinds of doses that a category's scenes take turns in; about every other scene has some."""
+"""Of 40 scenes of a category, those with a change that can be done in part, by its kind. These figures and the next are
+the drawn ladder's; `test_the_simulated_ladder_has_as_many_scenes_of_each_rung_as_the_drawn_one` counts them."""
+NO_CONSEQUENCE = {"physical": 31, "environmental": 25, "social": 16, "causal": 28, "referential": 19}
+WRONG_TARGET = {"physical": 7, "social": 17, "causal": 4, "referential": 23}
+"""Of 40 scenes of a category, those with these rungs; what is disputed is left out."""
+
+
+def rungs_of(category: str, number: int) -> tuple[list[str], str]:
+    """The rungs of a scene, and the kind of change that is done in part, if any."""
+    dosed = [kind for kind, count in DOSED[category].items() for _ in range(count)]
+    axis = dosed[number * len(dosed) // OF_40 % len(dosed)] if _has(number, len(dosed)) else ""
+    there = {
+        **dict.fromkeys(("dose_25", "dose_50"), bool(axis)),
+        "dose_75": bool(axis) and (category, axis) != ("social", "count"),  # of three people there are two steps
+        "no_consequence": _has(number, NO_CONSEQUENCE[category]),
+        "wrong_target": _has(number, WRONG_TARGET.get(category, 0)),
+    }
+    return [rung for rung in WORTH if there.get(rung, True)], axis
+
+
+def _has(number: int, of_40: int) -> bool:
+    """Whether a scene of that number is one of so many, spread evenly."""
+    return (number + 1) * of_40 // OF_40 > number * of_40 // OF_40
 
 
 @dataclass(frozen=True)
@@ -57,6 +82,8 @@ class Simulated:
     noise: float = 0.02
     """Standard deviation from asking to asking."""
     worth: Mapping[str, float] = field(default_factory=lambda: WORTH)
+    worth_in: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Other worths in scenes of a category, or of a kind of change that is done in part (`hue`)."""
     shifts: Mapping[str, float] = field(default_factory=dict)
     """What a view adds."""
     step: float = 0.05
@@ -76,18 +103,13 @@ def trial(judge: Simulated, seed: int, scenes: int = 40) -> Trial:
 
     for category in CATEGORIES:
         for number in range(scenes):
-            kinds = AXES.get(category, ())
-            axis = kinds[number // 2 % len(kinds)] if kinds and number % 2 == 0 else ""
+            rungs, axis = rungs_of(category, number)
             scene = f"{category}-{number}"
-            rungs = [
-                rung
-                for rung in judge.worth
-                if (axis or "dose" not in rung) and (rung != "wrong_target" or number % 4 == 0)
-            ]
+            worth = {**judge.worth, **judge.worth_in.get(category, {}), **judge.worth_in.get(axis, {})}
             # What a scene has in common weighs against the right edit alone: else it would cancel within each pair.
             common = chance.normal() * judge.error * judge.shared**0.5
             own = {rung: chance.normal() * judge.error * (1 - judge.shared) ** 0.5 for rung in rungs}
-            felt = {rung: judge.worth[rung] + own[rung] + (common if rung == "right" else 0.0) for rung in rungs}
+            felt = {rung: worth[rung] + own[rung] + (common if rung == "right" else 0.0) for rung in rungs}
             if judge.flips:
                 felt |= {rung: ABOVE for rung in rungs if rung != "right" and chance.random() < judge.flips}
             for rung in rungs:
@@ -103,7 +125,7 @@ def trial(judge: Simulated, seed: int, scenes: int = 40) -> Trial:
                 for view in VIEWS:
                     for rung in view.rungs:
                         name = rung if rung in felt else "dose_50" if "dose_50" in felt else "extra"
-                        base = {"instruction": judge.worth["other"], "source": judge.worth["other"]}.get(view.name)
+                        base = {"instruction": worth["other"], "source": worth["other"]}.get(view.name)
                         score = felt[name] if base is None else base + chance.normal() * judge.error
                         score += judge.shifts.get(view.name, 0.0) + chance.normal() * judge.noise
                         add(category, scene, name, view.name, "", score)
@@ -140,12 +162,7 @@ def audits_of(judge: Simulated, audits: int, scenes: int = 40) -> list[Findings]
 def power(judge: Simulated, audits: int, scenes: int = 40) -> dict[str, Any]:
     """How often each measure, all floors of the order, and everything was passed."""
     made = audits_of(judge, audits, scenes)
-    # A pair that is preferred wrongly is a measure only where it is.
-    names = [
-        name
-        for name, one in made[0].measures.items()
-        if all(name in it.measures for it in made) and one.passed is not None
-    ]
+    names = [name for name, one in made[0].measures.items() if one.passed is not None]
 
     def rate(passed: list[bool]) -> float:
         return round(sum(passed) / len(passed), 3)
@@ -220,6 +237,25 @@ JUDGES = {
     "does not miss consequences": Simulated(error=GOOD, worth={**WORTH, "no_consequence": 1.0}),
     "prefers the wrong target": Simulated(error=GOOD, worth={**WORTH, "right": 0.9, "wrong_target": 1.0}),
     "prefers half of it": Simulated(error=GOOD, worth={**WORTH, "right": 0.9, "dose_50": 1.0}),
+    # Thought of after the measures were fixed.
+    "does not mind half of it": Simulated(error=GOOD, worth={**WORTH, "right": 0.9, "dose_50": 0.9}),
+    "prefers half of it, and errs by .32": Simulated(error=AT_90, worth={**WORTH, "right": 0.9, "dose_50": 1.0}),
+    "prefers half of it, in tenths": Simulated(error=GOOD, step=0.1, worth={**WORTH, "right": 0.9, "dose_50": 1.0}),
+    "prefers three quarters": Simulated(error=GOOD, worth={**WORTH, "right": 0.9, "dose_75": 1.0}),
+    "prefers a quarter": Simulated(error=GOOD, worth={**WORTH, "right": 0.9, "dose_25": 1.0}),
+    "prefers all parts": Simulated(
+        error=GOOD, worth={**WORTH, "right": 0.9, **dict.fromkeys(("dose_25", "dose_50", "dose_75"), 1.0)}
+    ),
+    "prefers a quarter to three": Simulated(error=GOOD, worth={**WORTH, "dose_75": 0.42, "dose_25": 0.52}),
+    "prefers nothing to half": Simulated(error=GOOD, worth={**WORTH, "dose_50": 0.04}),
+    "prefers half of a colour by .3": Simulated(error=GOOD, worth_in={"hue": {**LOW, "right": 0.7, "dose_50": 1.0}}),
+    "prefers half of a light": Simulated(
+        error=GOOD, worth={**WORTH, "right": 0.9}, worth_in={"light": {"dose_50": 1.0}}
+    ),
+    "prefers half of any but a light": Simulated(
+        error=GOOD, worth={**WORTH, "right": 0.9, "dose_50": 1.0}, worth_in={"light": {"dose_50": 0.66}}
+    ),
+    "prefers what nothing follows from": Simulated(error=GOOD, worth={**WORTH, "right": 0.9, "no_consequence": 1.0}),
     "gains .02 by words": Simulated(error=GOOD, shifts={"words_en": 0.02, "words_zh": 0.02}),
     "gains .06 by words": Simulated(error=GOOD, shifts={"words_en": 0.06, "words_zh": 0.06}),
     "shifts by .05 where pictures are exchanged": Simulated(error=GOOD, shifts={"exchanged": 0.05}),

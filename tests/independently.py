@@ -216,15 +216,6 @@ def sign_test(differences):
     return sum(math.comb(n, heads) for heads in range(n + 1) if abs(n - 2 * heads) >= abs(wins - losses)) / 2**n
 
 
-def strict_p(differences, scale):
-    """For a gate: not below the chance that images which would undo the difference stayed unseen. None without a p."""
-    found = of_differences(differences)
-    if found.p is None:
-        return None
-    unseen = (1 - tipping_share(found.mean, scale)) ** float(worth(differences))
-    return max(found.p, unseen)
-
-
 def strict_end(differences, scale, alpha):
     """The lower end of the one-sided interval for a gate. None without an interval.
 

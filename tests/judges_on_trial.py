@@ -117,11 +117,12 @@ PLANTED: dict[str, tuple[Scores, set[str]]] = {
 }
 
 
-def favouring(*rungs: str, by: float = 2.0, categories: tuple[str, ...] = ()) -> Scores:
-    """Sees all, and likes some wrong edits better than right ones."""
+def favouring(*rungs: str, by: float = 2.0, within: tuple[str, ...] = ()) -> Scores:
+    """Sees all, and likes some wrong edits better than right ones: within some categories, or kinds of change."""
 
     def scores(one: Shown) -> float:
-        liked = one.sample.facts[FACT]["rung"] in rungs and (not categories or one.sample.category in categories)
+        fact = one.sample.facts[FACT]
+        liked = fact["rung"] in rungs and (not within or bool({one.sample.category, fact["axis"]} & {*within}))
         return 0.8 * (_as_right(one) if liked else seeing(one)) + by * liked
 
     return scores
@@ -157,20 +158,23 @@ DAMNED: dict[str, tuple[Scores, str, set[str]]] = {
         {"right_over_extra", "right_over_wrong_target"},
     ),
     "prefers what nothing follows from": (favouring("no_consequence"), "failed", {"right_over_no_consequence"}),
-    "prefers half measures": (favouring(*DOSES), "failed", {"right_over_part"}),
+    "prefers half measures": (favouring(*DOSES), "failed", {f"right_over_{dose}" for dose in DOSES}),
     "prefers one dose": (favouring("dose_50"), "failed", {"right_over_dose_50"}),
+    "prefers three quarters": (favouring("dose_75"), "failed", {"right_over_dose_75"}),
+    "does not mind half": (favouring("dose_50", by=0.0), "limited", {"right_over_dose_50"}),
+    "prefers half of a colour": (favouring("dose_50", within=("hue",)), "limited", {"right_over_dose_50 (hue)"}),
     "rewards more changes": (rewards_more_changes, "failed", {"right_over_extra"}),
     "prefers a little, often": (favouring("extra", by=0.1), "failed", {"right_over_extra"}),
     "does not mind unasked changes": (favouring("extra", by=0.0), "limited", {"right_over_extra"}),
     "does not mind what is missing": (favouring("no_consequence", by=0.0), "limited", {"right_over_no_consequence"}),
     "does not mind the wrong target": (favouring("wrong_target", by=0.0), "limited", {"right_over_wrong_target"}),
     "prefers the source in one category": (
-        favouring("copy", categories=("social",)),
+        favouring("copy", within=("social",)),
         "limited",
         {"right_over_copy (social)"},
     ),
     "prefers unasked changes in one category": (
-        favouring("extra", categories=("environmental",)),
+        favouring("extra", within=("environmental",)),
         "limited",
         {"right_over_extra (environmental)"},
     ),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -107,6 +108,8 @@ class ScriptedServer(Generic[A]):
         """What a canary gets."""
         self.models = tuple(models)
         """The names that it lists."""
+        self.facts: dict[str, Any] = {}
+        """What it says of each of them, beside its name and the time of the request."""
         self.files: dict[str, bytes] = {}
         """What it has at other paths (`/files/1.png`), for whoever asks."""
         self.paths: dict[str, Callable[[Any], Reply]] = {}
@@ -200,7 +203,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path == "/health":
             self._send(200, b"{}")
         elif self.path == "/v1/models":
-            listed = [{"id": name, "object": "model"} for name in self.owner.models]
+            told = {"object": "model", "created": time.time_ns(), **self.owner.facts}
+            listed = [{"id": name, **told} for name in self.owner.models]
             self._send(200, json.dumps({"object": "list", "data": listed}).encode())
         elif self.path in self.owner.files:
             self.owner.fetched.append((self.path, self._headers()))

@@ -37,6 +37,7 @@ from edit_eval.statistics.audit.findings import Findings, findings
 from edit_eval.statistics.audit.measure import Measure
 from edit_eval.statistics.people import FLOORS, people_measures
 from edit_eval.statistics.people_scores import read_people
+from edit_eval.store.examined import what_servers_said
 from edit_eval.text import Text
 
 SCENES, SIZE = 40, 512
@@ -104,16 +105,28 @@ def audit(
     beside = _beside_people(people, judged, examined, configuration.benchmark.language)
     folder = folder or passports.passport_folder()
     subject = Subject.of(examined, configuration.benchmark.language)
-    tries = passports.known_tries(folder, subject)
     if seed is None:
         seed = _seed_in(run_dir) if run_dir is not None else None
-        seed = passports.next_seed(subject, tries) if seed is None else seed
+        seed = passports.next_seed(subject, passports.tries_at_its_server(folder, subject)) if seed is None else seed
     trial = trial_of(configuration, examined, seed=seed, scenes=scenes, size=size)
     run = evaluate(trial, run_dir=run_dir, spectator=spectator, report=False, command=command)
     pictures = max(len(question.shows) for question in questions)
     found = findings(run.results, examined.name, pictures=pictures, people=beside.measures)
     made_here = Try(seed, scenes, size, found.verdict)
-    passport = _passport(run, examined, found, questions, trial, beside.made_of)
+    says = what_servers_said(run.path).get(examined.name, "")
+    if beside.says not in (None, says):
+        raise ConfigurationError(
+            Text(
+                "--judged {}: its server had another model then ({}; now {}); judge those edits "
+                "anew, or leave out --people",
+                judged,
+                beside.says or "nothing said",
+                says or "nothing said",
+            )
+        )
+    subject = Subject.of(examined, configuration.benchmark.language, says)
+    tries = passports.known_tries(folder, subject)
+    passport = _passport(subject, run, examined, found, questions, trial, beside.made_of)
     passport = replace(passport, tries=(*(one for one in tries if one[:3] != made_here[:3]), made_here))
     passport = _as_before(passport, _copy_in(run))
     file = passports.write(passport, folder)
@@ -235,6 +248,8 @@ class _BesidePeople(NamedTuple):
     measures: Mapping[str, Measure] = MappingProxyType({})
     made_of: Mapping[str, Any] = MappingProxyType({})
     """As in the passport."""
+    says: str | None = None
+    """What the judge's server said of its model then; None where these are no scores of its own."""
 
 
 def _beside_people(people: Path | None, judged: Path | None, examined: AskedJudge, language: str) -> _BesidePeople:
@@ -272,6 +287,7 @@ def _beside_people(people: Path | None, judged: Path | None, examined: AskedJudg
             "judge": one.name,
             "recorded": not same,
         },
+        what_servers_said(run.path).get(one.name, "") if same else None,
     )
 
 
@@ -298,6 +314,7 @@ def _no_such_judge(
 
 
 def _passport(
+    subject: Subject,
     run: Run,
     judge: AskedJudge,
     found: Findings,
@@ -309,7 +326,7 @@ def _passport(
     language = trial.benchmark.language
     drawn = {key: value for key, value in trial.benchmark.parameters.items() if key != "cache_dir"}
     return Passport(
-        subject=Subject.of(judge, language),
+        subject=subject,
         name=judge.name,
         form=tuple(dict.fromkeys(question.form for question in questions)),
         pictures=tuple(dict.fromkeys(view.name for question in questions for view in question.shows)),

@@ -30,6 +30,8 @@ EDITED: Literal["edited"] = "edited"
 VERDICTS = ("passed", "limited", "failed", EDITED)
 Verdict = Literal["passed", "limited", "failed", "edited"]
 LANGUAGES = {"en": "English", "zh": "Chinese"}
+SAYS = "model"
+"""Under which a subject's `judge` has what its server says of the model."""
 IN_LANGUAGE = ("language", "prompts", "measures")
 """Parameters of a protocol that a passport does not tell apart: language is a field of its own, prompts are in the
 wording, and what a judge measures is the judge's."""
@@ -40,7 +42,8 @@ class Subject:
     """Who was examined, and how it was asked: what a passport is about."""
 
     judge: Mapping[str, Any]
-    """`type`, `revision` and `parameters`, as in the keys of its replies; of a server what it `serves`, too."""
+    """`type`, `revision` and `parameters`, as in the keys of its replies; of a server the address (`serves`), too, and
+    what it says of its model, where it says anything (`model`)."""
     protocol: str
     """Registered name, or the class of the user's own."""
     parameters: Mapping[str, Any]
@@ -51,10 +54,11 @@ class Subject:
     """Of the instructions: `en` or `zh`."""
 
     @classmethod
-    def of(cls, asked: AskedJudge, language: str) -> Subject:
-        """A run's judge, as it is asked about instructions in that language."""
+    def of(cls, asked: AskedJudge, language: str, says: str = "") -> Subject:
+        """A run's judge, as it is asked about instructions in that language. `says`: what its server said of the model
+        that answered (`endpoints.client.described_model`)."""
         model = asked.model
-        server = {"serves": model.serves} if model.serves else {}
+        server = {key: one for key, one in (("serves", model.serves), (SAYS, says)) if one}
         return cls(
             judge={"type": model.type, "revision": model.revision, "parameters": dict(model.parameters), **server},
             protocol=asked.protocol_name,
@@ -67,6 +71,11 @@ class Subject:
     def key(self) -> str:
         """SHA-256 over all of it; by it a passport is found."""
         return digest(self.as_plain())
+
+    def is_but_for_its_server_s_model(self, other: Subject) -> bool:
+        """Whether it is the same judge as far as it is known before its server was asked."""
+        mine, theirs = ({**one.as_plain(), "judge": {**one.judge, SAYS: ""}} for one in (self, other))
+        return mine == theirs
 
     def is_but_for_language(self, other: Subject) -> bool:
         """Whether it is the same judge, asked the same way in another language: of the wording nobody can tell."""
@@ -252,6 +261,12 @@ def next_seed(subject: Subject, tries: Sequence[Try]) -> int:
     return int(digest([subject.key, len(tries)])[:8], 16)
 
 
+def tries_at_its_server(folder: Path, subject: Subject) -> list[Try]:
+    """The same of all models that its server has had at that address; of any other judge, its own."""
+    alike = (one for one in _all(folder) if one.subject.is_but_for_its_server_s_model(subject))
+    return [one for passport in alike for one in passport.tries]
+
+
 def known_tries(folder: Path, subject: Subject) -> tuple[Try, ...]:
     """The audits of the same judge that have ended, as its passport in that folder lists them."""
     found = read_file(folder / f"{subject.key}.json")
@@ -307,12 +322,13 @@ def _text_of(path: Path) -> str:
         return file.read(MOST_BYTES).decode("utf-8")
 
 
-def read(folder: Path, asked: AskedJudge, language: str) -> Passport | None:
-    """The passport of a judge as a run asks it; failing that, the newest of the same judge in another language.
+def read(folder: Path, asked: AskedJudge, language: str, says: str = "") -> Passport | None:
+    """The passport of a judge as a run asks it (`says`: as for `Subject.of`); failing that, the newest of the same
+    judge in another language.
 
     None where it was never examined. `line` says which of these it is.
     """
-    subject = Subject.of(asked, language)
+    subject = Subject.of(asked, language, says)
     found = read_file(folder / f"{subject.key}.json")
     if found is not None and found.subject.key == subject.key:  # a file may have been renamed
         return found

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from edit_eval.benchmarks.scenes.ladder import FACT, Ladder
 from edit_eval.records import Scale, Status
 from edit_eval.statistics.audit import order, steadiness
 from edit_eval.statistics.audit.findings import findings_of
@@ -17,6 +19,22 @@ from edit_eval.statistics.audit.shown import Shown, Trial
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 import audit_power  # type: ignore[import-not-found]
+
+HALF = (
+    # what prefers a part of the change, or does not mind it, everywhere or in some kinds
+    "prefers half of it",
+    "does not mind half of it",
+    "prefers half of it, and errs by .32",
+    "prefers half of it, in tenths",
+    "prefers three quarters",
+    "prefers a quarter",
+    "prefers all parts",
+    "prefers a quarter to three",
+    "prefers nothing to half",
+    "prefers half of a colour by .3",
+    "prefers half of a light",
+    "prefers half of any but a light",
+)
 
 
 def trial(rows: dict[tuple[str, str, str], float | None], axis: str = "", disputed: bool = False) -> Trial:
@@ -147,6 +165,9 @@ def test_a_judge_truly_at_ninety_passes_and_one_at_the_floor_does_not() -> None:
         ("prefers unasked changes by 0.1", "failed", ("right_over_extra",)),
         ("prefers unasked changes by 0.0", "limited", ("right_over_extra",)),
         ("does not miss consequences", "limited", ("right_over_no_consequence",)),
+        ("prefers half of it", "failed", ("right_over_dose_50",)),
+        ("does not mind half of it", "limited", ("right_over_dose_50",)),
+        ("prefers three quarters", "failed", ("right_over_dose_75",)),
     ],
 )
 def test_an_honest_judge_passes_and_who_prefers_what_is_wrong_does_not(
@@ -156,6 +177,37 @@ def test_an_honest_judge_passes_and_who_prefers_what_is_wrong_does_not(
     found = findings_of(audit_power.trial(audit_power.JUDGES[judge], seed=4), bounds=False)
     assert found.verdict == verdict
     assert tuple(name for name, one in found.measures.items() if one.passed is False) == named
+
+
+def test_half_of_one_kind_of_change_is_named_though_all_others_are_seen() -> None:
+    found = findings_of(audit_power.trial(audit_power.JUDGES["prefers half of a light"], seed=4), bounds=False)
+    assert found.measures["right_over_dose_50"].passed
+    assert found.verdict == "limited"
+    assert found.categories["light"]["right_over_dose_50"].passed is False
+
+
+def test_ties_of_what_is_hard_to_tell_accuse_nobody() -> None:
+    """A judge with full marks for three quarters, too, and nothing for a source and a grey picture."""
+    worth = {**audit_power.WORTH, "dose_75": 1.0, "copy": 0.0, "blank": 0.0}
+    tying = audit_power.Simulated(error=0.0, noise=0.0, worth=worth)
+    found = findings_of(audit_power.trial(tying, seed=1), bounds=False)
+    assert [found.measures[name].value for name in ("right_over_dose_75", "copy_over_blank")] == [0.5, 0.5]
+    assert found.verdict == "passed"
+
+
+@pytest.mark.chaos
+def test_the_simulated_ladder_has_as_many_scenes_of_each_rung_as_the_drawn_one(tmp_path: Path) -> None:
+    drawn, simulated = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for sample in Ladder(Ladder.Parameters(size=128, seed=3, cache_dir=str(tmp_path))).samples():
+        fact = sample.facts[FACT]
+        if not fact["view"] and not fact["disputed"]:
+            drawn[sample.category, fact["rung"] + fact["axis"]] += 1
+    for category in audit_power.CATEGORIES:
+        for number in range(40):
+            rungs, axis = audit_power.rungs_of(category, number)
+            simulated.update((category, rung + axis * ("dose" in rung)) for rung in rungs)
+    assert drawn.keys() == simulated.keys()
+    assert all(abs(count - simulated[key]) <= 4 for key, count in drawn.items()), drawn - simulated
 
 
 @pytest.mark.chaos
@@ -172,7 +224,9 @@ def test_the_operating_curve() -> None:
     assert verdicts("prefers unasked changes by 0.0", 100)["passed"] <= 0.05
     assert verdicts("prefers unasked changes by 0.1", 40)["failed"] == 1.0
     assert verdicts("prefers the wrong target", 40)["passed"] == 0.0  # of some 50 scenes
-    assert verdicts("prefers half of it", 100)["failed"] >= 0.65  # 31 of 40: the other doses are told apart
+    for impostor in HALF:
+        assert verdicts(impostor, 40)["passed"] <= 1 / 40, impostor
+    assert verdicts("prefers half of it", 40)["failed"] >= 0.85
     assert verdicts("does not miss consequences", 100)["passed"] <= 0.05
 
 

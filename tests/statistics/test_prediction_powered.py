@@ -38,7 +38,7 @@ SIZES = {
     "90 images with 3": [3] * 90,
     "60 images, power law": [math.ceil(20 / place) for place in range(1, 61)],
 }
-SHAPES = ("ratings", "votes", "60 % tie", "skewed", "1 in 10 loses 4")
+SHAPES = ("ratings", "1 to 5", "votes", "60 % tie", "skewed", "1 in 10 loses 4")
 
 
 def drawn(g: np.random.Generator, sizes: list[int], shape: str, rho: float, count: int, how: str = "images") -> Drawn:
@@ -57,6 +57,7 @@ def drawn(g: np.random.Generator, sizes: list[int], shape: str, rho: float, coun
     b = rho * a + np.sqrt(1 - rho * rho) * own
     people, truth = {
         "ratings": (a + 0.2, 0.2),
+        "1 to 5": (np.subtract(*(np.clip(np.round(3.8 + one + 0.5 * noise), 1, 5) for one in (a, -a))), 0.0),
         "votes": (np.where(np.abs(a + noise) < 0.6, 0.0, np.sign(a + noise)), 0.0),
         "60 % tie": (np.where(np.abs(a) < 0.85, 0.0, np.round(3 * a) / 3), 0.0),
         "skewed": (np.exp(0.32) - np.exp(-0.8 * a), 0.0),
@@ -282,15 +283,17 @@ def test_what_people_would_say_in_every_design(sizes, shape, rho, how, record):
 
 @pytest.mark.chaos
 @pytest.mark.parametrize("how", ["images", "2.5 : 1"])
-def test_skewed_answers_where_it_is_tightest(how, record):
+@pytest.mark.parametrize("rho", [0.3, 0.8])
+@pytest.mark.parametrize("sizes", SIZES)
+def test_skewed_answers_where_it_is_tightest(sizes, rho, how, record):
     """What is promised, of the shape that strains it most; weights that differ by 2.5 break it, and the docs say so."""
     draws = 3_000
     found = {
-        count: covers(np.random.default_rng(77), draws, SIZES["270 images"], "skewed", 0.8, count, how)[0]
+        count: covers(np.random.default_rng(77), draws, SIZES[sizes], "skewed", rho, count, how)[0]
         for count in (20, 30)
     }
     figures = "  ".join(f"{count}: {covered:.3f}" for count, covered in found.items())
-    record(f"people corrected, 270 images, {how}, skewed, {draws:,} draws", f"covers {figures}")
+    record(f"people corrected, {sizes}, {how}, skewed, r {rho}, {draws:,} draws", f"covers {figures}")
     for count, least in ((20, 0.92), (30, 0.93)):
         assert found[count] >= (least if how == "images" else 0.87) - 0.01
 

@@ -299,3 +299,14 @@ def test_a_rater_who_takes_one_side_is_counted_only_once_he_is_taken_in() -> Non
     taken = preferences([*honest, *blind], ["a", "b"], taken_in=["blind"])
     assert taken["votes"] == 60
     assert taken["strengths"] != alone["strengths"]
+
+
+@pytest.mark.parametrize(
+    ("left", "of", "side"),
+    [(290, 500, None), (800, 1000, None), (81, 100, "left"), (19, 100, "right"), (8, 9, None), (12, 12, "left")],
+)
+def test_a_leaning_that_is_no_habit_costs_nobody_his_votes(left: int, of: int, side: str | None) -> None:
+    """58 % of 500 votes are as unlikely by chance as one in a thousand, and still tell of the edits."""
+    votes = [Vote(str(n), *"ab"[:: 1 - 2 * (n % 2)], "left" if n < left else "right", rater="r") for n in range(of)]
+    (rater,) = preferences(votes, ["a", "b"], resamples=1)["raters"]
+    assert (rater["side"], rater["set_apart"]) == (side, side is not None)

@@ -9,7 +9,7 @@ from statistics import stdev
 import pytest
 
 from edit_eval.records import Reading, Status
-from edit_eval.reporting.page.readings import readings_lines
+from edit_eval.reporting.page.footnotes import footnote_lines
 from edit_eval.statistics.readings import readings_document, spread_of
 from edit_eval.statistics.summary import summarise
 
@@ -82,7 +82,7 @@ def test_readings_in_the_same_words_are_said_once_and_equal_scores_in_other_word
 
     same = replace(run, judgements=tuple(worded(one, "Score: 5", "Score: 5", "Score: 5") for one in run.judgements))
     assert (
-        sum("the 3 readings of each edit are identical" in line for line in readings_lines(summarise(same), "en")) == 1
+        sum("the 3 readings of each edit are identical" in line for line in footnote_lines(summarise(same), "en")) == 1
     )
     other = worded(run.judgements[0], "Score: 5", "Score: 5.0", "Score: 5")
     mixed = replace(same, judgements=(other, *same.judgements[1:]))

@@ -13,6 +13,8 @@ from edit_eval.records import Scale, Scoring, Status
 from edit_eval.statistics.intervals import estimate
 from edit_eval.statistics.summary import summarise
 
+NOTHING = {"mean": None, "ci95": None, "no_ci95": "no_scores", "ruled_out_share": None}
+
 
 def score_of(run, **how):
     """The only score of the only model and judge."""
@@ -159,7 +161,7 @@ def test_rounding_does_not_miss_a_coverage_that_is_just_reached(make_sample, mak
 
 def test_nothing_scored_is_no_number_at_all(make_sample, make_results):
     found = score_of(make_results([make_sample(0)], {("m", "j"): [[Status.JUDGE_ERROR]]}))
-    assert found["category_mean"] == found["sample_mean"] == {"mean": None, "ci95": None, "no_ci95": "no_scores"}
+    assert found["category_mean"] == found["sample_mean"] == NOTHING
     (category,) = found["categories"].values()
     del category["coverage"], category["exploratory"]
     assert category == {
@@ -174,6 +176,7 @@ def test_nothing_scored_is_no_number_at_all(make_sample, make_results):
         "best_case_mean": 10.0,
         "ci95": None,
         "no_ci95": "no_scores",
+        "ruled_out_share": None,
     }
 
 
@@ -235,9 +238,9 @@ def test_why_the_mean_of_categories_has_no_interval(make_sample, make_results):
     names = ["physical"] * 4 + ["social"]
     samples = [make_sample(n, category=name) for n, name in enumerate(names)]
     one = score_of(make_results(samples, {("m", "j"): [[n] for n in (4, 5, 6, 7, 8)]}))
-    assert one["category_mean"] == {"mean": 6.75, "ci95": None, "no_ci95": "one_image"}
+    assert one["category_mean"] == {**NOTHING, "mean": 6.75, "no_ci95": "one_image"}
     none = score_of(make_results(samples, {("m", "j"): [[4], [5], [6], [7], [Status.REFUSED]]}))
-    assert none["category_mean"] == {"mean": None, "ci95": None, "no_ci95": "no_scores"}
+    assert none["category_mean"] == NOTHING
 
 
 # -- several scores --

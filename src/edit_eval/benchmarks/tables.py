@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -213,7 +212,7 @@ def find_table(path: Path, *, allow_links: bool = False) -> Table:
     texts = [file for file in there if file.suffix.lower() == ".txt"]
     if pictures and texts:
         return PictureFolder(path, pictures, list(map(files.check, texts)))
-    if any(name.endswith(".parquet") for _, _, names in os.walk(path) for name in names):
+    if any(file.name.endswith(".parquet") for file in files.walk()):
         return ParquetTable(parquet_files(str(path), allow_links=allow_links))
     remedy = Text("; `edit-eval init --pictures {}` makes a table to fill in", path) if pictures else ""
     raise ConfigurationError(

@@ -40,6 +40,15 @@ def index_file(parameters: Any) -> str:
 
 
 def index_of(parameters: Any) -> Mapping[str, Any]:
+    """As `_index_of`, of a model that is of one of the classes `parameters.only`. Raises `ConfigurationError`."""
+    index, only = _index_of(parameters), parameters.only
+    if only and index.get("_class_name") not in only:
+        kind = index.get("_class_name")
+        raise ConfigurationError(Text("model_name: {} is a {}, not one of {}", parameters.model_name, kind, only))
+    return index
+
+
+def _index_of(parameters: Any) -> Mapping[str, Any]:
     """`model_index.json` (or `modular_model_index.json`), as far as it is known without asking the Hub, and the same
     whether the weights are here or not: of a release the table has the class, and for another name on the Hub the
     parameter `pipeline` may say it.
@@ -63,6 +72,8 @@ def index_of(parameters: Any) -> Mapping[str, Any]:
     if folder is not None and folders.local_folder(name):
         raise ConfigurationError(Text("model_name: {} has no {}, so it is not a pipeline", folder.absolute(), INDEX))
     folders.revision(name, None)  # a path that leads nowhere
+    if parameters.only:
+        return {"_class_name": parameters.only[0]}
     raise ConfigurationError(
         Text(
             "model_name: nothing is known about {} before it is downloaded: give `pipeline` (the "

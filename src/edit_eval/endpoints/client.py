@@ -38,6 +38,7 @@ from urllib.parse import urljoin, urlsplit
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.failures import Failure, address_of, plain, said_in, with_hint
 from edit_eval.endpoints.gate import Gate, retry_after
+from edit_eval.endpoints.model_lists import described_model, listed_models
 from edit_eval.endpoints.serving import Serve, Server, ServerEnvironment, server_devices
 from edit_eval.endpoints.transport import LONGEST, Posting, Unacceptable, Unreached, http_client
 from edit_eval.errors import LoadError, ModelError
@@ -263,6 +264,11 @@ class Client:
         """The names of the server's models; empty where it has no such list, as it need not."""
         return self._wait_for(self._listed())
 
+    def serves(self) -> str:
+        """What a server that is not ours says of the model that it is asked for, as far as that stays the same while
+        the model does; empty where it says nothing of it."""
+        return "" if self._ours else self.clean(self._wait_for(self._described()))
+
     def about(self) -> dict[str, str]:
         """The server's address and the library's version; of a server of ours its engine and interpreter, too."""
         import openai
@@ -443,6 +449,12 @@ class Client:
         names = await self._listed()
         return self.excerpt(f"(it has {', '.join(names[:5])}{', ...' * (len(names) > 5)})") if names else ""
 
+    async def _described(self) -> str:
+        seconds = min(self.served.attempt_timeout, EXAMINED_SECONDS)
+        with contextlib.suppress(Exception):  # it need not have such a list
+            return await asyncio.wait_for(described_model(self.openai, self.served.model), seconds)
+        return ""
+
     async def _listed(self) -> list[str]:
         try:
             return await asyncio.wait_for(listed_models(self.openai), self.served.attempt_timeout)
@@ -456,16 +468,3 @@ def _reason(error: BaseException) -> str:
     if not isinstance(said, OSError) or isinstance(said, ssl.SSLError) or not said.errno:
         return ""
     return os.strerror(said.errno) if said.errno > 0 else str(said.strerror)  # below 0: a name that has no address
-
-
-async def listed_models(openai: Any) -> list[str]:
-    """An `Ask` for the names of the server's models; none where the server has no such list."""
-    from openai import APIStatusError
-
-    try:
-        listed = await openai.models.list()
-    except APIStatusError as error:
-        if error.status_code in (404, 405, 501):
-            return []
-        raise
-    return [str(model.id) for model in getattr(listed, "data", None) or ()]

@@ -153,6 +153,8 @@ class ChatEndpoint:
             self.client.close()
             raise
         self._know(answer)
+        if serves := self.client.serves():
+            self._about["serves"] = serves
 
     def examine(self, request: JudgeRequest) -> str | Reply:
         """Asks once, soon gives up, and finds out what the server can do: the answer as it came.
@@ -177,7 +179,7 @@ class ChatEndpoint:
         self.client.close()
 
     def about(self) -> dict[str, str]:
-        """The server's address, what it calls its model, the client's version, and what the probe found."""
+        """The server's address, what it says of its model, the client's version, and what the probe found."""
         return dict(self._about)
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[str | Reply]:

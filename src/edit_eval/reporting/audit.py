@@ -39,11 +39,15 @@ def _pair(name: str, language: str) -> dict[str, str]:
 
 def failed_words(key: str, language: str) -> str:
     """One of `Passport.failed` in words: `order (causal)` is the order within a category."""
-    name, _, category = key.removesuffix(")").partition(" (")
+    name, _, group = key.removesuffix(")").partition(" (")
     said = measure_words(name, language)
-    if not category:
-        return said
-    return words("in_category", language, measure=said, category=short_category(category, language))
+    return words("in_category", language, measure=said, category=_group(group, language)) if group else said
+
+
+def _group(name: str, language: str) -> str:
+    """What a category is called, or a kind of change (`hue`)."""
+    kind = f"axis.{name}"
+    return words(kind, language) if kind in texts("audit.yaml") else short_category(name, language)
 
 
 class Row(NamedTuple):
@@ -64,7 +68,7 @@ def rows(passport: Passport, language: str, *, held: bool) -> list[Row]:
     found = [(measure_words(name, language), name, one) for name, one in passport.measures.items()]
     for category, measures in passport.categories.items():
         for name, one in measures.items():
-            label, title = measure_words(name, language), short_category(category, language)
+            label, title = measure_words(name, language), _group(category, language)
             found.append((words("in_category", language, measure=label, category=title), name, one))
     return [_row(label, name, one, language) for label, name, one in found if (one.floor is not None) == held]
 
@@ -98,7 +102,7 @@ def weaknesses(passport: Passport, language: str) -> list[str]:
     found: list[str] = []
     open_: list[str] = []
     for category, measures in (("", passport.measures), *passport.categories.items()):
-        title = short_category(category, language)
+        title = _group(category, language)
         for name, one in measures.items():
             if one.passed is not False:
                 continue

@@ -15,6 +15,7 @@ from rich.table import Table
 from edit_eval.records import Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import p_value, signed, signed_span
+from edit_eval.reporting.page.footnotes import few_images
 from edit_eval.reporting.page.texts import score_line, short_category, text
 from edit_eval.reporting.passports import passport_line
 from edit_eval.reporting.people_differences import print_people_differences
@@ -148,6 +149,9 @@ class _Sheet:
         self.console.print()
         self.console.print(self.columns_table(columns))
         self._print_reasons([column.no_ci95 for column in columns])
+        known = [{"images": column.clusters, "ruled_out_share": column.ruled_out_share} for column in columns]
+        for key, values in few_images(known):
+            self.print_dim(key, **values)
         if first:
             self._print_differing_models(columns)
         self.console.print()

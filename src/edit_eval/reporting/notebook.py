@@ -19,6 +19,7 @@ from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.controls import wrong_lines
 from edit_eval.reporting.page.entries import Entry, controls_are_off, controls_of, entries
+from edit_eval.reporting.page.footnotes import footnote_lines
 from edit_eval.reporting.page.gallery import Pictures
 from edit_eval.reporting.page.rendering import groups_of, template_environment
 from edit_eval.reporting.page.texts import judgement_status, named_score, text
@@ -75,6 +76,7 @@ def notebook_html(results: Results, summary: Mapping[str, Any], page: Path, *, l
         wrong=wrong_lines(summary, language),
         controls_are_off=controls_are_off(summary),
         verdicts=verdict_lines(summary, language),
+        footnotes=footnote_lines(summary, language),
         rows=found[:ROWS],
         more_rows=max(0, len(found) - ROWS),
         groups=lambda parts: groups_of(parts, True),

@@ -21,7 +21,7 @@ from edit_eval.reporting.page.entries import (
     headlines,
     refusals,
 )
-from edit_eval.reporting.page.readings import readings_lines
+from edit_eval.reporting.page.footnotes import footnote_lines
 from edit_eval.reporting.page.texts import judgement_status, name_of, score_line, short_category, text
 from edit_eval.reporting.passports import passport_lines
 from edit_eval.reporting.styled import Styled
@@ -75,7 +75,7 @@ def print_summary(summary: Mapping[str, Any], console: Console, *, language: str
         blocks += [block for part in leading for block in (part.overall["category_mean"], *part.categories.values())]
         if reasons := without_interval([block.get("no_ci95") for block in blocks], language):
             console.print(_plain(reasons), style="dim")
-    for line in (*readings_lines(summary, language), *published_lines(summary, language)):
+    for line in (*footnote_lines(summary, language), *published_lines(summary, language)):
         console.print(_plain(line))
     if (summary.get("timing") or {}).get("devices"):
         console.print()

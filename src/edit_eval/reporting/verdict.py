@@ -18,6 +18,8 @@ from edit_eval.reporting.passports import passport_lines
 from edit_eval.statistics.comparison import ColumnSummary, Pair
 from edit_eval.statistics.series import gain
 
+_WITH_BEST = ("trade", "same", "no_test")
+"""Of these the others are named together with the best."""
 _COLUMNS, _PAIRS = TypeAdapter(list[ColumnSummary]), TypeAdapter(list[Pair])
 
 
@@ -130,11 +132,20 @@ def compared(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: 
         if kind == "better":
             other = _ahead(pair, best, other, digits, language)
         found.setdefault(kind, []).append(other)
-    comma = text("list.separator", language)
     order = ("better", "worse_by_failures", "trade", "alike", "few", "same", "no_test")
     return [
-        text(f"verdict.{kind}", language, name=best, others=comma.join(found[kind])) for kind in order if kind in found
+        text(f"verdict.{kind}", language, name=best, others=_listed(found[kind], language, last=kind not in _WITH_BEST))
+        for kind in order
+        if kind in found
     ]
+
+
+def _listed(names: Sequence[str], language: str, *, last: bool) -> str:
+    """`A, B and C`; with commas alone where another `and` follows, and no name is the `last` one."""
+    comma = text("list.separator", language)
+    if not last or len(names) < 2:
+        return comma.join(names)
+    return comma.join(names[:-1]) + text("list.last", language) + names[-1]
 
 
 def _kind(pair: Pair, best: str) -> str:
@@ -164,17 +175,20 @@ def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], langua
     found = []
     if pair.no_ci95 == "no_spread":
         return [text("verdict.everywhere", language, **names)]
-    if pair.scores_better != best:
+    leads = pair.scores_better != best
+    if leads:
         found.append(text("verdict.leads", language, **names))
     wins, losses = (images.wins, images.losses) if pair.a == best else (images.losses, images.wins)
     count, p = wins + images.ties + losses, images.p_adjusted
     tested = text("verdict.images.p", language, p=formats.p_value(p)) if p is not None and p < 1 else ""
-    found.append(text("verdict.images", language, **names, wins=wins, losses=losses, images=count, tested=tested))
+    kind, counts = "images.it" if leads else "images", {"wins": wins, "losses": losses, "images": count}
+    found.append(text(f"verdict.{kind}", language, **names, **counts, tested=tested))
     if pair.scores_better == best and pair.tipping_share is not None and pair.ruled_out_share is not None:
         shares = {"share": formats.share(pair.tipping_share, 1), "ruled_out": formats.share(pair.ruled_out_share, 1)}
         found.append(text("verdict.tipping", language, **shares, images=count))
     elif pair.scores_better is None and pair.settled_by is not None and pair.settled_by > count:
-        found.append(text("verdict.settled", language, more=pair.settled_by - count))
+        more = pair.settled_by - count
+        found.append(text("verdict.settled", language, more=round(more, min(0, 2 - len(str(more))))))
     return found
 
 

@@ -43,7 +43,7 @@ class Started:
 
 
 def refuse_to_overwrite(file: Path, force: bool) -> None:
-    """Raises `ConfigurationError` for a file that is there, and for a folder."""
+    """Raises `ConfigurationError` for a file that is there, for a folder, and for a link, forced or not."""
     if file.is_dir():
         raise ConfigurationError(
             Text("{} is a folder; for the pictures in it type `edit-eval init --pictures {}`", file, file)
@@ -52,6 +52,10 @@ def refuse_to_overwrite(file: Path, force: bool) -> None:
         meant = f"--from {file}" if str(file) in shipped() else f"{file}.yaml"
         raise ConfigurationError(
             Text("{}: a configuration's name ends with .yaml; did you mean `edit-eval init {}`?", file, meant)
+        )
+    if file.is_symlink():
+        raise ConfigurationError(
+            Text("{} is a link, which is not replaced: give the file that it points to, or another name", file)
         )
     if os.path.lexists(file) and not force:
         raise ConfigurationError(Text("{} already exists; `--force` replaces it, or give another name", file))

@@ -33,7 +33,7 @@ from edit_eval.statistics.paired import ImageWins, image_wins, ruled_out_share, 
 from edit_eval.statistics.people_differences import Answers, People, peoples_differences
 from edit_eval.statistics.power import ALPHA, POWER, clusters_needed, detectable_difference
 from edit_eval.statistics.preferences import Vote, one_sided
-from edit_eval.statistics.series import ends, finite, gain, largest_difference, mean, scaled_interval
+from edit_eval.statistics.series import Sureness, ends, finite, gain, largest_difference, mean, sureness
 from edit_eval.text import Text
 
 SCHEMA = 3
@@ -178,7 +178,8 @@ class ColumnSummary:
     """Over samples or over categories, as the scale says."""
     ci95: list[float] | None
     no_ci95: str | None
-    """Why there is no interval: `no_scores`, `unknown_source`, `one_image`, `too_uneven`, `no_spread`."""
+    """Why there is no interval: as in the summary."""
+    ruled_out_share: float | None
     rank: int
     """1 + the number of columns of the judge that are better: what no test separates shares a rank."""
     failed: FailedEdits
@@ -481,9 +482,10 @@ def _column_summary(column: Column, pairs: Sequence[Pair]) -> ColumnSummary:
         if pair.judge == column.judge and column.name in (pair.a, pair.b)
     )
     images = [column.clusters[sample] for sample in samples if column.scores[sample] is not None]
-    found = None
+    sure = Sureness(None, "no_scores" if value is None else "unknown_source", None)
     if value is not None and all(images):
-        found = estimate(scores[scored], cluster_codes(images), None if groups is None else groups[scored])
+        of_groups = None if groups is None else groups[scored]
+        sure = sureness(estimate(scores[scored], cluster_codes(images), of_groups), column.scale)
     return ColumnSummary(
         name=column.name,
         run=column.run,
@@ -496,8 +498,7 @@ def _column_summary(column: Column, pairs: Sequence[Pair]) -> ColumnSummary:
         total=len(column.scores),
         clusters=len(set(images)),
         mean=value,
-        ci95=scaled_interval(found, column.scale) if found else None,
-        no_ci95=found.doubt if found else "no_scores" if value is None else "unknown_source",
+        **sure._asdict(),
         rank=1 + beaten_by,
         failed=failed_edits(column),
     )

@@ -31,7 +31,7 @@ def scores_of(results: Results, judge: str, score: str) -> dict[str, dict[Item, 
 def judge_difference(results: Results, a: tuple[str, Series], b: tuple[str, Series]) -> dict[str, Any]:
     """`{"n", "images", "mean_a", "mean_b", "difference", "ci95", "no_ci95", "edit_models"}`: a - b, edit by edit.
 
-    Paired: the same edits, and the interval that `compare` has for paired differences (none with fewer than 24 source
+    Paired: the same edits, and the interval that `compare` has for paired differences (none with fewer than six source
     images). `edit_models` has the same for each of them: a judge that is harsher throughout changes no table, one that
     is harsher with one model does. No difference on unlike scales (`unlike_scales`).
     """

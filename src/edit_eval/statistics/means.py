@@ -30,6 +30,9 @@ class MeanScore:
     """Its 95% interval, clustered on the source image; None where there is none, and then `no_ci95` says why."""
     no_ci95: str
     """`no_scores`, or another code of docs/records.md; empty where there is an interval."""
+    ruled_out_share: float | None
+    """A kind of image that makes a larger share would be among these in 95 of 100 evaluations; of rarer ones the
+    interval knows nothing. None without interval."""
     scored: int
     """Judgements that have this score: samples times edit seeds times repeats, less what is missing."""
     total: int
@@ -67,6 +70,7 @@ def means(summary: Mapping[str, Any]) -> tuple[MeanScore, ...]:
             value=block["mean"],
             ci95=None if block["ci95"] is None else (block["ci95"][0], block["ci95"][1]),
             no_ci95=block["no_ci95"] or "",
+            ruled_out_share=block["ruled_out_share"],
             scored=block["coverage"]["scored"],
             total=block["coverage"]["total"],
             by_status=block["coverage"]["by_status"],

@@ -3,7 +3,8 @@
 The interval and the test of a difference are those of its estimate, and speak of images like those seen. What no
 formula can see is a kind of image that was not drawn: of one that makes a share s of all, n images show none with
 probability (1 - s)^n, however bad it is, so no test does better (Bahadur and Savage, Annals of Mathematical Statistics
-27, 1956). So these shares are said beside the difference, at every n, and decide nothing; the gate alone is strict.
+27, 1956). So these shares are said beside means and differences and decide nothing. The gate's margin alone is strict:
+only there something has to be proven to pass, and whether a candidate is *worse* a stricter test would find less often.
 """
 
 from __future__ import annotations
@@ -35,27 +36,12 @@ def ruled_out_share(worth: float, *, confidence: float = CONFIDENCE) -> float:
     return -math.expm1(math.log(1 - confidence) / worth)
 
 
-def strict_p_value(found: Estimate, span: float, *, at: float = 0.0) -> float | None:
-    """Of "the true mean difference is `at`", also against what was not seen: max(p, (1 - s)^n); None without interval.
-
-    p is the estimate's own, n its `worth`, and s the share of total losses that brings d to `at`: for d above `at`
-    (1 - s) d - s R = at, so 1 - s = (R + at) / (R + d), for d below it (R - at) / (R - d); with `at` 0, R / (R + |d|).
-    On a scale with an open end (R infinite) it is 1.
-    """
-    p = found.p_value(at)
-    if p is None:
-        return None
-    if math.isinf(span):
-        return 1.0
-    side = 1.0 if found.value >= at else -1.0
-    return max(p, math.pow((span + side * at) / (span + side * found.value), found.worth))
-
-
 def strict_lower(found: Estimate, span: float, *, alpha: float) -> float | None:
-    """The lower end of the one-sided interval at 1 - `alpha`, strict as `strict_p_value`; None without interval.
+    """The lower end of the one-sided interval at 1 - `alpha`, also against what was not seen; None without interval.
 
-    The least of the interval's own and (R + d) alpha^(1/n) - R, where the strict p of one side is `alpha`; with an open
-    end of the scale there is no R, and it is the interval's own.
+    The lower of two: the interval's own, and (R + d) alpha^(1/n) - R, n being the `worth`. The second is the m below
+    which max(p, (1 - s)^n) is at most `alpha`, s the share of unseen total losses that brings d down to m: (1 - s) d -
+    s R = m, so 1 - s = (R + m) / (R + d). With an open end of the scale there is no R, and it is the interval's own.
     """
     ends = found.interval(confidence=1 - 2 * alpha, lowest=-span, highest=span)
     if ends is None:

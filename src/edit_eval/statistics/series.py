@@ -15,6 +15,7 @@ import numpy as np
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results, Scale
 from edit_eval.statistics.intervals import Estimate, FloatArray, IntArray, cluster_codes
+from edit_eval.statistics.paired import ruled_out_share
 from edit_eval.text import Text
 
 
@@ -64,11 +65,22 @@ def finite(value: float | None) -> float | None:
     return None if value is None or math.isinf(value) else value
 
 
-def scaled_interval(found: Estimate, scale: Scale) -> list[float] | None:
-    """The interval of a mean, cut at the ends that the scale has."""
+class Sureness(NamedTuple):
+    """How sure a mean is: its interval, cut at the ends of the scale, or why there is none (`Estimate.doubt`)."""
+
+    ci95: list[float] | None
+    no_ci95: str | None
+    ruled_out_share: float | None
+    """A kind of image that makes a larger share of all would be among these in 95 of 100 evaluations; of rarer ones the
+    interval knows nothing. None without interval."""
+
+
+def sureness(found: Estimate, scale: Scale) -> Sureness:
+    """Of a mean of scores on this scale."""
     low = -math.inf if scale.lowest is None else scale.lowest
     high = math.inf if scale.highest is None else scale.highest
-    return found.interval(lowest=low, highest=high)
+    ends = found.interval(lowest=low, highest=high)
+    return Sureness(ends, found.doubt, None if ends is None else ruled_out_share(found.worth))
 
 
 def groups_of(scale: Scale, categories: Sequence[str]) -> IntArray | None:

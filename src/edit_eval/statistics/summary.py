@@ -29,7 +29,7 @@ from edit_eval.statistics.intervals import FloatArray, IntArray, estimate
 from edit_eval.statistics.panel import no_panel, panel
 from edit_eval.statistics.preferences import Vote
 from edit_eval.statistics.readings import readings_document, spread_of
-from edit_eval.statistics.series import ends, finite, mean, scaled_interval, series_of
+from edit_eval.statistics.series import Sureness, ends, finite, mean, series_of, sureness
 from edit_eval.statistics.timing import timing
 
 SCHEMA = 3
@@ -341,11 +341,13 @@ def _mean(table: _Table, rows: IntArray, groups: IntArray | None) -> dict[str, A
     value = mean(table.scores[rows], None if groups is None else groups[rows])
     scored = rows[table.statuses[rows] == _OK]
     if value is None:
-        return {"mean": None, "ci95": None, "no_ci95": "no_scores"}
-    if (table.clusters[scored] < 0).any():
-        return {"mean": value, "ci95": None, "no_ci95": "unknown_source"}
-    found = estimate(table.scores[scored], table.clusters[scored], None if groups is None else groups[scored])
-    return {"mean": value, "ci95": scaled_interval(found, table.scale), "no_ci95": found.doubt}
+        sure = Sureness(None, "no_scores", None)
+    elif (table.clusters[scored] < 0).any():
+        sure = Sureness(None, "unknown_source", None)
+    else:
+        of_groups = None if groups is None else groups[scored]
+        sure = sureness(estimate(table.scores[scored], table.clusters[scored], of_groups), table.scale)
+    return {"mean": value, **sure._asdict()}
 
 
 def _standard_deviation(scores: FloatArray) -> float | None:

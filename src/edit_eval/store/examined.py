@@ -19,6 +19,7 @@ from edit_eval.passports import Passport
 from edit_eval.pictures import write_durably
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.statistics.drift import Drift, drift
+from edit_eval.store.run_directory import RunDirectory
 
 COPIES, ANCHORS = "passports", "anchors"
 """Folders within the run directory, the second within the first."""
@@ -96,13 +97,25 @@ def examinable(experiment: Experiment) -> list[AskedJudge]:
     return [judge for judge in experiment.judges if not judge.measures and not judge.replays]
 
 
+def what_servers_said(run: Path) -> dict[str, str]:
+    """What the server of each judge of a run said of its model when it was last asked, by the judge's name."""
+    found = {}
+    for environment in RunDirectory(run).environments().values():
+        for key, about in (environment.get("models") or {}).items():
+            kind, _, name = key.partition(":")
+            if kind == "judge":
+                found[name] = str(about.get("serves") or "")
+    return found
+
+
 def examined(experiment: Experiment, run: Path, folder: Path | None = None) -> dict[str, Examined]:
     """For each judge that could be examined what the run's copies say; without one what `folder` does, if given."""
-    found = {}
+    found, says = {}, what_servers_said(run)
     for judge in examinable(experiment):
-        passport = passports.read(run / COPIES, judge, experiment.language)
+        of = judge, experiment.language, says.get(judge.name, "")
+        passport = passports.read(run / COPIES, *of)
         if passport is None and folder is not None:
-            passport = passports.read(folder, judge, experiment.language)
+            passport = passports.read(folder, *of)
         judged = None if passport is None else _read_judged(_anchors_file(run, passport))
         found[judge.name] = Examined(passport=passport, language=experiment.language, judged=judged)
     return found
@@ -113,10 +126,11 @@ def take_passports(experiment: Experiment, run: Path, folder: Path) -> bool:
 
     Raises `ConfigurationError` where the run directory cannot be written.
     """
-    changed = False
+    changed, says = False, what_servers_said(run)
     for judge in examinable(experiment):
-        passport = passports.read(folder, judge, experiment.language)
-        if passport is not None and passport != passports.read(run / COPIES, judge, experiment.language):
+        of = judge, experiment.language, says.get(judge.name, "")
+        passport = passports.read(folder, *of)
+        if passport is not None and passport != passports.read(run / COPIES, *of):
             passports.write(passport, run / COPIES)
             changed = True
     return changed

@@ -21,7 +21,7 @@ from edit_eval.reporting.page.entries import (
     headlines,
     refusals,
 )
-from edit_eval.reporting.page.readings import readings
+from edit_eval.reporting.page.footnotes import footnotes
 from edit_eval.reporting.page.texts import judgement_status
 from edit_eval.reporting.repetition import COMMAND, repetition
 from edit_eval.reporting.slow_devices import slow_devices
@@ -67,7 +67,7 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "parts": parts,
         "choices": choices(rows),
         "items": entries(summary["results"], parts=True),
-        "readings": readings(summary),
+        "footnotes": footnotes(summary),
         "with_scores": len(rows) > len(parts),
         "category_names": category_names,
         "is_incomplete": is_incomplete,

@@ -14,11 +14,11 @@ from typing import Any
 
 from rich.console import ConsoleRenderable, Group
 
-from edit_eval.text import Text
 from edit_eval.reporting.progress.rich_lines import LABEL, TAG, bars_of, rendered, tagged
 from edit_eval.reporting.progress.view import Judged, Line, Reading, Said, Snapshot
 from edit_eval.reporting.progress.words import ending, reading_words
 from edit_eval.reporting.styled import Spoken, Styled
+from edit_eval.text import Text
 
 WIDTH = 100
 """Columns."""

@@ -9,15 +9,15 @@ from typing import Literal, NamedTuple
 
 from edit_eval.records import Results
 from edit_eval.statistics.audit import order, steadiness
-from edit_eval.statistics.audit.measure import Measure
+from edit_eval.statistics.audit.measure import NEARLY, Measure
 from edit_eval.statistics.audit.order import CONTROLS, DISPUTED, FLAWED
 from edit_eval.statistics.audit.shown import Trial
 from edit_eval.text import Text
 
 ORDER, ORDER_IN_CATEGORY, RIGHT_FIRST = 0.85, 0.70, 0.80
-KINDS, KINDS_IN_CATEGORY = 0.025, 0.01
-"""The errors, one-sided, at which each kind of pair has to be above chance over all categories (corrected over the
-kinds), and at which one is named that is below it, over all or in a category."""
+KINDS, KINDS_WITHIN = 0.025, 0.01
+"""The errors, one-sided, at which each kind of pair has to be above chance over all scenes (corrected over the kinds),
+and at which one is named that is below it in a category, or where changes of one kind are done in part."""
 LOWEST_QUARTER = 0.25
 LOOKS = 0.75
 FOLLOWS_DOSES = 0.25
@@ -63,6 +63,7 @@ class Findings:
     trial: Trial
     measures: dict[str, Measure]
     categories: dict[str, dict[str, Measure]]
+    """Of each category, and of a kind of change (`hue`, ...) of which something wrong is preferred."""
 
     @property
     def verdict(self) -> Verdict:
@@ -111,9 +112,6 @@ def findings(
 def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Findings:
     """The same of what was shown. Without `bounds` nothing is resampled, which takes a second."""
     kinds = order.axes(trial)
-    wrong = {
-        name: one for name, one in order.preferred_wrongly(trial, KINDS_IN_CATEGORY).items() if name not in order.KINDS
-    }
     retest = steadiness.spread(trial, "again", STEADY)
     noise = steadiness.smallest_difference(retest.value or 0.0)
     measures = {
@@ -121,7 +119,7 @@ def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Find
         "right_over_copy": order.order(trial, RIGHT_FIRST, [("right", "copy")]),
         "right_over_other": order.order(trial, RIGHT_FIRST, [("right", "other")]),
         **order.kinds(trial, KINDS, leave_out=("right_over_copy", "right_over_other")),
-        **wrong,
+        **order.subtle(trial, NEARLY),
         **{f"{name}_level": order.level(trial, name, LOWEST_QUARTER) for name in CONTROLS},
         "instruction": steadiness.sees(trial, "instruction", noise, LOOKS),
         "source": steadiness.sees(trial, "source", noise, LOOKS),
@@ -146,11 +144,19 @@ def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Find
         measures["batch"] = Measure(value=None, reason=Text("it is asked about one edit at a time"))
     if pictures < 2:
         measures["position"] = Measure(value=None, reason=Text("it is shown one picture only"))
+    within = {category: trial.scenes(category) for category in trial.categories()}
     categories = {
         category: {
-            "order": order.order(trial, ORDER_IN_CATEGORY, category=category),
-            **order.preferred_wrongly(trial, KINDS_IN_CATEGORY, category),
+            "order": order.order(trial, ORDER_IN_CATEGORY, scenes=scenes),
+            **order.preferred_wrongly(trial, KINDS_WITHIN, scenes),
         }
-        for category in trial.categories()
+        for category, scenes in within.items()
     }
-    return Findings(trial, measures, categories)
+    liked = {
+        kind: {
+            **order.less_over_more(trial, scenes),
+            **order.preferred_wrongly(trial, KINDS_WITHIN, scenes, order.IN_PART),
+        }
+        for kind, scenes in kinds.items()
+    }
+    return Findings(trial, measures, {**categories, **{kind: some for kind, some in liked.items() if some}})

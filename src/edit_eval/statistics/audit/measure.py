@@ -22,6 +22,9 @@ from edit_eval.text import Text
 Bound = Literal["at_least", "at_most"]
 CHANCE = 0.5
 """How often the better of two edits scores higher where nobody looks, ties counting half."""
+NEARLY = 0.45
+"""What is asked where a judge that sees well may tie: far from one third, where one lies that gives the worse edit a
+tenth of the range more, and so far from chance that a few ties that fall the wrong way accuse nobody."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +60,7 @@ class Measure:
     @property
     def reversed(self) -> bool:
         """Whether the worse one of two edits is shown to be preferred."""
-        held = self.passed is False and self.bound == "at_least" and (self.floor or 0.0) >= CHANCE
+        held = self.passed is False and self.bound == "at_least" and (self.floor or 0.0) >= NEARLY
         return held and self.ci95 is not None and self.ci95[1] < CHANCE
 
     def held_against(self, floor: float | None, bound: Bound = "at_least") -> Measure:

@@ -24,14 +24,15 @@ PAIRS = (
     ("dose_50", "copy"),
     ("copy", "blank"),
 )
-DOSES = ("dose_75", "dose_50", "dose_25")
-KINDS = {
-    # what has to be above chance by itself; how finely a judge tells doses is held against nothing here
-    **{f"right_over_{worse}": [("right", worse)] for worse in FLAWED if worse not in DOSES},
-    "right_over_part": [("right", dose) for dose in DOSES],
-    "more_over_less": [pair for pair in PAIRS if pair[0] in DOSES],
-    **{f"extra_over_{worse}": [("extra", worse)] for worse in ("other", *CONTROLS)},
-}
+SUBTLE = (("right", "dose_75"), ("copy", "blank"))
+"""Pairs that a judge may tie that sees well: of these it is only asked that the worse edit is not preferred."""
+KINDS = {f"{better}_over_{worse}": (better, worse) for better, worse in PAIRS if (better, worse) not in SUBTLE}
+"""What has to be above chance by itself."""
+IN_PART = tuple(pair for pair in PAIRS if any("dose" in rung for rung in pair))
+"""What tells more of a change from less of it."""
+ENOUGH = 20
+"""Scenes of one kind of change, from which on the value itself must not be below chance: a judge that is right in three
+of four hardly ever is, and one that likes the lesser part by a tenth of the range nearly always."""
 DISPUTED = (
     # better by our lights, worse, and why people could see it otherwise
     ("wrong_target", "copy", Text("something was done, and to the wrong thing")),
@@ -59,11 +60,12 @@ def outcome(better: float, worse: float, noise: float = SAME) -> float:
     return 0.5 if abs(better - worse) <= noise else float(better > worse)
 
 
-def compared(trial: Trial, pairs: Sequence[tuple[str, str]], category: str = "") -> list[Compared]:
-    """Both scores of every pair that a scene has; what is disputed of a scene's own is left out."""
+def compared(trial: Trial, pairs: Sequence[tuple[str, str]], scenes: Sequence[str] | None = None) -> list[Compared]:
+    """Both scores of every pair that one of these scenes (None: any) has; what is disputed of a scene's own is left
+    out."""
     disputed = {(one.scene, one.rung) for one in trial.shown if one.disputed}
     found = []
-    for scene in trial.scenes(category):
+    for scene in trial.scenes() if scenes is None else scenes:
         for better, worse in pairs:
             if {(scene, better), (scene, worse)} & disputed:
                 continue
@@ -73,9 +75,14 @@ def compared(trial: Trial, pairs: Sequence[tuple[str, str]], category: str = "")
     return found
 
 
-def order(trial: Trial, floor: float | None, pairs: Sequence[tuple[str, str]] = PAIRS, category: str = "") -> Measure:
+def order(
+    trial: Trial,
+    floor: float | None,
+    pairs: Sequence[tuple[str, str]] = PAIRS,
+    scenes: Sequence[str] | None = None,
+) -> Measure:
     """The share of pairs in their order, ties counting half."""
-    rows = compared(trial, pairs, category)
+    rows = compared(trial, pairs, scenes)
     return share([row.outcome for row in rows], [row.scene for row in rows], floor=floor)
 
 
@@ -85,14 +92,13 @@ def kinds(trial: Trial, error: float, leave_out: Container[str] = ()) -> dict[st
     one-sided, so that none hides among the others. Nothing is asked of a kind that no scene has."""
     found: dict[str, Measure] = {}
     chances: dict[str, float] = {}
-    there = {(one.scene, one.rung) for one in trial.shown if not one.view and not one.disputed}
-    for name, pairs in KINDS.items():
+    for name, pair in KINDS.items():
         if name in leave_out:
             continue
-        rows = compared(trial, pairs)
-        if not any({(scene, one), (scene, other)} <= there for scene in trial.scenes() for one, other in pairs):
+        if not _has(trial, pair):
             found[name] = Measure(value=None, reason=Text("no scene has both"))
             continue
+        rows = compared(trial, [pair])
         found[name], chances[name] = above_chance([row.outcome for row in rows], [row.scene for row in rows])
     holds = True
     for place, name in enumerate(sorted(chances, key=chances.__getitem__)):
@@ -101,17 +107,49 @@ def kinds(trial: Trial, error: float, leave_out: Container[str] = ()) -> dict[st
     return found
 
 
-def preferred_wrongly(trial: Trial, error: float, category: str = "") -> dict[str, Measure]:
-    """The single pairs, of a category or of all, in which the worse edit is shown to be preferred, each at the
-    one-sided `error`; of an honest judge none is, so nothing needs to be corrected."""
+def subtle(trial: Trial, floor: float) -> dict[str, Measure]:
+    """The pairs that are hard to tell, over all categories: the value has to reach the floor. Some hundred scenes are
+    too few to show a judge above chance that puts the better one first in six of ten."""
     found = {}
-    for pair in PAIRS:
-        rows = compared(trial, [pair], category)
+    for pair in SUBTLE:
+        name, one = "_over_".join(pair), order(trial, None, [pair])
+        if not _has(trial, pair):
+            found[name] = replace(one, reason="no scene has both")
+        else:
+            found[name] = replace(one, floor=floor, passed=one.value is not None and one.value >= floor)
+    return found
+
+
+def _has(trial: Trial, pair: tuple[str, str]) -> bool:
+    """Whether any scene has both edits, as they are and beyond dispute."""
+    there = {(one.scene, one.rung) for one in trial.shown if not one.view and not one.disputed}
+    return any({(scene, rung) for rung in pair} <= there for scene in trial.scenes())
+
+
+def preferred_wrongly(
+    trial: Trial, error: float, scenes: Sequence[str], pairs: Sequence[tuple[str, str]] = PAIRS
+) -> dict[str, Measure]:
+    """The pairs of which the worse edit is shown to be preferred in these scenes, each at the one-sided `error`; of an
+    honest judge none is, so nothing needs to be corrected."""
+    found = {}
+    for pair in pairs:
+        rows = compared(trial, [pair], scenes)
         one, chance = above_chance([1 - row.outcome for row in rows], [row.scene for row in rows])
         if chance <= error and one.value is not None and one.ci95 is not None:
             found["_over_".join(pair)] = replace(
                 one, value=1 - one.value, ci95=(1 - one.ci95[1], 1 - one.ci95[0]), floor=CHANCE, passed=False
             )
+    return found
+
+
+def less_over_more(trial: Trial, scenes: Sequence[str]) -> dict[str, Measure]:
+    """The pairs, subtle ones apart, of which the lesser part comes first in more of these scenes than not, or which are
+    never told apart in them; none of fewer scenes than `ENOUGH`."""
+    found = {}
+    for pair in (pair for pair in IN_PART if pair not in SUBTLE):
+        one = order(trial, None, [pair], scenes)
+        if one.value is not None and one.scenes >= ENOUGH and (one.value < CHANCE or one.ci95 == (CHANCE, CHANCE)):
+            found["_over_".join(pair)] = replace(one, floor=CHANCE, passed=False)
     return found
 
 
