@@ -15,13 +15,19 @@ from babel.messages.pofile import read_po, write_po
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 PO = ROOT / "src/edit_eval/reporting/zh.po"
+HEAD = r"""# What edit-eval says, in Chinese. `make texts` keeps it in step with the code.
+msgid ""
+msgstr ""
+"Language: zh\n"
+"Content-Type: text/plain; charset=utf-8\n"
+"""
 
 
 def main() -> None:
     from source_texts import templates, wants_chinese
 
     old = read_po(io.BytesIO(PO.read_bytes()), locale="zh") if PO.exists() else Catalog(locale="zh")
-    new = Catalog(locale="zh", project="edit-eval", charset="utf-8", header_comment="# What edit-eval says, in Chinese.")
+    new = Catalog(locale="zh", charset="utf-8")
     lacking = []
     for template, place in sorted(templates().items(), key=lambda item: (item[1].partition(":")[0], item[0])):
         known = old.get(template)
@@ -33,9 +39,7 @@ def main() -> None:
     written = io.BytesIO()
     write_po(written, new, width=0, include_lineno=False, sort_output=False)
     lines = written.getvalue().decode().splitlines(keepends=True)
-    head = ["# What edit-eval says, in Chinese. `make texts` keeps it in step with the code.\n", 'msgid ""\n', 'msgstr ""\n']
-    head += ['"Language: zh\\n"\n', '"Content-Type: text/plain; charset=utf-8\\n"\n']
-    PO.write_text("".join([*head, *lines[lines.index("\n") :]]), encoding="utf-8")
+    PO.write_text("".join([HEAD, *lines[lines.index("\n") :]]), encoding="utf-8")
     print("\n".join([*lacking, f"{len(new)} templates, {len(lacking)} without Chinese"]))
     if "--check" in sys.argv and lacking:
         sys.exit(1)

@@ -46,11 +46,16 @@ def templates() -> dict[str, str]:
     for vocabulary in VOCABULARIES:
         for word in vocabulary:
             found.setdefault(word, "a vocabulary")
-    for words in of_help(typer.main.get_command(app)):
-        found.setdefault(words, "edit-eval --help")
-    for place, words in of_components():
+    for words, place in own_words().items():
         found.setdefault(words, f"edit-eval {place}")
     return found
+
+
+@cache
+def own_words() -> dict[str, str]:
+    """What commands and components say of themselves, with the place where it is shown: looked up as a whole."""
+    found = dict.fromkeys(of_help(typer.main.get_command(app)), "--help")
+    return found | {words: place for place, words in of_components()}
 
 
 def of_file(file: Path, name: str) -> Iterator[tuple[int, str]]:
@@ -58,11 +63,10 @@ def of_file(file: Path, name: str) -> Iterator[tuple[int, str]]:
     tree = ast.parse(file.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Text":
-            if node.args and isinstance(node.args[0], ast.Constant):
+            if isinstance(node.args[0], ast.Constant):
                 yield node.lineno, node.args[0].value
-        elif isinstance(node, ast.Call) and _called(node) == "counted" and len(node.args) == 2:
-            if isinstance(node.args[1], ast.Constant):
-                yield node.lineno, f"{{}} {node.args[1].value}"
+        elif isinstance(node, ast.Call) and _called(node) == "counted" and isinstance(node.args[-1], ast.Constant):
+            yield node.lineno, f"{{}} {node.args[-1].value}"
 
 
 def of_help(command: Any) -> Iterator[str]:

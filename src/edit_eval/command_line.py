@@ -127,6 +127,29 @@ READABLE = (
 """Typer's way of saying it, and ours."""
 
 
+def _as_ours(sentence: str) -> str:
+    """What typer says most, as a Text; whatever else it says stays as it is."""
+    what, meant, instead = sentence.partition("; did you mean ")
+    if meant:
+        return Text("{}; did you mean {}?", _as_ours(what), instead.removesuffix("?"))
+    match sentence.split(" "):
+        case ["missing", "argument", name]:
+            return Text("missing argument {}", name)
+        case ["missing", "option", name]:
+            return Text("missing option {}", name)
+        case ["no", "such", "option:", name]:
+            return Text("no such option: {}", name)
+        case ["no", "such", "command", name]:
+            return Text("no such command {}", name)
+        case [name, "must", "be", "at", "least", least]:
+            return Text("{} must be at least {}", name, least)
+        case [name, "must", "be", "at", "most", most]:
+            return Text("{} must be at most {}", name, most)
+        case [name, "must", "be", "a", "whole", "number"]:
+            return Text("{} must be a whole number", name)
+    return sentence
+
+
 def main() -> None:
     """Runs the command line and ends the process with the right exit code."""
     if sys.getfilesystemencoding() != "utf-8":  # a sample's id may be Chinese, and becomes a file's name
@@ -200,9 +223,9 @@ def _fail_to_read(error: Any) -> None:
         text, rest = unknown[0], Text("; {}", FLAGS[unknown[1]])
     elif "unexpected extra argument" in text and set(LISTS) & set(sys.argv):
         rest = Text(
-            "; separate the items of a list with commas: `{} A,B`", next((flag for flag in LISTS if flag in sys.argv))
+            "; separate the items of a list with commas: `{} A,B`", next(flag for flag in LISTS if flag in sys.argv)
         )
-    say(Text("error: {}{}", text[:1].lower() + text[1:], rest))
+    say(Text("error: {}{}", _as_ours(text[:1].lower() + text[1:]), rest))
     sys.exit(2)
 
 

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 import source_texts
+from edit_eval.reporting.language import catalogue
 
 HERE = Path(__file__).parent
 HOUSE = HERE.parents[1]
@@ -18,7 +19,7 @@ READ = [HOUSE / "README.md", *sorted((HOUSE / "docs").glob("*.md"))]
 
 def lines() -> list[tuple[str, str]]:
     """Where, and what is said there in small letters, its line breaks apart."""
-    said = [(f"src/edit_eval/{text.file}:{text.line}", text.words.lower()) for text in source_texts.texts()]
+    said = [(f"src/edit_eval/{place}", words.lower()) for words, place in source_texts.templates().items()]
     for file in READ:
         paragraphs = re.split(r"\n\s*\n", file.read_text(encoding="utf-8").lower())
         said += [(file.name, " ".join(paragraph.split())) for paragraph in paragraphs]
@@ -45,9 +46,7 @@ def test_the_glossary_has_fifteen_words_at_most_each_with_its_chinese() -> None:
 
 
 def test_the_glossarys_chinese_is_what_the_program_says() -> None:
-    from edit_eval.reporting.chinese import catalog
-
-    said = "\n".join(chinese for part in catalog.parts().values() for chinese in part.values())
+    said = "\n".join(catalogue().values())
     rows = re.findall(r"^\| [^|]+ \| ([^|(]+) \| ", (HOUSE / "docs/glossary.md").read_text("utf-8"), re.M)
     chinese = [word for word in rows if re.search("[\u4e00-\u9fff]", word) and word != "中文"]
     assert not [word for word in chinese if word.strip() not in said and word.strip() != "覆盖率"]

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from edit_eval.pretrained.trials import trial
 
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError, LoadError, ModelError
 from edit_eval.execution.drivers.local import last_line
 from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.pretrained.loading import load_errors
-from edit_eval.pretrained.trials import trial
 from edit_eval.privacy import secrets_of
 from edit_eval.workers.process import one_line
 from faults.faulty_runs import faulty, settings

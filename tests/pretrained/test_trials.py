@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from edit_eval.pretrained.trials import check_near, trial
 
 from edit_eval.errors import LoadError
-from edit_eval.pretrained.trials import check_near, trial
 
 
 @pytest.mark.parametrize(

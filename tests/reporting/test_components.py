@@ -16,14 +16,14 @@ from rich.cells import cell_len
 from edit_eval.config.components import KINDS, built_in
 from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE
 from edit_eval.errors import ConfigurationError
-from edit_eval.reporting.chinese.renderables import Spoken
-from edit_eval.reporting.chinese.spoken import VARIABLE
 from edit_eval.reporting.components import (
     components_document,
     description_document,
     print_components,
     print_description,
 )
+from edit_eval.reporting.language import VARIABLE
+from edit_eval.reporting.styled import Spoken
 from edit_eval.testing.fake_models import FakeJudge
 
 

@@ -1,0 +1,133 @@
+"""A Text is its English, remembers how it was made, and a translation changes nothing in it that is not ours."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+import string
+import warnings
+
+import msgspec
+import pytest
+
+import source_texts
+from edit_eval.errors import ConfigurationError
+from edit_eval.reporting.language import catalogue, said
+from edit_eval.text import EnglishOnly, Text, counted, joined, localized
+
+SEPARATORS = {"": "、", "; ": "；"}
+CHINESE = {
+    "{} of {} are scored": "{1} 个中有 {0} 个已评分",
+    "not found": "未找到",
+    "{} edit": "{} 个编辑",
+    "{} ({})": "{}（{}）",
+    "{} ({:; })": "{}（{:; }）",
+}
+
+
+def in_chinese(value: object) -> str:
+    made: str = localized(value, lambda template: CHINESE.get(template, template), SEPARATORS)
+    return made
+
+
+def test_it_is_its_english() -> None:
+    text = Text("{} of {} are scored", 268, 270)
+    assert text == "268 of 270 are scored"
+    assert isinstance(text, str)
+    assert {text: 1}["268 of 270 are scored"] == 1
+    assert json.dumps([text]) == '["268 of 270 are scored"]'
+    assert msgspec.json.encode({"a": str.__str__(text)}) == b'{"a":"268 of 270 are scored"}'
+
+
+def test_numbers_keep_their_places_in_another_order() -> None:
+    assert in_chinese(Text("{} of {} are scored", 268, 270)) == "270 个中有 268 个已评分"
+
+
+def test_a_field_that_is_a_text_is_translated_and_another_is_not() -> None:
+    assert in_chinese(Text("{} ({})", "not found", Text("not found"))) == "not found（未找到）"
+
+
+def test_lists_have_the_separators_of_the_language() -> None:
+    assert Text("{} ({:; })", ["a", "b"], ["c", Text("not found")]) == "a, b (c; not found)"
+    assert in_chinese(Text("{} ({:; })", ["a", "b"], ["c", Text("not found")])) == "a、b（c；未找到）"
+    assert in_chinese(joined([Text("not found"), "x"])) == "未找到；x"
+
+
+@pytest.mark.parametrize(("count", "words"), [(0, "0 edits"), (1, "1 edit"), (2, "2 edits")])
+def test_one_and_many(count: int, words: str) -> None:
+    assert counted(count, "edit") == words
+    assert in_chinese(counted(count, "edit")) == f"{count} 个编辑"
+
+
+def test_without_a_translation_the_whole_sentence_is_english() -> None:
+    assert in_chinese(Text("{} of them: {}", 3, Text("not found"))) == "3 of them: not found"
+
+
+def test_it_survives_an_error_and_a_pipe() -> None:
+    text = Text("{} of {} are scored", 1, 2)
+    assert in_chinese(str(ConfigurationError(text))) == "2 个中有 1 个已评分"
+    assert in_chinese(pickle.loads(pickle.dumps(text))) == "2 个中有 1 个已评分"
+
+
+def test_sums_are_texts_and_an_f_string_of_one_is_told() -> None:
+    assert in_chinese("a: " + Text("not found") + "!") == "a: 未找到!"
+    with pytest.warns(EnglishOnly):
+        assert f"a: {Text('not found')}" == "a: not found"
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.resetwarnings()
+        warnings.filterwarnings("ignore", category=PendingDeprecationWarning)  # Python's own setting
+        f"{Text('x')}"
+    assert not shown
+
+
+def test_a_missing_field_is_an_error() -> None:
+    with pytest.raises(IndexError):
+        Text("{} of {}", 1)
+
+
+def english_sentences(count: int) -> list[str]:
+    """Sentences as libraries, servers, models and users write them: with the words of our own templates, and braces."""
+    dice = random.Random(7)
+    words = ["it", "this", "the", "picture", "user", "server", "edit", "judge", "model", "no", "file", "memory", "score"]
+        "it",
+        "this",
+        "the",
+        "picture",
+        "user",
+        "server",
+        "edit",
+        "judge",
+        "model",
+        "no",
+        "file",
+        "memory",
+        "device",
+        "score",
+        "seed",
+    ]
+    verbs = ["is", "is not", "cannot be", "has no", "was", "does not have", "of", "are scored", "failed:"]
+    rest = ["safe", "black", "unknown", "{x}", "{0}", "{}", "268 270", "found", "the same person", "100 %", "{", "}}"]
+    return [
+        " ".join([dice.choice(words), dice.choice(verbs), dice.choice(rest), dice.choice(rest)]) for _ in range(count)
+    ]
+
+
+def test_500_foreign_sentences_go_through_every_template_unchanged() -> None:
+    foreign = english_sentences(500)
+    templates = [t for t in catalogue() if "{" in t and t not in source_texts.own_words()]
+    assert len(templates) > 500
+    tried = set()
+    for number, template in enumerate([*templates, *templates[:500]]):
+        parts = [(spec, conv) for _, name, spec, conv in string.Formatter().parse(template) if name is not None]
+        values: list[object] = []
+        for i, (spec, conversion) in enumerate(parts):
+            one = foreign[(number + i) % len(foreign)]
+            values.append(7 + i if spec and spec[-1] in "dfgeE,%" else [one] if spec else one)
+            if not conversion and not spec:
+                tried.add(one)
+        chinese = said(Text(template, *values), "zh")
+        for value, (_, conversion) in zip(values, parts, strict=True):
+            if isinstance(value, str) and not conversion:
+                assert value in chinese, template
+    assert len(tried) == len(set(foreign))
