@@ -333,7 +333,9 @@ def test_half_a_request_has_its_time(finished: Path, monkeypatch: pytest.MonkeyP
             assert half.recv(1) == b"", "closed, without an answer"
 
 
-def test_half_a_vote_has_its_time(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_half_a_vote_has_its_time(
+    finished: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(connections, "WITHIN", 0.1)
     with (
         Viewer([finished], http=connections.Connection) as viewer,
@@ -345,6 +347,7 @@ def test_half_a_vote_has_its_time(finished: Path, monkeypatch: pytest.MonkeyPatc
         half.sendall("\r\n".join(head).encode())
         with suppress(ConnectionResetError):
             assert half.recv(1) == b"", "closed, without an answer"
+    assert "Traceback" not in capfd.readouterr().err, "and without a traceback in the viewer's terminal"
 
 
 def test_what_takes_long_to_answer_is_not_half_a_request(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
