@@ -350,7 +350,6 @@ OF_RUNS: dict[str, Case] = {
             T(f"run config.yaml --run-dir run --shard 2/2 {QUIET}"),
             R("run"),
             T("status run"),
-            T("report run --json"),
         ],
     ),
     "turns": Case(
