@@ -89,23 +89,7 @@ def test_a_missing_field_is_an_error() -> None:
 def english_sentences(count: int) -> list[str]:
     """Sentences as libraries, servers, models and users write them: with the words of our own templates, and braces."""
     dice = random.Random(7)
-    words = ["it", "this", "the", "picture", "user", "server", "edit", "judge", "model", "no", "file", "memory", "score"]
-        "it",
-        "this",
-        "the",
-        "picture",
-        "user",
-        "server",
-        "edit",
-        "judge",
-        "model",
-        "no",
-        "file",
-        "memory",
-        "device",
-        "score",
-        "seed",
-    ]
+    words = ["it", "this", "the", "picture", "user", "server", "edit", "judge", "model", "no", "file", "memory"]
     verbs = ["is", "is not", "cannot be", "has no", "was", "does not have", "of", "are scored", "failed:"]
     rest = ["safe", "black", "unknown", "{x}", "{0}", "{}", "268 270", "found", "the same person", "100 %", "{", "}}"]
     return [

@@ -316,7 +316,7 @@ def _notes(runs: Sequence[Made], names: Sequence[str]) -> list[str]:
         pending = sum(judgement.status is Status.PENDING for judgement in run.judgements)
         if pending:
             notes.append(Note("unfinished", run=name, pending=pending, total=len(run.judgements)))
-        notes += [f"{name}: {note}" for note in run.notes]
+        notes += [Text("{}: {}", name, note) for note in run.notes]
     given = Counter(Path(run.results.directory).resolve() for run in runs)
     notes += [Note("itself", run=path.name) for path, times in given.items() if times > 1]
     samples = [{sample.id for sample in run.results.samples} for run in runs]

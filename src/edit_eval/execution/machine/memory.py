@@ -168,9 +168,9 @@ def memory_figures(memory: Mapping[str, int], users: Sequence[str]) -> str:
 
 def memory_advice(kind: str, error: str, memory: Mapping[str, int]) -> str:
     """The settings of an `edit` model or a `judge` that would help after this error."""
-    smaller = Text("a smaller batch_size or max_pixels") if kind == "judge" else Text("a smaller canvas")
-    in_pieces = Text("; {} helps where free memory is in pieces", SEGMENTS) if _in_pieces(error, memory) else ""
-    return Text("{}, offload: model, or devices_per_replica: 2 needs less{}", smaller, in_pieces)
+    smaller = "a smaller batch_size or max_pixels" if kind == "judge" else "a smaller canvas"
+    in_pieces = f"; {SEGMENTS} helps where free memory is in pieces" if _in_pieces(error, memory) else ""
+    return f"{smaller}, offload: model, or devices_per_replica: 2 needs less{in_pieces}"
 
 
 SEGMENTS = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
