@@ -4,7 +4,7 @@ BIN := .venv/bin
 # A worker is a process, and a test starts hundreds: where nothing compiled is kept, each would compile all it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test models cluster docs wheel release chaos proof lint screenshots bench bench-gpu clean
+.PHONY: demo test models cluster docs wheel release chaos proof lint texts screenshots bench bench-gpu clean
 
 demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, no GPU
 	$(BIN)/edit-eval demo
@@ -30,6 +30,7 @@ wheel: .venv/.release  ## what would be released, built in dist, looked through,
 	$(BIN)/pytest tests/test_distribution.py -m wheel -n 0
 
 release: wheel  ## the same, ready to be uploaded: says what is still missing, or what to type; uploads nothing
+	$(BIN)/python .ci/texts.py --check
 	$(BIN)/python .ci/release.py
 
 chaos: .venv/.dev  ## the faults of the tests far more often: 200 kills, every byte and bit of the journals, other runs than before, what intervals hold in drawn data; ten minutes
@@ -44,6 +45,9 @@ lint: .venv/.dev  ## style, types, layers
 	$(BIN)/ruff check src tests bench examples docs .ci
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+texts: .venv/.dev  ## the Chinese catalogue in step with the code, and what of it has no Chinese yet
+	$(BIN)/python .ci/texts.py
 
 screenshots: .venv/.dev  ## pictures of the report for README and docs (needs Debian's chromium, fonts-noto-cjk, fonts-inter)
 	mkdir -p build/reading
