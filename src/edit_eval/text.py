@@ -80,6 +80,15 @@ def joined(parts: Iterable[str], between: str = "; ") -> Text:
     return Text(f"{{:{between}}}", list(parts))
 
 
+def changed(value: Any, change: Callable[[str], str]) -> Any:
+    """A Text with its data changed, and its template as it is; of any other string what `change` makes of it."""
+    if isinstance(value, Text):
+        return Text(value.template, *(changed(field, change) for field in value.fields), plural=value.plural)
+    if isinstance(value, Items):
+        return Items(changed(one, change) for one in value)
+    return change(value) if isinstance(value, str) else value
+
+
 def localized(value: Any, translated: Callable[[str], str], separators: Mapping[str, str]) -> Any:
     """A Text in another language, as far as there is a translation; whatever else it is given stays as it is.
 

@@ -17,7 +17,7 @@ from edit_eval.config.secrets import are_prompts, is_secret, is_secret_command
 from edit_eval.config.sections import TOP_KEYS, Sections
 from edit_eval.config.shipped import file_of
 from edit_eval.errors import ConfigurationError
-from edit_eval.text import Text
+from edit_eval.text import Text, changed
 
 
 class LoadingOptions(TypedDict, total=False):
@@ -51,8 +51,8 @@ def load_configuration(
     try:
         return _load(source, options, data_may_be_missing)
     except ConfigurationError as error:
-        error.args = (one_line(str(error)),)  # keys and values are repeated in it, and may hold anything
-        error.__notes__ = [one_line(note) for note in getattr(error, "__notes__", ())]
+        error.args = (changed(str(error), one_line),)  # keys and values are repeated in it, and may hold anything
+        error.__notes__ = [changed(note, one_line) for note in getattr(error, "__notes__", ())]
         raise
 
 

@@ -33,7 +33,7 @@ def print_plan(plan: Plan, console: Console) -> None:
     for number, way in enumerate(plan.combinations):
         prediction = way.prediction
         marks = [word for word, k in ((Text("best"), plan.best), (Text("yours"), plan.chosen)) if k == number]
-        doubt = [Text("memory {}", worded(way.memory))] if way.memory != "enough" else []
+        doubt = [worded(way.memory)] if way.memory != "enough" else []
         table.add_row(
             way.schedule,
             way.order,
@@ -41,7 +41,7 @@ def print_plan(plan: Plan, console: Console) -> None:
             short_duration(prediction.makespan),
             f"{prediction.makespan / prediction.lower_bound:.2f} x" if prediction.lower_bound else "",
             f"{prediction.idle_share:.0%}",
-            Text("<- {}", [*marks, *doubt]) if marks else joined(doubt),
+            Text("<- {}", [*marks, *doubt]) if marks else joined(Text("memory {}", word) for word in doubt),
             style="bold" if number == plan.best else "",
         )
     console.print()

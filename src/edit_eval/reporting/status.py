@@ -142,7 +142,9 @@ def print_status(results: Results, console: Console | None = None) -> None:
     if lost:
         console.print(
             Styled(
-                Text("({} of the judgements have no edit to judge)", lost),
+                Text("({} of the judgements have no edit to judge)", lost)
+                if lost > 1
+                else Text("(1 of the judgements has no edit to judge)"),
                 style="dim",
             )
         )
