@@ -114,7 +114,7 @@ def _made(template: str, plural: str, fields: tuple[Any, ...]) -> Text:
 
 
 def _field(value: Any) -> Any:
-    if isinstance(value, str | Number):
+    if value is None or isinstance(value, str | Number):
         return value
     if isinstance(value, Iterable) and not isinstance(value, bytes):
         return Items(map(_field, value))
