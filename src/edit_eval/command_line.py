@@ -141,10 +141,10 @@ def _as_ours(sentence: str) -> str:
             return Text("no such option: {}", name)
         case ["no", "such", "command", name]:
             return Text("no such command {}", name)
-        case [name, "must", "be", "at", "least", least]:
-            return Text("{} must be at least {}", name, least)
-        case [name, "must", "be", "at", "most", most]:
-            return Text("{} must be at most {}", name, most)
+        case [name, "must", "be", "at", "least", least, "not", found]:
+            return Text("{} must be at least {}, not {}", name, least.removesuffix(","), found)
+        case [name, "must", "be", "at", "most", most, "not", found]:
+            return Text("{} must be at most {}, not {}", name, most.removesuffix(","), found)
         case [name, "must", "be", "a", "whole", "number"]:
             return Text("{} must be a whole number", name)
     return sentence
