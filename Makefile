@@ -4,7 +4,7 @@ BIN := .venv/bin
 # A worker is a process, and a test starts hundreds: where nothing compiled is kept, each would compile all it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test models cluster docs wheel release chaos lint screenshots bench bench-gpu clean
+.PHONY: demo test models cluster docs wheel release chaos proof lint screenshots bench bench-gpu clean
 
 demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, no GPU
 	$(BIN)/edit-eval demo
@@ -36,6 +36,9 @@ chaos: .venv/.dev  ## the faults of the tests far more often: 200 kills, every b
 	$(BIN)/pytest tests/faults tests/viewer tests/test_damaged_configuration.py -m chaos -n 2
 	$(BIN)/pytest tests/scheduling tests/config tests/store tests/execution -n 2 --hypothesis-profile=searching
 	$(BIN)/pytest tests/statistics -m chaos -n 2
+
+proof: .venv/.dev  ## some two dozen evaluations come to what was recorded of them, word for word and key for key; three minutes
+	$(BIN)/pytest tests/proof -m "proof or not proof" -n 2
 
 lint: .venv/.dev  ## style, types, layers
 	$(BIN)/ruff check src tests bench examples docs .ci

@@ -2,16 +2,17 @@
 
     python bench/cluster.py [--json] [--check]
 
-`tasks_a_second_local`, `_ray`: quick judgements a second on eight replicas, first by the local driver, then through
-Ray, in the same run of this program. `engine_cpu_ms_local`, `_ray_8`, `_ray_64`, `_ray_256`: processor time of the
-engine's process a task, as the slope between a short and a long run; the workers are real up to 8 replicas. With 64 and
-256 a process that answers at once is in place of all machines (`tests/imagined_cluster.py`): so many interpreters would
-not fit here. `seconds_to_go_on`: from a machine's death until its
-tasks are given to others, as the records show it. `plan_ratio`: a plan of a million samples on 125 machines of 8 GPUs
-over the same of 1,000 GPUs.
+`tasks_a_second_local`, `_ray`: quick judgements a second on eight replicas, by the local driver and through Ray, in
+turns, `ROUNDS` times; `rate_ratio`: the latter over the former. `engine_cpu_ms_local`, `_ray_8`, `_ray_64`, `_ray_256`:
+processor time of the engine's process a task, as the slope between a short and a long run; the workers are real up to
+8 replicas. Of the rounds the best of each figure counts: what else the machine does only adds. With 64 and 256 a
+process that answers at once is in place of all machines (`tests/imagined_cluster.py`): so many interpreters would not
+fit here. `seconds_to_go_on`: from a machine's death until its tasks are given to others, as the records show it;
+`_stopped`: from when it answers no more, though it is not dead. `plan_ratio`: a plan of a million samples (with
+`--check` a tenth) on 125 machines of 8 GPUs over the same of 1,000 GPUs.
 
 `--check` ends with 1 where a figure is worse than what is promised, and measures no others. The rate is a thousand
-tasks a second, or a third of what the local driver reaches in the same run where that is less.
+tasks a second, or, where the machine's own workers cannot do so many, `RATE_RATIO` of what the local driver reaches.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -37,9 +38,10 @@ from imagined_cluster import ImaginedCluster  # noqa: E402
 from overhead import write_benchmark  # noqa: E402
 from ray_machines import WAITS, Machines, soon  # noqa: E402
 
-SHORT, LONG = 60, 660
-ENGINE_CPU_MS, TASKS_A_SECOND, PLAN_RATIO = 1.0, 1000.0, 1.15
-"""What is promised: at most, at least, at most."""
+SHORT, LONG = 60, 360
+ROUNDS = 2
+ENGINE_CPU_MS, TASKS_A_SECOND, RATE_RATIO, PLAN_RATIO = 1.0, 1000.0, 0.6, 1.15
+"""What is promised: at most, at least, at least where the workers are the limit, at most."""
 
 
 def settings(folder: Path, count: int, devices: Any, execution: dict[str, Any], repeats: int = 8) -> dict[str, Any]:
@@ -58,19 +60,29 @@ def settings(folder: Path, count: int, devices: Any, execution: dict[str, Any], 
     }
 
 
-def measured(folder: Path, devices: Any, execution: dict[str, Any]) -> tuple[float, float]:
-    """Milliseconds of the engine's processor time a task, and tasks a second."""
-    costs, walls = {}, {}
-    for count in (SHORT, LONG):
-        asked = settings(folder / str(count), count, devices, execution)
-        evaluate(asked, run_dir=folder / f"warm-{count}", report=False, limit=1)  # sources cached, modules loaded
+class Measured:
+    """One driver, in runs of it: the short one once, the long one again and again."""
+
+    def __init__(self, folder: Path, devices: Any, execution: dict[str, Any]) -> None:
+        self._folder, self._asked, self._runs = folder, (devices, execution), 0
+        folder.mkdir(exist_ok=True)
+        self._run(1)  # modules are loaded
+        self._short = self._run(SHORT)
+
+    def _run(self, count: int) -> tuple[float, float]:
+        self._runs += 1
+        asked = settings(self._folder / str(count), count, *self._asked)
         begin = time.process_time()
-        made = evaluate(asked, run_dir=folder / f"run-{count}", report=False)
-        costs[count] = time.process_time() - begin
+        made = evaluate(asked, run_dir=self._folder / f"run-{self._runs}", report=False)
+        cost = time.process_time() - begin
         spans = [a for a in made.results.activities if a.kind in ("editing", "judging")]
-        walls[count] = max(a.end for a in spans) - min(a.begin for a in spans)
-    tasks = (LONG - SHORT) * 9
-    return 1000 * (costs[LONG] - costs[SHORT]) / tasks, tasks / (walls[LONG] - walls[SHORT])
+        return cost, max(a.end for a in spans) - min(a.begin for a in spans)
+
+    def again(self) -> tuple[float, float]:
+        """Milliseconds of the engine's processor time a task, and tasks a second."""
+        (short, short_wall), (long, long_wall) = self._short, self._run(LONG)
+        tasks = (LONG - SHORT) * 9
+        return 1000 * (long - short) / tasks, tasks / (long_wall - short_wall)
 
 
 def engine_cpu_of(replicas: int) -> float:
@@ -78,7 +90,7 @@ def engine_cpu_of(replicas: int) -> float:
     before, evaluation.driver_of = evaluation.driver_of, lambda read: ImaginedCluster(replicas // 8, 8)
     try:
         with tempfile.TemporaryDirectory() as name:
-            return measured(Path(name), "auto", {"load_concurrency": 1024})[0]
+            return Measured(Path(name), "auto", {"load_concurrency": 1024}).again()[0]
     finally:
         evaluation.driver_of = before
 
@@ -93,8 +105,8 @@ def machines(count: int, gpus: int) -> Iterator[Machines]:
         made.close()
 
 
-def time_to_go_on(folder: Path, cluster: Machines) -> float:
-    """Seconds from a machine's death until its tasks are given to others."""
+def time_to_go_on(folder: Path, cluster: Machines, fault: Callable[[Machines], object]) -> float:
+    """Seconds from a machine's fault until its tasks are given to others."""
     asked = settings(folder, 40, "auto", {"driver": "ray", "address": cluster.address}, repeats=1)
     del asked["diffusion_model"]
     (folder / "waits.py").write_text(WAITS)
@@ -115,7 +127,7 @@ def time_to_go_on(folder: Path, cluster: Machines) -> float:
     assert soon(lambda: sum(e["event"] == "loaded" for e in events()) >= 4)
     time.sleep(1.0)
     clock = time.time()
-    cluster.kill()
+    fault(cluster)
     assert soon(lambda: any(e["event"] == "gone" for e in events()))
     seen = time.time()
     (folder / "go").touch()
@@ -123,7 +135,7 @@ def time_to_go_on(folder: Path, cluster: Machines) -> float:
     return seen - clock
 
 
-def plan_ratio() -> float:
+def plan_ratio(samples: int) -> float:
     """How much longer a plan of machines takes than one of GPUs."""
     with tempfile.TemporaryDirectory() as name:
         asked = settings(Path(name) / "b", 1, "auto", {"driver": "local"}, repeats=1)
@@ -131,7 +143,7 @@ def plan_ratio() -> float:
         asked["reward_model"]["params"] |= {"seconds": 0.2, "load_seconds": 60.0, "batch_size": 8}
         asked["execution"] = {}
         configuration = load_configuration(asked)
-        many = ["physical"] * 1_000_000
+        many = ["physical"] * samples
         begin = time.process_time()
         make_plan(configuration, many, gpus=1000)
         middle = time.process_time()
@@ -147,31 +159,35 @@ def main() -> None:
     arguments = parser.parse_args()
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     figures: dict[str, float] = {}
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        cpu, rate = measured(folder, "cpu:8", {"driver": "local"})
-        figures |= {"engine_cpu_ms_local": cpu, "tasks_a_second_local": rate}
-        with machines(2, 4) as cluster:
-            (folder / "ray").mkdir()
-            ray = {"driver": "ray", "address": cluster.address}
-            cpu, rate = measured(folder / "ray", "auto", ray)
-            figures |= {"engine_cpu_ms_ray_8": cpu, "tasks_a_second_ray": rate}
-            if not arguments.check:
-                figures["seconds_to_go_on"] = time_to_go_on(folder / "death", cluster)
+    with tempfile.TemporaryDirectory() as name, machines(2, 4) as cluster:
+        drivers = {
+            "local": ("cpu:8", {"driver": "local"}),
+            "ray": ("auto", {"driver": "ray", "address": cluster.address}),
+        }
+        measured = {driver: Measured(Path(name, driver), *asked) for driver, asked in drivers.items()}
+        rounds = {driver: [one.again()] for driver, one in measured.items()}
+        for _ in range(ROUNDS - 1):
+            for driver, one in measured.items():
+                rounds[driver].append(one.again())
+        for driver, place in (("local", ""), ("ray", "_8")):
+            figures[f"engine_cpu_ms_{driver}{place}"] = min(cpu for cpu, _ in rounds[driver])
+            figures[f"tasks_a_second_{driver}"] = max(rate for _, rate in rounds[driver])
+        figures["rate_ratio"] = figures["tasks_a_second_ray"] / figures["tasks_a_second_local"]
+        if not arguments.check:
+            figures["seconds_to_go_on"] = time_to_go_on(Path(name, "death"), cluster, Machines.kill)
+            figures["seconds_to_go_on_stopped"] = time_to_go_on(Path(name, "stopped"), cluster, Machines.stop)
     for count in () if arguments.check else (64, 256):
         figures[f"engine_cpu_ms_ray_{count}"] = engine_cpu_of(count)
-    figures["plan_ratio"] = plan_ratio()
+    figures["plan_ratio"] = plan_ratio(100_000 if arguments.check else 1_000_000)
     if arguments.json:
         print(json.dumps({"figures": {name: round(value, 4) for name, value in figures.items()}}))
     else:
         for name, value in figures.items():
             print(f"{name}: {value:.3f}")
     if arguments.check:
-        # On two cores Ray's own processes take most of the time: 357 beside 872 was seen, and 1,000 not yet anywhere.
-        rate = min(TASKS_A_SECOND, figures["tasks_a_second_local"] / 3)
         holds = (
             figures["engine_cpu_ms_ray_8"] <= ENGINE_CPU_MS
-            and figures["tasks_a_second_ray"] >= rate
+            and (figures["rate_ratio"] >= RATE_RATIO or figures["tasks_a_second_ray"] >= TASKS_A_SECOND)
             and figures["plan_ratio"] <= PLAN_RATIO
         )
         sys.exit(not holds)

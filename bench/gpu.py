@@ -6,8 +6,8 @@ Runs from the source tree in an environment that has torch, transformers, diffus
 edit-eval needs. Results are printed as they come and kept in `--out`; a part that fails is named, the others go on.
 `--size tiny --device cpu` takes the same roads in a minute, `--size full --layers 2 --canvas 65536` at full width.
 
-Parts: `stock` (diffusers' own loop), `edit` (edit-eval's worker with its defaults), `switches` (with all its lossless
-accelerations), `judge`, `together` (both at work at once), `unload`, `loads` (files of a few layers, extrapolated).
+Parts: `stock` (diffusers' own loop), `edit` (edit-eval's worker), `switches` (with all of
+`bench/acceleration`), `judge`, `together` (both at work at once), `unload`, `loads` (few layers, extrapolated).
 Medians; the first task of each worker is a warm-up. The floor is FLOPs / `--tflops` and bytes / `--bandwidth`.
 """
 
@@ -32,7 +32,7 @@ sys.path[:0] = [str(HERE.parent / "src"), str(HERE)]
 from PIL import ImageChops  # noqa: E402
 
 import gpu_work  # noqa: E402
-from edit_eval.edit_models.qwen_image_edit import Advanced  # noqa: E402
+from acceleration.adapters import AcceleratedQwenImageEdit  # noqa: E402
 from edit_eval.pictures import open_picture  # noqa: E402
 from gpu_architectures import architecture  # noqa: E402
 from gpu_models import ANSWER, write_folders  # noqa: E402
@@ -147,7 +147,7 @@ class Bench:
         self.edit_with("edit", {})
 
     def switches(self) -> None:
-        """edit-eval's worker with every lossless acceleration, without those that turn out not to work."""
+        """edit-eval's worker with every measure of `bench/acceleration`, without those that turn out not to work."""
         chosen = self.results["switched_on"] = self.chosen_switches()
         while True:
             try:
@@ -177,7 +177,7 @@ class Bench:
         found = {}
         for name, ms in self.results.get("attention", {}).items():
             try:
-                Advanced(attention=name)
+                AcceleratedQwenImageEdit.Parameters(attention=name)
             except (TypeError, ValueError):
                 continue
             if isinstance(ms, float):
@@ -301,9 +301,7 @@ class Bench:
         else:
             class_name, steps = "RandomQwenImageEdit", self.arguments.steps
             parameters.update(model_name=str(self.edit_folder), num_inference_steps=steps, canvas=self.canvas)
-            advanced = {field.name for field in fields(Advanced)} & set(switches)
-            parameters.update({key: value for key, value in switches.items() if key not in advanced})
-            parameters["advanced"] = {key: switches[key] for key in advanced}
+            parameters.update(switches)
         path, log = f"{HERE / 'gpu_models.py'}:{class_name}", self.scratch / f"{name}.log"
         return self.alive.enter_context(worker(path, parameters, self.arguments.device, log, self.deadline))
 
@@ -431,8 +429,9 @@ class Bench:
 
 
 def all_switches() -> dict[str, Any]:
-    """The adapter's advanced measures that are off by default, turned on."""
-    return {field.name: True for field in fields(Advanced) if field.default is False}
+    """All measures of `bench/acceleration`, turned on."""
+    measures = fields(AcceleratedQwenImageEdit.Parameters)
+    return {"modulation": "table", **{field.name: True for field in measures if field.default is False}}
 
 
 def read_marks(path: Path) -> list[dict[str, Any]]:

@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from unittest import mock
 
-from edit_eval.edit_models import diffusers_pipeline, qwen_image_edit
-from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
-from edit_eval.judges.fused_norms import fuse_norms
-from edit_eval.judges.qwen3_vl import Qwen3VL
+from acceleration.adapters import AcceleratedQwen3VL, AcceleratedQwenImageEdit
+from acceleration.fused_norms import fuse_norms
+from edit_eval.edit_models import diffusers as adapter
 from edit_eval.pretrained.loading import dtype_named
 from edit_eval.pretrained.processors import image_only, image_processor_class
 from edit_eval.testing.tiny_tokenizer import CHAT_TEMPLATE, tiny_tokenizer, token_ids
@@ -34,6 +33,8 @@ SETTINGS = ("experts_implementation", "shared_prefix", "fused_norms")
 """The judge's parameters that a batch may be answered with others of."""
 ANSWER = "7.500"
 """What the judge says: a bare score, as its rubric asks for."""
+PARTS = ("transformer", "text_encoder", "vae")
+"""The networks of the edit model."""
 
 
 def write_folders(folder: Path, made: Mapping[str, Any]) -> tuple[Path, Path]:
@@ -241,11 +242,11 @@ def watch_pipeline(times: NetworkTimes, pipeline: Any) -> None:
         times.watch(name, network)
 
 
-class RandomQwenImageEdit(QwenImageEdit):
+class RandomQwenImageEdit(AcceleratedQwenImageEdit):
     """edit-eval's adapter with random weights. `marks` is the file that each edit's times are written to."""
 
     @dataclass
-    class Parameters(QwenImageEdit.Parameters):
+    class Parameters(AcceleratedQwenImageEdit.Parameters):
         """The adapter's own, and where the times go."""
 
         __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
@@ -255,10 +256,7 @@ class RandomQwenImageEdit(QwenImageEdit):
     def load(self, devices: Sequence[str], offload: str = "none") -> None:
         """Loads as the adapter does; each network is made instead of read."""
         assert isinstance(self.parameters, RandomQwenImageEdit.Parameters)
-        with (
-            mock.patch.object(qwen_image_edit, "load_part", random_part, create=True),
-            mock.patch.object(diffusers_pipeline, "load_part", random_part),
-        ):
+        with mock.patch.object(adapter, "load_part", random_part):
             super().load(devices, offload)
         self._times = NetworkTimes(devices[0], self.parameters.marks)
         watch_pipeline(self._times, self._pipeline)
@@ -273,11 +271,11 @@ class RandomQwenImageEdit(QwenImageEdit):
         return edited
 
 
-class RandomQwen3VL(Qwen3VL):
+class RandomQwen3VL(AcceleratedQwen3VL):
     """edit-eval's judge with random weights, made to say `ANSWER`."""
 
     @dataclass
-    class Parameters(Qwen3VL.Parameters):
+    class Parameters(AcceleratedQwen3VL.Parameters):
         """The adapter's own, and where the times go."""
 
         __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}

@@ -44,7 +44,7 @@ TESTS = Path(__file__).parent
 ROOMS = ("torch", "faults", ".", "bench", "execution", "workers", "judges", "reporting")
 """What takes long comes first, so that the processes of a parallel run end together; all other folders follow."""
 
-TARGETS = ("chaos", "cluster", "docs", "models", "wheel")
+TARGETS = ("chaos", "cluster", "docs", "models", "proof", "wheel")
 """Marks of what takes long and has a target of its own: it runs where its mark is asked for."""
 
 

@@ -49,6 +49,7 @@ class Machines:
         self._cluster = Cluster(initialize_head=True, head_node_args=head)
         self._nodes: list[Any] = []
         self._apart: list[subprocess.Popen[bytes]] = []
+        self._stopped: list[int] = []
 
     @property
     def address(self) -> str:
@@ -62,6 +63,14 @@ class Machines:
     def kill(self) -> None:
         """The power of the first one fails."""
         self._cluster.remove_node(self._nodes.pop(0), allow_graceful=False)
+
+    def stop(self) -> None:
+        """What runs on the first one is not dead, and answers no more."""
+        stopped = [self._nodes[0].all_processes["raylet"][0].process.pid]
+        stopped += [child for child in processes("ray::Agent") if parent_of(child) == stopped[0]]
+        for one in stopped:
+            os.kill(one, signal.SIGSTOP)
+        self._stopped += stopped
 
     def add_without(self, folder: Path) -> None:
         """One more, which has an empty folder of its own in place of `folder`."""
@@ -103,6 +112,9 @@ class Machines:
     def close(self) -> None:
         """The cluster is gone, and nothing of it stays."""
         self._end_those_apart()
+        for one in self._stopped:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(one, signal.SIGCONT)
         self._cluster.shutdown()
 
 
@@ -112,6 +124,11 @@ def soon(condition: Callable[[], bool], seconds: float = PATIENCE) -> bool:
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.05)
     return condition()
+
+
+def parent_of(process: int) -> int:
+    """The process that started it."""
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def processes(words: str) -> list[int]:

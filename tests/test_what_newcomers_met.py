@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from edit_eval import cli, evaluate
+from edit_eval.__main__ import NEEDED
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Status
 from small_benchmark import configuration, sample_id, write_benchmark
@@ -184,3 +185,19 @@ def test_too_little_memory_is_said_to_be_that(
     monkeypatch.setattr("edit_eval.evaluation.plan", fail)
     assert called(monkeypatch, "plan", "config.yaml") == 4
     assert "`ulimit -v`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kilobytes", [16_000, 30_000, 60_000, 150_000, 200_000, 250_000, 400_000])
+def test_with_too_little_memory_the_limit_is_named_whatever_is_asked(kilobytes: int) -> None:
+    """Before numpy is imported, whose OpenBLAS ends the process with exit code 1 (150,000) or never (250,000)."""
+    words = f"ulimit -v {kilobytes}; exec {sys.executable} -m edit_eval plan nowhere.yaml"
+    done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 4, done.stderr
+    assert "`ulimit -v`" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_little_memory_that_is_enough_is_enough(tmp_path: Path) -> None:
+    words = f"ulimit -v {(NEEDED >> 10) + 1024}; exec {sys.executable} -m edit_eval plan {written(tmp_path)}"
+    done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr

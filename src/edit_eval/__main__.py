@@ -1,5 +1,49 @@
-"""`python -m edit_eval` is `edit-eval`."""
+"""Where a command begins: `edit-eval`, and `python -m edit_eval`.
 
-from edit_eval.cli import main
+Nothing but the standard library is imported before it is known that the rest can be. It cannot be tried instead: where
+OpenBLAS, which numpy and scipy bring, gets too little memory, it ends the process with exit code 1, sends it a Ctrl-C,
+or waits in a circle for threads that never began.
+"""
 
-main()
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from importlib import import_module
+
+NEEDED = 448 << 20
+"""Bytes of addresses: all that a command imports takes 350 MB with one thread, of which the interpreter has 13."""
+ENOUGH = 16 << 30
+"""Bytes in which all of it fits with a thread for each of 128 processors, too: a thread takes 40 MB in each library."""
+
+
+def main() -> None:
+    """Runs the command line and ends the process with the right exit code."""
+    allowed = _allowed()
+    if allowed < NEEDED:
+        text = (
+            f"error: `ulimit -v` leaves this process {allowed >> 20} MB of memory, and edit-eval needs {NEEDED >> 20}: "
+            "raise it, as in `ulimit -v unlimited`"
+        )
+        with contextlib.suppress(Exception):  # the other language has to fit, too
+            text = import_module("edit_eval.reporting.chinese.spoken").said(text)
+        print(text, file=sys.stderr)
+        sys.exit(4)
+    if allowed < ENOUGH:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    import_module("edit_eval.cli").main()
+
+
+def _allowed() -> int:
+    """The bytes that this process may have (`ulimit -v` and `-d`); `ENOUGH` where there is no limit."""
+    try:
+        import resource
+    except ImportError:
+        return ENOUGH
+    soft = (resource.getrlimit(of)[0] for of in (resource.RLIMIT_AS, resource.RLIMIT_DATA))
+    return min((each for each in soft if each != resource.RLIM_INFINITY), default=ENOUGH)
+
+
+if __name__ == "__main__":
+    main()

@@ -155,7 +155,7 @@ class TestProgram:
         assert module("gpu").main(arguments) == 1
         failed = json.loads(out.read_text())["failed"]
         assert set(failed) == {"edit", "together"}
-        assert "the pipeline needs at least 1024" in failed["edit"]
+        assert "at least 1024 are needed" in failed["edit"]
         assert "needs a part that edits" in failed["together"]
         assert json.loads(capsys.readouterr().out) == {"figures": {}}
 

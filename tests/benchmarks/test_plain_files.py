@@ -10,13 +10,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
 from authors_files import Authors
 from five_dimension_files import picture
+from pyarrow import parquet
 
+from edit_eval.benchmarks.file_tree import FileTree
 from edit_eval.benchmarks.gedit import GEdit
 from edit_eval.benchmarks.imgedit import ImgEdit
 from edit_eval.benchmarks.magicbrush import MagicBrush
+from edit_eval.benchmarks.parquet_rows import parquet_files
 from edit_eval.benchmarks.plain_files import PlainFiles
 from edit_eval.benchmarks.table import Table
 from edit_eval.errors import ConfigurationError
@@ -192,3 +196,45 @@ def test_what_is_not_there_is_not_refused(bench: Path) -> None:
     assert PlainFiles(bench).refused(bench / "none.png", "none.png") == ""
     with pytest.raises(LookupError, match=r"cannot be read \(No such file"):
         PlainFiles(bench).read(bench / "none.png", "none.png")
+
+
+def test_folders_that_are_links_are_walked_where_they_may_be_and_never_in_a_circle(bench: Path) -> None:
+    (bench / "set" / "pictures").mkdir(parents=True)
+    (bench / "set" / "pictures" / "0.png").write_bytes(picture(1))
+    link(bench / "hard", bench / "set")
+    link(bench / "set" / "up", bench)
+    link(bench / "set" / "round", bench / "set" / "round")
+    link(bench / "out", bench.parent / "private")
+    names = [file.relative_to(bench).as_posix() for file in PlainFiles(bench).walk()]
+    assert {"set/pictures/0.png", "hard/pictures/0.png"} < set(names)
+    assert "out/a.png" not in names
+    assert len(names) < 10
+    assert any(file.name == "a.png" for file in PlainFiles(bench, allow_links=True).walk())
+    tree = FileTree(bench)
+    for name in ("hard/pictures/0.png", "set/pictures/0.png", "0.png"):
+        assert tree.read(tree.find(name)) == picture(1), "one file, whatever it is called"
+    assert len(tree.first_named(["0.png"])) == 1
+
+
+def test_what_the_authors_publish_is_found_behind_a_linked_folder(bench: Path) -> None:
+    blobs = bench / "store"
+    blobs.mkdir()
+    table = pyarrow.table({"key": ["a"]})
+    parquet.write_table(table, blobs / "train-00000-of-00001.parquet")
+    link(bench / "data", blobs)
+    assert [file.name for file in parquet_files(str(bench))] == ["train-00000-of-00001.parquet"], "once"
+    away = bench.parent / "away"
+    away.mkdir()
+    parquet.write_table(table, away / "more.parquet")
+    link(bench / "away", away)
+    assert len(parquet_files(str(bench))) == 1
+    assert len(parquet_files(str(bench), allow_links=True)) == 2
+
+
+def test_many_links_to_one_another_are_walked_in_little_time(bench: Path) -> None:
+    for level in range(24):
+        (bench / f"{level}").mkdir()
+        (bench / f"{level}" / "a.png").write_bytes(b"")
+        for name in ("left", "right"):
+            link(bench / f"{level}" / name, bench / f"{level + 1}")
+    assert len(PlainFiles(bench).walk()) < 100

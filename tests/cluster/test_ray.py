@@ -26,6 +26,18 @@ from small_benchmark import configuration, write_benchmark
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 COUNT = 36
+SHORT_OF_MEMORY = """
+import os
+from edit_eval.testing.fake_models import FakeEditModel
+
+
+class ShortOfMemory(FakeEditModel):
+    def edit(self, request, on_step):
+        if os.environ["CUDA_VISIBLE_DEVICES"] == "0" and self._done >= 2:
+            raise MemoryError("CUDA out of memory. (on purpose)")
+        return super().edit(request, on_step)
+"""
+"""An edit model for which the first GPU of a machine has no memory from its third edit on."""
 WORKER = "from edit_eval.workers.process import main"
 
 
@@ -154,6 +166,30 @@ def test_one_machine_dies_and_another_joins_and_nobody_is_charged(
     assert not {one["device"] for one in after} & set(gone["devices"])
     assert {one["device"] for one in after} >= {"cuda:6", "cuda:7"}
     assert set(made.results.devices) == {f"cuda:{number}" for number in range(8)}
+
+
+def test_a_gpu_without_memory_is_retired_and_costs_no_sample(
+    machines: Machines, alone: tuple[Path, Mapping[str, Any]]
+) -> None:
+    folder, expected = alone
+    machines.add(1)
+    (folder / "short_of_memory.py").write_text(SHORT_OF_MEMORY)
+    config = asked(folder, machines)
+    config["edit_models"] = {
+        "testing": {"class_path": "short_of_memory:ShortOfMemory", "params": {"device_ids": "auto", "seconds": 0.2}}
+    }
+    del config["diffusion_model"]
+    config["execution"]["pilot"] = False
+    run = folder / "short"
+    (folder / "short.yaml").write_text(yaml.safe_dump(config))
+    evaluate(folder / "short.yaml", run_dir=run)
+    found = came_to(run)
+    assert [pixels for _, pixels in found["edits"]] == [pixels for _, pixels in expected["edits"]]
+    assert found["replies"] == expected["replies"]
+    (there,) = json.loads((run / "report" / "summary.json").read_text())["device_failures"]
+    assert there["device"] == "cuda:0"
+    assert there["attempts"] == there["out_of_memory"] >= 5
+    assert there["retired"]
 
 
 def test_without_a_shared_directory_pictures_come_back_and_a_killed_engine_leaves_nobody(

@@ -81,7 +81,8 @@ class TestRefusals:
         assert len(experiment(load(KLEIN, "source", "source_2")).samples) == 1
         assert len(experiment(load(LONGCAT, "source", "reference")).samples) == 1
         with pytest.raises(ConfigurationError, match="qwen_image_edit takes 1 source at most"):
-            experiment(load("Qwen/Qwen-Image-Edit-2511", "source", "source_2", type="qwen_image_edit"))
+            experiment(load("Qwen/Qwen-Image-Edit", "source", "source_2", type="qwen_image_edit"))
+        assert experiment(load("Qwen/Qwen-Image-Edit-2511", "source", "source_2", type="qwen_image_edit"))
 
     def test_what_is_measured_outside_of_a_mask_where_the_source_is_cropped(self, load: Load) -> None:
         with pytest.raises(ConfigurationError, match=r"diffusers crops its sources, so what picture_metrics measures"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import shutil
@@ -16,8 +15,9 @@ import pytest
 from PIL import Image
 from pydantic import TypeAdapter, ValidationError
 
-from edit_eval.edit_models.qwen_image_edit import Advanced, QwenImageEdit
-from edit_eval.errors import LoadError, PictureError
+from edit_eval.edit_models.diffusers import DiffusersModel
+from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
+from edit_eval.errors import ConfigurationError, LoadError, PictureError
 from edit_models.tiny_edits import edited, levels_apart, loaded, no_step, picture, pixels, request
 
 Parameters = QwenImageEdit.Parameters
@@ -44,10 +44,6 @@ class TestParameters:
         given = adapter.validate_python({"model_name": "some/model"})
         assert (given.num_inference_steps, given.true_cfg_scale, given.negative_prompt) == (50, 4.0, " ")
         assert (given.dtype, given.canvas, given.load, given.call) == ("bfloat16", None, {}, {})
-        # What changes pixels, be it in rounding, is off.
-        assert given.advanced == Advanced()
-        assert set(vars(given.advanced).values()) == {"native", False}
-        assert (given.source_cache, given.modulation) == (True, "table")  # bitwise equal
         with pytest.raises(ValidationError, match="num_steps"):
             adapter.validate_python({"num_steps": 3})
 
@@ -61,7 +57,6 @@ class TestParameters:
             ({"load": {"vae": "fp32"}}, "load.vae: 'fp32' is not a mapping"),
             ({"load": {"vae": {"dtype": "fp32"}}}, "'fp32' is none of bfloat16"),
             ({"load": {"device_map": "auto"}}, "load: device_map cannot be set there"),
-            ({"modulation": "tables"}, "modulation: 'tables' is none of live, table, table_only"),
         ],
     )
     def test_wrong_values_are_refused_before_anything_is_loaded(self, wrong: dict[str, Any], text: str) -> None:
@@ -69,14 +64,6 @@ class TestParameters:
             TypeAdapter(Parameters).validate_python(wrong)
         with pytest.raises(ValueError, match=text):
             Parameters(**wrong)
-
-    def test_advanced_measures_are_checked_likewise(self) -> None:
-        for wrong, text in (
-            ({"attention": "flash2"}, "'flash2' is none of auto, native"),
-            ({"compil": True}, "compil"),
-        ):
-            with pytest.raises(ValidationError, match=text):
-                TypeAdapter(Parameters).validate_python({"advanced": wrong})
 
 
 @pytest.mark.real_models
@@ -212,7 +199,7 @@ class TestTokenTypes:
 
     @pytest.mark.parametrize("name", ["qwen-image-edit", "qwen-image-edit-plus"])
     def test_positions_have_rows_and_columns(self, name: str, tiny_models: Path) -> None:
-        model = loaded(tiny_models / name, source_cache=False)
+        model = loaded(tiny_models / name)
         seen = self.positions(model)
         assert len(seen) == 2  # the instruction, and the negative prompt
         for given in seen:
@@ -225,15 +212,6 @@ class TestTokenTypes:
         model._pipeline.text_encoder._forward_pre_hooks.clear()
         assert self.positions(model) == [None, None]
         assert pixels(model) != repaired
-
-    def test_a_pipeline_that_passes_them_is_left_alone(self, tiny_models: Path) -> None:
-        from edit_eval.edit_models.diffusers_pipeline import repair_token_types
-
-        stock = stock_pipeline(tiny_models / "qwen-image-edit", "float32")
-        given_token_types(stock)
-        hooks = len(stock.text_encoder._forward_pre_hooks)
-        assert not repair_token_types(stock)
-        assert len(stock.text_encoder._forward_pre_hooks) == hooks
 
 
 @pytest.mark.real_models
@@ -303,8 +281,10 @@ class TestLoading:
     def test_another_pipeline_is_refused(self, copy: Path) -> None:
         index = json.loads((copy / "model_index.json").read_text())
         (copy / "model_index.json").write_text(json.dumps(index | {"_class_name": "FluxKontextPipeline"}))
-        with pytest.raises(LoadError, match="is a FluxKontextPipeline; qwen_image_edit runs QwenImageEditPipeline"):
+        with pytest.raises(ConfigurationError, match="is a FluxKontextPipeline, not one of QwenImageEditPipeline, "):
             loaded(copy)
+        with pytest.raises(ConfigurationError, match="is a FluxKontextPipeline"):  # before anything is loaded
+            QwenImageEdit.effective(Parameters(model_name=str(copy)))
 
     @pytest.mark.parametrize(
         ("part", "file", "weight"),
@@ -364,7 +344,7 @@ class TestNumbers:
 
     @pytest.mark.parametrize("value", [float("nan"), float("inf")])
     def test_nan_in_the_transformer(self, copy: Path, value: float) -> None:
-        with pytest.raises(PictureError, match=r"the edit model returned NaN \(latents\)"):
+        with pytest.raises(PictureError, match=r"the edit model returned NaN \(pixels\)"):
             pixels(self.broken(copy, "transformer", "proj_out.weight", value))
 
     def test_nan_in_the_vae(self, copy: Path) -> None:
@@ -376,7 +356,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from edit_eval.edit_models.qwen_image_edit import Advanced, QwenImageEdit
+from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
 from edit_models.tiny_edits import loaded, pixels
 folder = Path(sys.argv[1])
 QwenImageEdit(QwenImageEdit.Parameters(model_name=str(folder))).prepare()
@@ -407,40 +387,69 @@ def test_the_same_pixels_in_another_process_prepared_first_with_weights_read_by_
     assert pixels_elsewhere(copy, OMP_NUM_THREADS="2") == pixels(model)
 
 
-@pytest.mark.real_models
-@pytest.mark.parametrize(
-    "switch",
-    [
-        {"source_cache": False},
-        {"modulation": "live"},
-        {"advanced": {"attention": "_native_math"}},
-        {"advanced": {"compile": True}},
-        {"advanced": {"shared_prefix": True}},
-        {"advanced": {"single_frame_vae": True}},
-    ],
-)
-def test_a_changed_switch_changes_the_key(switch: dict[str, Any], copy: Path, tmp_path: Path) -> None:
-    from edit_eval.config.loading import load_configuration
-    from edit_eval.experiment import identity
-    from edit_eval.store.keys import edit_key
+class TestRow:
+    """It is `diffusers` under the name and with the parameters of the base system."""
 
-    def key(**parameters: Any) -> str:
-        configuration = load_configuration(
-            {
-                "benchmark": {"type": "scenes"},
-                "diffusion_model": {
-                    "type": "qwen_image_edit",
-                    "params": {"model_name": str(copy), "device_ids": "cpu:1", **parameters},
-                },
-                "reward_model": {"type": "scene_judge"},
-            }
+    def test_what_is_passed_is_what_diffusers_passes(self) -> None:
+        ours = QwenImageEdit.effective(
+            Parameters(num_inference_steps=15, true_cfg_scale=2.0, negative_prompt="blurred")
         )
-        (section,) = configuration.edit_models.values()
-        return edit_key(identity(section, tmp_path, "edit_model"), "source", "make the sky red", 7)
+        theirs = DiffusersModel.effective(
+            DiffusersModel.Parameters(
+                "Qwen/Qwen-Image-Edit",
+                num_inference_steps=15,
+                guidance={"true_cfg_scale": 2.0},
+                negative_prompt="blurred",
+            )
+        )
+        assert {**ours, "pipeline": "QwenImageEditPipeline"} == theirs
 
-    defaults = dataclasses.asdict(Parameters())
-    assert key() == key(**{name: defaults[name] for name in switch})
-    assert key(**switch) != key()
+    def test_the_defaults_are_the_base_systems_for_plus_too(self) -> None:
+        for name in ("Qwen/Qwen-Image-Edit", "Qwen/Qwen-Image-Edit-2511"):
+            passed = QwenImageEdit.effective(Parameters(model_name=name))
+            assert (passed["num_inference_steps"], passed["guidance"]) == (50, {"true_cfg_scale": 4.0})
+            assert passed["negative_prompt"] == " "
+
+    def test_a_name_on_the_hub_that_is_in_no_table_has_one_key_before_and_after_its_download(
+        self, plus_index: str
+    ) -> None:
+        unknown = Parameters(model_name="someone/distilled")
+        assert QwenImageEdit.effective(unknown) == QwenImageEdit.effective(Parameters(model_name=plus_index))
+        assert QwenImageEdit.duration(unknown) == QwenImageEdit.duration(Parameters())
+
+    def test_plus_takes_several_sources(self, plus_index: str) -> None:
+        assert QwenImageEdit.sources(Parameters(model_name=plus_index)) is None
+        assert QwenImageEdit.sources(Parameters()) == 1
+
+    @pytest.mark.real_models
+    @pytest.mark.parametrize("name", ["qwen-image-edit", "qwen-image-edit-plus"])
+    def test_pixels_are_those_of_diffusers(self, name: str, tiny_models: Path) -> None:
+        row = DiffusersModel(
+            DiffusersModel.Parameters(
+                str(tiny_models / name),
+                num_inference_steps=2,
+                dtype="float32",
+                canvas=4096,
+                guidance={"true_cfg_scale": 4.0},
+            )
+        )
+        row.load(["cpu"])
+        assert row.edit(request(picture()), no_step).tobytes() == edited(loaded(tiny_models / name)).tobytes()
+
+    @pytest.mark.real_models
+    def test_no_variable_of_the_environment_changes_the_kernel_of_attention(
+        self, copy: Path, model: QwenImageEdit
+    ) -> None:
+        assert model.about()["attention"].startswith("native;")
+        assert pixels_elsewhere(copy, DIFFUSERS_ATTN_BACKEND="_native_math") == pixels(model)
+
+
+@pytest.fixture
+def plus_index(tmp_path: Path) -> str:
+    """A folder that says that it is a -Plus."""
+    (tmp_path / "plus").mkdir()
+    (tmp_path / "plus" / "model_index.json").write_text('{"_class_name": "QwenImageEditPlusPipeline"}')
+    return str(tmp_path / "plus")
 
 
 def change(file: Path, how: Callable[[dict[str, Any]], None]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,9 @@ from typing import Any
 from PIL import Image
 
 from edit_eval.edit_models.contract import EditRequest
-from edit_eval.edit_models.qwen_image_edit import Advanced, QwenImageEdit
+from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
 
 PIPELINES = ("qwen-image-edit", "qwen-image-edit-plus")
-ADVANCED = {field.name for field in dataclasses.fields(Advanced)}
-PLAIN = {"source_cache": False, "modulation": "live"}
-"""What switches off every measure that is on by default."""
 
 
 def picture(width: int = 96, height: int = 64) -> Image.Image:
@@ -33,8 +29,7 @@ def request(source: Image.Image, instruction: str = "make the sky red", seed: in
 
 
 def loaded(folder: Path, offload: str = "none", **parameters: Any) -> QwenImageEdit:
-    advanced = Advanced(**{name: parameters.pop(name) for name in ADVANCED & set(parameters)})
-    settings = {"num_inference_steps": 2, "dtype": "float32", "canvas": 4096, "advanced": advanced} | parameters
+    settings = {"num_inference_steps": 2, "dtype": "float32", "canvas": 4096} | parameters
     model = QwenImageEdit(QwenImageEdit.Parameters(model_name=str(folder), **settings))
     model.load(["cpu"], offload)
     return model
@@ -57,18 +52,3 @@ def levels_apart(one: Image.Image, other: Image.Image) -> int:
     import numpy
 
     return int(abs(numpy.asarray(one).astype(int) - numpy.asarray(other).astype(int)).max())
-
-
-EDITS: tuple[tuple[str, int, tuple[int, int]], ...] = (
-    ("make the sky red", 7, (96, 64)),
-    ("remove the dog", 7, (96, 64)),
-    ("remove the dog", 8, (96, 64)),
-    ("put a very large hat on every one of the many dogs in the picture, please", 8, (64, 64)),
-    ("x", 9, (40, 140)),
-    ("make the sky red", 7, (96, 64)),
-)
-"""Instruction, seed, size of the source: sources that come again, other shapes, short and long prompts."""
-
-
-def all_edits(model: QwenImageEdit) -> list[str]:
-    return [pixels(model, seed, picture(*size), prompt) for prompt, seed, size in EDITS]

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import functools
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
 
-import tiny_modular
-import tiny_pipelines
 from edit_eval.edit_models.contract import EditRequest
 from edit_eval.edit_models.diffusers import DiffusersModel
 from edit_eval.testing import tiny_models
+
+sys.path.append(str(Path(__file__).parents[1]))  # workers are given this file alone
+
+import tiny_modular
+import tiny_pipelines
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "QwenImageEditPipeline": {"canvas": 4096},

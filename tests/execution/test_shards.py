@@ -32,7 +32,7 @@ SLURM_ARRAY = {
     [
         ("2/8", {}, Shard(2, 8)),
         ("1/1", SLURM_ARRAY, Shard(1, 1)),
-        ("auto", SLURM_ARRAY, Shard(3, 4)),
+        ("auto/4", SLURM_ARRAY, Shard(3, 4)),
         ("auto", {"SLURM_PROCID": "0", "SLURM_NTASKS": "2"}, Shard(1, 2)),
         ("auto", {"SKYPILOT_NODE_RANK": "3", "SKYPILOT_NUM_NODES": "4"}, Shard(4, 4)),
         ("auto", {"JOB_COMPLETION_INDEX": "1", "JOB_COMPLETIONS": "5"}, Shard(2, 5)),
@@ -71,21 +71,27 @@ def test_a_part_of_an_array_that_is_submitted_again_is_the_right_shard(tmp_path:
     whole = range(first, first + 16)
     for number in whole[:15]:
         directory = RunDirectory(tmp_path)
-        directory.begin(read_shard("auto", array(number, *whole), tmp_path))
+        directory.begin(read_shard("auto/16", array(number, *whole), tmp_path))
         directory.end()
     for part in ([whole[3]], [whole[3], whole[4]], [whole[0]]):
         for number in part:
             for text in ("auto", "auto/16"):
                 assert read_shard(text, array(number, *part), tmp_path) == Shard(number - first + 1, 16)
     assert read_shard("auto", array(whole[15], *whole), tmp_path) == Shard(16, 16)
-    # One that never began is not known, and what to type is said.
-    with pytest.raises(ConfigurationError, match=r"write --shard I/16, or --shard auto/1"):
-        read_shard("auto", array(whole[15], whole[15]), tmp_path)
+    assert read_shard("auto", array(whole[15], whole[15]), tmp_path) == Shard(16, 16), "as the others were numbered"
     # All anew, among fewer or more.
     assert read_shard("auto/4", array(2, 0, 1, 2, 3), tmp_path) == Shard(3, 4)
     assert read_shard("auto", array(31, *range(32)), tmp_path) == Shard(32, 32)
-    with pytest.raises(ConfigurationError, match="this array has 1 of 8 tasks"):
-        read_shard("auto/8", array(3, 3), tmp_path / "new")
+
+
+def test_a_part_of_a_run_whose_shards_were_numbered_by_hand_is_refused(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    directory.begin(read_shard("2/16", {}))
+    directory.end()
+    with pytest.raises(
+        ConfigurationError, match=r"this array has 1 of 16 tasks.*write --shard I/16, or --shard auto/1"
+    ):
+        read_shard("auto", array(3, 3), tmp_path)
 
 
 def test_shards_of_different_evaluations_do_not_share_a_run(tmp_path: Path) -> None:
@@ -177,3 +183,37 @@ def test_a_run_of_one_engine_lets_no_shard_in_and_the_other_way_round(
     with pytest.raises(RunDirectoryError, match="is in use by process"):
         RunDirectory(alone.path).begin()
     shard.end()
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [([3], "auto"), ([3, 4], "auto"), ([0, 5, 9], "auto"), ([1, 3, 7], "auto"), ([1, 3, 7], "auto/3")],
+)
+def test_what_looks_like_a_part_of_an_array_is_refused_in_a_new_run(
+    tmp_path: Path, numbers: list[int], text: str
+) -> None:
+    for number in numbers:
+        with pytest.raises(ConfigurationError, match=r"this array has \d tasks of .*write --shard (auto/16|I/3)"):
+            read_shard(text, array(number, *numbers), tmp_path)
+
+
+def test_a_part_of_an_array_is_the_right_shard_in_a_new_run_where_the_whole_is_said(tmp_path: Path) -> None:
+    assert read_shard("auto/16", array(3, 3), tmp_path) == Shard(4, 16)
+    assert read_shard("auto/16", array(15, 3, 7, 15), tmp_path) == Shard(16, 16)
+    with pytest.raises(ConfigurationError, match="counts from 0"):
+        read_shard("auto/16", array(16, 16), tmp_path)  # of 1-16
+    # Arrays that are whole: of one, and those that say how many they are.
+    assert [read_shard("auto", array(one, one), tmp_path) for one in (0, 1)] == [Shard(1, 1)] * 2
+    assert read_shard("auto/1", array(3, 3), tmp_path) == Shard(1, 1)
+    assert read_shard("auto/3", array(6, 5, 6, 7), tmp_path) == Shard(2, 3)
+
+
+def test_a_task_that_never_began_is_numbered_as_those_that_did(tmp_path: Path) -> None:
+    whole = range(1, 17)
+    for number in (5, 9):
+        directory = RunDirectory(tmp_path)
+        directory.begin(read_shard("auto", array(number, *whole), tmp_path))
+        directory.end()
+    for text in ("auto", "auto/16"):
+        assert read_shard(text, array(3, 3), tmp_path) == Shard(3, 16)
+        assert read_shard(text, array(16, 16), tmp_path) == Shard(16, 16)

@@ -134,12 +134,9 @@ class TestPictures:
         assert seen == [[(64, 128), (128, 64)], [(128, 64), (64, 128)], [(128, 64)]]
         assert answers[2] != answers[0]
 
-    @pytest.mark.parametrize("shared_prefix", [False, True])
     @pytest.mark.parametrize("name", JUDGES)
-    def test_requests_of_a_batch_may_show_different_numbers_of_pictures(
-        self, name: str, shared_prefix: bool, tiny_models: Path
-    ) -> None:
-        judge = loaded(tiny_models / name, shared_prefix=shared_prefix)
+    def test_requests_of_a_batch_may_show_different_numbers_of_pictures(self, name: str, tiny_models: Path) -> None:
+        judge = loaded(tiny_models / name)
         rubric = "score the light and shadow of this image, " * 20
         counts = (2, 1, 0, 3, 0)
         requests = [

@@ -17,7 +17,6 @@ from PIL import Image
 from edit_eval.errors import LoadError
 from edit_eval.judges import transformers as transformers_judge
 from edit_eval.judges.answers import read_answer
-from edit_eval.judges.contract import JudgeRequest
 from edit_eval.judges.qwen3_vl import Qwen3VL
 from edit_eval.pretrained.reading_ahead import BESIDE_OTHERS
 from edit_eval.records import Status
@@ -61,42 +60,6 @@ class TestSpeed:
         judge = loaded(copy)
         assert judge._numbers is None
         assert read_answer(judge.judge([request(0)])[0]).status is Status.OK
-
-    @pytest.mark.parametrize("name", JUDGES)
-    def test_a_shared_prefix_is_read_once(self, name: str, tiny_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        rubric = "score the light and shadow of this image, " * 20
-        users = [f"Rate the edit: {'make the sky red ' * number}." for number in (1, 3, 2, 7, 0)]
-        requests = [
-            JudgeRequest(system=rubric, user=user, pictures=request(number).pictures, form="score")
-            for number, user in enumerate(users)
-        ]
-        plain = loaded(tiny_models / name).judge(requests)
-        judge = loaded(tiny_models / name, shared_prefix=True)
-        read: list[tuple[int, int]] = []
-        forward = judge._model.model.language_model.forward
-
-        def look(*args: Any, **keywords: Any) -> Any:
-            read.append(tuple(keywords["inputs_embeds"].shape[:2]))
-            return forward(*args, **keywords)
-
-        monkeypatch.setattr(judge._model.model.language_model, "forward", look)
-        assert judge.judge(requests) == plain
-        longest = max(len(judge._processor.tokenizer.encode(judge._text(one))) for one in requests)
-        (one, shared), (rows, rest) = read[:2]
-        assert (one, rows) == (1, 5)
-        assert shared >= 100
-        assert rest >= longest - shared
-        assert all(step == (5, 1) for step in read[2:])
-        assert judge.judge(requests) == plain  # nothing is left over from the batch before
-
-    @pytest.mark.parametrize("name", JUDGES)
-    def test_rows_that_share_little_or_a_single_row_are_read_as_ever(self, name: str, tiny_models: Path) -> None:
-        judge, plain = loaded(tiny_models / name, shared_prefix=True), loaded(tiny_models / name)
-        different = [request(number, 30) for number in range(4)]
-        assert judge.judge(different) == plain.judge(different)
-        assert judge.judge(different[:1]) == plain.judge(different[:1])
-        twins = [different[0], different[0]]
-        assert judge.judge(twins) == plain.judge(twins)
 
     def test_one_kernel_of_the_experts_for_prompt_and_answer(
         self, tiny_models: Path, monkeypatch: pytest.MonkeyPatch

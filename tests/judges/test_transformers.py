@@ -368,7 +368,6 @@ class TestPictures:
         [
             ({"max_pixels": 10_000}, "pictures are not limited by area for InternVL .*max_patches"),
             ({"image_settings": {"max_tiles": 4}}, "has no `max_tiles`; InternVL .* has max_patches"),
-            ({"shared_prefix": True}, "it is untested"),
         ],
     )
     def test_what_a_family_does_not_have_is_refused(
@@ -425,18 +424,6 @@ class TestAtTheStart:
         by_name = TransformersJudge.card(TransformersJudge.Parameters("google/gemma-4-31B-it"))
         assert "max_soft_tokens" in by_name["pictures"]
         assert TransformersJudge.card(TransformersJudge.Parameters("someone/something")) == {}
-
-
-class TestSharedPrefix:
-    def test_probabilities_are_the_same(self, tiny_judges: Path) -> None:
-        rubric = "score the light and shadow of this image, " * 20
-        asked = [replace(one, system=rubric) for one in requests("probabilities", labels=("1", "10", "Score"))]
-        shares = [
-            [one.values for one in any_loaded(tiny_judges / "qwen3-vl", shared_prefix=shared).judge(asked)]  # type: ignore[union-attr]
-            for shared in (False, True)
-        ]
-        for one, other in zip(*shares, strict=True):
-            assert one == pytest.approx(other, rel=1e-3, abs=1e-6)
 
 
 class TestSchemas:

@@ -43,9 +43,8 @@ def test_only_within_and_also_after_an_error() -> None:
 
 
 @pytest.mark.real_models
-@pytest.mark.parametrize("shared_prefix", [False, True])
 def test_judge_and_text_encoder_read_without_pictures_are_looked_at_with(
-    shared_prefix: bool, tiny_models: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import torch
 
@@ -62,10 +61,10 @@ def test_judge_and_text_encoder_read_without_pictures_are_looked_at_with(
         return attend(*arguments, **keywords)
 
     monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", look)
-    judge = loaded_judge(tiny_models / "qwen3-vl-moe", shared_prefix=shared_prefix)
+    judge = loaded_judge(tiny_models / "qwen3-vl-moe")
     judge.judge([request(number) for number in range(3)])
     assert judge.about()["attention"].endswith(DESCRIPTION)
-    editor = loaded_editor(tiny_models / "qwen-image-edit", shared_prefix=shared_prefix)
+    editor = loaded_editor(tiny_models / "qwen-image-edit")
     edited(editor)
     assert (True, False) in seen  # language: causal or masked, without cuDNN
     assert (False, True) in seen  # pictures, and the transformer: as torch chooses

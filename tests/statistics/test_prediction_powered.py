@@ -283,15 +283,17 @@ def test_what_people_would_say_in_every_design(sizes, shape, rho, how, record):
 
 @pytest.mark.chaos
 @pytest.mark.parametrize("how", ["images", "2.5 : 1"])
-def test_skewed_answers_where_it_is_tightest(how, record):
+@pytest.mark.parametrize("rho", [0.3, 0.8])
+@pytest.mark.parametrize("sizes", SIZES)
+def test_skewed_answers_where_it_is_tightest(sizes, rho, how, record):
     """What is promised, of the shape that strains it most; weights that differ by 2.5 break it, and the docs say so."""
     draws = 3_000
     found = {
-        count: covers(np.random.default_rng(77), draws, SIZES["270 images"], "skewed", 0.8, count, how)[0]
+        count: covers(np.random.default_rng(77), draws, SIZES[sizes], "skewed", rho, count, how)[0]
         for count in (20, 30)
     }
     figures = "  ".join(f"{count}: {covered:.3f}" for count, covered in found.items())
-    record(f"people corrected, 270 images, {how}, skewed, {draws:,} draws", f"covers {figures}")
+    record(f"people corrected, {sizes}, {how}, skewed, r {rho}, {draws:,} draws", f"covers {figures}")
     for count, least in ((20, 0.92), (30, 0.93)):
         assert found[count] >= (least if how == "images" else 0.87) - 0.01
 

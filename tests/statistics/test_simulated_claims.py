@@ -15,7 +15,7 @@ from edit_eval.statistics.drift import drift
 from edit_eval.statistics.failure_rates import exchange_p_value, failure_interval
 from edit_eval.statistics.intervals import estimate
 from edit_eval.statistics.power import ALPHA
-from edit_eval.statistics.rank_agreement import rank_agreement
+from edit_eval.statistics.rank_agreement import Samples, Within, summary
 
 Record = Callable[[str, object], None]
 RUNS = 1_000
@@ -112,7 +112,8 @@ def test_spearman_within_models(rho: float, images: int, record: Record) -> None
             b = rho * a + math.sqrt(1 - rho * rho) * b
             one[model] = {(name, 0): float(x) for name, x in zip(names, a, strict=True)}
             other[model] = {(name, 0): float(x) for name, x in zip(names, b, strict=True)}
-        low, high = rank_agreement(one, other, sources, resamples=300)["ci95"]
+        samples = Samples([one], sources, resamples=300)
+        low, high = summary(Within(one, other, samples), samples)["ci95"]
         held.append(low <= truth <= high)
     record(f"spearman within three models, {images} images with 3, r {rho}", f"covers {np.mean(held):.3f}")
     assert np.mean(held) >= 0.91 - slack(0.09, runs)

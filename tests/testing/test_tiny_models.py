@@ -21,6 +21,7 @@ SOURCE = Path(module.__file__).parents[1]
 LIGHT = [
     *(SOURCE / "testing" / f"{name}.py" for name in ("tiny_models", "tiny_tokenizer", "written_weights")),
     *sorted((SOURCE / "pretrained").glob("*.py")),
+    SOURCE / "edit_models" / "diffusers.py",
     SOURCE / "edit_models" / "diffusers_pipeline.py",
     SOURCE / "edit_models" / "qwen_image_edit.py",
     SOURCE / "judges" / "qwen3_vl.py",

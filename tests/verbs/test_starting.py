@@ -86,6 +86,21 @@ def test_pictures_without_instructions_get_a_table_to_fill_in(
     assert table.read_text("utf-8") == filled
 
 
+def test_a_link_is_neither_replaced_nor_written_through(
+    command: Command, here: Path, server: JudgeServer, unexamined: None
+) -> None:
+    shared = here / "shared.yaml"
+    shared.write_text("theirs: 1\n")
+    (here / "mine.yaml").symlink_to(shared)
+    (here / "dangling.yaml").symlink_to(here / "nowhere.yaml")
+    for words in (["--judge", server.base_url], ["--from", "demo"]):
+        for link in ("mine.yaml", "dangling.yaml"):
+            one_error(command("init", link, *words, "--force"), 2, f"{link} is a link")
+    assert (here / "mine.yaml").is_symlink()
+    assert shared.read_text() == "theirs: 1\n"
+    assert not (here / "nowhere.yaml").exists()
+
+
 def test_what_is_asked_at_a_terminal(
     command: Command, here: Path, server: JudgeServer, unexamined: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

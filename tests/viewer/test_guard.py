@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -330,3 +331,36 @@ def test_half_a_request_has_its_time(finished: Path, monkeypatch: pytest.MonkeyP
         half.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
         with suppress(ConnectionResetError):
             assert half.recv(1) == b"", "closed, without an answer"
+
+
+def test_half_a_vote_has_its_time(
+    finished: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(connections, "WITHIN", 0.1)
+    with (
+        Viewer([finished], http=connections.Connection) as viewer,
+        socket.create_connection(("127.0.0.1", viewer.port), 60) as half,
+    ):
+        where = VOTE.format(run=viewer.id_of(finished.name))
+        head = (f"POST {where} HTTP/1.1", f"Host: {viewer.host}", f"Origin: {viewer.address}")
+        head += ("Content-Type: application/json", "Content-Length: 900", "", "{")
+        half.sendall("\r\n".join(head).encode())
+        with suppress(ConnectionResetError):
+            assert half.recv(1) == b"", "closed, without an answer"
+    assert "Traceback" not in capfd.readouterr().err, "and without a traceback in the viewer's terminal"
+
+
+def test_what_takes_long_to_answer_is_not_half_a_request(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "WITHIN", 0.1)
+    with (
+        Viewer([finished], http=connections.Connection) as viewer,
+        socket.create_connection(("127.0.0.1", viewer.port), 60) as follower,
+    ):
+        where = f"/run/{viewer.id_of(finished.name)}/events"
+        follower.sendall(f"GET {where} HTTP/1.1\r\nHost: {viewer.host}\r\n\r\n".encode())
+        assert b"200" in follower.recv(64)
+        time.sleep(0.5)
+        follower.setblocking(False)
+        with suppress(BlockingIOError):  # all was read, and it is open
+            while True:
+                assert follower.recv(4096), "closed"

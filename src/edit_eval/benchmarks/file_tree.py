@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import tarfile
 import zipfile
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 
 from edit_eval.benchmarks.item_fields import shown
 from edit_eval.benchmarks.item_sources import Origin, state_of
-from edit_eval.benchmarks.plain_files import MAX_FILE_BYTES, PlainFiles, given
+from edit_eval.benchmarks.plain_files import MAX_FILE_BYTES, PlainFiles, given, place_of
 from edit_eval.errors import ConfigurationError
 
 _PACKED = (".zip", ".tar")
@@ -35,7 +34,7 @@ class Found:
 class FileTree:
     """The files below `folder` (or in it, if it is an archive), those in archives as if they were unpacked beside them.
 
-    Only names are kept. Of links see `PlainFiles`.
+    Only names are kept. Of links, and folders that are links, see `PlainFiles`.
     """
 
     def __init__(self, folder: Path, *, allow_links: bool = False) -> None:
@@ -47,8 +46,12 @@ class FileTree:
         self.archives: list[Path] = []
         self._packed_otherwise: list[str] = []
         self._open: dict[Path, zipfile.ZipFile | tarfile.TarFile] = {}
-        for path in only or sorted(Path(top, name) for top, _, names in os.walk(self.folder) for name in names):
+        packed: set[str] = set()
+        for path in only or self._files.walk():
             if path.suffix.lower() in _PACKED:
+                if place_of(path) in packed:
+                    continue
+                packed.add(place_of(path))
                 self.archives.append(self._files.check(path))
                 for name in self._members(path):
                     self._note(Found(name, path, path))
@@ -70,7 +73,7 @@ class FileTree:
         found = next((self._by_name[name] for name in names if name in self._by_name), [])
         unpacked = {one.name for one in found if one.archive is None}
         there = [one for one in found if one.archive is None or not _ends_with_any(one.name, unpacked)]
-        return sorted(there, key=lambda one: (one.archive is not None, one.name))
+        return sorted(_once(there), key=lambda one: (one.archive is not None, one.name))
 
     def find(self, name: str) -> Found:
         """The file with this name, or the only one whose name ends with it. Raises `LookupError` that says why not."""
@@ -82,8 +85,8 @@ class FileTree:
         exactly = [one for one in found if one.name == wanted]
         unpacked = [one for one in found if one.archive is None]
         for some in (exactly, unpacked, found):
-            if len(some) == 1:
-                return some[0]
+            if len(_once(some)) == 1:
+                return _once(some)[0]
         if found:
             raise LookupError(f"{shown(name)} is the name of several files: {found[0].name} and {found[1].name}")
         packed = f"; unpack {self._packed_otherwise[0]}" if self._packed_otherwise else ""
@@ -139,6 +142,14 @@ class FileTree:
 def is_archive(path: Path) -> bool:
     """Whether it is a file that a tree reads as if it were unpacked."""
     return path.suffix.lower() in _PACKED and path.is_file()
+
+
+def _once(found: Sequence[Found]) -> list[Found]:
+    """Of those that lie in one place under several names one, with the fewest folders in its name."""
+    places: dict[object, Found] = {}
+    for one in sorted(found, key=lambda one: (one.name.count("/"), one.name)):
+        places.setdefault(one if one.archive else place_of(one.path), one)
+    return list(places.values())
 
 
 def _ends_with_any(name: str, ends: Collection[str]) -> bool:

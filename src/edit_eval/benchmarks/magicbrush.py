@@ -62,8 +62,10 @@ class MagicBrush(FilesBenchmark):
 
     def files(self) -> list[Path]:
         """The Parquet files where there are any, else the JSON and what lies beside it."""
-        there = self.path.suffix == ".parquet" or (self.path.is_dir() and any(self.path.rglob("*.parquet")))
-        self._parquet = parquet_files(str(self.path), allow_links=self.parameters.allow_links) if there else []
+        links = self.parameters.allow_links
+        there = PlainFiles(self.path, links).walk() if self.path.is_dir() else [self.path]
+        found = any(file.suffix == ".parquet" for file in there)
+        self._parquet = parquet_files(str(self.path), allow_links=links) if found else []
         return self._parquet or super().files()
 
     def rows(self) -> Iterator[Mapping[str, Any]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from edit_eval.benchmarks.plain_files import PlainFiles, given
+from edit_eval.benchmarks.plain_files import PlainFiles, given, place_of
 from edit_eval.errors import ConfigurationError
 from edit_eval.hub import local_path
 
@@ -27,8 +27,10 @@ def parquet_files(data_path: str, *, allow_links: bool = False) -> list[Path]:
     path = local_path(data_path, ("*.parquet",))
     if not path.is_dir():
         return [given(path).check(path)]
-    there = ((file, file.relative_to(path)) for file in sorted(path.rglob("*.parquet")))
-    files = [file for file, inside in there if not any(part.startswith(".") for part in inside.parts)]
+    plain = PlainFiles(path, allow_links)
+    there = ((file, file.relative_to(path)) for file in plain.walk() if file.name.endswith(".parquet"))
+    seen = [file for file, inside in there if not any(part.startswith(".") for part in inside.parts)]
+    files = sorted({place_of(file): file for file in reversed(seen)}.values())
     if not files:
         raise ConfigurationError(f"benchmark.data_path: {path} has no .parquet file")
     for shard in filter(None, (_SHARD.fullmatch(file.name) for file in files)):
@@ -37,7 +39,7 @@ def parquet_files(data_path: str, *, allow_links: bool = False) -> list[Path]:
             raise ConfigurationError(
                 f"benchmark.data_path: {path} is incomplete: {missing[0]} is missing; download it again"
             )
-    return list(map(PlainFiles(path, allow_links).check, files))
+    return list(map(plain.check, files))
 
 
 class ParquetRows:

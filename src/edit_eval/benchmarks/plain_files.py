@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import deque
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -34,13 +35,37 @@ class PlainFiles:
             return (real, repository / "blobs")
         return (real,)
 
+    def walk(self) -> list[Path]:
+        """All files of the folder and below, in the order of their names.
+
+        Folders that are links are walked where their files may be opened, each link once, and none that leads back up.
+        So a file can have several names; `place_of` is then the same.
+        """
+        found, followed, starts = list[Path](), set[tuple[str, str]](), deque([self.folder])
+        while starts:
+            for top, folders, names in os.walk(starts.popleft()):
+                found += (Path(top, name) for name in names)
+                folders.sort()
+                for name in folders:
+                    link, above = Path(top, name), os.path.realpath(top)
+                    if not link.is_symlink() or (above, name) in followed:
+                        continue
+                    real = Path(os.path.realpath(link))
+                    if self._is_allowed(real) and not Path(above).is_relative_to(real):
+                        followed.add((above, name))
+                        starts.append(link)
+        return sorted(found)
+
+    def _is_allowed(self, real: Path) -> bool:
+        return self.allow_links or any(real.is_relative_to(root) for root in self._roots)
+
     def refused(self, path: str | os.PathLike[str], name: str) -> str:
         """Why a file of the folder is not opened; empty where it is. `name` is what the answer calls it.
 
         A file that is not there is not refused.
         """
         real = Path(os.path.realpath(path))
-        if not self.allow_links and not any(real.is_relative_to(root) for root in self._roots):
+        if not self._is_allowed(real):
             return f"{name} is a link that points outside {self.folder}: `allow_links: true` follows such links"
         try:
             mode = os.stat(real).st_mode
@@ -64,6 +89,11 @@ class PlainFiles:
             return Path(path).read_bytes()
         except OSError as error:
             raise LookupError(f"{name} cannot be read ({error.strerror})") from error
+
+
+def place_of(path: Path) -> str:
+    """Where it lies, whatever links its folders are; if it is a link itself, where that lies."""
+    return os.path.join(os.path.realpath(path.parent), path.name)
 
 
 def given(path: Path) -> PlainFiles:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -206,7 +205,7 @@ def find_table(path: Path, *, allow_links: bool = False) -> Table:
     texts = [file for file in there if file.suffix.lower() == ".txt"]
     if pictures and texts:
         return PictureFolder(path, pictures, list(map(files.check, texts)))
-    if any(name.endswith(".parquet") for _, _, names in os.walk(path) for name in names):
+    if any(file.name.endswith(".parquet") for file in files.walk()):
         return ParquetTable(parquet_files(str(path), allow_links=allow_links))
     remedy = f"; `edit-eval init --pictures {path}` makes a table to fill in" if pictures else ""
     raise ConfigurationError(f"benchmark.data_path: {path} has no table, nor pictures with a .txt file each{remedy}")

@@ -16,6 +16,7 @@ from edit_eval.edit_models.diffusers_pipeline import (
     class_of_part,
     keywords_for,
     load_part,
+    native_attention,
     offload_weights,
     pass_token_types,
     to_picture,
@@ -29,7 +30,7 @@ from edit_eval.edit_models.published_durations import of_qwen_image
 from edit_eval.edit_models.release_table import COUNTED, RELEASE, RELEASES
 from edit_eval.errors import LoadError, PictureError
 from edit_eval.pretrained import folders
-from edit_eval.pretrained.language_attention import without_cudnn
+from edit_eval.pretrained.language_attention import DESCRIPTION, without_cudnn
 from edit_eval.pretrained.loading import check_call, check_value, library_versions, load_errors, prepare_devices
 from edit_eval.pretrained.processors import IMAGE_BACKEND, load_any_processor
 from edit_eval.pretrained.reading_ahead import load_in_parallel, read_ahead
@@ -58,6 +59,41 @@ TAKEN = ("prompt", "generator", "output_type", "return_dict", "num_images_per_pr
 RESULTS = ("images", "image", "frames")
 
 
+@dataclass
+class PipelineParameters:
+    """What decides the pixels of any pipeline."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    model_name: str
+    """A folder, or a name on the Hugging Face Hub."""
+    revision: str | None = None
+    """Branch, tag or commit on the Hub."""
+    num_inference_steps: int | None = None
+    """Steps of denoising; null: what is recommended."""
+    negative_prompt: str | None = None
+    """null: what is recommended, which may be none."""
+    canvas: int | None = None
+    """Area in pixels on which the pipeline works, in the source's shape; null: its own."""
+    dtype: str = "bfloat16"
+    """bfloat16, float16 or float32."""
+    load: dict[str, Any] = field(default_factory=dict)
+    """Keywords of `from_pretrained`; under the name of a part (`transformer`, `text_encoder`, ...) for it alone."""
+    call: dict[str, Any] = field(default_factory=dict)
+    """Further keywords of the pipeline's call."""
+    only: ClassVar[tuple[str, ...]] = ()
+    """The classes of diffusers that are run; none: any."""
+
+    def __post_init__(self) -> None:
+        check_value("dtype", self.dtype)
+        check_call(self.call, TAKEN)
+        check_load(self.load, PARTS)
+        if self.num_inference_steps is not None and self.num_inference_steps < 1:
+            raise ValueError(f"num_inference_steps: {self.num_inference_steps}; at least 1 step is needed")
+        if self.canvas is not None and self.canvas < SHORTEST_SIDE**2:
+            raise ValueError(f"canvas: {self.canvas} pixels; at least {SHORTEST_SIDE**2} are needed")
+
+
 class DiffusersModel:
     """Any pipeline of diffusers that edits by instruction: FLUX, Qwen-Image, GLM-Image, LongCat, OmniGen, ...
 
@@ -68,46 +104,22 @@ class DiffusersModel:
     """
 
     @dataclass
-    class Parameters:
+    class Parameters(PipelineParameters):
         """What decides the pixels."""
 
-        __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
-
-        model_name: str
-        """A folder, or a name on the Hugging Face Hub."""
-        revision: str | None = None
-        """Branch, tag or commit on the Hub."""
         pipeline: str | None = None
         """Class of diffusers, for a name on the Hub that is in no table and not here yet; null: as the model says."""
-        num_inference_steps: int | None = None
-        """Steps of denoising; null: what is recommended."""
         guidance: dict[str, float] = field(default_factory=dict)
         """Weights by the names that the pipeline's call has for them; what is left out is as recommended."""
-        negative_prompt: str | None = None
-        """null: what is recommended, which may be none."""
         size: list[int] | None = None
         """Width and height of every edit; null: the pipeline's own rule, which keeps the source's shape."""
-        canvas: int | None = None
-        """Area in pixels on which the pipeline works, in the source's shape; null: its own."""
-        dtype: str = "bfloat16"
-        """bfloat16, float16 or float32."""
         loras: list[Lora] = field(default_factory=list)
         """Adapters: `name`, `file`, `weight`, and the `num_inference_steps`, `guidance`, `scheduler` trained for."""
-        load: dict[str, Any] = field(default_factory=dict)
-        """Keywords of `from_pretrained`; under the name of a part (`transformer`, `text_encoder`, ...) for it alone."""
-        call: dict[str, Any] = field(default_factory=dict)
-        """Further keywords of the pipeline's call."""
 
         def __post_init__(self) -> None:
-            check_value("dtype", self.dtype)
-            check_call(self.call, TAKEN)
-            check_load(self.load, PARTS)
-            if self.num_inference_steps is not None and self.num_inference_steps < 1:
-                raise ValueError(f"num_inference_steps: {self.num_inference_steps}; at least 1 step is needed")
+            super().__post_init__()
             if self.size is not None and (len(self.size) != 2 or min(self.size) < 1):
                 raise ValueError(f"size: {self.size}, but it takes [width, height]")
-            if self.canvas is not None and self.canvas < SHORTEST_SIDE**2:
-                raise ValueError(f"canvas: {self.canvas} pixels; at least {SHORTEST_SIDE**2} are needed")
             if self.size is not None and self.canvas is not None:
                 raise ValueError("size: it is given together with `canvas`; give one of the two")
 
@@ -197,6 +209,16 @@ class DiffusersModel:
             known_to(pipeline_class, parameters.loras)
             load = self._load_modular if settings.pipeline.modular else self._load_standard
             pipeline = load(location, pipeline_class, settings, devices, offload)
+            if (
+                settings.steps == 1
+                and hasattr(pipeline, "scheduler")
+                and pipeline.scheduler.config.get("shift_terminal")
+            ):
+                raise LoadError(
+                    "num_inference_steps: 1, but this model's schedule is undefined for a single step "
+                    "(`shift_terminal`); use at least 2"
+                )
+            attention = native_attention(pipeline, devices[0])
             repaired = _repair(pipeline)
             apply(pipeline, parameters.loras)
             if offload != "none":
@@ -209,6 +231,7 @@ class DiffusersModel:
             "offload": offload,
             **{key: shown(value) for key, value in settings.plain.items() if key != "pipeline"},
             **card_of(settings),
+            "attention": f"{attention}; text encoder: {DESCRIPTION}",
             "loras": "; ".join(f"{lora.name} {lora.weight:g}" for lora in parameters.loras),
             "scheduler": type(pipeline.scheduler).__name__ if hasattr(pipeline, "scheduler") else "",
             "image_backend": IMAGE_BACKEND,
@@ -296,6 +319,13 @@ class DiffusersModel:
         row, pictures = settings.pipeline, [picture.convert("RGB") for picture in request.pictures.values()]
         if row.most_sources is not None and len(pictures) > row.most_sources:
             raise PictureError(f"{len(pictures)} sources, but {row.name} takes {row.most_sources} at most")
+        if row.longest and (
+            long := next((one for one in pictures if max(one.size) > row.longest * min(one.size)), None)
+        ):
+            raise PictureError(
+                f"the source is {long.width} x {long.height} pixels; {row.family} takes no picture that is longer than "
+                f"{row.longest} times its shorter side"
+            )
         given: dict[str, Any] = dict(settings.guidance)
         if settings.steps is not None:
             given["num_inference_steps"] = settings.steps
@@ -324,12 +354,12 @@ class DiffusersModel:
 # -- the pipeline --
 
 
-def _located(parameters: DiffusersModel.Parameters) -> folders.Location:
+def _located(parameters: Any) -> folders.Location:
     file = index_file(parameters)
     return folders.locate(parameters.model_name, revision_of(parameters), file, "a diffusers pipeline")
 
 
-def _pipeline_class(index: Mapping[str, Any], parameters: DiffusersModel.Parameters) -> Any:
+def _pipeline_class(index: Mapping[str, Any], parameters: Any) -> Any:
     import diffusers
 
     name = str(index.get("_class_name"))
@@ -367,7 +397,11 @@ def _repair(pipeline: Any) -> str:
         if tokens and "mm_token_type_ids" in inspect.signature(type(part).forward).parameters:
             pass_token_types(part)
             said.append(name)
-    return f"mm_token_type_ids passed to {', '.join(said)} where the pipeline drops them" if said else ""
+    return (
+        f"mm_token_type_ids passed to {', '.join(said)} where the pipeline drops them (diffusers issue 14194)"
+        if said
+        else ""
+    )
 
 
 class _Bar:

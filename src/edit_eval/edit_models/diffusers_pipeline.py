@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 STOCK_CANVAS = 1024 * 1024
 """Pixels that pipelines with a function `calculate_dimensions` scale every source to, whatever its size."""
+NATIVE = "native"
+"""diffusers' name for torch's own choice of a kernel of attention."""
 SHORTEST_SIDE = 32
 """Sides are multiples of this, or of half of it."""
 
@@ -159,44 +161,32 @@ def call_on_canvas(pipeline_class: Any, canvas: int | None) -> Callable[..., Any
     return on_canvas
 
 
-class _Seen(Exception):
-    """Ends a probe."""
+def native_attention(pipeline: Any, device: str) -> str:
+    """Has all networks compute attention by torch's own choice, whatever `DIFFUSERS_ATTN_BACKEND` says: the environment
+    must not change pixels. Returns diffusers' name of that, on a GPU with the kernel that torch chooses."""
+    import torch
+    from diffusers.models.attention_dispatch import _AttentionBackendRegistry as registry
 
-
-def repair_token_types(pipeline: Any) -> bool:
-    """Passes `mm_token_type_ids` to the text encoder where the pipeline drops them; returns whether it does.
-
-    transformers 5 needs them to give picture tokens their positions in rows and columns, and without them counts in one
-    line, in silence; the pipelines of diffusers drop them (diffusers issue 14194). Whether this pair of libraries is
-    concerned is seen in a probe that ends before anything is computed.
-    """
-    from PIL import Image
-
-    encoder = pipeline.text_encoder
-    if "mm_token_type_ids" not in inspect.signature(type(encoder).forward).parameters:
-        return False
-    seen: list[dict[str, Any]] = []
-
-    def look(module: Any, given: Any, keywords: dict[str, Any]) -> None:
-        seen.append(keywords)
-        raise _Seen
-
-    probe = encoder.register_forward_pre_hook(look, with_kwargs=True)
+    if registry.get_active_backend()[0].value != NATIVE:
+        for part in pipeline.components.values():
+            if hasattr(part, "set_attention_backend"):
+                part.set_attention_backend(NATIVE)
+    if not str(device).startswith("cuda"):
+        return NATIVE
+    numbers = torch.zeros(1, 24, 128, 128, dtype=torch.bfloat16, device=device)  # heads, tokens, width of Qwen-Image
     try:
-        pipeline.encode_prompt(prompt="", image=[Image.new("RGB", (64, 64))])
-    except _Seen:
-        pass
-    finally:
-        probe.remove()
-    if not seen or seen[0].get("image_grid_thw") is None or seen[0].get("mm_token_type_ids") is not None:
-        return False
-
-    pass_token_types(encoder)
-    return True
+        kernel = torch.nn.attention.SDPBackend(torch._fused_sdp_choice(numbers, numbers, numbers)).name
+    except (AttributeError, TypeError, ValueError):  # this torch does not say
+        return NATIVE
+    return f"{NATIVE} ({kernel})"
 
 
 def pass_token_types(encoder: Any) -> None:
-    """Has a text encoder of the Qwen-VL family given `mm_token_type_ids` wherever a caller leaves them out."""
+    """Has a text encoder of the Qwen-VL family given `mm_token_type_ids` wherever a caller leaves them out.
+
+    transformers 5 needs them to give picture tokens their positions in rows and columns, and without them counts in one
+    line, in silence; the pipelines of diffusers drop them (diffusers issue 14194).
+    """
 
     def add(module: Any, given: Any, keywords: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         ids = keywords.get("input_ids")

@@ -39,6 +39,15 @@ def index_file(parameters: Any) -> str:
 
 
 def index_of(parameters: Any) -> Mapping[str, Any]:
+    """As `_index_of`, of a model that is of one of the classes `parameters.only`. Raises `ConfigurationError`."""
+    index, only = _index_of(parameters), parameters.only
+    if only and index.get("_class_name") not in only:
+        kind = index.get("_class_name")
+        raise ConfigurationError(f"model_name: {parameters.model_name} is a {kind}, not one of {', '.join(only)}")
+    return index
+
+
+def _index_of(parameters: Any) -> Mapping[str, Any]:
     """`model_index.json` (or `modular_model_index.json`), as far as it is known without asking the Hub, and the same
     whether the weights are here or not: of a release the table has the class, and for another name on the Hub the
     parameter `pipeline` may say it.
@@ -62,6 +71,8 @@ def index_of(parameters: Any) -> Mapping[str, Any]:
     if folder is not None and folders.local_folder(name):
         raise ConfigurationError(f"model_name: {folder.absolute()} has no {INDEX}, so it is not a pipeline")
     folders.revision(name, None)  # a path that leads nowhere
+    if parameters.only:
+        return {"_class_name": parameters.only[0]}
     raise ConfigurationError(
         f"model_name: nothing is known about {name} before it is downloaded: give `pipeline` (the class in its "
         f"{INDEX}), or run "

@@ -57,6 +57,8 @@ class Pipeline:
     """The argument that takes the sources."""
     most_sources: int | None = 1
     """None: any number. Where it is 1 the argument takes a picture, else a list of them."""
+    longest: int | None = None
+    """A source may be so many times as long as wide, where the processor of its text encoder refuses longer ones."""
     steps: int | None = None
     """None: as the class has it."""
     guidance: Mapping[str, float] = field(default_factory=dict)

@@ -30,13 +30,15 @@ class Launcher:
     """The variable with how many there are."""
     first: str = ""
     """The variable with the lowest number, where that need not be 0."""
+    last: str = ""
+    """The variable with the highest number, likewise."""
     step: str = ""
     """The variable with the distance of two numbers."""
 
 
 LAUNCHERS = (
     # https://slurm.schedmd.com/job_array.html
-    Launcher("SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP"),
+    Launcher(*(f"SLURM_ARRAY_TASK_{name}" for name in ("ID", "COUNT", "MIN", "MAX", "STEP"))),
     # https://slurm.schedmd.com/srun.html, output environment variables
     Launcher("SLURM_PROCID", "SLURM_NTASKS"),
     # https://docs.skypilot.co/en/latest/running-jobs/environment-variables.html
@@ -52,9 +54,11 @@ LAUNCHERS = (
 def read_shard(text: str, environment: Mapping[str, str], run: Path | None = None) -> Shard:
     """What `--shard` says: `2/8`, `auto`, or `auto/8` where the launcher does not tell how many there are.
 
-    A part of an array that is submitted again (`--array=3` of 0-15) looks like a small array of its own. In a `run`
-    that more shards have entered, each is the one that had its number then. Raises `ConfigurationError`, also where
-    that cannot be known.
+    A part of an array that is submitted again (`--array=3` of 0-15) looks like a small array of its own. So an array
+    is a whole one where its numbers go from 0 or 1 without a gap, or where it has as many tasks as `auto/16` says, or
+    as the shards that have entered the `run`. Where it has fewer, it is a part: each of its tasks is the shard that had
+    its number before, or follows from how the others were numbered, and where nobody has entered it counts from 0.
+    Raises `ConfigurationError`, also where that cannot be known.
     """
     if match := re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", text):
         return _checked(Shard(int(match[1]), int(match[2])), f"--shard {text}")
@@ -65,29 +69,54 @@ def read_shard(text: str, environment: Mapping[str, str], run: Path | None = Non
     if launcher is None:
         known = ", ".join(one.number for one in LAUNCHERS)
         raise ConfigurationError(f"--shard {text}: none of {known} is set; write 2/8 for the second of eight")
-    count = match[1] or environment.get(launcher.count, "")
-    if not count.isdigit():
+    told = environment.get(launcher.count, "")
+    if not (match[1] or told).isdigit():
         raise ConfigurationError(
             f"--shard auto: {launcher.number} is set and {launcher.count} is not; set it, or write auto/N for N shards"
         )
-    number, first, step = (
-        int(environment.get(name, "") or default) if name else default
-        for name, default in ((launcher.number, 0), (launcher.first, 0), (launcher.step, 1))
-    )
+    tasks = int(told) if told.isdigit() else int(match[1])
+
+    def value(name: str, default: int) -> int:
+        return int(environment[name]) if environment.get(name, "").isdigit() else default
+
+    number, first, step = value(launcher.number, 0), value(launcher.first, 0), max(value(launcher.step, 1), 1)
     said, launched = f"--shard {text} ({launcher.number}={number})", f"{launcher.number}={number}"
-    shard = Shard((number - first) // step + 1, int(count), launched)
     entered = shards_known(run / SHARDS) if run is not None and launcher.first else []
-    told = environment.get(launcher.count, "")
-    of = int(match[1]) if match[1] else max((one.count for one in entered), default=shard.count)
-    if told.isdigit() and int(told) < of:
-        again = next((one for one in entered if (one.launched, one.count) == (launched, of)), None)
-        if again is None:
+    count = int(match[1]) if match[1] else max((one.count for one in entered), default=0)
+    if launcher.first and tasks < count:
+        return _of_a_part(Shard(number + 1, count, launched), entered, tasks, said)
+    if launcher.first:
+        last = value(launcher.last, first + (tasks - 1) * step)
+        if tasks != count and (first > 1 or last != first + tasks - 1):
             raise ConfigurationError(
-                f"{said}: this array has {told} of {of} tasks, and which shard number {number} is cannot be told: "
-                f"write --shard I/{of}, or --shard auto/{told} to share all samples among {told}"
+                f"{said}: this array has {tasks} tasks of {first} to {last}, which may be a part of a larger one: for "
+                f"a part of 0-15 write --shard auto/16, for an array that is whole --shard auto/{tasks}"
             )
-        return replace(again, experiment="")
-    return _checked(shard, said)
+        if last != first + (tasks - 1) * step:
+            raise ConfigurationError(
+                f"{said}: this array has {tasks} tasks of {first} to {last} with gaps: write --shard I/{tasks}"
+            )
+    return _checked(Shard((number - first) // step + 1, int(match[1] or tasks), launched), said)
+
+
+def _of_a_part(counted: Shard, entered: Sequence[Shard], tasks: int, said: str) -> Shard:
+    """The shard of one of the `tasks` that are fewer than there are shards; `counted`: as if numbers began at 0."""
+    others = [one for one in entered if one.count == counted.count]
+    for one in others:
+        if one.launched == counted.launched:
+            return replace(one, experiment="")
+    name, _, number = counted.launched.partition("=")
+    begin = {
+        int(was) - one.number for one in others for of, _, was in [one.launched.partition("=")] if of == name and was
+    }
+    if len(begin) > 1 or (others and not begin):
+        raise ConfigurationError(
+            f"{said}: this array has {tasks} of {counted.count} tasks, and which shard number {number} is cannot be "
+            f"told: write --shard I/{counted.count}, or --shard auto/{tasks} to share all samples among {tasks}"
+        )
+    if begin:
+        return _checked(replace(counted, number=int(number) - begin.pop()), said)
+    return _checked(counted, f"{said}, which counts from 0")
 
 
 def _checked(shard: Shard, said: str) -> Shard:

@@ -45,8 +45,6 @@ class Family:
     """Marks around an answer that are no part of it: in front of it, and behind."""
     openings: tuple[str, ...] = ()
     """What else may stand in front of an answer though it does not think."""
-    shared_prefix: bool = False
-    """Whether `shared_prefix` is known to work."""
     kernels: tuple[str, ...] = ()
     """Packages without which it computes slowly, though rightly, as they are imported (`KERNELS`)."""
     environment: str = ""
@@ -74,7 +72,6 @@ FAMILIES = (
             frames=1,
             settings=("size",),
             tokens="one for 28 x 28 pixels",
-            shared_prefix=True,
             figures=_SOURCE,
         )
         for version, title in (("2", "2"), ("2_5", "2.5"))
@@ -90,7 +87,6 @@ FAMILIES = (
             frames=1,
             settings=("size",),
             tokens="one for 32 x 32 pixels",
-            shared_prefix=True,
             figures=f"{_SOURCE}; the Thinking weights are another model, which has no switch",
         )
         for suffix in ("", "_moe")

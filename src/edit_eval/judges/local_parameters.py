@@ -43,11 +43,6 @@ class LocalParameters:
     experts_implementation: str | None = None
     """Kernel of a mixture's experts for prompt and answer (`grouped_mm`, `batched_mm`, `eager`). null: as transformers
     chooses; with batches of 16 or more try `grouped_mm`, which copies no weights while it answers."""
-    shared_prefix: bool = False
-    """Read what the prompts of a batch begin with (the rubric) once; equal up to rounding. Its gain on a GPU is not
-    measured."""
-    fused_norms: bool = False
-    """Compute each norm in one kernel; equal up to rounding. Its gain on a GPU is not measured."""
     load: dict[str, Any] = field(default_factory=dict)
     """Further keywords of the model's `from_pretrained`."""
     call: dict[str, Any] = field(default_factory=dict)

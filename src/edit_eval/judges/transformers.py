@@ -10,7 +10,7 @@ import importlib
 import os
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +19,6 @@ from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges import grammars, label_probabilities
 from edit_eval.judges.answers import score_line, tokens_given
 from edit_eval.judges.contract import PROBABILITIES, Form, JudgeRequest
-from edit_eval.judges.fused_norms import fuse_norms
 from edit_eval.judges.generation import budgets, forcing, stop_at_score
 from edit_eval.judges.judge_table import Family, card_of, family_of_type, published
 from edit_eval.judges.local_parameters import LocalParameters
@@ -49,12 +48,6 @@ THINKING = ("on", "off")
 
 OF_LABELS = "of whole labels, from the logits"
 """What the probabilities of a local judge are; a server gives those of an answer's first token."""
-
-PER_TOKEN = ("input_ids", "attention_mask", "mm_token_type_ids")
-"""What the processor gives with one entry a token."""
-
-SHORTEST_PREFIX = 32
-"""Tokens; to read fewer of them once instead of in every row is not worth a pass of its own."""
 
 
 class TransformersJudge:
@@ -148,8 +141,6 @@ class TransformersJudge:
             from transformers import AutoModelForImageTextToText
 
             self._family = family_of_type(str(location.index.get("model_type")))
-            if parameters.shared_prefix and not (self._family and self._family.shared_prefix):
-                raise LoadError(f"shared_prefix: it is untested with {name}; set it to false")
             self._processor = judge_processor(location, self._family, parameters)
             self._control_tokens = control_tokens(self._processor)
             thinking = self._settle_thinking()
@@ -169,7 +160,6 @@ class TransformersJudge:
         self._set_generation()
         self._set_experts()
         without_cudnn(getattr(getattr(model, "model", model), "language_model", model))
-        fused = fuse_norms(self._model) if parameters.fused_norms else 0
         if keep_levels(self._processor):
             self._numbers = numbers_of_levels(self._processor.image_processor).to(self._device)
         schema = self._settle_schemas()
@@ -180,7 +170,6 @@ class TransformersJudge:
             "dtype": parameters.dtype,
             "offload": offload,
             "attention": f"{model.config._attn_implementation}, {DESCRIPTION}",
-            "norms": f"{fused} in one kernel each" if fused else "",
             "image_backend": image_backend(self._processor.image_processor),
             "pixels": pixels(self._processor.image_processor, self._family),
             "thinking": thinking,
@@ -236,8 +225,6 @@ class TransformersJudge:
         from transformers import StoppingCriteriaList
 
         start, rows = inputs["input_ids"].shape[1], len(requests)
-        if self.parameters.shared_prefix:
-            inputs.update(self._with_prefix_read(inputs))
         limit = self.parameters.max_new_tokens or max(tokens_given(request.form) for request in requests)
         tokenizer, thinking_tokens = self._processor.tokenizer, self.parameters.thinking_tokens
         progress = Progress(tokenizer, self._marks, self._opened[self._thinks], thinking_tokens, rows)
@@ -264,9 +251,8 @@ class TransformersJudge:
         labels = [self._labels(self._text(request), request.labels) for request in requests]
 
         def ask(beginnings: Sequence[label_probabilities.Tokens]) -> list[Any]:
-            shared = self._with_prefix_read(inputs) if self.parameters.shared_prefix else {}
             said = self._model.generate(
-                **{**inputs, **shared},
+                **inputs,
                 max_new_tokens=1 + max(map(len, beginnings)),
                 logits_processor=[forcing(beginnings, start, tokenizer.pad_token_id)],
                 output_logits=True,
@@ -443,30 +429,3 @@ class TransformersJudge:
             return
         choose(kernel)
         model._optimize_model_for_decode = nullcontext  # `generate` else changes the kernel for the answer
-
-    def _with_prefix_read(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """What changes in `generate`'s arguments when the tokens with which all rows begin are read once, in one row.
-
-        A row's padding moves from before these tokens to behind them, so that they lie in the same places in each row.
-        Nothing changes for a single row, or where rows share little.
-        """
-        import torch
-
-        ids, mask = inputs["input_ids"], inputs["attention_mask"]
-        rows, width = ids.shape
-        padding = width - mask.sum(1)
-        place = torch.arange(width, device=ids.device)
-        unpadded = ids.gather(1, (place + padding[:, None]) % width)
-        text = unpadded[0] != self._model.config.image_token_id
-        same = ((unpadded == unpadded[:1]).all(0) & text).long().cumprod(0)
-        shared = min(int(same.sum()), int(mask.sum(1).min()) - 1)
-        if rows < 2 or shared < SHORTEST_PREFIX:
-            return {}
-        behind = torch.where(place < shared + padding[:, None], place - shared, place)
-        order = torch.where(place < shared, place + padding[:, None], behind)
-        self._model.model.rope_deltas = None  # of the batch before; `generate` would count on from them
-        read = self._model(input_ids=unpadded[:1, :shared], use_cache=True, logits_to_keep=1)
-        read.past_key_values.batch_repeat_interleave(rows)
-        self._model.model.rope_deltas = None
-        moved = {name: inputs[name].gather(1, order) for name in PER_TOKEN if name in inputs}
-        return {**moved, "past_key_values": read.past_key_values}

@@ -42,13 +42,17 @@ class Started:
 
 
 def refuse_to_overwrite(file: Path, force: bool) -> None:
-    """Raises `ConfigurationError` for a file that is there, and for a folder."""
+    """Raises `ConfigurationError` for a file that is there, for a folder, and for a link, forced or not."""
     if file.is_dir():
         raise ConfigurationError(f"{file} is a folder; for the pictures in it type `edit-eval init --pictures {file}`")
     if file.suffix.lower() not in (".yaml", ".yml"):
         meant = f"--from {file}" if str(file) in shipped() else f"{file}.yaml"
         raise ConfigurationError(
             f"{file}: a configuration's name ends with .yaml; did you mean `edit-eval init {meant}`?"
+        )
+    if file.is_symlink():
+        raise ConfigurationError(
+            f"{file} is a link, which is not replaced: give the file that it points to, or another name"
         )
     if os.path.lexists(file) and not force:
         raise ConfigurationError(f"{file} already exists; `--force` replaces it, or give another name")

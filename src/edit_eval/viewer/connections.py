@@ -7,7 +7,7 @@ from typing import Any
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 WITHIN = 10.0
-"""Seconds in which the head of a request must have come."""
+"""Seconds in which a request must have come, a vote's body with it."""
 MOST_WAITING = 256
 """Connections that may wait at once: with one more the oldest is closed. Half of the server's limit of connections."""
 
@@ -25,7 +25,7 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Waits no more once the head of a request is there."""
+        """Waits no more once a request is there as a whole."""
         super().data_received(data)
         if self._is_asked():
             self._wait_no_more()
@@ -38,7 +38,7 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         super().connection_lost(exc)
 
     def _is_asked(self) -> bool:
-        return self.cycle is not None and not self.cycle.response_complete
+        return self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body
 
     @property
     def _waiting(self) -> dict[Connection, Any]:

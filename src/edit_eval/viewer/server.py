@@ -43,6 +43,7 @@ try:
     )
     from starlette.background import BackgroundTask
     from starlette.exceptions import HTTPException
+    from starlette.requests import ClientDisconnect
 except ImportError as missing:
     raise ConfigurationError(
         f"`view` needs {missing.name}, which is not installed; `pip install 'edit-eval[viewer]'` brings it"
@@ -174,7 +175,10 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
         return told(lambda: voting_of(run).next(request.query_params.get("rater", "")))
 
     async def vote(run: str, request: Request) -> Response:
-        body = await request.body()
+        try:
+            body = await request.body()
+        except ClientDisconnect:  # half a vote, or one that is too long; nobody hears the answer
+            return Response(status_code=400)
         return await asyncio.to_thread(told, lambda: voting_of(run).add(body))
 
     show("/run/{run}/vote", vote_page)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edit_eval.execution.engine.conversation import EVENTS, Conversation
+from edit_eval.execution.engine.conversation import ABOUT, EVENTS, FROM_AFAR, GPU, MACHINE, Conversation, event_of
 from edit_eval.workers import messages
 from edit_eval.workers.messages import Lines, Message, encode
 from examples_of import examples
@@ -172,3 +172,51 @@ def test_a_message_without_end_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         assert not list(lines.feed(b"x" * 100_000))
     with pytest.raises(ValueError, match="a message of more than 1 MiB"):
         list(lines.feed(b"x" * 100_000))
+
+
+DEVICE: dict[str, Any] = dict.fromkeys(GPU) | {"name": "cuda:0", "title": "", "uuid": "u", "capability": [9, 0]}
+HOST: dict[str, Any] = dict.fromkeys(ABOUT) | {"python": "3.11", "platform": "", "libraries": {"torch": "2"}}
+SAID: dict[str, dict[str, Any]] = {
+    "hello": {"gpus": [DEVICE], "about": HOST, "layers": "", "time": 1.5, "memory": None},
+    "meters": {"meters": {"cuda:0": [1, 2, 0.5], "cuda:1": [None, None, None]}},
+    "want": {"names": [["/a.png", "digest"]]},
+    "lacking": {"texts": []},
+    "shared": {"shared": False},
+}
+"""What a machine says of itself."""
+
+
+def test_what_a_machine_says_is_believed_when_it_is_whole() -> None:
+    assert set(SAID) == set(MACHINE)
+    assert [event_of({"event": event, **said, "more": 1}, MACHINE) for event, said in SAID.items()] == list(SAID)
+
+
+@pytest.mark.parametrize(
+    ("event", "wrong"),
+    [
+        *((event, {field: wrong}) for event in SAID for field in SAID[event] for wrong in ([[]], b"")),
+        *(("hello", {"gpus": [{**DEVICE, field: {}}]}) for field in DEVICE),
+        *(("hello", {"about": {**HOST, field: []}}) for field in HOST),
+        ("hello", {"gpus": [{**DEVICE, "memory": -1}]}),
+        ("hello", {"gpus": [{**DEVICE, "capability": [9]}]}),
+        ("hello", {"time": float("nan")}),
+        ("hello", {"time": 10**400}),
+        ("meters", {"meters": {"cuda:0": [1, 2]}}),
+        ("meters", {"meters": {"cuda:0": [True, 2, 0.5]}}),
+        ("meters", {"meters": {"cuda:0": [1, 2, float("inf")]}}),
+        ("want", {"names": [["/a.png"]]}),
+        ("want", {"names": [["/a.png", None]]}),
+        ("shared", {"shared": 1}),
+        ("done", {}),
+    ],
+)
+def test_what_of_it_is_not_whole_is_an_error(event: str, wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"not a message|without a proper"):
+        event_of({"event": event, **SAID.get(event, {}), **wrong}, MACHINE)
+
+
+def test_only_from_afar_may_a_worker_be_said_to_have_died() -> None:
+    assert Conversation(FROM_AFAR).heard({"event": "died", "reason": "no more", "log": None})
+    for wrong in ({"reason": 1}, {"reason": "no more", "log": b""}, {}):
+        with pytest.raises(ValueError, match="without a proper"):
+            Conversation(FROM_AFAR).heard({"event": "died", **wrong})

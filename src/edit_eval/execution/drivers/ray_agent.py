@@ -40,12 +40,13 @@ from edit_eval.execution.machine.environments import layers_digest
 from edit_eval.execution.machine.weights import find_weights
 from edit_eval.workers.messages import Lines, Message, encode
 
-HEAR_SECONDS = 1.0
+HEAR_SECONDS = 0.5
 """After which an agent answers even where nothing is to be said: so silence is a fault, of which Ray need not know."""
 HEAR_BYTES = 1 << 20
 """Of one answer, at most."""
-GATHER_SECONDS = 0.003
-"""For which an answer waits for what belongs to it, and to the next one: a call of Ray's costs more than a message."""
+GATHER_SECONDS = 0.02
+"""For which an answer waits for what else will be said, unless no worker has anything left to do: a call of Ray's costs
+each side as much as a task does, and a worker has its next task in hand."""
 LEASE_SECONDS = 5.0
 """After which an agent that is asked no more ends."""
 METERS_EVERY = 1.0  # seconds
@@ -220,6 +221,7 @@ class Agent:
         self._variables = {**ours, **variables, "CUDA_VISIBLE_DEVICES": ",".join(reserved)}
         self._name, self._gpus = name, gpus
         self._held: dict[int, deque[Message]] = {}  # orders of a worker that wait for pictures, and those behind them
+        self._in_hand: set[tuple[int, int]] = set()  # worker and task, of orders to run that are not over
         self._wanted: set[tuple[str, str]] = set()
         self._outputs: dict[tuple[int, int], tuple[str, Path]] = {}  # worker, task -> the engine's path, and ours
         self._logs: dict[int, Path] = {}
@@ -240,9 +242,8 @@ class Agent:
         """What has been said since; empty where that is nothing for a while."""
         self._asked = time.monotonic()
         with self._some:
-            self._some.wait_for(lambda: self._urgent, HEAR_SECONDS)
-        time.sleep(GATHER_SECONDS)
-        with self._some:
+            if self._some.wait_for(lambda: self._urgent, HEAR_SECONDS):
+                self._some.wait_for(lambda: not self._in_hand, GATHER_SECONDS)
             said = bytes(self._said[:HEAR_BYTES])
             del self._said[:HEAR_BYTES]
             self._urgent = bool(self._said)
@@ -315,8 +316,9 @@ class Agent:
             self._said += encode(message)
             # A step can wait for what is said next: there are many, and nothing follows from them.
             if message.get("say", message)["event"] != "step":
+                if not (self._urgent and self._in_hand):  # else it is known, and more is to come
+                    self._some.notify()
                 self._urgent = True
-                self._some.notify()
 
     def _describe(self, machine: LocalMachine) -> Message:
         seen = machine.gpus()
@@ -371,6 +373,8 @@ class Agent:
             self._tell(of=worker, say={"event": "died", "reason": reason})
 
     def _order(self, worker: int, order: Message) -> None:
+        if order["do"] == "run":
+            self._in_hand.add((worker, order["task"]))
         behind = self._held.get(worker)
         if behind is not None:
             behind.append(order)
@@ -415,6 +419,7 @@ class Agent:
         if event in ("loaded", "died"):
             self._meters.now()
         if event == "died":
+            self._in_hand = {one for one in self._in_hand if one[0] != worker}
             if self._held.pop(worker, None) is not None:
                 self._wanted.clear()  # what was asked for on its behalf may not come: others ask anew
             log = self._logs.pop(worker, None)
@@ -424,6 +429,7 @@ class Agent:
                     log.unlink()
         elif event in ("done", "failed"):
             key = worker, message["task"]
+            self._in_hand.discard(key)
             if event == "failed":
                 self._outputs.pop(key, None)
             elif key in self._outputs:

@@ -42,7 +42,9 @@ from edit_eval.pictures import write_durably
 from edit_eval.workers.messages import Lines, Message, encode
 
 LOOK_EVERY = 1.0  # seconds
-SILENT_SECONDS = 4.0
+TICK_SECONDS = 0.25
+"""How often it looks who is silent."""
+SILENT_SECONDS = 2.4
 """How long an agent may say nothing, though it is asked, before its machine counts as gone."""
 HEAD_SECONDS = 15.0
 """How long the cluster's head may be silent before it counts as gone."""
@@ -105,7 +107,7 @@ class Gateway:
         else:  # Ray sets the variable itself where a token is at hand
             self._say("ready", guarded=os.environ.get("RAY_AUTH_MODE", "").lower() == "token")
         while True:
-            into, out, _ = select.select([self._in, self._bell], [self._out] if self._unsent else [], [], 0.5)
+            into, out, _ = select.select([self._in, self._bell], [self._out] if self._unsent else [], [], TICK_SECONDS)
             if self._in in into:
                 data = os.read(self._in, 1 << 20)
                 if not data:
@@ -185,6 +187,7 @@ class Gateway:
                 max_restarts=0,
                 max_task_retries=0,
                 max_concurrency=2 * CARRIERS,
+                enable_task_events=False,  # for a dashboard; each call would cost more
                 scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False),
             )
             name = self._name(node)

@@ -12,7 +12,7 @@ import sys
 from math import prod
 from typing import Any
 
-from edit_eval.pretrained.trials import check_near, trial
+from acceleration.trials import check_near, trial
 
 TOKENS = 16
 """Tokens of each kind when the layer is tried."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
-from edit_eval.pretrained.trials import trial
+from acceleration.trials import trial
 
 BACKENDS = (
     "native",

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edit_eval.edit_models.acceleration.source_cache import equal
+from acceleration.source_cache import equal
 
 
 class SharedPrefix:

@@ -13,7 +13,7 @@ import copy
 from functools import lru_cache
 from typing import Any
 
-from edit_eval.pretrained.trials import check_near, trial
+from acceleration.trials import check_near, trial
 
 TOKENS = 64
 """Length of the input that is tried."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from edit_eval.pretrained.trials import check_near, trial
+from acceleration.trials import check_near, trial
 
 TOKENS = 8
 """Length of the input that each kind of norm is tried with."""

@@ -1,0 +1,132 @@
+"""edit-eval's adapters with measures for speed that no GPU has judged yet. One that gains goes into the adapter itself.
+
+Each measure is a parameter; all are off. They are for a model that lies whole on one device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from acceleration.attention_backend import AUTO, BACKENDS, use_attention
+from acceleration.fused_gelu import fuse_gelu
+from acceleration.fused_norms import fuse_norms
+from acceleration.last_layer import use_last_layer_for_noise
+from acceleration.modulation_tables import MODES, use_modulation_tables
+from acceleration.real_rotary import use_real_rotary
+from acceleration.regional_compile import compile_blocks
+from acceleration.shared_prefix import SharedPrefix
+from acceleration.single_frame_vae import use_single_frame_convolutions
+from acceleration.source_cache import remember_sources
+from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
+from edit_eval.judges.qwen3_vl import Qwen3VL
+from edit_eval.pretrained.loading import check_value, load_errors
+
+SHORTEST_PREFIX = 32
+"""Tokens; fewer are not worth reading twice."""
+PER_TOKEN = ("input_ids", "attention_mask", "mm_token_type_ids")
+
+
+class AcceleratedQwenImageEdit(QwenImageEdit):
+    """Qwen-Image-Edit with the measures that its parameters name."""
+
+    @dataclass
+    class Parameters(QwenImageEdit.Parameters):
+        """The adapter's own, and the measures."""
+
+        source_cache: bool = False
+        """Compute once what consecutive edits of one source share; bitwise equal."""
+        modulation: str = "live"
+        """`table`: once a schedule, bitwise equal; `table_only`: its 13.6 GB lie in host memory; `live`: each step."""
+        attention: str = "native"
+        """Kernel of the transformer's attention, by diffusers' name, or `auto`."""
+        compile: bool = False
+        """Compile the transformer's blocks."""
+        shared_prefix: bool = False
+        """Read what both prompts share once."""
+        single_frame_vae: bool = False
+        """The VAE's convolutions in two dimensions."""
+        short_last_layer: bool = False
+        """The last layer only for the noise."""
+        fused_gelu: bool = False
+        """On a GPU, the GELUs within the products before them."""
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            check_value("attention", self.attention, (AUTO, *BACKENDS))
+            check_value("modulation", self.modulation, MODES)
+
+    def load(self, devices: Sequence[str], offload: str = "none") -> None:
+        """Loads as the adapter does, and takes the measures in the order in which they fit."""
+        super().load(devices, offload)
+        parameters, pipeline, device = self.parameters, self._pipeline, devices[0]
+        with load_errors(parameters.model_name):
+            attention = use_attention(pipeline.transformer, parameters.attention, device)
+            if parameters.single_frame_vae:
+                use_single_frame_convolutions(pipeline.vae)
+            if parameters.shared_prefix:
+                SharedPrefix(pipeline.text_encoder)
+            if parameters.source_cache:
+                remember_sources(pipeline)
+            if parameters.short_last_layer:
+                use_last_layer_for_noise(pipeline.transformer)
+            fused = fuse_gelu(pipeline.transformer, device) if parameters.fused_gelu else 0
+            use_modulation_tables(pipeline, parameters.modulation)
+            compiled = ""
+            if parameters.compile:
+                rotary = "real" if use_real_rotary(pipeline.transformer) else "complex"
+                compile_blocks(pipeline.transformer)
+                compiled = f"the transformer's blocks, dynamic shapes, {rotary} rotary positions"
+        self._about |= {"attention": attention, "gelu": f"{fused} fused" if fused else "", "compile": compiled}
+
+
+class AcceleratedQwen3VL(Qwen3VL):
+    """The judge with the measures that its parameters name."""
+
+    @dataclass
+    class Parameters(Qwen3VL.Parameters):
+        """The adapter's own, and the measures."""
+
+        shared_prefix: bool = False
+        """Read what the prompts of a batch begin with (the rubric) once; equal up to rounding."""
+        fused_norms: bool = False
+        """Compute each norm in one kernel; equal up to rounding."""
+
+    def load(self, devices: Sequence[str], offload: str = "none", forms: Sequence[Any] = ()) -> None:
+        """Loads as the adapter does, and takes the measures."""
+        super().load(devices, offload, forms)
+        if self.parameters.fused_norms:
+            fuse_norms(self._model)
+
+    def _write(self, requests: Sequence[Any], inputs: Any) -> list[Any]:
+        if self.parameters.shared_prefix:
+            inputs.update(self._with_prefix_read(inputs))
+        return super()._write(requests, inputs)
+
+    def _with_prefix_read(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """What changes in `generate`'s arguments when the tokens with which all rows begin are read once, in one row.
+
+        A row's padding moves from before these tokens to behind them, so that they lie in the same places in each row.
+        Nothing changes for a single row, or where rows share little.
+        """
+        import torch
+
+        ids, mask = inputs["input_ids"], inputs["attention_mask"]
+        rows, width = ids.shape
+        padding = width - mask.sum(1)
+        place = torch.arange(width, device=ids.device)
+        unpadded = ids.gather(1, (place + padding[:, None]) % width)
+        text = unpadded[0] != self._model.config.image_token_id
+        same = ((unpadded == unpadded[:1]).all(0) & text).long().cumprod(0)
+        shared = min(int(same.sum()), int(mask.sum(1).min()) - 1)
+        if rows < 2 or shared < SHORTEST_PREFIX:
+            return {}
+        behind = torch.where(place < shared + padding[:, None], place - shared, place)
+        order = torch.where(place < shared, place + padding[:, None], behind)
+        self._model.model.rope_deltas = None  # of the batch before; `generate` would count on from them
+        read = self._model(input_ids=unpadded[:1, :shared], use_cache=True, logits_to_keep=1)
+        read.past_key_values.batch_repeat_interleave(rows)
+        self._model.model.rope_deltas = None
+        moved = {name: inputs[name].gather(1, order) for name in PER_TOKEN if name in inputs}
+        return {**moved, "past_key_values": read.past_key_values}

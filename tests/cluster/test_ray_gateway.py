@@ -1,0 +1,120 @@
+"""What the gateway doubts of Ray's answers before the engine hears of it. It needs Ray's package, and no cluster."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ray")
+
+from edit_eval.execution.drivers import ray_gateway
+from edit_eval.execution.drivers.ray_agent import GATEWAY, HEAR_BYTES, HEAR_SECONDS, Frames
+from edit_eval.execution.drivers.ray_gateway import SILENT_SECONDS, TICK_SECONDS, Gateway, Peer
+from edit_eval.workers.messages import Lines
+
+pytestmark = pytest.mark.cluster
+
+
+class Made(Gateway):
+    """A gateway with one machine, and what it has asked and said."""
+
+    def __init__(self) -> None:
+        super().__init__(-1, -1, "")
+        self.asked = 0
+        agent = SimpleNamespace(hear=SimpleNamespace(remote=self._hears), tell=SimpleNamespace(remote=Future))
+        self.peer = self._peers[1] = Peer(1, "node", "name", 2, agent, heard=time.monotonic())
+
+    def _hears(self) -> SimpleNamespace:
+        self.asked += 1
+        return SimpleNamespace(future=Future)
+
+    def said(self) -> list[tuple[int, Any]]:
+        frames = list(Frames().feed(bytes(self._unsent)))
+        return [(n, next(iter(Lines().feed(data))) if n == GATEWAY else data) for n, data in frames]
+
+
+@pytest.fixture
+def gateway(monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
+    monkeypatch.setattr(ray_gateway.ray, "kill", lambda agent: None)
+    made = Made()
+    yield made
+    made._carriers.shutdown()
+    os.close(made._bell)
+    os.close(made._ring)
+
+
+def answered(result: Any) -> Future[Any]:
+    future: Future[Any] = Future()
+    future.set_exception(result) if isinstance(result, Exception) else future.set_result(result)
+    return future
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [None, "text", bytearray(b"{}\n"), [b"{}\n"], b"x" * (HEAR_BYTES + 1), type("Bytes", (bytes,), {})(b"{}\n")],
+)
+def test_an_answer_that_no_agent_gives_is_the_end_of_its_machine(gateway: Made, answer: Any) -> None:
+    gateway._heard(gateway.peer, answered(answer))
+    gateway._heard(gateway.peer, answered(b"{}\n"))  # which it sent before it was told
+    ((number, lost),) = gateway.said()
+    assert (number, lost["event"], lost["number"]) == (GATEWAY, "lost", 1)
+    assert gateway.asked == 0
+
+
+def test_an_answer_in_order_is_passed_on_unread_and_the_next_is_asked_for(gateway: Made) -> None:
+    for said in (b"\xff\n", b""):
+        gateway._heard(gateway.peer, answered(said))
+    assert gateway.said() == [(1, b"\xff\n")]
+    assert gateway.asked == 2
+
+
+@pytest.mark.parametrize("call", ["_heard", "_told"])
+def test_a_call_that_fails_is_the_end_of_its_machine(gateway: Made, call: str) -> None:
+    getattr(gateway, call)(gateway.peer, answered(RuntimeError("no\nmore")))
+    ((_, lost),) = gateway.said()
+    assert lost["reason"] == "RuntimeError: no more"
+
+
+def test_silence_is_noticed_within_three_seconds_and_not_where_everything_stood_still(gateway: Made) -> None:
+    assert HEAR_SECONDS < SILENT_SECONDS / 2, "a late answer is no silence"
+    assert SILENT_SECONDS + TICK_SECONDS < 3
+    gateway._looked -= 60  # the gateway itself was stopped
+    gateway.peer.heard -= 60
+    gateway._look_after()
+    assert gateway.said() == []
+    gateway.peer.heard = time.monotonic() - SILENT_SECONDS - 0.1
+    gateway._look_after()
+    assert [message["event"] for _, message in gateway.said()] == ["lost"]
+
+
+@pytest.mark.parametrize(
+    ("stored", "data", "kept"),
+    [
+        (9, b"p" * 9, True),
+        (None, b"p" * 9, True),
+        (9, b"p" * 8, False),
+        (9, bytearray(9), False),
+        (9, None, False),
+        (1 << 40, b"p" * 9, False),
+    ],
+)
+def test_a_picture_is_kept_when_it_has_the_size_that_was_said(
+    gateway: Made, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stored: int | None, data: Any, kept: bool
+) -> None:
+    fetched: list[Any] = []
+    monkeypatch.setattr(ray_gateway.ray, "wait", lambda some, **more: (some, []))
+    monkeypatch.setattr(ray_gateway.ray, "get", lambda one, **more: (fetched.append(one), data)[1])
+    monkeypatch.setattr(ray_gateway, "get_object_locations", lambda some: {some[0]: {"object_size": stored}})
+    gateway._fetch("picture", 7, str(tmp_path / "edit.png"), 9)
+    gateway._to_do.get_nowait()()
+    ((_, taken),) = gateway.said()
+    assert (taken["task"], bool(taken["error"]), taken["disk"]) == (7, not kept, False)
+    assert (tmp_path / "edit.png").exists() is kept
+    assert bool(fetched) is (stored != 1 << 40), "what is too large is not fetched"
