@@ -113,8 +113,8 @@ def audit(
     says = what_servers_said(run.path).get(examined.name, "")
     if beside.says not in (None, says):
         raise ConfigurationError(
-            f"--judged {judged}: its server had another model then ({beside.says or 'nothing said'}; now "
-            f"{says or 'nothing said'}); judge those edits anew, or leave out --people"
+            f"--judged {judged}: its server had another model then ({beside.says or '-'}; now {says or '-'}); "
+            "judge those edits anew, or leave out --people"
         )
     subject = Subject.of(examined, configuration.benchmark.language, says)
     tries = passports.known_tries(folder, subject)
