@@ -15,6 +15,7 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.config.placement import PLACEMENT_KEYS
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
+from edit_eval.evaluation import plan
 from small_benchmark import write_benchmark
 
 FILES = sorted(Path(__file__).with_name("base_system").glob("*.yaml"))
@@ -108,6 +109,11 @@ def test_a_judge_that_draws_its_answers_is_like_theirs(here: Path) -> None:
     [note] = load(raw).notes
     assert NOISE in note
     assert GREEDY not in note
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.stem != "template"], ids=lambda path: path.stem)
+def test_its_public_files_are_planned_where_neither_data_nor_weights_are(path: Path) -> None:
+    assert plan(path, samples=30, gpus=6, gpu_memory=80.0).best is not None
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

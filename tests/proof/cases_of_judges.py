@@ -190,6 +190,8 @@ def servers(folder: Path, stack: ExitStack) -> None:
         return Reply(f"Score: {number}.250") if number != 5 else Reply.error(400, "no such thing")
 
     judge.answer, judge.usage = rate, (1000, 5)
+    for server in (edits, judge):
+        server._server.handle_error = lambda *of: None  # that a client hung up is no news
     edits.script += [Reply.error(429, retry_after=0.1), refused()]
     judge.script += [Reply(manner="half"), Reply.error(503, retry_after=0.1)]
     config(
@@ -242,11 +244,11 @@ OF_JUDGES: dict[str, Case] = {
         photographs,
         [
             T("doctor config.yaml"),
-            T("run config.yaml --run-dir run"),
+            T("run config.yaml --run-dir run", sorted_lines=True),
             T("run config.yaml --run-dir run --set evaluation.min_coverage=0.5"),
             R("run", markdown=True, samples=True),
             D("another judge", another_judge),
-            T("run two.yaml --run-dir two --reuse run"),
+            T("run two.yaml --run-dir two --reuse run", sorted_lines=True),
             T(f"run again.yaml --run-dir again {QUIET}"),
             R("two"),
             R("again"),
@@ -339,7 +341,7 @@ OF_JUDGES: dict[str, Case] = {
         newcomer,
         [
             D("init", init),
-            T("run mine.yaml --run-dir run", KEY),
+            T("run mine.yaml --run-dir run", KEY, sorted_lines=True),
             R("run"),
             T(f"status run {name(5)}"),
             T("init"),

@@ -334,7 +334,7 @@ OF_RUNS: dict[str, Case] = {
         "an engine that is told to end in the middle, and goes on",
         ended("SIGTERM"),
         [
-            A("run config.yaml --run-dir run"),
+            A("run config.yaml --run-dir run --grace 0"),
             T("run config.yaml --run-dir run"),
             R("run"),
         ],

@@ -26,8 +26,7 @@ class Ends:
         if request.sample_id == self.parameters.sample and not mark.exists():
             mark.touch()
             os.kill(os.getppid(), getattr(signal, self.parameters.signal))
-            if self.parameters.signal == "SIGKILL":
-                signal.pause()
+            signal.pause()
         return request.source.point(lambda level: 255 - level)
 '''
 

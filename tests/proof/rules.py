@@ -32,7 +32,7 @@ REPLACED: tuple[tuple[str, str, str], ...] = (
     (r"^( *(?:正常|注意|警告|问题) ).*(?:处理器|GPU).*$", r"\1<DEVICES>", "the same in Chinese"),
     (r"\b(?:\d+ (?:d|h|min) )?\d+(?:\.\d+)? ?(?:ms|s|min|h|d)\b(?: \d+ (?:s|min)\b)?", "<TIME>", "durations"),
     (r"\b[\d.,]+(?: to [\d.,]+)? (?:bytes|B|kB|KB|KiB|MB|MiB|GB|GiB|TB|TiB)\b", "<SIZE>", "memory and files"),
-    (r"\b\d+(?:\.\d+)?/min\b|\b\d+% (?=editing or judging)", "<RATE>", "rates"),
+    (r"\b\d+(?:\.\d+)?/min\b|\d+% (?=editing or judging|用于编辑或评分)", "<RATE>", "rates"),
     (r"127\.0\.0\.1:\d+", "127.0.0.1:<PORT>", "servers listen on any free port"),
     (r"\bpid \d+|\bprocess \d+", "<PID>", "processes"),
     (r"^(\| )?(?:cpu:\d+|\d+ \| cpu:\d+) .*$", r"\1<DEVICE>", "a device's row in tables of times and memory"),
@@ -42,12 +42,15 @@ REPLACED: tuple[tuple[str, str, str], ...] = (
 """A pattern, what takes the place of what it finds, and what it is."""
 
 _VOLATILE = """
-at begin end timing seconds wall_seconds device_seconds left per_minute duration took memory utilisation peak
+at begin end seconds wall_seconds device_seconds left per_minute duration took memory utilisation peak
 file_bytes environment versions libraries host platform processors devices timeline folder_bytes bytes freed
 seconds_each measured_at made used
 """
 VOLATILE = frozenset(_VOLATILE.split())
 """Keys of JSON documents beneath which every number is a moment, a duration or a size: `<NUMBER>` stands for them."""
+
+SHAPELESS = frozenset(("timing",))
+"""Keys of JSON documents of which only the keys are kept: how many measurements there are is by chance, too."""
 
 UNSTABLE_TEXTS = frozenset(("at", "date", "host", "platform", "python", "made", "ticket", "token", "page_id", "crc"))
 """Keys of JSON documents whose text is a moment, a machine or drawn by chance: `<TEXT>` stands for it."""
@@ -61,7 +64,8 @@ def settled(text: str, folder: Path) -> str:
     """A text without what depends on place, moment and machine; `folder`: where the case was run."""
     places = ((folder, "<FOLDER>"), (folder.resolve(), "<FOLDER>"), (folder.parent, "<AROUND>"), (HOUSE, "<HOUSE>"))
     for place, name in places:
-        text = text.replace(str(place), name)
+        for written in (str(place), str(place).replace("_", r"\_")):  # Markdown escapes it
+            text = text.replace(written, name)
     text = text.replace(sys.executable, "<PYTHON>").replace(sys.prefix, "<PREFIX>")
     lines = [line.rstrip() for line in text.splitlines()]
     kept = [line for line in lines if not any(re.search(pattern, line) for pattern, _ in DROPPED)]
@@ -77,12 +81,7 @@ def _line(line: str) -> str:
 def settled_document(value: Any, folder: Path, *, volatile: bool = False) -> Any:
     """A JSON document without what depends on place, moment and machine; floats to nine digits."""
     if isinstance(value, Mapping):
-        return {
-            settled(str(key), folder): "<TEXT>"
-            if key in UNSTABLE_TEXTS and isinstance(inner, str) and inner
-            else settled_document(inner, folder, volatile=volatile or key in VOLATILE)
-            for key, inner in value.items()
-        }
+        return {settled(str(key), folder): _beneath(key, inner, folder, volatile) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [settled_document(inner, folder, volatile=volatile) for inner in value]
     if isinstance(value, bool) or value is None:
@@ -90,6 +89,14 @@ def settled_document(value: Any, folder: Path, *, volatile: bool = False) -> Any
     if isinstance(value, int | float):
         return "<NUMBER>" if volatile else _nine_digits(value)
     return settled(str(value), folder)
+
+
+def _beneath(key: str, value: Any, folder: Path, volatile: bool) -> Any:
+    if key in SHAPELESS and isinstance(value, Mapping):
+        return f"<{' '.join(sorted(value))}>"
+    if key in UNSTABLE_TEXTS and isinstance(value, str) and value:
+        return "<TEXT>"
+    return settled_document(value, folder, volatile=volatile or key in VOLATILE)
 
 
 def _nine_digits(value: int | float) -> int | float:

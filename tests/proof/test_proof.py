@@ -60,7 +60,7 @@ def test_only_what_depends_on_place_moment_and_machine_is_replaced(tmp_path: Pat
     assert settled_document(document, tmp_path) == {
         "mean": 6.43,
         "seconds": "<NUMBER>",
-        "timing": {"edit": ["<NUMBER>"]},
+        "timing": "<edit>",
         "n": 12345678901,
         "ok": True,
     }

@@ -70,9 +70,9 @@ def _index_of(parameters: Any) -> Mapping[str, Any]:
         return index
     if folder is not None and folders.local_folder(name):
         raise ConfigurationError(f"model_name: {folder.absolute()} has no {INDEX}, so it is not a pipeline")
-    folders.revision(name, None)  # a path that leads nowhere
-    if parameters.only:
+    if parameters.only:  # a plan needs no weights; whoever makes a key asks for their `revision`, which refuses
         return {"_class_name": parameters.only[0]}
+    folders.revision(name, None)  # a path that leads nowhere
     raise ConfigurationError(
         f"model_name: nothing is known about {name} before it is downloaded: give `pipeline` (the class in its "
         f"{INDEX}), or run "
