@@ -255,6 +255,11 @@ JUDGES = {
     "prefers half of any but a light": Simulated(
         error=GOOD, worth={**WORTH, "right": 0.9, "dose_50": 1.0}, worth_in={"light": {"dose_50": 0.66}}
     ),
+    "prefers half of what moves, grows or is counted": Simulated(
+        error=GOOD,
+        worth={**WORTH, "right": 0.9},
+        worth_in={kind: {"dose_50": 1.0} for kind in ("place", "size", "count")},
+    ),
     "prefers what nothing follows from": Simulated(error=GOOD, worth={**WORTH, "right": 0.9, "no_consequence": 1.0}),
     "gains .02 by words": Simulated(error=GOOD, shifts={"words_en": 0.02, "words_zh": 0.02}),
     "gains .06 by words": Simulated(error=GOOD, shifts={"words_en": 0.06, "words_zh": 0.06}),

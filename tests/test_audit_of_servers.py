@@ -9,6 +9,7 @@ import pytest
 
 from edit_eval import evaluate
 from edit_eval.auditing import audit
+from edit_eval.errors import ConfigurationError
 from edit_eval.run import Run
 from judge_server import JudgeServer
 
@@ -56,6 +57,28 @@ def test_another_model_behind_the_same_address_is_another_judge(tmp_path: Path) 
 
         server.models = ()
         assert run_of(server, tmp_path, "silent").examined["judge"].passport is None
+
+
+def test_people_s_scores_of_what_another_model_judged_are_refused(tmp_path: Path) -> None:
+    with JudgeServer("Score: 7.000") as server:
+        server.facts = {"root": "/models/a"}
+        judged = run_of(server, tmp_path, "judged")
+        rows = [f"{one.sample_id},mine,{rater},{rater}" for one in judged.results.judgements for rater in (3, 5)]
+        people = tmp_path / "people.csv"
+        people.write_text("\n".join(["sample_id,edit_model,rater,score", *rows]))
+        server.facts = {"root": "/models/b"}
+        asked = {"benchmark": {"type": "five_dimensions", "data_path": "/nowhere.json"}, **section(server)}
+        with pytest.raises(ConfigurationError, match=r"another model then \(root /models/a; now root /models/b\)"):
+            audit(
+                asked,
+                folder=tmp_path / "passports",
+                run_dir=tmp_path / "audit",
+                scenes=1,
+                size=128,
+                people=people,
+                judged=judged.path,
+            )
+        assert not list((tmp_path / "passports").glob("*.json"))
 
 
 def test_of_a_server_s_entry_only_what_lasts_is_taken() -> None:

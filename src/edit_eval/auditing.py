@@ -118,10 +118,10 @@ def audit(
         raise ConfigurationError(
             Text(
                 "--judged {}: its server had another model then ({}; now {}); judge those edits "
-                "again, or leave out --people",
+                "anew, or leave out --people",
                 judged,
-                beside.says or "nothing said",
-                says or "nothing said",
+                beside.says or "-",
+                says or "-",
             )
         )
     subject = Subject.of(examined, configuration.benchmark.language, says)
