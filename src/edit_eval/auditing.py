@@ -118,7 +118,7 @@ def audit(
         raise ConfigurationError(
             Text(
                 "--judged {}: its server had another model then ({}; now {}); judge those edits "
-                "anew, or leave out --people",
+                "again, or leave out --people",
                 judged,
                 beside.says or "-",
                 says or "-",
