@@ -229,7 +229,7 @@ def test_nobody_waits_for_an_event_that_will_never_come(monkeypatch: pytest.Monk
     work.add(model.key, [0])
     work.add(model.key, [1])
     monkeypatch.setattr(policy, "_next", lambda replica: None)
-    monkeypatch.setattr(policy, "_makes_room", lambda replica: False)
+    monkeypatch.setattr(policy._places, "why_leave", lambda replica: "")
     specifications = {(model.key, place): WorkerSpecification("w", model.key, place, "") for place in model.places}
     driver = SimulatedDriver(load=lambda model, device: 1.0, task=lambda model, message: Fate(1.0))
     engine = Engine(driver, policy, work, Ears(), Ears(), specifications)  # type: ignore[arg-type]
