@@ -64,7 +64,7 @@ def test_help_is_chinese_and_fits_the_terminal(command: Command, names: list[str
             ["describe", "zebra"],
             "错误：`zebra` 不是基准、编辑模型、评审模型或协议；全部名称见 `edit-eval list`",
         ),
-        (["run", "CONFIG", "--limit", "0"], "错误：--limit：必须不小于 1，而不是 0"),
+        (["run", "CONFIG", "--limit", "0"], "错误：--limit：要求不小于 1，而不是 0"),
         (["plan", "CONFIG", "--samples", "0"], "错误：--samples 0：至少为 1"),
         (["plan", "CONFIG", "--gpu-memory", "80"], "错误：--gpu-memory 80：共有几块 GPU？请同时给出 `--gpus`"),
         (["run", "CONFIG", "--shard", "1/2"], "错误：--shard 需与 --run-dir 同用：所有分片共用一个运行目录"),

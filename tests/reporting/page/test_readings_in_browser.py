@@ -53,4 +53,4 @@ def test_spread_mass_and_parts_are_shown(likely: Report, open_page: OpenPage) ->
     tab.click("#results summary")
     assert "Light from -1 to 1" in " ".join(tab.locator("#results details").inner_text().split())
     tab.click("#language button[value=zh]")
-    assert "次评分的平均" in tab.locator("#results").inner_text()
+    assert "次评读的平均" in tab.locator("#results").inner_text()
