@@ -27,7 +27,7 @@ CHINESE = {
 
 
 def in_chinese(value: object) -> str:
-    made: str = localized(value, lambda template: CHINESE.get(template, template), SEPARATORS)
+    made: str = localized(value, CHINESE, SEPARATORS)
     return made
 
 

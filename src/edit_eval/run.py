@@ -257,8 +257,10 @@ class Run:
             who = Text("{}, judged by {}: ", below[0]["edit_model"], below[0]["judge"]) if len(results) > 1 else ""
             more = Text(" (and {} more)", len(below) - 1) if len(below) > 1 else ""
             skipped = coverage["by_status"].get(Status.SKIPPED.value, 0)
-            verb = "count" if skipped > 1 else "counts"
-            counts = Text(" ({} skipped {} as not scored)", skipped, verb) if skipped else ""
+            counts = ""
+            if skipped:
+                many = Text(" ({} skipped count as not scored)", skipped)
+                counts = many if skipped > 1 else Text(" (1 skipped counts as not scored)")
             done = (Status.OK.value, Status.PENDING.value, Status.SKIPPED.value)
             failed = ",".join(name for name in coverage["by_status"] if name not in done)
             again = Text(", `--retry {}` retries them", failed) if failed else ""

@@ -89,24 +89,25 @@ def changed(value: Any, change: Callable[[str], str]) -> Any:
     return change(value) if isinstance(value, str) else value
 
 
-def localized(value: Any, translated: Callable[[str], str], separators: Mapping[str, str]) -> Any:
+def localized(value: Any, catalogue: Mapping[str, str], separators: Mapping[str, str]) -> Any:
     """A Text in another language, as far as there is a translation; whatever else it is given stays as it is.
 
-    `translated` gives the translation of a template, or the template itself where there is none: then the whole of the
-    sentence is English. `separators` are those of lists (`Items`).
+    `catalogue` has the translations of templates; a sentence whose template is not there is English, all of it.
+    `separators` are those of lists (`Items`).
     """
     if isinstance(value, Items):
-        items = Items(localized(one, translated, separators) for one in value)
+        items = Items(localized(one, catalogue, separators) for one in value)
         items.separators = separators
         return items
     if not isinstance(value, Text):
         return value
-    template = translated(value.template)
-    if template == value.template and any(
-        literal.strip(string.punctuation + " ") for literal, *_ in string.Formatter().parse(template)
-    ):
-        return _plain(value)
-    return template.format(*(localized(field, translated, separators) for field in value.fields))
+    template = catalogue.get(value.template)
+    if template is None:
+        literals = (literal for literal, *_ in string.Formatter().parse(value.template))
+        if any(literal.strip(string.punctuation + " ") for literal in literals):
+            return _plain(value)
+        template = value.template
+    return template.format(*(localized(field, catalogue, separators) for field in value.fields))
 
 
 def _made(template: str, plural: str, fields: tuple[Any, ...]) -> Text:

@@ -22,7 +22,7 @@ from edit_eval.benchmarks.source_pass import SourcePass, unique_id
 from edit_eval.errors import ConfigurationError, PictureError
 from edit_eval.hub import local_path
 from edit_eval.records import Picture, Sample
-from edit_eval.text import Text
+from edit_eval.text import Text, joined
 
 _NEAR = 0.75  # how alike a label and a known one must be for the one to be a slip of the other
 
@@ -187,7 +187,7 @@ class RowBenchmark(ABC):
             notes += [Text("index {} ({}): {}", sample.index, shown(sample.id), note) for note in said]
             yield sample
         if self.sizes and count not in self.sizes:
-            expected = " or ".join(f"{size:,}" for size in self.sizes)
+            expected = joined([f"{size:,}" for size in self.sizes], " or ")
             notes.insert(0, Text("{} has {:,} rows; the authors' sets have {}", self.path, count, expected))
         self.notes = tuple(notes)
 

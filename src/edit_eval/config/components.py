@@ -154,7 +154,7 @@ def unknown_type(kind: Kind, name: str) -> str:
     if "." in name or ":" in name:
         return Text("`{}` is not registered; a class path goes under `class_path`", name)
     meant = did_you_mean(name, [e.name for e in known(kind)])
-    return Text("`{}` is not {}{} `edit-eval list` shows all", name, WORDS[kind], meant or ";")
+    return Text("`{}` is not {}{} `edit-eval list` shows all", name, WORDS[kind], meant or Text(";"))
 
 
 def normalise_class_path(written: str) -> str:
@@ -272,7 +272,7 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
             Text(
                 "`{}` is not a benchmark, edit model, judge or protocol{} `edit-eval list` shows all",
                 name,
-                meant or ";",
+                meant or Text(";"),
             )
         )
     found, failures = [], []

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.text import Text
+from edit_eval.text import Text, joined
 
 Place = tuple[str, ...]
 """The keys that lead from the top of the configuration to a value."""
@@ -85,7 +85,7 @@ class Faults:
     def _line(self, place: Place, text: str) -> str:
         name = self.name(place)
         source = "" if name.startswith("--") else self.file(place) or self.source
-        return ": ".join(part for part in (source, name, text) if part)
+        return joined([part for part in (source, name, text) if part], ": ")
 
 
 def _known(place: Place, places: Mapping[Place, str]) -> Place | None:

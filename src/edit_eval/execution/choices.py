@@ -239,7 +239,7 @@ def _load_concurrency(wanted: Sequence[Wanted], host_free: int | None) -> tuple[
     loads = sum(len(model.places) for model in wanted)
     if host_free is None:
         return None, Text("free host memory is unknown")
-    each, what = max((_host_need(model) for model in wanted), default=(IMPORTS, "libraries"))
+    each, what = max((_host_need(model) for model in wanted), default=(IMPORTS, Text("libraries")))
     fitting = max(1, int(HOST_SHARE * host_free // each))
     room = Text("{} of host memory are free, and a load takes up to {} of it ({})", gib(host_free), gib(each), what)
     return (loads, Text("there is room for all of them at once: {}", room)) if fitting >= loads else (fitting, room)
@@ -249,7 +249,7 @@ def _host_need(wanted: Wanted) -> tuple[int, str]:
     """Bytes of host memory that one load takes at most, and what they are."""
     weights = wanted.weights
     if not weights.parts:
-        return IMPORTS, "libraries"
+        return IMPORTS, Text("libraries")
     if wanted.on_gpu and wanted.section.placement.offload == "none":
         return IMPORTS + weights.largest, Text("libraries, and one file of weights at a time")
     return IMPORTS + weights.loaded, Text("libraries and all weights")

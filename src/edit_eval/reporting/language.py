@@ -53,7 +53,8 @@ def said(value: Any, language: str = "") -> Any:
         return value
     if (language or spoken()) != "zh":
         return str.__str__(value)
-    return _GAP.sub("", localized(value, _chinese, _SEPARATORS))
+    chinese = _GAP.sub("", localized(value, catalogue(), _SEPARATORS))
+    return chinese if value.endswith(" ") else chinese.rstrip()
 
 
 def said_own(words: str, language: str = "") -> str:
@@ -64,7 +65,7 @@ def said_own(words: str, language: str = "") -> str:
     if (language or spoken()) != "zh":
         return words
     bare = words.removesuffix(".") if not words.endswith("..") else words
-    found = _chinese(bare)
+    found = catalogue().get(bare, bare)
     return words if found == bare else found + "。" * (bare != words)
 
 
@@ -89,7 +90,3 @@ def catalogue() -> dict[str, str]:
         elif english and words:
             found[english] = words
     return found
-
-
-def _chinese(template: str) -> str:
-    return catalogue().get(template, template)

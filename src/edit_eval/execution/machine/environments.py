@@ -28,7 +28,7 @@ from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.machine.installation import make_environment, requirements_for
 from edit_eval.pictures import write_durably
-from edit_eval.text import Text
+from edit_eval.text import Text, joined
 from edit_eval.user_cache import cache_folder
 
 LAYERS = ("workers", "testing", "edit_models", "judges", "benchmarks", "endpoints", "pretrained")
@@ -177,7 +177,7 @@ def conda_interpreter(name: str) -> str:
     if name == "base":
         matches = matches or [folder for folder in known.values() if folder.parent.name != "envs"]
     if len(matches) > 1:
-        folders = " and ".join(str(folder) for folder in matches)
+        folders = joined(map(str, matches), " and ")
         raise ConfigurationError(Text("{} is the name of {}; give the folder instead of the name", name, folders))
     if matches:
         return _python_of(matches[0])

@@ -140,7 +140,7 @@ def left(snapshot: Snapshot) -> str:
 def how_far(snapshot: Snapshot) -> str:
     """A line of progress."""
     failed = [Text("{} failed", snapshot.failed)] if snapshot.failed else []
-    return Text("progress: {} %, {}", int(100 * snapshot.fraction), [*counts(snapshot), *failed, left(snapshot)])
+    return Text("progress: {} %, {:, }", int(100 * snapshot.fraction), [*counts(snapshot), *failed, left(snapshot)])
 
 
 def steps_of(snapshot: Snapshot) -> str:
