@@ -362,7 +362,7 @@ def _aged(item: Item, before: float) -> Item:
 
 
 def _unsure(named: Named) -> str:
-    return f"kept: {named.unread[0]}" if named.unread else ""
+    return Text("kept: {}", named.unread[0]) if named.unread else ""
 
 
 # -- the disk --

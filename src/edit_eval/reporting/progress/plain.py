@@ -84,7 +84,7 @@ class PlainProgress:
     def close(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
         """Writes the last lines and the end."""
         self.write(lines)
-        self._put(ending(snapshot))
+        self._put(Text("end: {}", ending(snapshot)))
 
     def _put(self, *lines: str) -> None:
         for line in lines:

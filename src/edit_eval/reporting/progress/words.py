@@ -174,10 +174,10 @@ def more_devices(views: Sequence[DeviceView]) -> str:
 
 
 def ending(snapshot: Snapshot) -> str:
-    """The last line."""
+    """How it ended, for the last line."""
     edits, scores = snapshot.edits, snapshot.judgements
     failed = Text(", {} failed", snapshot.failed) if snapshot.failed else ""
     open_ = sum(count.total - count.settled for count in (edits, scores, snapshot.controls))
     rest = Text(", {} not done", open_) if open_ else ""
     done = edits.ok, edits.total, scores.ok, scores.total
-    return Text("end: {} of {} edits, {} of {} scores{}{}, in {}", *done, failed, rest, duration(snapshot.seconds))
+    return Text("{} of {} edits, {} of {} scores{}{}, in {}", *done, failed, rest, duration(snapshot.seconds))
