@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from edit_eval.execution.advice.findings import Finding
@@ -58,7 +58,7 @@ def server_finding(who: str, examined: Mapping[str, Any], judge: AskedJudge, que
     return Finding("servers", "warning", Text("{} without a score ({})", where, reading.reason), advice)
 
 
-ABILITIES = {
+ABILITIES: Mapping[str, tuple[str, Text, Callable[[str], Text]]] = {
     "schema": ("not held", Text("does not enforce a schema"), lambda how: Text("enforces a schema ({})", how)),
     "probabilities": ("none", Text("gives no probabilities"), lambda how: Text("gives probabilities ({})", how)),
     "thinking": (

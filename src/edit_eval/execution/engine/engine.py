@@ -387,8 +387,15 @@ class Engine:
         else:
             if ticket == FIRST_TICKET:  # of perhaps a thousand
                 self._watch.note(Text("{}; unreadable pictures are retried for a minute", reason))
-            same = {"phase": task.phase, "alone": task.alone, "control": task.control, "failed_on": task.failed_on}
-            self._work.add(task.model, task.units, after=[ticket], **same)
+            self._work.add(
+                task.model,
+                task.units,
+                after=[ticket],
+                phase=task.phase,
+                alone=task.alone,
+                control=task.control,
+                failed_on=task.failed_on,
+            )
         self._do(self._policy.failed(replica, task))
 
     def _died(self, worker: Worker, reason: str, lost: bool = False) -> None:

@@ -11,6 +11,7 @@ import heapq
 from collections import Counter
 
 from edit_eval.scheduling.tasks import Task
+from edit_eval.text import Text, counted
 
 AGAIN_AFTER = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 """Seconds before each further attempt."""
@@ -57,5 +58,6 @@ class ReadingAgain:
     def left(self) -> str:
         """What could not be read until the end, for people; empty where there is no such thing."""
         reasons = list(dict.fromkeys(self._left))
-        more = f", and {len(reasons) - 1} more" if len(reasons) > 1 else ""
-        return reasons[0] + more if reasons else ""
+        if len(reasons) < 2:
+            return "".join(reasons)
+        return Text("{}, and {}", reasons[0], counted(len(reasons) - 1, "more picture"))
