@@ -134,7 +134,7 @@ class Imagined:
     def _take(self, number: int, worker: int, task: int, to: str, size: int) -> None:
         with open(to, "wb") as file:
             file.write(b"." * size)
-        self.say(GATEWAY, encode({"event": "taken", "task": task, "error": "", "disk": False}))
+        self.say(GATEWAY, encode({"event": "taken", "worker": worker, "task": task, "error": "", "disk": False}))
 
     def _ordered(self, number: int, worker: int, order: Message) -> bytes:
         if order["do"] == "run" and self._left and number not in self._lies:

@@ -115,3 +115,7 @@ def test_500_foreign_sentences_go_through_every_template_unchanged() -> None:
             if isinstance(value, str) and not conversion:
                 assert value in chinese, template
     assert len(tried) == len(set(foreign))
+
+
+def test_a_value_is_shown_as_python_has_it() -> None:
+    assert Text("it is {!r}, {!r}, {!r} and {}", None, b"x", ["a"], None) == "it is None, b'x', ['a'] and None"

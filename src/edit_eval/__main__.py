@@ -12,6 +12,8 @@ import os
 import sys
 from importlib import import_module
 
+from edit_eval.text import Text
+
 NEEDED = 448 << 20
 """Bytes of addresses: all that a command imports takes 350 MB with one thread, of which the interpreter has 13."""
 ENOUGH = 16 << 30
@@ -22,9 +24,11 @@ def main() -> None:
     """Runs the command line and ends the process with the right exit code."""
     allowed = _allowed()
     if allowed < NEEDED:
-        text = (
-            f"error: `ulimit -v` leaves this process {allowed >> 20} MB of memory, and edit-eval needs {NEEDED >> 20}: "
-            "raise it, as in `ulimit -v unlimited`"
+        text: str = Text(
+            "error: `ulimit -v` leaves this process {} MB of memory, and edit-eval needs {}: "
+            "raise it, as in `ulimit -v unlimited`",
+            allowed >> 20,
+            NEEDED >> 20,
         )
         with contextlib.suppress(Exception):  # the other language has to fit, too
             text = import_module("edit_eval.reporting.language").said(text)

@@ -30,6 +30,9 @@ class Items(tuple[Any, ...]):
 
     separators: Mapping[str, str] = {"": ", "}
 
+    def __repr__(self) -> str:
+        return repr(list(self))
+
     def __format__(self, between: str) -> str:
         return self.separators.get(between, between).join(map(str, map(_plain, self)))
 
@@ -115,9 +118,9 @@ def _made(template: str, plural: str, fields: tuple[Any, ...]) -> Text:
 
 
 def _field(value: Any) -> Any:
-    if value is None or isinstance(value, str | Number):
+    if value is None or isinstance(value, str | bytes | Number):
         return value
-    if isinstance(value, Iterable) and not isinstance(value, bytes):
+    if isinstance(value, Iterable):
         return Items(map(_field, value))
     return str(value)
 

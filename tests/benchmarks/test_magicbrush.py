@@ -119,3 +119,10 @@ def test_captions_that_are_none(authors: Authors, tmp_path: Path, text: str) -> 
     (tmp_path / "captions.json").write_text(text)
     with pytest.raises(ConfigurationError, match=r"benchmark\.captions_path: .*captions\.json"):
         authors.samples(captions_path=str(tmp_path / "captions.json"))
+
+
+def test_a_turn_that_is_missing_is_no_text_and_a_category_is_data(authors: Authors) -> None:
+    write(authors, turn("1", 1), turn("2", 1, turn_index=None))
+    first, second = authors.samples(turns="all")
+    assert type(first.category) is str
+    assert second.fault.startswith("turn_index is None,")

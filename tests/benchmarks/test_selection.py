@@ -142,3 +142,8 @@ def test_nothing_but_bad_samples_is_refused_and_one_good_one_is_enough() -> None
     with pytest.raises(BenchmarkError, match=r"^all 2 samples are bad, so there is nothing to edit\. The first: trunc"):
         refuse_nothing(bad)
     refuse_nothing((*bad, sample(2, "social", "hard")))
+
+
+def test_the_file_of_an_empty_benchmark_has_its_own_name() -> None:
+    with pytest.raises(ConfigurationError, match="no sample in /home/bag of tricks;"):
+        select((), source="/home/bag of tricks")

@@ -112,9 +112,22 @@ def test_a_picture_is_kept_when_it_has_the_size_that_was_said(
     monkeypatch.setattr(ray_gateway.ray, "wait", lambda some, **more: (some, []))
     monkeypatch.setattr(ray_gateway.ray, "get", lambda one, **more: (fetched.append(one), data)[1])
     monkeypatch.setattr(ray_gateway, "get_object_locations", lambda some: {some[0]: {"object_size": stored}})
-    gateway._fetch("picture", 7, str(tmp_path / "edit.png"), 9)
+    gateway._fetch(1, 5, "picture", 7, str(tmp_path / "edit.png"), 9)
     gateway._to_do.get_nowait()()
     ((_, taken),) = gateway.said()
-    assert (taken["task"], bool(taken["error"]), taken["disk"]) == (7, not kept, False)
+    assert (taken["worker"], taken["task"], bool(taken["error"]), taken["disk"]) == (5, 7, not kept, False)
     assert (tmp_path / "edit.png").exists() is kept
     assert bool(fetched) is (stored != 1 << 40), "what is too large is not fetched"
+
+
+def test_a_picture_that_comes_when_its_machine_was_lost_is_not_written_over_anothers(
+    gateway: Made, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(ray_gateway.ray, "wait", lambda some, **more: (some, []))
+    monkeypatch.setattr(ray_gateway.ray, "get", lambda one, **more: b"p" * 9)
+    monkeypatch.setattr(ray_gateway, "get_object_locations", lambda some: {some[0]: {"object_size": 9}})
+    (tmp_path / "edit.png").write_bytes(b"another's")
+    del gateway._peers[1]
+    gateway._fetch(1, 5, "picture", 7, str(tmp_path / "edit.png"), 9)
+    assert (tmp_path / "edit.png").read_bytes() == b"another's"
+    assert gateway._to_do.empty()

@@ -15,6 +15,8 @@ from rich.rule import Rule
 from rich.table import Table
 
 import source_texts
+from edit_eval.execution.advice.cards import told
+from edit_eval.execution.advice.server_answers import ability_findings
 from edit_eval.records import Judgement, Status
 from edit_eval.reporting import language
 from edit_eval.reporting.language import catalogue, said, said_own, speak, spoken, worded
@@ -217,3 +219,10 @@ def test_a_line_of_a_report_is_broken_between_characters() -> None:
     assert all(20 < cell_len(one) <= 30 for one in lines[:-1])
     assert lines == [one.rstrip() for one in lines]
     assert "".join("".join(lines).split()) == "".join(line.split())
+
+
+def test_what_a_card_and_a_server_say_is_a_text() -> None:
+    (line,) = told({"pipeline": "P", "steps": "4", "prompt_rewriting": "off"})
+    assert said(line, "zh") == "P：4 步；提示词改写：off"
+    (found,) = ability_findings("judge", {"about": {"schema": "json_schema", "thinking": "no switch"}})
+    assert re.search("[a-z]+ a |has", said(found.text, "zh")) is None

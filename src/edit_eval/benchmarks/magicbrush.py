@@ -113,7 +113,7 @@ class MagicBrush(FilesBenchmark):
         instruction, facts = row.text("instruction", required=True), {"target_caption": caption} if caption else {}
         named = f"{session}_{turn}"
         if self.parameters.turns == "all":
-            return Draft(named, instruction, Text("turn {}", turn), facts, needed=("source", "reference"))
+            return Draft(named, instruction, f"turn {turn}", facts, needed=("source", "reference"))
         before = f"{session}_{turn - 1}" if turn > 1 else ""
         return Draft(named, instruction, EARLIER, facts, follows=before, needed=("reference",))
 

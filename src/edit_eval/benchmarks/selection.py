@@ -50,9 +50,8 @@ def select(
     """
     none = Text("no sample of {}", source) if source else Text("no sample")
     if not samples:
-        raise ConfigurationError(
-            Text("benchmark: there is {}; write a row for each picture", none.replace(" of ", " in "))
-        )
+        there = Text("no sample in {}", source) if source else none
+        raise ConfigurationError(Text("benchmark: there is {}; write a row for each picture", there))
     has: list[dict[str, set[str]]] = [
         {"categories": {s.category}, "difficulty": {s.difficulty}, "tags": {*s.tags}, "sample_ids": {s.id}}
         for s in samples

@@ -24,7 +24,7 @@ _WRITTEN = {
     "lock": None,
     "holder.json": None,
     "live.json": None,
-    "shards": r"\d+-of-\d+\.(lock|json|entered)",
+    "shards": r"\d+-of-\d+\.(lock|json|entered)|loading-\d+\.lock",
     "config": r"\d+\.(yaml|json)",
     "environment": r"\d+\.json",
     "samples": _JOURNAL,

@@ -15,7 +15,7 @@ from edit_eval.config.placement import Placement
 from edit_eval.config.schema import ModelSection
 from edit_eval.execution.advice.examination import _elsewhere
 from edit_eval.execution.drivers.contract import FLEET, Event, Gpu, WorkerSpecification
-from edit_eval.execution.drivers.ray import RayDriver
+from edit_eval.execution.drivers.ray import Node, RayDriver, Remote
 from edit_eval.execution.drivers.ray_agent import Files, Frames, framed, known_by, pictures_of
 from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
 from edit_eval.execution.engine.engine import Engine
@@ -247,5 +247,51 @@ def test_doctor_names_a_cluster_that_asks_nobody_for_a_token() -> None:
         driver.guarded = False
         (found,) = _elsewhere(machine, [])
         assert (found.level, "RAY_AUTH_MODE=token" in found.advice) == ("warning", True)
+    finally:
+        driver.close()
+
+
+def test_a_picture_of_a_lost_machine_says_nothing_of_the_one_that_makes_it_anew(tmp_path: Path) -> None:
+    """It was under way for a minute; the same task was another machine's by then."""
+    driver, orders = RayDriver(), []
+    driver._order = lambda **order: orders.append(order)  # type: ignore[method-assign]
+    try:
+        for number, worker in ((1, 11), (2, 12)):
+            gpu = Gpu(f"cuda:{number}", "", "", None, None)
+            node = Node(number, f"machine {number}", 1, gpus=(gpu,), own={gpu.name: "cuda:0"}, workers={worker})
+            driver._nodes[number], driver._remote[worker] = node, Remote(node, None)
+            for one in ({"do": "prepare"}, {"do": "load"}, {"do": "run", "task": 7, "kind": "edit", "requests": [1]}):
+                driver.submit(worker, {**one, "output": str(tmp_path / "edit.png")})
+            edited = {"pixels": "p", "width": 8, "height": 8, "file_bytes": 99, "flags": []}
+            for said in (
+                {"event": "prepared"},
+                {"event": "loaded", "capacity": 1, "seconds": 0.0, "about": {}, "memory": {}},
+                {"event": "started", "task": 7},
+                {"event": "done", "task": 7, "results": [edited], "seconds": 1.0, "memory": {}},
+            ):
+                driver._heard(node, worker, said)
+            if number == 1:
+                driver._told({"event": "lost", "number": 1, "reason": "it has not answered"})
+        driver._events.clear()
+        taken = {"event": "taken", "task": 7, "disk": False}
+        driver._told({**taken, "worker": 11, "error": "it is gone"})
+        assert not driver._events
+        assert 2 in driver._nodes, "of which nothing was said"
+        driver._told({**taken, "worker": 12, "error": ""})
+        assert [(event.worker, event.message["event"]) for event in driver._events] == [(12, "done")]
+    finally:
+        driver.close()
+
+
+def test_a_machine_that_is_lost_before_the_engine_has_heard_of_it_takes_no_gpu_of_another() -> None:
+    driver = RayDriver()
+    try:
+        for number in (1, 2):
+            gpu = Gpu("cuda:0", "", "", None, None)  # as each of them calls its own
+            driver._nodes[number] = Node(number, f"machine {number}", 1, gpus=(gpu,))
+        driver._told({"event": "lost", "number": 1, "reason": "it has not answered"})
+        driver._number(driver._nodes[2])
+        assert driver._nodes[2].gpus[0].name == "cuda:0"
+        assert [event.message["event"] for event in driver._events] == ["note"]
     finally:
         driver.close()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
+from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.reading_again import AGAIN_AFTER, FIRST_TICKET, ReadingAgain
-from edit_eval.scheduling.tasks import Task
+from edit_eval.scheduling.tasks import Task, Work
 
 
 def task(unit: int) -> Task:
@@ -38,3 +41,15 @@ def test_tasks_wait_each_for_itself_and_all_are_counted_at_the_end() -> None:
         while again.put_off(task(unit), reason, 9.0) is not None:
             continue
     assert again.left == "a, and 2 more pictures"
+
+
+def test_controls_that_are_read_again_are_still_controls() -> None:
+    """That they fail then, all of them, ends no run."""
+    work, engine = Work(), Engine.__new__(Engine)
+    found: list[Task] = []
+    work.on_ready = found.append
+    engine._again, engine._now, engine._work, engine._policy = ReadingAgain(), 0.0, work, Mock()
+    engine._do, engine._watch = Mock(), Mock()  # type: ignore[method-assign]
+    engine._read_again(Mock(), Task(1, "judge:m", (1,), control=True), "a.png: gone")
+    work.settle(FIRST_TICKET)
+    assert [one.control for one in found] == [True]

@@ -104,10 +104,10 @@ def test_controls_are_said_while_they_are_left_and_count_to_the_whole() -> None:
     snapshot = Snapshot(edits=Count(4, 0, 4, 4), judgements=Count(4, 0, 4, 4), controls=some)
     assert counts(snapshot) == ["edits 4/4", "scores 4/4", "controls 15/75"]
     assert (snapshot.fraction, snapshot.failed) == ((4 + 4 + 15) / (4 + 4 + 75), 0)
-    assert ending(snapshot) == "end: 4 of 4 edits, 4 of 4 scores, 60 not done, in 0.0 s"
+    assert ending(snapshot) == "4 of 4 edits, 4 of 4 scores, 60 not done, in 0.0 s"
     over = Snapshot(edits=Count(4, 0, 4, 4), judgements=Count(4, 0, 4, 4), controls=Count(72, 3, 75, 75))
     assert counts(over) == ["edits 4/4", "scores 4/4"]
-    assert ending(over) == "end: 4 of 4 edits, 4 of 4 scores, in 0.0 s"
+    assert ending(over) == "4 of 4 edits, 4 of 4 scores, in 0.0 s"
 
 
 # -- devices --

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from edit_eval.config.components import Kind, import_class
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
-from edit_eval.text import Text
+from edit_eval.text import Text, joined
 from edit_eval.workers.model_class import make_parameters
 
-SAID = {
-    "licence": "licence: {}",
-    "terms": "terms: {}",
-    "steps": "{} steps",
-    "guidance": "weights: {}",
-    "canvas_rule": "size: {}",
-    "sources": "sources: {}",
-    "prompt_rewriting": Text("prompt rewriting: {{}}"),
-    "pictures": Text("tokens per picture: {{}}"),
-    "thinking": "thinking: {}",
+SAID: Mapping[str, Callable[[str], str]] = {
+    "licence": lambda said: Text("licence: {}", said),
+    "terms": lambda said: Text("terms: {}", said),
+    "steps": lambda said: Text("{} steps", said),
+    "guidance": lambda said: Text("weights: {}", said),
+    "canvas_rule": lambda said: Text("size: {}", said),
+    "sources": lambda said: Text("sources: {}", said),
+    "prompt_rewriting": lambda said: Text("prompt rewriting: {}", said),
+    "pictures": lambda said: Text("tokens per picture: {}", said),
+    "thinking": lambda said: Text("thinking: {}", said),
 }
 
 
@@ -49,7 +49,7 @@ def told(card: Mapping[str, str]) -> Iterator[str]:
     """A card in lines for people."""
     if not card:
         return
-    facts = "; ".join(words.format(card[name]) for name, words in SAID.items() if card.get(name))
+    facts = joined(words(card[name]) for name, words in SAID.items() if card.get(name))
     yield Text("{}: {}", card.get("pipeline", ""), facts) if card.get("pipeline") else facts
     if card.get("note"):
         yield card["note"]

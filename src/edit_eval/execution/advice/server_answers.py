@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from edit_eval.execution.advice.findings import Finding
@@ -58,10 +58,14 @@ def server_finding(who: str, examined: Mapping[str, Any], judge: AskedJudge, que
     return Finding("servers", "warning", Text("{} without a score ({})", where, reading.reason), advice)
 
 
-ABILITIES = {
-    "schema": (Text("not held"), Text("does not enforce a schema"), Text("enforces a schema ({{how}})")),
-    "probabilities": ("none", Text("gives no probabilities"), Text("gives probabilities ({{how}})")),
-    "thinking": (Text("no switch"), Text("has no switch for thinking"), Text("has a switch for thinking ({{how}})")),
+ABILITIES: Mapping[str, tuple[str, Text, Callable[[str], Text]]] = {
+    "schema": ("not held", Text("does not enforce a schema"), lambda how: Text("enforces a schema ({})", how)),
+    "probabilities": ("none", Text("gives no probabilities"), lambda how: Text("gives probabilities ({})", how)),
+    "thinking": (
+        "no switch",
+        Text("has no switch for thinking"),
+        lambda how: Text("has a switch for thinking ({})", how),
+    ),
 }
 """What a judge says about its server -> what it says where there is no such thing, that in words, and the opposite."""
 
@@ -70,7 +74,7 @@ def ability_findings(who: str, examined: Mapping[str, Any]) -> list[Finding]:
     """One line on what the server can do beyond the chat protocol, where that was found out."""
     about = examined.get("about", {})
     can = [
-        without if about[name] == none else having.format(how=about[name])
+        without if about[name] == none else having(about[name])
         for name, (none, without, having) in ABILITIES.items()
         if name in about
     ]

@@ -125,7 +125,6 @@ class RayDriver(LocalDriver):
         self._nodes: dict[int, Node] = {}
         self._on: dict[str, Node] = {}  # the device -> where it is
         self._remote: dict[int, Remote] = {}
-        self._takes: dict[int, int] = {}  # a task whose picture is under way -> the worker whose it is
         self._meters: dict[str, Meter] = {}
         self._failure = ""
         self._ready, self._there = False, -1.0  # GPUs of the cluster; -1 until it was looked for machines
@@ -312,7 +311,7 @@ class RayDriver(LocalDriver):
         self._order(do="leave", number=node.number)
         for gpu in node.gpus:
             self._meters.pop(gpu.name, None)
-        if not node.gpus:
+        if not node.own:  # the engine never heard of it: its names are another machine's there
             return self._note(f"{node.name} cannot be used: {reason}")
         why = f"{node.name} is gone" + (f" ({reason})" if reason else "")
         devices = [gpu.name for gpu in node.gpus]
@@ -451,7 +450,6 @@ class RayDriver(LocalDriver):
             return self._say(worker, remote, message)
         remote.waiting.append(message)
         task, size = message["task"], message["results"][0]["file_bytes"]
-        self._takes[task] = worker
         self._order(do="take", number=remote.node.number, worker=worker, task=task, to=output, size=size)
 
     def _say(self, worker: int, remote: Remote, message: Message) -> None:
@@ -473,9 +471,9 @@ class RayDriver(LocalDriver):
 
     def _taken(self, message: Message) -> None:
         """The picture of an edit is here, and synced; or cannot be had."""
-        worker = self._takes.pop(message["task"])
+        worker = message["worker"]
         remote = self._remote.get(worker)
-        if remote is None:
+        if remote is None:  # its machine was lost meanwhile, and the task may be another one's by now
             return
         if message["error"] and not message["disk"]:
             return self._lose(remote.node, f"an edit cannot be fetched from there: {message['error']}")

@@ -9,7 +9,7 @@ Over its two private pipes come frames (`ray_agent.Frames`): a machine's are for
 number `GATEWAY` are JSON lines. From the engine, the field `do`: `start` (`gpus`, `variables`), `leave` (`number`: an
 agent that is no longer wanted), `take` (`number`, `worker`, `task`, `to`, `size`), `give` (`number`, `picture`). To the
 engine, the field `event`: `ready` (`guarded`), `machines` (`machines`: `number`, `name`, `gpus`; and `gpus`, how many
-there are in all), `lost` (`number`, `reason`), `taken` (`task`, `error`, `disk`), `failed` (`error`).
+there are in all), `lost` (`number`, `reason`), `taken` (`worker`, `task`, `error`, `disk`), `failed` (`error`).
 
 One thread does all of it and waits for nothing but its pipes; Ray's callbacks, and what may block, only leave word.
 """
@@ -265,9 +265,9 @@ class Gateway:
     def _take(self, number: int, worker: int, task: int, to: str, size: int) -> None:
         peer = self._peers.get(number)
         if peer is not None:  # else it is lost, which has been said
-            self._carriers.submit(self._fetch, peer.agent.take.remote(worker, task), task, to, size)
+            self._carriers.submit(self._fetch, number, worker, peer.agent.take.remote(worker, task), task, to, size)
 
-    def _fetch(self, picture: Any, task: int, to: str, size: int) -> None:
+    def _fetch(self, number: int, worker: int, picture: Any, task: int, to: str, size: int) -> None:
         error, disk = "", False
         try:
             ray.wait([picture], timeout=FETCH_SECONDS, fetch_local=False)
@@ -277,13 +277,15 @@ class Gateway:
             data = ray.get(picture, timeout=FETCH_SECONDS)
             if type(data) is not bytes or len(data) != size:
                 raise ValueError(f"not the {size} bytes of it")
+            if number not in self._peers:  # another machine makes that edit by now
+                return
             try:
                 write_durably(data, Path(to))
             except OSError as full:
                 error, disk = f"{to}: {full.strerror or full}", True
         except Exception as fault:
             error = words(fault)
-        self._later(partial(self._say, "taken", task=task, error=error, disk=disk))
+        self._later(partial(self._say, "taken", worker=worker, task=task, error=error, disk=disk))
 
     def _give(self, number: int, picture: Message) -> None:
         peer = self._peers.get(number)

@@ -388,7 +388,13 @@ class Engine:
             if ticket == FIRST_TICKET:  # of perhaps a thousand
                 self._watch.note(Text("{}; unreadable pictures are retried for a minute", reason))
             self._work.add(
-                task.model, task.units, after=[ticket], phase=task.phase, alone=task.alone, failed_on=task.failed_on
+                task.model,
+                task.units,
+                after=[ticket],
+                phase=task.phase,
+                alone=task.alone,
+                control=task.control,
+                failed_on=task.failed_on,
             )
         self._do(self._policy.failed(replica, task))
 

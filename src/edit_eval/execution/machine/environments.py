@@ -36,6 +36,7 @@ FILES = (
     "__init__.py",
     "errors.py",
     "privacy.py",
+    "text.py",
     "records.py",
     "pictures.py",
     "small_copies.py",

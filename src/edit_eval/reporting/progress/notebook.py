@@ -77,8 +77,7 @@ class NotebookProgress:
         """Takes bars and scores away; the rest stays, and how it ended."""
         self._take(lines)
         self._latest.clear()
-        tag, words = Text("end"), ending(snapshot)
-        self._put(tagged(tag, "bold", Styled(words)))
+        self._put(tagged(Text("end"), "bold", Styled(ending(snapshot))))
         self._output = None  # another run has an output of its own
         self._kept.clear()
 

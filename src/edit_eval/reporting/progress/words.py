@@ -174,7 +174,7 @@ def more_devices(views: Sequence[DeviceView]) -> str:
 
 
 def ending(snapshot: Snapshot) -> str:
-    """The last line, without the word before it."""
+    """How it ended, for the last line."""
     edits, scores = snapshot.edits, snapshot.judgements
     failed = Text(", {} failed", snapshot.failed) if snapshot.failed else ""
     open_ = sum(count.total - count.settled for count in (edits, scores, snapshot.controls))
