@@ -147,5 +147,5 @@ def test_the_verbs(old: Run, new: Run, monkeypatch: pytest.MonkeyPatch, capsys: 
     assert ends("compare", old.path, new.path) == 2
     said = capsys.readouterr().err
     assert "old and new cannot be compared" in said
-    assert "on the 90 edits that both have scored old lies -1." in said
+    assert "on the 90 edits that both have scored, old is -1." in said
     assert f"`edit-eval agreement {old.path} {new.path}` says more" in said

@@ -25,21 +25,15 @@ from edit_eval.store.examined import Examined, drift_between
 from edit_eval.text import Text
 
 NOTES = {
-    "left_out": Text("{{run}}: judge {{judge}} is left out: not every run has it with the same parameters"),
-    "unfinished": Text("{{run}} is not finished: {{pending}} of {{total}} judgements are still to come"),
-    "samples": Text("not the same samples ({{sizes}}): each pair is compared on the samples that both have"),
-    "itself": Text(
-        "{{run}} is given more than once: a run that is compared with itself is equal to itself, which says nothing"
-    ),
-    "passport": Text("judge {{judge}}: {{line}}"),
-    "passport_of_run": Text("judge {{judge}}, in {{run}}: {{line}}"),
-    "drift": Text(
-        "judge {{judge}} has drifted between {{first}} and {{run}}: the anchor edits score {{mean}} "
-        "on average and scatter by {{spread}}, more than its own noise of {{noise}} (p {{p}})"
-    ),
-    "repeats": Text(
-        "not the same numbers of edit seeds and repeats ({{sizes}}): a sample's score is the mean over them"
-    ),
+    "left_out": "{run}: judge {judge} is left out: not every run has it with the same parameters",
+    "unfinished": "{run} is not finished: {pending} of {total} judgements are still to come",
+    "samples": "not the same samples ({sizes}): each pair is compared on the samples that both have",
+    "itself": "{run} is given more than once: a run that is compared with itself is equal to itself, which says nothing",
+    "passport": "judge {judge}: {line}",
+    "passport_of_run": "judge {judge}, in {run}: {line}",
+    "drift": "judge {judge} has drifted between {first} and {run}: the anchor edits score {mean} "
+    "on average and scatter by {spread}, more than its own noise of {noise} (p {p})",
+    "repeats": "not the same numbers of edit seeds and repeats ({sizes}): a sample's score is the mean over them",
 }
 _DIGITS_SHOWN = 12
 
@@ -51,7 +45,8 @@ class Note(str):
     values: dict[str, object]
 
     def __new__(cls, kind: str, **values: object) -> Note:
-        note = super().__new__(cls, NOTES[kind].format(**values))
+        plain = {name: "".join([value]) if isinstance(value, str) else value for name, value in values.items()}
+        note = super().__new__(cls, NOTES[kind].format(**plain))
         note.kind, note.values = kind, values
         return note
 

@@ -328,8 +328,8 @@ class Matrix:
         for failed in found:
             for one in self.followers(failed):
                 if self.edits[one].status is PENDING:
-                    was = Text("was refused") if status is Status.EDIT_REFUSED else Text("failed")
-                    reason = Text("the edit that it follows {}: {}", was, self.edits[edit].reason)
+                    was = "was refused" if status is Status.EDIT_REFUSED else "failed"
+                    reason = f"the edit that it follows {was}: {self.edits[edit].reason}"
                     self.edits[one] = replace(self.edits[one], status=status, reason=reason)
                     found.append(one)
         return found[1:]

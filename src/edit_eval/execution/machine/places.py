@@ -88,10 +88,12 @@ def _refuse_missing(section: ModelSection, machine: Machine) -> None:
     missing = [name for name in asked if int(name.partition(":")[2]) >= there]
     if not missing:
         return
-    are = Text("{: and } are not there", missing) if len(missing) > 1 else Text("{} is not there", missing[0])
+    are = Text("{} is not there", missing[0])
+    if len(missing) > 1:
+        are = Text("{} and {} are not there", missing[:-1], missing[-1])
     visible_to = Text("{} GPUs are visible to this command", there)
     if there < 2:
-        visible_to = Text("one GPU is visible to this command") if there else Text("no GPU is visible to this command")
+        visible_to = Text("1 GPU is visible to this command") if there else Text("no GPU is visible to this command")
     limit = machine.limit()
     why = Text(" ({})", limit) if limit else ""
     advice = Text("`doctor` lists them, `plan --gpus N` simulates them, `--devices cpu:2` runs on the CPU")
