@@ -28,7 +28,8 @@ NOTES = {
     "left_out": "{run}: judge {judge} is left out: not every run has it with the same parameters",
     "unfinished": "{run} is not finished: {pending} of {total} judgements are still to come",
     "samples": "not the same samples ({sizes}): each pair is compared on the samples that both have",
-    "itself": "{run} is given more than once: a run that is compared with itself is equal to itself, which says nothing",
+    "itself": "{run} is given more than once: a run that is compared with itself is equal to itself, "
+    "which says nothing",
     "passport": "judge {judge}: {line}",
     "passport_of_run": "judge {judge}, in {run}: {line}",
     "drift": "judge {judge} has drifted between {first} and {run}: the anchor edits score {mean} "
