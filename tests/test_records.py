@@ -1,6 +1,7 @@
 """The nouns, and what they are called."""
 
-from edit_eval.records import counted, model_title
+from edit_eval.records import model_title
+from edit_eval.text import counted
 
 
 def test_a_models_key_as_people_read_it() -> None:

@@ -86,8 +86,9 @@ def test_both_languages_have_the_same_fields() -> None:
 
 @pytest.mark.parametrize("slip", SLIPS)
 def test_the_chinese_is_written_as_chinese_is(slip: str) -> None:
+    ended = {catalogue()[one] for one in catalogue() if one.endswith(".")}  # a paragraph
     bare = {re.sub(r"`[^`]*`", "`", re.sub(r"\{[^{}]*\}", "\0", chinese)): chinese for chinese in catalogue().values()}
-    assert not [whole for some, whole in bare.items() if whole not in STATED and re.search(SLIPS[slip], some)]
+    assert not [whole for some, whole in bare.items() if whole not in STATED | ended and re.search(SLIPS[slip], some)]
 
 
 def test_one_word_for_one_thing() -> None:

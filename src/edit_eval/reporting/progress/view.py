@@ -12,6 +12,7 @@ from typing import Protocol
 
 from edit_eval.execution.drivers.contract import Meter
 from edit_eval.records import Judgement, Scale, Scoring
+from edit_eval.text import Text
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,11 @@ class Plan:
     def explanation(self) -> str:
         """The schedule in a sentence."""
         return {
-            "pull": "a free device takes the next sample",
-            "round_robin": "edit i goes to device i mod N",
-            "batch_sync": "edit i goes to device i mod N, and all devices wait for each other after every N edits",
+            "pull": Text("a free device takes the next sample"),
+            "round_robin": Text("edit i goes to device i mod N"),
+            "batch_sync": Text(
+                "edit i goes to device i mod N, and all devices wait for each other after every N edits"
+            ),
         }[self.schedule]
 
 

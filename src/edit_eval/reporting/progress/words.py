@@ -79,7 +79,7 @@ def loaded(model: str, place: str, seconds: float, order: int, replicas: int, me
     `seconds` neither counts imports, nor that it had to wait until others were loaded; `memory` is the bytes that the
     worker holds on its devices, 0 where that is not known.
     """
-    which = Text("{} of {}", order, replicas) if order <= replicas else Text("again")
+    which = Text("{} of {:d}", order, replicas) if order <= replicas else Text("again")
     held = f", {memory / 2**30:.1f} GiB" if memory else ""
     return Text("{} on {} in {} ({}){}", model, place, duration(seconds), which, held)
 
