@@ -11,8 +11,8 @@ fit here. `seconds_to_go_on`: from a machine's death until its tasks are given t
 `_stopped`: from when it answers no more, though it is not dead. `plan_ratio`: a plan of a million samples (with
 `--check` a tenth) on 125 machines of 8 GPUs over the same of 1,000 GPUs.
 
-`--check` ends with 1 where a figure is worse than what is promised, and measures no others. The rate is a thousand
-tasks a second, or, where the machine's own workers cannot do so many, `RATE_RATIO` of what the local driver reaches.
+`--check` ends with 1 where the engine's processor time or the plan's is worse than what is promised. The rates are shown
+and hold nothing: they are slopes of wall time, and beside other work on two cores one of them came out at -1,895.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from ray_machines import WAITS, Machines, soon  # noqa: E402
 
 SHORT, LONG = 60, 360
 ROUNDS = 2
-ENGINE_CPU_MS, TASKS_A_SECOND, RATE_RATIO, PLAN_RATIO = 1.0, 1000.0, 0.6, 1.15
-"""What is promised: at most, at least, at least where the workers are the limit, at most."""
+ENGINE_CPU_MS, PLAN_RATIO = 1.0, 1.15
+"""What is promised, at most."""
 
 
 def settings(folder: Path, count: int, devices: Any, execution: dict[str, Any], repeats: int = 8) -> dict[str, Any]:
@@ -185,12 +185,7 @@ def main() -> None:
         for name, value in figures.items():
             print(f"{name}: {value:.3f}")
     if arguments.check:
-        holds = (
-            figures["engine_cpu_ms_ray_8"] <= ENGINE_CPU_MS
-            and (figures["rate_ratio"] >= RATE_RATIO or figures["tasks_a_second_ray"] >= TASKS_A_SECOND)
-            and figures["plan_ratio"] <= PLAN_RATIO
-        )
-        sys.exit(not holds)
+        sys.exit(figures["engine_cpu_ms_ray_8"] > ENGINE_CPU_MS or figures["plan_ratio"] > PLAN_RATIO)
 
 
 if __name__ == "__main__":

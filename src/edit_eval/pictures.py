@@ -38,7 +38,7 @@ from typing import IO
 from PIL import Image, ImageFile, UnidentifiedImageError
 
 from edit_eval.errors import PictureError, UnreadableError
-from edit_eval.text import Text, joined
+from edit_eval.text import Text
 
 MAX_PIXELS = 50_000_000
 """Width times height above which a picture is not decoded. Pillow itself stops at 179 million only."""
@@ -199,7 +199,7 @@ def oddity(data: bytes) -> str:
             found.append(Text("is rotated by its EXIF data: turned upright"))
         if getattr(picture, "n_frames", 1) > 1:
             found.append(Text("holds several pictures: the first one is used"))
-    return joined(found, ", ") if found else ""
+    return ", ".join(found)
 
 
 def as_rgb(image: Image.Image) -> Image.Image:

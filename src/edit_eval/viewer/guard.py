@@ -18,6 +18,7 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
+from edit_eval.reporting.language import said
 from edit_eval.text import Text
 
 Scope = dict[str, Any]
@@ -183,7 +184,7 @@ def _cookie(header: str) -> str:
 
 
 async def _answer(send: Any, status: int, why: str, headers: Mapping[str, str]) -> None:
-    body = f"{why}\n".encode() if why else b""
+    body = f"{said(why)}\n".encode() if why else b""
     shown = {**HEADERS, "Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body)), **headers}
     if status >= 400:
         shown["Connection"] = "close"  # what was sent with it is not read

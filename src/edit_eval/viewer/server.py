@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError, EditEvalError
+from edit_eval.reporting.language import said
 from edit_eval.text import Text
 from edit_eval.viewer.guard import Guard, is_loopback
 from edit_eval.viewer.pages import comparison_page, plain_page, run_page, selection_page
@@ -196,7 +197,7 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
-        return PlainTextResponse(f"{error.detail}\n", error.status_code)
+        return PlainTextResponse(f"{said(error.detail)}\n", error.status_code)
 
     return Guard(app, token=token, anywhere=anywhere)
 

@@ -69,7 +69,7 @@ class TestLayersZip:
         tops = {name.partition("/")[0] for name in names}
         assert tops == {
             *("workers", "testing", "edit_models", "judges", "benchmarks", "endpoints", "pretrained"),
-            *("__init__.py", "errors.py", "privacy.py", "records.py"),
+            *("__init__.py", "errors.py", "privacy.py", "records.py", "text.py"),
             *("pictures.py", "small_copies.py", "user_cache.py", "hub.py"),
         }
         for top in tops:
