@@ -11,7 +11,7 @@ fit here. `seconds_to_go_on`: from a machine's death until its tasks are given t
 `_stopped`: from when it answers no more, though it is not dead. `plan_ratio`: a plan of a million samples (with
 `--check` a tenth) on 125 machines of 8 GPUs over the same of 1,000 GPUs.
 
-`--check` ends with 1 where the engine's processor time or the plan's is worse than what is promised. The rates are shown
+`--check` ends with 1 where the engine's or the plan's processor time is worse than promised. The rates are shown
 and hold nothing: they are slopes of wall time, and beside other work on two cores one of them came out at -1,895.
 """
 
