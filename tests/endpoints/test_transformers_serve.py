@@ -11,7 +11,7 @@ import pytest
 
 from edit_eval import evaluate
 from edit_eval.endpoints.serving import Serve, Server, ServerEnvironment
-from edit_eval.errors import Stopped
+from edit_eval.errors import ConfigurationError
 from edit_eval.records import Status
 from edit_eval.store.run_directory import RunDirectory
 from faults.faulty_runs import wait_until, workers_of
@@ -84,7 +84,7 @@ def test_it_gives_probabilities_in_its_own_words(
             "evaluation": {"controls": 0},
             "execution": {"pilot": False},
         }
-        with pytest.raises(Stopped, match=r"no probabilities through logprobs \(it ignores the fields\); write"):
+        with pytest.raises(ConfigurationError, match=r"no probabilities through logprobs \(it ignores the fields\); write"):
             evaluate(what, run_dir=tmp_path / "run", report=False)
         params["probabilities"] = "systemone"
         made = evaluate(what, run_dir=tmp_path / "run", report=False)
