@@ -106,7 +106,7 @@ def served(server: JudgeServer, folder: Path, **more: Any) -> Audit:
         "judges": {"judge": {"type": "chat_endpoint", "params": parameters}},
         "execution": {"progress": "none"},
     }
-    options = {"scenes": SCENES, "size": SIZE, **more}
+    options = {"scenes": SCENES, "size": SIZE, "seed": Ladder.Parameters().seed, **more}
     return audit(configuration, run_dir=folder / "run", folder=folder / "passports", **options)
 
 

@@ -187,7 +187,7 @@ def test_too_little_memory_is_said_to_be_that(
     assert "`ulimit -v`" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("kilobytes", [16_000, 30_000, 60_000, 150_000, 200_000, 250_000, 400_000])
+@pytest.mark.parametrize("kilobytes", [24_000, 30_000, 60_000, 150_000, 200_000, 250_000, 400_000])
 def test_with_too_little_memory_the_limit_is_named_whatever_is_asked(kilobytes: int) -> None:
     """Before numpy is imported, whose OpenBLAS ends the process with exit code 1 (150,000) or never (250,000)."""
     words = f"ulimit -v {kilobytes}; exec {sys.executable} -m edit_eval plan nowhere.yaml"

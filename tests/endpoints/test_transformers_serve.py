@@ -84,7 +84,8 @@ def test_it_gives_probabilities_in_its_own_words(
             "evaluation": {"controls": 0},
             "execution": {"pilot": False},
         }
-        with pytest.raises(ConfigurationError, match=r"no probabilities through logprobs \(it ignores the fields\); write"):
+        said = r"no probabilities through logprobs \(it ignores the fields\); write"
+        with pytest.raises(ConfigurationError, match=said):
             evaluate(what, run_dir=tmp_path / "run", report=False)
         params["probabilities"] = "systemone"
         made = evaluate(what, run_dir=tmp_path / "run", report=False)
