@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from edit_eval.pretrained.trials import trial
 
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError, LoadError, ModelError
@@ -108,7 +107,6 @@ def raised(context: Any, text: str) -> str:
 CUTS: dict[str, tuple[int, Callable[[str, Path], str]]] = {
     "a worker's message": (500, lambda text, _: one_line(RuntimeError(text))),
     "a model that cannot be loaded": (400, lambda text, _: raised(load_errors("m"), text)),
-    "a part that is tried": (300, lambda text, _: raised(trial("a part", "leave it"), text)),
     "a log's last line": (300, lambda text, folder: last_line(written(folder / "log", text))),
     "the tail of a long log": (0, lambda text, folder: last_line(written(folder / "log", text + "." * 65_526))),
 }
