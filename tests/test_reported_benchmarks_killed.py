@@ -74,7 +74,7 @@ def magicbrush(folder: Path) -> None:
 
 def several_turns(folder: Path) -> None:
     said = {"id": "1.png", **{f"turn{number}": f"Do {number}." for number in (1, 2, 3)}}
-    write(folder, {"content_memory.json": {"a": said}, "1.png": picture(1)})
+    write(folder, {"content_memory/annotation.json": {"a": said}, "content_memory/1.png": picture(1)})
 
 
 def packed(folder: Path, benchmark: str) -> None:
