@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from edit_eval.benchmarks.scenes.ladder import FACT, Ladder
 from edit_eval.records import Scale, Status
@@ -19,6 +18,9 @@ from edit_eval.statistics.audit.shown import Shown, Trial
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 import audit_power  # type: ignore[import-not-found]
+from late_imports import Late
+
+stats = Late("scipy.stats")
 
 HALF = (
     # what prefers a part of the change, or does not mind it, everywhere or in some kinds

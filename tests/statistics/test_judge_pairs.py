@@ -2,12 +2,14 @@ import json
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Scale, Scoring, Status
 from edit_eval.statistics.judge_pairs import bridge_document, judge_difference
 from edit_eval.statistics.series import series_of
+from late_imports import Late
+
+stats = Late("scipy.stats")
 
 UP = Scoring(protocol="p", headline="score", scales={"score": Scale(lowest=0, highest=10)})
 LOSS = Scoring(protocol="q", headline="loss", scales={"loss": Scale(lowest=0, higher_is_better=False)})
