@@ -242,14 +242,14 @@ class Desk:
         if isinstance(given, str):
             return picture(given, name)
         if self._root is None:
-            raise PictureError(Text("{}: a path, and the service has no --root", name))
+            raise PictureError(f"{name}: a path, and the service has no --root")
         try:
             path = (self._root / given.path).resolve()
             if not path.is_relative_to(self._root) or not path.is_file():
-                raise PictureError(Text("{}: no such file below --root", name))
+                raise PictureError(f"{name}: no such file below --root")
             return sent(path.read_bytes(), name)
         except (OSError, ValueError) as error:
-            raise PictureError(Text("{}: cannot be read", name)) from error
+            raise PictureError(f"{name}: cannot be read") from error
 
     def scored(self, judgement: Judgement) -> JudgedScore:
         """A judgement as it is answered."""

@@ -128,7 +128,7 @@ def picture(value: Any, name: str) -> Sent:
         return sent(decoded_text(value, name), name)
     if isinstance(value, bytes | bytearray):
         return sent(bytes(value), name)
-    raise PictureError(Text("{}: {}, not a picture", name, type(value).__name__))
+    raise PictureError(f"{name}: {type(value).__name__}, not a picture")
 
 
 def _pair(door: str, source: Any, instruction: Any, edit: Any, place: int) -> Pair | str:

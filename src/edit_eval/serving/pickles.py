@@ -14,7 +14,6 @@ import pickletools
 from typing import Any
 
 from edit_eval.errors import PictureError
-from edit_eval.text import Text
 
 MOST_STEPS = 1_000_000
 """Of a program; a request of a thousand pairs has some twenty thousand."""
@@ -102,15 +101,15 @@ class RawPicture(_Inert):
 
         state = self.state
         if not isinstance(state, list | tuple) or len(state) < 5:
-            raise PictureError(Text("{}: a picture without pixels", name))
+            raise PictureError(f"{name}: a picture without pixels")
         mode, size, data = state[1], state[2], state[4]
         bands = {"RGB": 3, "RGBA": 4, "L": 1}.get(mode) if isinstance(mode, str) else None
         shape = isinstance(size, tuple | list) and len(size) == 2 and all(isinstance(one, int) for one in size)
         if bands is None or not shape or not isinstance(data, bytes):
-            raise PictureError(Text("{}: a picture of mode {}, and RGB, RGBA and L are taken", name, str(mode)[:20]))
+            raise PictureError(f"{name}: a picture of mode {str(mode)[:20]}, and RGB, RGBA and L are taken")
         width, height = size
         if width < 1 or height < 1 or len(data) != width * height * bands:
-            raise PictureError(Text("{}: {} bytes are no picture of {} x {}", name, len(data), width, height))
+            raise PictureError(f"{name}: {len(data)} bytes are no picture of {width} x {height}")
         if mode == "RGBA":
             from edit_eval.pictures import as_rgb
 

@@ -14,7 +14,6 @@ from PIL import Image, UnidentifiedImageError
 
 from edit_eval.errors import PictureError
 from edit_eval.pictures import formats
-from edit_eval.text import Text
 
 MOST_PIXELS = 16_777_216
 """Width times height: what is larger is no edit of a training, and would take a decoder's memory."""
@@ -57,21 +56,21 @@ def sent(data: bytes, name: str) -> Sent:
     damaged in its middle shows only to whoever decodes it.
     """
     if len(data) > MOST_BYTES:
-        raise PictureError(Text("{}: {:,} bytes, and {:,} is the most", name, len(data), MOST_BYTES))
+        raise PictureError(f"{name}: {len(data):,} bytes, and {MOST_BYTES:,} is the most")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             picture = Image.open(io.BytesIO(data), formats=[kind for kind in formats() if kind in SUFFIXES])
     except UnidentifiedImageError as error:
-        raise PictureError(Text("{}: not a picture in a format that is taken ({})", name, [*SUFFIXES])) from error
+        raise PictureError(f"{name}: not a picture in a format that is taken ({', '.join(SUFFIXES)})") from error
     except Exception as error:  # Pillow raises nearly anything for damaged data
-        raise PictureError(Text("{}: not a picture ({})", name, type(error).__name__)) from error
+        raise PictureError(f"{name}: not a picture ({type(error).__name__})") from error
     width, height, kind = *picture.size, str(picture.format)
     if not 0 < width * height <= MOST_PIXELS:
-        raise PictureError(Text("{}: {} x {} pixels, and {:,} is the most", name, width, height, MOST_PIXELS))
+        raise PictureError(f"{name}: {width} x {height} pixels, and {MOST_PIXELS:,} is the most")
     ends = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}.get(kind, b"")
     if ends not in data[-64:]:
-        raise PictureError(Text("{}: truncated (the end of the {} is missing)", name, kind))
+        raise PictureError(f"{name}: truncated (the end of the {kind} is missing)")
     quality = _quality(picture) if kind == "JPEG" else None
     return Sent(data, hashlib.sha256(data).hexdigest(), kind, width, height, quality)
 
@@ -88,8 +87,8 @@ def decoded_text(text: str, name: str) -> bytes:
     """The bytes of a data URL, or of bare base64. Raises `PictureError`."""
     head, comma, rest = text.partition(",") if text.startswith("data:") else ("", "", text)
     if comma and not head.endswith(";base64"):
-        raise PictureError(Text("{}: a data URL must be in base64", name))
+        raise PictureError(f"{name}: a data URL must be in base64")
     try:
         return base64.b64decode(rest, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise PictureError(Text("{}: neither a data URL nor base64", name)) from error
+        raise PictureError(f"{name}: neither a data URL nor base64") from error

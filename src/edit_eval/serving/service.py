@@ -283,7 +283,7 @@ class Service:
                 self.work,
                 self.ledger,
                 self._audience,
-                session.specifications(self._like_requests(), self.ledger.directory.path / "logs"),
+                session.specifications(self._like_requests(), self.ledger.folder / "logs"),
                 interruption=wanted,
                 observer=observe,
                 users=gauges.users,
@@ -409,7 +409,7 @@ class Service:
         """Nothing more will be answered."""
         for ticket in [*self._inbox, *self._held, *self._open.values()]:
             if not ticket.answer.done():
-                ticket.answer.set_exception(Stopped(Text("the service has ended")))
+                ticket.answer.set_exception(Stopped("the service has ended"))
         self._inbox.clear()
         self._held.clear()
         self._open.clear()
