@@ -78,7 +78,7 @@ def test_each_outcome_and_its_words(name):
     file = io.StringIO()
     print_comparison(comparison, Console(file=file, width=500, color_system=None))
     row = next(line for line in file.getvalue().splitlines() if line.startswith("A - B"))
-    assert row.endswith(f" {word}")
+    assert row.rstrip().endswith(f" {word}")
     assert sentence in file.getvalue()
 
 

@@ -300,10 +300,9 @@ class _Sheet:
         """`A better`, with a star where missing scores could turn it; else no more than is known.
 
         `B fails more` where scores show no difference, `trade` where the one that fails more scores higher, and a
-        dagger where one may fail more and is not behind in score: `failure_remarks` has the sentence. `equal ±0.3` within
-        a margin. Else `tie`;
-        `same on 3`, samples of which each has the same two scores; `too few: 3` or `too uneven`, source images from
-        which too little follows; `no test` without any sample.
+        dagger where one may fail more and is not behind in score: `failure_remarks` has the sentence. `equal ±0.3`
+        within a margin. Else `tie`; `same on 3`, samples of which each has the same two scores; `too few: 3` or
+        `too uneven`, source images from which too little follows; `no test` without any sample.
         """
         found = pair.outcome
         mark = "†" if found.failures == "perhaps" else ""

@@ -146,7 +146,7 @@ class Pair:
     fails_more: str | None = None
     """The one that fails to make an edit more often at a family-wise level of .05; None likewise."""
     equal_within: float | None = None
-    """The least margin within which the two are shown to be equal, at .05 / number of tests; see `outcomes.equal_within`."""
+    """The least margin within which they are shown to be equal, at .05 / number of tests (`outcomes.equal_within`)."""
     failures: PairedFailures = field(default_factory=PairedFailures)
     by_image: ImageWins = field(default_factory=ImageWins)
     """On how many source images a is better: a statement of its own, which decides nothing above."""

@@ -18,15 +18,15 @@ class Outcome:
     """Who is better, or why nobody can tell."""
 
     kind: Literal["better", "fails_more", "trade", "equal", "cannot_be_told", "not_comparable"]
-    """`better` in score, whoever fails more; `fails_more`, with no difference in score shown; `trade`: one scores better
-    and fails more; `equal` within `margin`; `cannot_be_told`; `not_comparable`: no sample is scored in both."""
+    """`better` in score; `fails_more`, with no difference in score shown; `trade`: one scores better and fails more;
+    `equal` within `margin`; `cannot_be_told`; `not_comparable`: no sample is scored in both."""
     better: str | None = None
     """The one that is better in score or in failures and not worse in the other. How much score a failed edit is worth
     is for the reader to say, so of a trade neither is."""
     why: str = ""
     """Why it cannot be told: `identical` scores on all common samples, else as `untested` has it; empty for a tie."""
     holds: bool | None = None
-    """Whether `better` in score or `equal` would hold for all that missing scores could be; None where neither is said."""
+    """Whether `better` in score or `equal` would hold whatever the missing scores are; None where neither is said."""
     failures: Literal["trade", "tie", "lower", "perhaps"] | None = None
     """What failed edits add: the one that fails more scores better (`trade`), alike (`tie`) or worse (`lower`); or it
     may fail more, which is not proven, and is not shown to score worse (`perhaps`)."""
