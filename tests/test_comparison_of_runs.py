@@ -455,7 +455,7 @@ def test_the_documentation_reads_the_example_rightly(whole: Run) -> None:
     text = " ".join(DOCUMENTATION.read_text("utf-8").replace("\n> ", " ").split())
     assert [phrase for phrase in phrases if phrase not in text] == []
     assert [column.rank for column in comparison.columns] == [1, 3, 1]
-    assert ab.better_whatever_is_missing
+    assert ab.outcome.holds
     assert physical.p < 0.05 < (physical.p_adjusted or 0)
     assert ab.categories["environmental"].clusters == bc.categories["environmental"].clusters == 23
     low, high = ac.categories["environmental"].ci95 or (0.0, 0.0)
