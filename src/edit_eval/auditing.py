@@ -33,10 +33,10 @@ from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import Sample
 from edit_eval.run import Run
+from edit_eval.statistics.agreement import FLOORS, people_measures
 from edit_eval.statistics.audit.findings import Findings, findings
 from edit_eval.statistics.audit.measure import Measure
-from edit_eval.statistics.people import FLOORS, people_measures
-from edit_eval.statistics.people_scores import read_people
+from edit_eval.statistics.people import read_people
 from edit_eval.store.examined import what_servers_said
 from edit_eval.text import Text
 

@@ -35,7 +35,7 @@ from edit_eval.passports import passport_folder
 from edit_eval.run import Run, failures
 from edit_eval.scheduling.batches import companies
 from edit_eval.statistics.comparison import Comparison
-from edit_eval.statistics.people_scores import read_answers
+from edit_eval.statistics.people import read_answers
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import take_passports
 from edit_eval.store.joined import judges_apart

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from edit_eval.statistics.people_scores import read_people
+from edit_eval.statistics.people import read_people
 from edit_eval.statistics.prediction_powered import FEWEST_IMAGES, corrected
 
 Record = Callable[[str, object], None]

@@ -30,9 +30,10 @@ from edit_eval.statistics.failure_rates import (
 from edit_eval.statistics.gate import Gate, hold_against_first
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS, Estimate, FloatArray, IntArray, cluster_codes, estimate
 from edit_eval.statistics.paired import ImageWins, image_wins, ruled_out_share, tipping_share
-from edit_eval.statistics.people_differences import Answers, People, peoples_differences
+from edit_eval.statistics.people import PeoplesAnswers, Vote
+from edit_eval.statistics.people_differences import People, peoples_differences
 from edit_eval.statistics.power import ALPHA, POWER, clusters_needed, detectable_difference
-from edit_eval.statistics.preferences import Vote, one_sided
+from edit_eval.statistics.preferences import one_sided
 from edit_eval.statistics.series import Sureness, ends, finite, gain, largest_difference, mean, sureness
 from edit_eval.text import Text
 
@@ -228,7 +229,7 @@ def compare(
     margin: float | None = None,
     allow_unscored: float | None = None,
     notes: Sequence[str] = (),
-    people: Answers | None = None,
+    people: PeoplesAnswers | None = None,
 ) -> Comparison:
     """Compares every two columns of the same judge; the family of tests is all of these pairs, of all judges.
 

@@ -18,7 +18,7 @@ from edit_eval.experiment import Experiment
 from edit_eval.passports import Passport
 from edit_eval.pictures import write_durably
 from edit_eval.protocols.asked import AskedJudge
-from edit_eval.statistics.drift import Drift, drift
+from edit_eval.statistics.agreement import Drift, drift
 from edit_eval.store.run_directory import RunDirectory
 
 COPIES, ANCHORS = "passports", "anchors"

@@ -13,8 +13,8 @@ from itertools import combinations
 from edit_eval.config.identity import digest
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Judgement, Results, Sample, Scoring
-from edit_eval.statistics.judge_pairs import judge_difference
-from edit_eval.statistics.series import series_of
+from edit_eval.statistics.agreement import agreement, samples_of
+from edit_eval.statistics.instruments import judges_of
 from edit_eval.store.comparable import Made, judge_identity, run_names
 from edit_eval.text import Text
 
@@ -70,17 +70,18 @@ def judges_apart(runs: Sequence[Made]) -> list[str]:
     """
     try:
         results = joined(runs)
-        series = series_of(results)
+        judges = judges_of(results).values()
     except ConfigurationError:
         return []
     lines: list[str] = []
-    for a, b in combinations(series, 2):
-        found = judge_difference(results, (a, series[a]), (b, series[b]))
+    samples = samples_of(results, judges)
+    for a, b in combinations(judges, 2):
+        found = agreement(a, b, samples).difference()
         if found["difference"] is not None:
             ends = found["ci95"]
             interval = Text(", 95 % interval {:+.2f} to {:+.2f}", ends[0], ends[1]) if ends else ""
             both = Text("on the {} edits that both have scored", found["n"])
-            lines.append(Text("{}, {} is {:+.2f} from {}{}", both, a, found["difference"], b, interval))
+            lines.append(Text("{}, {} is {:+.2f} from {}{}", both, a.name, found["difference"], b.name, interval))
     return lines
 
 

@@ -21,7 +21,7 @@ import msgspec
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Sample, Status
-from edit_eval.statistics.preferences import CHOICES, Vote
+from edit_eval.statistics.people import CHOICES, Vote
 from edit_eval.store.journal import Damage, Segment, read, segments, unseal
 from edit_eval.text import Text
 

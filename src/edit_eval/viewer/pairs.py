@@ -11,7 +11,8 @@ from itertools import combinations
 import numpy as np
 
 from edit_eval.records import Edit, Status
-from edit_eval.statistics.preferences import SHARED, PairChoice, Vote, sample_chances, sample_order
+from edit_eval.statistics.people import Vote
+from edit_eval.statistics.preferences import SHARED, PairChoice, sample_chances, sample_order
 from edit_eval.statistics.series import gain
 from edit_eval.store.votes import Asked, VoteLine
 from edit_eval.viewer.following import Following

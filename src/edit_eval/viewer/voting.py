@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from edit_eval.statistics.preferences import CHOICES
+from edit_eval.statistics.people import CHOICES
 from edit_eval.store.votes import Ballot, is_rater_name, now, read_asked, read_votes
 from edit_eval.text import Text
 from edit_eval.viewer.pairs import Pair, PairDraw, asked, disputed, item_of

@@ -21,7 +21,7 @@ import altair as alt
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.page.address import link
-from edit_eval.reporting.page.agreement_chart import agreement
+from edit_eval.reporting.page.agreement_chart import agreement_charts
 from edit_eval.reporting.page.axes import Axis, axis_of
 from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows, chart_title, series_colour
 from edit_eval.reporting.page.entries import Choice, Entry, category_names, choices, entries
@@ -69,7 +69,7 @@ def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[
     made: dict[str, list[AnyChart]] = {
         "failures": _failures(results, leading, language),
         "people": people_charts(summary, language),
-        "agreement": agreement(results, language),
+        "agreement": agreement_charts(results, language),
         "timeline": timeline(results, language),
         "utilisation": utilisation(summary, language),
     }

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from edit_eval.records import Scale, Scoring, Status
-from edit_eval.statistics.panel import NAME, no_panel, panel
+from edit_eval.statistics.instruments import MEDIAN, no_panel, panel
 from edit_eval.statistics.summary import judges_document, summarise
 
 
@@ -25,7 +25,7 @@ def test_the_median_of_three_judges(make_sample, make_results):
     found = panel(run)
     assert [judgement.score for judgement in found.results.judgements] == [4.0, 8.0]
     assert [*found.bounds.values()] == [(4.0, 4.0), (8.0, 8.0)]
-    assert found.results.judges == (NAME,)
+    assert found.results.judges == (MEDIAN,)
 
 
 def test_fewer_than_three_judges_have_none(make_sample, make_results):
@@ -125,7 +125,7 @@ def test_the_median_is_of_the_score_that_is_asked_for(make_sample, make_results)
     run = make_results(samples, {("m", judge): of for judge, of in rows.items()}, scoring=named)
     headlines = panel(run).results
     assert [one.score for one in headlines.judgements] == [2.0, 3.0]
-    assert headlines.judgements[0].headline == NAME, "the judges' headlines have three names"
+    assert headlines.judgements[0].headline == MEDIAN, "the judges' headlines have three names"
     found = panel(run, "PQ").results
     assert [(one.sample_id, one.scores) for one in found.judgements] == [("s0000", {"PQ": 5.0})]
     (entry,) = judges_document(run, score="PQ")["median"]
