@@ -28,7 +28,7 @@ from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.evaluation import evaluate
 from edit_eval.execution.spectator import Spectator
-from edit_eval.passports import Anchor, Passport, Subject, Try
+from edit_eval.passports import Passport, Subject, Try
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import Sample
@@ -340,10 +340,7 @@ def _passport(
         categories=found.categories,
         smallest_difference=found.smallest_difference,
         retest_sd=found.retest_sd,
-        anchors=tuple(
-            Anchor(one.sample, one.scene, one.rung, one.category, pixels.get(one.sample, ""), one.score)
-            for one in found.anchors()
-        ),
+        anchors=tuple(one._replace(pixels=pixels.get(one.sample, "")) for one in found.anchors()),
         people=people,
     )
 

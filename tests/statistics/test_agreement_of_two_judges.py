@@ -7,7 +7,7 @@ from scipy import stats
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Scale, Scoring, Status
-from edit_eval.statistics.agreement import agreement, bridge_document, samples_of
+from edit_eval.statistics.agreement import agreement, bridge_document, judge_agreement, samples_of
 from edit_eval.statistics.instruments import judges_of
 
 UP = Scoring(protocol="p", headline="score", scales={"score": Scale(lowest=0, highest=10)})
@@ -106,3 +106,20 @@ def test_a_bridge_that_cannot_be_is_refused(make_sample, make_results):
     few = two_judges(make_sample, make_results, samples=7)
     with pytest.raises(ConfigurationError, match="28 edits of 7 source images here; a bridge needs 8"):
         bridge_document(few, "old", "new")
+
+
+def test_a_source_that_is_not_known_is_an_image_of_its_own(make_sample, make_results):
+    """As in `compare`; not one image with all others that are not known."""
+    generator = np.random.default_rng(7)
+    truth = generator.uniform(0, 10, 30)
+    rows = {
+        ("m", judge): [
+            [float(round(value + noise))] for value, noise in zip(truth, generator.normal(0, 1, 30), strict=True)
+        ]
+        for judge in ("old", "new")
+    }
+    known = make_results([make_sample(n) for n in range(30)], rows)
+    unknown = make_results([make_sample(n, follows="before") for n in range(30)], rows)
+    found, expected = (judge_agreement(run, resamples=50)["between_judges"]["pairs"][0] for run in (unknown, known))
+    assert found == expected
+    assert found["apart"]["images"] == 30

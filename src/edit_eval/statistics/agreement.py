@@ -435,9 +435,9 @@ class _Matched(NamedTuple):
 def _matched(results: Results, ratings: Sequence[Rating], score: str | None, resamples: int) -> _Matched:
     """Raises `ConfigurationError` where not one of the ratings is about these results."""
     judges = judges_of(results, score)
-    known = {Item(edit.edit_model, edit.sample_id, edit.edit_seed) for edit in results.edits}
+    known = {Item.of(edit) for edit in results.edits}
     names = {of.score for of in judges.values()}
-    there = [one for one in ratings if Item(one.edit_model, one.sample_id, one.edit_seed) in known]
+    there = [one for one in ratings if Item.of(one) in known]
     usable = [one for one in there if one.score_name in names | {""}]
     if not usable:
         raise ConfigurationError(_nothing_matches(ratings, there, known, names))

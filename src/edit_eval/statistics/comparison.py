@@ -38,9 +38,9 @@ from edit_eval.statistics.series import Sureness, ends, finite, gain, largest_di
 from edit_eval.text import Text
 
 SCHEMA = 3
-LARGEST = 10
+MOST_LISTED = 10
 """How many of the samples that differ most are listed."""
-DECISIVE = 3
+MOST_NAMED = 3
 """How many of a few large losses are named."""
 
 
@@ -76,7 +76,7 @@ class FewLosses:
 
     column: str
     samples: list[str]
-    """At most `DECISIVE` of them, the largest loss first."""
+    """At most `MOST_NAMED` of them, the largest loss first."""
 
 
 @dataclass(frozen=True)
@@ -387,7 +387,7 @@ def _needed(
 def _few_losses(both: _Both, differences: FloatArray, found: Estimate | None) -> FewLosses | None:
     if found is None or not found.lopsided:
         return None
-    order = np.argsort(differences if found.asymmetry < 0 else -differences, kind="stable")[:DECISIVE]
+    order = np.argsort(differences if found.asymmetry < 0 else -differences, kind="stable")[:MOST_NAMED]
     a_loses = gain(both.scale) * found.asymmetry < 0
     return FewLosses((both.a if a_loses else both.b).name, [both.common[place] for place in order.tolist()])
 
@@ -421,7 +421,7 @@ def _categories(both: _Both, span: float) -> dict[str, CategoryDifference]:
 def _largest(both: _Both) -> list[SampleDifference]:
     a, b = both.a, both.b
     differences = both.differences[both.held]
-    order = np.argsort(-np.abs(differences), kind="stable")[:LARGEST]
+    order = np.argsort(-np.abs(differences), kind="stable")[:MOST_LISTED]
     return [
         SampleDifference(
             sample_id=(sample := both.common[place]),

@@ -20,7 +20,7 @@ from edit_eval.judges.answers import LEAST_MASS
 from edit_eval.records import Edit, Judgement, Results, Scale, Scoring, Status
 from edit_eval.statistics.intervals import FloatArray, wilson_interval
 from edit_eval.statistics.people import SHARES, Rating, Vote
-from edit_eval.statistics.series import Series, ends, gain, series_of
+from edit_eval.statistics.series import ends, gain, series_of
 
 MEDIAN = "median"
 """What the median of several judges is called where a judge's name stands; and its score, where theirs have several
@@ -50,6 +50,17 @@ class Item(NamedTuple):
     edit_seed: int
     other: str = ""
     """The second edit model, where there are two."""
+
+    @classmethod
+    def of(cls, one: Edit | Judgement | Rating) -> Item:
+        """What these are about."""
+        return cls(one.edit_model, one.sample_id, one.edit_seed)
+
+    @classmethod
+    def of_two(cls, one: str, other: str, sample_id: str, edit_seed: int) -> Item:
+        """The same whichever of the two comes first."""
+        first, second = sorted((one, other))
+        return cls(first, sample_id, edit_seed, second)
 
 
 Values = Mapping[Item, float]
@@ -105,8 +116,7 @@ def judges_of(results: Results, score: str | None = None) -> dict[str, Instrumen
     answers: dict[str, dict[Item, list[float]]] = {judge: {} for judge in series}
     for one in results.judgements:
         if one.judge in series and (name := series[one.judge].score) in one.scores:
-            item = Item(one.edit_model, one.sample_id, one.edit_seed)
-            answers[one.judge].setdefault(item, []).append(one.scores[name])
+            answers[one.judge].setdefault(Item.of(one), []).append(one.scores[name])
     return {
         judge: Instrument(
             judge,
@@ -132,8 +142,7 @@ def people_of(ratings: Iterable[Rating], score: str = "") -> Instrument:
     by_rater: dict[str, dict[Item, list[float]]] = {}
     for one in ratings:
         if one.score_name in ("", score):
-            item = Item(one.edit_model, one.sample_id, one.edit_seed)
-            by_rater.setdefault(one.rater, {}).setdefault(item, []).append(one.score)
+            by_rater.setdefault(one.rater, {}).setdefault(Item.of(one), []).append(one.score)
     raters = [Instrument(rater, "rated", score, Scale(), by_rater[rater]) for rater in sorted(by_rater)]
     return together("people", raters)
 
@@ -142,9 +151,8 @@ def voters_of(votes: Iterable[Vote]) -> list[Instrument]:
     """People who voted, each by himself: of two edits the share that the first one gets, 0 to 1."""
     by_rater: dict[str, dict[Item, list[float]]] = {}
     for one in votes:
-        first, second = sorted((one.left, one.right))
-        share = SHARES[one.choice] if one.left == first else 1 - SHARES[one.choice]
-        item = Item(first, one.sample_id, one.edit_seed, second)
+        item = Item.of_two(one.left, one.right, one.sample_id, one.edit_seed)
+        share = SHARES[one.choice] if one.left == item.edit_model else 1 - SHARES[one.choice]
         by_rater.setdefault(one.rater, {}).setdefault(item, []).append(share)
     scale = Scale(lowest=0, highest=1)
     return [Instrument(rater, "voted", "", scale, by_rater[rater]) for rater in sorted(by_rater)]
@@ -331,21 +339,20 @@ def panel(results: Results, score: str | None = None) -> Panel | None:
     """
     if no_panel(results, score):
         return None
-    series = series_of(results, score)
-    names, scale = {of.score for of in series.values()}, next(iter(series.values())).scale
+    judges = judges_of(results, score)
+    names, scale = {of.score for of in judges.values()}, next(iter(judges.values())).scale
     name = names.pop() if len(names) == 1 else MEDIAN
-    answers: dict[Item, dict[str, list[Judgement]]] = {}
+    repeats: dict[Item, dict[str, list[Judgement]]] = {}
     for judgement in results.judgements:
-        item = Item(judgement.edit_model, judgement.sample_id, judgement.edit_seed)
-        answers.setdefault(item, {}).setdefault(judgement.judge, []).append(judgement)
+        repeats.setdefault(Item.of(judgement), {}).setdefault(judgement.judge, []).append(judgement)
     categories = {sample.id: sample.category for sample in results.samples}
     judgements, bounds = [], {}
     for edit in results.edits:
-        item = Item(edit.edit_model, edit.sample_id, edit.edit_seed)
-        told = [_Told(of, answers.get(item, {}).get(judge, [])) for judge, of in series.items()]
-        if all(of_judge.applies for of_judge in told):
+        item = Item.of(edit)
+        told = [(judge, repeats.get(item, {}).get(known, [])) for known, judge in judges.items()]
+        if all(one.outcome(judge.score) is not None for judge, every in told for one in every):
             judgements.append(_judgement(name, edit, categories[edit.sample_id], told))
-            worst, best = (statistics.median(of_judge.mean(end) for of_judge in told) for end in ends(scale))
+            worst, best = (statistics.median(_mean(judge, every, end) for judge, every in told) for end in ends(scale))
             bounds[item] = worst, best
     one_judge = replace(
         results,
@@ -358,38 +365,28 @@ def panel(results: Results, score: str | None = None) -> Panel | None:
     return Panel(one_judge, bounds)
 
 
-@dataclass(frozen=True)
-class _Told:
-    """What one judge says of one edit, a judgement for each repeat."""
-
-    series: Series
-    judgements: list[Judgement]
-
-    @property
-    def applies(self) -> bool:
-        return all(one.outcome(self.series.score) is not None for one in self.judgements)
-
-    @property
-    def scores(self) -> list[float]:
-        return [one.scores[self.series.score] for one in self.judgements if self.series.score in one.scores]
-
-    def mean(self, value: float) -> float:
-        """The mean of its scores, with `value` for each that is missing."""
-        scores = [one.scores.get(self.series.score, value) for one in self.judgements] or [value]
-        return math.fsum(scores) / len(scores)
-
-    @property
-    def silence(self) -> list[tuple[Status, str]]:
-        """Where there is no score at all: status and reason of each repeat."""
-        outcomes = [one.outcome(self.series.score) for one in self.judgements]
-        return [] if self.scores else [outcome for outcome in outcomes if outcome is not None]
+_Told = Sequence[tuple[Instrument, Sequence[Judgement]]]
+"""What each judge says of one edit, a judgement for each repeat."""
 
 
-def _judgement(name: str, edit: Edit, category: str, told: list[_Told]) -> Judgement:
-    means = [math.fsum(scores) / len(scores) for of_judge in told if (scores := of_judge.scores)]
-    scored = len(means) == len(told)
+def _mean(judge: Instrument, repeats: Sequence[Judgement], missing: float) -> float:
+    """The mean of its scores, with `missing` for each that there is not."""
+    scores = [one.scores.get(judge.score, missing) for one in repeats] or [missing]
+    return math.fsum(scores) / len(scores)
+
+
+def _judgement(name: str, edit: Edit, category: str, told: _Told) -> Judgement:
+    values = [judge.values.get(Item.of(edit)) for judge, _ in told]
+    known = [value for value in values if value is not None]
+    scored = len(known) == len(told)
     # What is still to come may yet be a score; only then is there anything to say of why there is none.
-    silence = [outcome for of_judge in told for outcome in of_judge.silence] or [(Status.PENDING, "")]
+    outcomes = [
+        one.outcome(judge.score)
+        for (judge, every), value in zip(told, values, strict=True)
+        for one in every
+        if value is None
+    ]
+    silence = [outcome for outcome in outcomes if outcome is not None] or [(Status.PENDING, "")]
     status, reason = next((outcome for outcome in silence if outcome[0] is Status.PENDING), silence[0])
     return Judgement(
         sample_id=edit.sample_id,
@@ -401,5 +398,5 @@ def _judgement(name: str, edit: Edit, category: str, told: list[_Told]) -> Judge
         headline=name,
         status=Status.OK if scored else status,
         reason="" if scored else reason,
-        scores={name: statistics.median(means)} if scored else {},
+        scores={name: statistics.median(known)} if scored else {},
     )

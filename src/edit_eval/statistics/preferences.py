@@ -34,10 +34,10 @@ from edit_eval.statistics.people import SHARES, Vote
 SIDE_LEVEL, SIDE_SHARE = 0.001, 0.8
 """A rater takes one side whatever it is if his votes for left and right would be that unlikely by chance, and more than
 that share of them are for one side: of 500 votes 58 % are as unlikely, and say something of the edits all the same."""
-LEAST = 0.7
+LEAST_KEPT = 0.7
 """Of the covariance over images, how much stays whatever raters add: simulated, intervals hold the truth in 93 to 97 of
 100 with 3, 8 and 20 raters, alike or not; with 0 in 92, with 1 in 98."""
-LARGEST = 8.0
+LARGEST_STRENGTH = 8.0
 """A strength beyond is none: 3,000 to 1, which no number of votes that people give can show."""
 
 
@@ -155,7 +155,7 @@ def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str]) -> Fit:
     if not _is_connected(left, right, shares, count):
         return Fit(None, nothing, 0.0, "not_connected")
     strengths, information = _newton(*_table(left, right, shares, weights, count))
-    if np.abs(strengths).max() > LARGEST:
+    if np.abs(strengths).max() > LARGEST_STRENGTH:
         return Fit(None, nothing, 0.0, "not_connected")
     design = np.zeros((len(votes), count))
     design[np.arange(len(votes)), left] += 1
@@ -172,7 +172,7 @@ def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str]) -> Fit:
     if persons > 1:
         cells, _ = _clustered(scores, raters * (int(images.max()) + 1) + images)
         added = of_raters - cells
-        covariance = _no_less(of_images + added, LEAST * of_images)
+        covariance = _no_less(of_images + added, LEAST_KEPT * of_images)
         own, theirs = float(np.trace(of_images)), float(np.trace(covariance - of_images))
         freedom = (own + theirs) ** 2 / (own**2 / (groups - 1) + theirs**2 / (persons - 1))
     return Fit(strengths, covariance, freedom, None)
@@ -206,7 +206,7 @@ def _newton(total: FloatArray, won: FloatArray) -> tuple[FloatArray, FloatArray]
         step = np.linalg.pinv(information) @ (won - total * expected).sum(axis=1)
         step *= min(1.0, 2.0 / max(1e-12, float(np.abs(step).max())))
         strengths = strengths + step
-        if np.abs(step).max() < 1e-9 or np.abs(strengths).max() > 2 * LARGEST:
+        if np.abs(step).max() < 1e-9 or np.abs(strengths).max() > 2 * LARGEST_STRENGTH:
             break
     return strengths - strengths.mean(), information
 

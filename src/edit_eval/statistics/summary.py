@@ -272,7 +272,7 @@ def _table(
     scores = np.array([one.scores.get(name, math.nan) for one, _ in outcomes], dtype=np.float64)
     worst, best = (np.where(np.isnan(scores), end, scores) for end in ends(scale))
     if bounds is not None:
-        of_edits = [bounds[Item(one.edit_model, one.sample_id, one.edit_seed)] for one, _ in outcomes]
+        of_edits = [bounds[Item.of(one)] for one, _ in outcomes]
         worst, best = np.array(of_edits, dtype=np.float64).reshape(-1, 2).T
     return _Table(
         scale=scale,

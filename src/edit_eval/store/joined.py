@@ -33,6 +33,7 @@ def joined(runs: Sequence[Made]) -> Results:
     edits: dict[str, dict[tuple[str, int], Edit]] = {}
     judges: dict[str, str] = {}
     scoring: dict[str, Scoring] = {}
+    resolved: list[dict[str, object]] = []
     judgements: dict[tuple[str, str, int, str, int], Judgement] = {}
     for name, run in zip(names, runs, strict=True):
         _take_samples(samples, run.results, name)
@@ -43,6 +44,7 @@ def joined(runs: Sequence[Made]) -> Results:
             if identity not in judges:
                 judges[identity] = _free(judge.name, name, scoring)
                 scoring[judges[identity]] = run.results.scoring[judge.name]
+                resolved.append({"name": judges[identity], "measures": judge.measures, "replays": judge.replays})
             labels[judge.name] = judges[identity]
         for one in run.results.judgements:
             made = replace(one, edit_model=models[one.edit_model], judge=labels[one.judge])
@@ -60,6 +62,7 @@ def joined(runs: Sequence[Made]) -> Results:
         scoring=scoring,
         controls=(),
         published={},
+        resolved={"judges": resolved},
     )
 
 

@@ -30,7 +30,7 @@ from edit_eval.reporting.page.people_chart import people_charts
 from edit_eval.reporting.page.texts import name_of, named_score, short_category, text
 from edit_eval.reporting.page.timeline import COLOURS, timeline, utilisation
 from edit_eval.reporting.terminal_text import one_line
-from edit_eval.statistics.failures import Failure, failures, missing_scores
+from edit_eval.statistics.failures import FailureGroup, failures, missing_scores
 
 Specification = dict[str, Any]
 Group = tuple[str, Mapping[str, Any], Entry, str, Mapping[str, str]]
@@ -342,10 +342,10 @@ def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list
     # A failed edit has no judge, a skipped sample no model: a bar that belongs to no colour is grey.
     colour_of |= {(name, ""): name for name in map(one_line, results.edit_models) if name in series}
 
-    def series_of(failure: Failure) -> str:
+    def series_of(failure: FailureGroup) -> str:
         return colour_of.get((failure.edit_model, failure.judge), "")
 
-    reasons: dict[tuple[str, Status, str], list[Failure]] = {}
+    reasons: dict[tuple[str, Status, str], list[FailureGroup]] = {}
     for failure in [*failures(results), *missing_scores(results)]:
         reasons.setdefault((failure.score, failure.status, failure.reason), []).append(failure)
     ordered = sorted(reasons.items(), key=lambda item: -sum(failure.count for failure in item[1]))
