@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from edit_eval.benchmarks.categories import CATEGORIES
-from edit_eval.benchmarks.scenes.ladder import EXAMINED, VIEWS
 from edit_eval.records import Scale, Status
+from edit_eval.scenes.ladder import EXAMINED, VIEWS
 from edit_eval.statistics.audit.findings import (
     DECISIVE,
     ORDER,

@@ -19,9 +19,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Unpack
 
 from edit_eval import __version__, passports
+from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.benchmarks.known_sources import remember_sources, with_known_sources
-from edit_eval.benchmarks.scenes.benchmark import example_sample
-from edit_eval.benchmarks.scenes.ladder import FACT
+from edit_eval.config.components import named
 from edit_eval.config.identity import digest
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
@@ -143,7 +143,7 @@ def _seed_in(run_dir: str | Path) -> int | None:
         samples = Run(Path(run_dir)).experiment.samples
     except RunDirectoryError:
         return None
-    return next((int(one.facts[FACT]["seed"]) for one in samples if "seed" in one.facts.get(FACT, {})), None)
+    return next((int(one.facts[AUDIT]["seed"]) for one in samples if "seed" in one.facts.get(AUDIT, {})), None)
 
 
 def drawn_again(run: Run) -> Audit | None:
@@ -225,7 +225,7 @@ def _chosen(configuration: Configuration, judge: str | None) -> AskedJudge:
 
 def _questions(judge: AskedJudge, language: str) -> Sequence[Question]:
     """What it is asked about a drawn scene. Raises `ConfigurationError` where its protocol needs more than that has."""
-    sample = example_sample(language)
+    sample = named("benchmark", "scenes").example_sample(language)
     if problem := fault(judge.protocol, sample):
         raise ConfigurationError(
             Text(

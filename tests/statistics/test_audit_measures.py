@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from edit_eval.benchmarks.scenes.ladder import FACT, Ladder
+from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.records import Scale, Status
+from edit_eval.scenes.ladder import Ladder
 from edit_eval.statistics.audit import order, steadiness
 from edit_eval.statistics.audit.findings import findings_of
 from edit_eval.statistics.audit.measure import Measure, average, share
@@ -199,7 +200,7 @@ def test_ties_of_what_is_hard_to_tell_accuse_nobody() -> None:
 def test_the_simulated_ladder_has_as_many_scenes_of_each_rung_as_the_drawn_one(tmp_path: Path) -> None:
     drawn, simulated = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for sample in Ladder(Ladder.Parameters(size=128, seed=3, cache_dir=str(tmp_path))).samples():
-        fact = sample.facts[FACT]
+        fact = sample.facts[AUDIT]
         if not fact["view"] and not fact["disputed"]:
             drawn[sample.category, fact["rung"] + fact["axis"]] += 1
     for category in audit_power.CATEGORIES:

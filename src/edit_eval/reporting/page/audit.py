@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from edit_eval.benchmarks.scenes.ladder import FACT
+from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.passports import Passport
 from edit_eval.records import Results
 from edit_eval.reporting import formats
@@ -214,7 +214,7 @@ def ladders(results: Results, trial: Trial, language: str) -> list[Ladder]:
                 steps.append((rung, trial.score(scene, rung)))
         plans.append((scene, steps))
     made = iter(list(thumbnails(paths, size_for(len(paths), BUDGET))))
-    facts = {sample.facts[FACT]["scene"]: sample for sample in reversed(results.samples) if FACT in sample.facts}
+    facts = {sample.facts[AUDIT]["scene"]: sample for sample in reversed(results.samples) if AUDIT in sample.facts}
     return [
         Ladder(
             short_category(facts[scene].category, language),

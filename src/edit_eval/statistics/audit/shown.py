@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from edit_eval.benchmarks.scenes.ladder import FACT
+from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.records import NO_EDIT, Results, Scale, Status
 
 DOSE = {"copy": 0.0, "dose_25": 0.25, "dose_50": 0.5, "dose_75": 0.75, "right": 1.0}
@@ -48,7 +48,7 @@ class Trial:
     @classmethod
     def of(cls, results: Results, judge: str) -> Trial:
         """What one of the judges of an audit's run said; what was not judged because it is not drawn is left out."""
-        facts = {sample.id: sample.facts[FACT] for sample in results.samples if FACT in sample.facts}
+        facts = {sample.id: sample.facts[AUDIT] for sample in results.samples if AUDIT in sample.facts}
         rows = [one for one in results.judgements if one.judge == judge and one.sample_id in facts]
         rows = [one for one in rows if one.repeat == 0 and one.status not in (*NO_EDIT, Status.PENDING)]
         scale, headline = results.scoring[judge].scale, results.scoring[judge].headline
