@@ -16,17 +16,18 @@ from typing import Protocol as Shape
 
 from edit_eval.benchmarks.lint import lint, tidied
 from edit_eval.benchmarks.selection import refuse_bad, refuse_nothing, select
-from edit_eval.config.components import NotHere, import_class, staying_here
+from edit_eval.config.components import NotHere, called_by, import_class, staying_here
 from edit_eval.config.families import shared_families
 from edit_eval.config.identity import Identity, digest, identity
 from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
-from edit_eval.errors import ConfigurationError
+from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.judges.contract import PROBABILITIES, Form
 from edit_eval.protocols.asked import Asked, AskedJudge, Light, ask, asked_judges, make_protocol
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import Sample
 from edit_eval.scheduling.batches import spread
 from edit_eval.text import Text, counted
+from edit_eval.workers.failures import one_line
 from edit_eval.workers.model_class import make_parameters
 
 MOST_CELLS = 5_000_000
@@ -407,6 +408,15 @@ def load_samples(configuration: Configuration, listener: Listener | None = None)
             samples.append(sample)
             if listener is not None and time.monotonic() >= soon:
                 listener.reading(len(samples), *getattr(benchmark, "position", (0, 0)))
+    except EditEvalError:
+        raise
+    except Exception as error:
+        path = configuration.benchmark.class_path
+        if path.startswith("edit_eval."):
+            raise
+        who = called_by("benchmark", path)
+        text = Text("{} failed at sample {}: {}; `--debug` shows where", who, len(samples), one_line(error))
+        raise BenchmarkError(text) from error
     finally:
         if listener is not None:
             listener.has_read()

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from edit_eval.statistics.drift import drift
+from edit_eval.statistics.agreement import drift
 
 
 def judged(
