@@ -15,11 +15,10 @@ import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from edit_eval.benchmarks.scenes.benchmark import example_sample
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.execution.choices import choose
@@ -304,12 +303,15 @@ class Service:
 
     def _like_requests(self) -> Experiment:
         """What judges will be asked, by which they are prepared: before the first request has come."""
-        sample = replace(example_sample(self.configuration.benchmark.language), category="", facts={})
+        language = self.configuration.benchmark.language
+        sample = Sample(
+            id="example", index=0, pictures={"source": Picture(path="")}, instruction="Make it red.", language=language
+        )
         return Experiment(
             samples=(sample,),
             edit_models=(CLIENT,),
             judges=tuple(self.judges),
-            language=self.configuration.benchmark.language,
+            language=language,
         )
 
     def _more(self) -> bool:
