@@ -31,7 +31,7 @@ from edit_eval.execution.session import Session, environment_record
 from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge, asked_judges
-from edit_eval.records import Edit, Judgement
+from edit_eval.records import Edit, Judgement, Picture, Sample
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Replica, State
