@@ -8,7 +8,9 @@ import os
 import re
 import shutil
 import signal
+import tomllib
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +51,11 @@ settings.register_profile("steady", settings.get_profile("searching"), derandomi
 settings.load_profile("steady")
 
 TESTS = Path(__file__).parent
+
+# The drawn scenes come in by entry points, which an editable installation keeps as they were when it was made.
+_points = tomllib.loads((TESTS.parent / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]
+if {one.name for one in metadata.entry_points(group="edit_eval.components")} < _points["edit_eval.components"].keys():
+    raise pytest.UsageError("pyproject.toml has entry points that are not installed; type `make .venv/.dev`")
 ROOMS = ("torch", "faults", ".", "bench", "execution", "workers", "judges", "reporting")
 """What takes long comes first, so that the processes of a parallel run end together; all other folders follow."""
 

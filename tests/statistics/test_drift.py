@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from edit_eval.statistics.drift import drift
+from edit_eval.statistics.agreement import drift
 from late_imports import Late
 
 stats = Late("scipy.stats")

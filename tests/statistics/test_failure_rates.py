@@ -143,19 +143,19 @@ def judged(*columns):
 
 def test_who_fails_more_and_does_not_score_higher_is_worse():
     _, pair, ranks = judged(failing(column("a", drawn(2)), []), failing(column("b", drawn(3)), range(20)))
-    assert (pair.scores_better, pair.fails_more, pair.better, pair.trade) == (None, "b", "a", False)
+    assert (pair.scores_better, pair.fails_more, pair.outcome.kind, pair.better) == (None, "b", "fails_more", "a")
     assert ranks == [1, 2]
 
 
 def test_who_scores_higher_and_fails_more_is_neither_better_nor_worse():
     _, pair, ranks = judged(failing(column("a", drawn(2)), []), failing(column("b", drawn(3, 2.0)), range(20)))
-    assert (pair.scores_better, pair.fails_more, pair.better, pair.trade) == ("b", "b", None, True)
+    assert (pair.scores_better, pair.fails_more, pair.outcome.kind, pair.better) == ("b", "b", "trade", None)
     assert ranks == [1, 1]
 
 
 def test_who_scores_lower_and_fails_more_is_worse_once():
     _, pair, ranks = judged(failing(column("a", drawn(2, 2.0)), []), failing(column("b", drawn(3)), range(20)))
-    assert (pair.scores_better, pair.fails_more, pair.better, pair.trade) == ("a", "b", "a", False)
+    assert (pair.scores_better, pair.fails_more, pair.outcome.kind, pair.better) == ("a", "b", "better", "a")
     assert ranks == [1, 2]
 
 

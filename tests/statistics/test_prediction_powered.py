@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from edit_eval.statistics.people_scores import read_people
-from edit_eval.statistics.prediction_powered import FEWEST_IMAGES, corrected
+from edit_eval.statistics.people import read_people
+from edit_eval.statistics.prediction_powered import FEWEST_ANSWERED, corrected
 from late_imports import Late
 
 stats = Late("scipy.stats")
@@ -187,8 +187,8 @@ def test_where_nothing_shows_how_far_off_it_may_be_there_is_no_interval():
         )
         return found.doubt
 
-    assert doubt(g.normal(size=FEWEST_IMAGES - 1)) == "few_images"
-    assert doubt(g.normal(size=FEWEST_IMAGES)) is None
+    assert doubt(g.normal(size=FEWEST_ANSWERED - 1)) == "few_images"
+    assert doubt(g.normal(size=FEWEST_ANSWERED)) is None
     assert doubt(np.ones(20)) == "no_spread"
     assert doubt(g.normal(size=50), np.r_[np.zeros(40, int), np.arange(1, 21)]) == "too_uneven"
     with pytest.raises(ValueError, match="no sample has an answer"):
