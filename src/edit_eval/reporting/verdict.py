@@ -20,19 +20,24 @@ from edit_eval.statistics.comparison import ColumnSummary, Pair
 from edit_eval.statistics.series import gain
 from edit_eval.text import Text, joined
 
-_WITH_BEST = ("trade", "same", "no_test")
+_WITH_BEST = ("trade", "equal", "same", "no_test")
 """Of these the others are named together with the best."""
 _COLUMNS, _PAIRS = TypeAdapter(list[ColumnSummary]), TypeAdapter(list[Pair])
 
 
 _BESIDE: Mapping[str, Callable[..., Text]] = {
-    "better": lambda name, others: Text("{} is better than {}", name, others),
-    "worse_by_failures": lambda name, others: Text("{} is better than {}, with fewer failed edits", name, others),
-    "trade": lambda name, others: Text("{} and {} are a trade: one scores better, and fails more", others, name),
-    "alike": lambda name, others: Text("{} cannot be told from {}", others, name),
-    "few": lambda name, others: Text("{} cannot be told from {}: too few source images", others, name),
-    "same": lambda name, others: Text("{} and {} have the same scores", others, name),
-    "no_test": lambda name, others: Text("{} and {} have no scored sample in common", others, name),
+    "better": lambda name, others, margin: Text("{} is better than {}", name, others),
+    "worse_by_failures": lambda name, others, margin: Text(
+        "{} is better than {}, with fewer failed edits", name, others
+    ),
+    "trade": lambda name, others, margin: Text(
+        "{} and {} are a trade: one scores better, and fails more", others, name
+    ),
+    "equal": lambda name, others, margin: Text("{} and {} differ by less than {} points", others, name, margin),
+    "alike": lambda name, others, margin: Text("{} cannot be told from {}", others, name),
+    "few": lambda name, others, margin: Text("{} cannot be told from {}: too few source images", others, name),
+    "same": lambda name, others, margin: Text("{} and {} have the same scores", others, name),
+    "no_test": lambda name, others, margin: Text("{} and {} have no scored sample in common", others, name),
 }
 """What is said of the best one and others, in the order in which it is said."""
 _CONTROLS = {
@@ -153,8 +158,9 @@ def compared(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: 
         if kind == "better":
             other = _ahead(pair, best, other, digits, language)
         found.setdefault(kind, []).append(other)
+    margin = next((f"{pair.outcome.margin:g}" for pair in pairs if pair.outcome.margin), "")
     return [
-        said(beside(best, _listed(found[kind], language, last=kind not in _WITH_BEST)), language)
+        said(beside(best, _listed(found[kind], language, last=kind not in _WITH_BEST), margin), language)
         for kind, beside in _BESIDE.items()
         if kind in found
     ]
@@ -167,16 +173,17 @@ def _listed(names: Sequence[str], language: str, *, last: bool) -> str:
     return said(Text("{} and {}", names[:-1], names[-1]), language)
 
 
+_KINDS = {"identical": "same", "few_images": "few", "too_uneven": "few"}
+"""By why it cannot be told."""
+
+
 def _kind(pair: Pair, best: str) -> str:
-    if pair.trade:
-        return "trade"
-    if pair.better == best:
-        return "better" if pair.scores_better == best else "worse_by_failures"
-    if pair.n == 0:
-        return "no_test"
-    if pair.identical:
-        return "same"
-    return "few" if pair.no_ci95 in ("one_image", "few_images", "too_uneven") else "alike"
+    found = pair.outcome
+    if found.kind in ("better", "fails_more") and found.better == best:
+        return "better" if found.kind == "better" else "worse_by_failures"
+    return {"trade": "trade", "equal": "equal", "not_comparable": "no_test"}.get(found.kind) or _KINDS.get(
+        found.why, "alike"
+    )
 
 
 def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: str) -> list[str]:
@@ -251,12 +258,8 @@ def _ahead(pair: Pair, best: str, other: str, digits: int, language: str) -> str
     by = formats.score(turn * (pair.difference or 0.0), digits)
     if pair.ci95:
         by += f" {formats.bracketed(sorted(turn * end for end in pair.ci95), digits)}"
-    words = said(Text("{} by {}", other, by), language)
-    return (
-        words
-        if pair.better_whatever_is_missing
-        else said(Text("{} (missing scores could reverse this)", words), language)
-    )
+    words = Text("{} by {}", other, by)
+    return said(words if pair.outcome.holds else Text("{} (missing scores could reverse this)", words), language)
 
 
 def digits_of(columns: Sequence[ColumnSummary]) -> int:
