@@ -206,6 +206,8 @@ def test_the_simulated_ladder_has_as_many_scenes_of_each_rung_as_the_drawn_one(t
         for number in range(40):
             rungs, axis = audit_power.rungs_of(category, number)
             simulated.update((category, rung + axis * ("dose" in rung)) for rung in rungs)
+    for category, _, rungs, axis in audit_power.brief_scenes(40):
+        simulated.update((category, rung + axis * ("dose" in rung)) for rung in rungs)
     assert drawn.keys() == simulated.keys()
     assert all(abs(count - simulated[key]) <= 4 for key, count in drawn.items()), drawn - simulated
 

@@ -148,6 +148,7 @@ def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Find
     categories = {
         category: {
             "order": order.order(trial, ORDER_IN_CATEGORY, scenes=scenes),
+            **order.less_over_more(trial, scenes),
             **order.preferred_wrongly(trial, KINDS_WITHIN, scenes),
         }
         for category, scenes in within.items()
