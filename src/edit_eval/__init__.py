@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         Status,
     )
     from edit_eval.run import Run
+    from edit_eval.serving.scoring import Scored, score, score_table
     from edit_eval.statistics.comparison import Comparison
     from edit_eval.statistics.means import MeanScore
 
@@ -53,6 +54,7 @@ _PLACES = {
     "evaluation": ("evaluate", "compare"),
     "run": ("Run",),
     "auditing": ("audit", "Audit"),
+    "serving.scoring": ("score", "score_table", "Scored"),
     "statistics.means": ("MeanScore",),
     "statistics.comparison": ("Comparison",),
     "execution.spectator": ("Spectator",),
@@ -103,6 +105,7 @@ __all__ = [
     "Sample",
     "Scale",
     "Score",
+    "Scored",
     "Scoring",
     "Spectator",
     "Status",
@@ -113,6 +116,8 @@ __all__ = [
     "audit",
     "compare",
     "evaluate",
+    "score",
+    "score_table",
 ]
 
 

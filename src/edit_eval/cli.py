@@ -21,6 +21,7 @@ from edit_eval.verbs.components import components
 from edit_eval.verbs.environments import environments
 from edit_eval.verbs.judging import judging, print_audited
 from edit_eval.verbs.looking import looking
+from edit_eval.verbs.serving import serving
 from edit_eval.verbs.sharing import sharing
 from edit_eval.verbs.starting import config, starting
 from edit_eval.verbs.voting import voting
@@ -308,7 +309,7 @@ def compare(
         sys.exit(3)
 
 
-for verbs in (starting, evaluating, looking, sharing, judging, components):  # as `--help` lists them
+for verbs in (starting, evaluating, serving, looking, sharing, judging, components):  # as `--help` lists them
     app.add_typer(verbs)
 app.add_typer(config, name="config")
 app.add_typer(voting, name="vote")
