@@ -14,16 +14,15 @@ from typing import Any, NamedTuple
 import pytest
 from rich.console import Console
 
-from edit_eval import cli, evaluate, evaluation
+from edit_eval import cli, compare, evaluate
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.reporting.agreement import print_agreement
 from edit_eval.reporting.comparison import p_value, print_comparison, signed, signed_span
 from edit_eval.reporting.gate import gate_lines
 from edit_eval.run import Run
+from edit_eval.statistics.agreement import people_agreement
 from edit_eval.statistics.comparison import Comparison
-from edit_eval.statistics.people import people_agreement
-from edit_eval.statistics.people_scores import read_people_file
-from edit_eval.statistics.preferences import Vote
+from edit_eval.statistics.people import Vote, read_people_file
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.votes import Votes
 from small_benchmark import numbers, sample_id, write_benchmark
@@ -358,13 +357,13 @@ def test_what_people_would_say_of_a_run(
 
 
 def test_compare_in_python(apart: tuple[Run, Run]) -> None:
-    comparison = evaluation.compare([apart[0], str(apart[1].path)], detect=0.3)
+    comparison = compare([apart[0], str(apart[1].path)], detect=0.3)
     for one in (apart[0], apart[0].path, str(apart[0].path)):  # a path is a run, not letters
         with pytest.raises(ConfigurationError, match="two runs or more, or one run with several edit models"):
-            evaluation.compare(one)
+            compare(one)
     assert comparison == compared(*apart, detect=0.3)
     with pytest.raises(RunDirectoryError, match="nowhere does not exist"):
-        evaluation.compare([apart[0].path, "nowhere"])
+        compare([apart[0].path, "nowhere"])
 
 
 def test_the_verb_compare(apart: tuple[Run, Run], edit_eval: Callable[..., Ended]) -> None:
@@ -455,7 +454,7 @@ def test_the_documentation_reads_the_example_rightly(whole: Run) -> None:
     text = " ".join(DOCUMENTATION.read_text("utf-8").replace("\n> ", " ").split())
     assert [phrase for phrase in phrases if phrase not in text] == []
     assert [column.rank for column in comparison.columns] == [1, 3, 1]
-    assert ab.better_whatever_is_missing
+    assert ab.outcome.holds
     assert physical.p < 0.05 < (physical.p_adjusted or 0)
     assert ab.categories["environmental"].clusters == bc.categories["environmental"].clusters == 23
     low, high = ac.categories["environmental"].ci95 or (0.0, 0.0)

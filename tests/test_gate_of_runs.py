@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from edit_eval import cli, evaluate
-from edit_eval.evaluation import compare
-from edit_eval.run import Run
+from edit_eval.run import Run, compare
 from small_benchmark import sample_id, write_benchmark
 
 COUNT, FAILED = 60, 23
@@ -88,7 +87,8 @@ def test_a_candidate_does_not_pass_by_failing_what_is_hard(run: Run, edit_eval: 
     means = [column["mean"] for column in found["columns"]]
     assert means[1] > means[0] + 0.5, "what it did not fail looks better"
     assert found["pairs"][0]["scores_better"] is None
-    assert (found["pairs"][0]["fails_more"], found["pairs"][0]["better"]) == ("candidate", "released")
+    outcome = found["pairs"][0]["outcome"]
+    assert (outcome["kind"], outcome["better"]) == ("fails_more", "released")
 
 
 def test_a_margin_through_the_command_line_and_in_python(run: Run, edit_eval: Callable[..., Ended]) -> None:

@@ -92,14 +92,14 @@ def test_what_a_sample_lacks_in_part_bounds_the_difference_in_part():
 def test_whether_missing_scores_could_turn_the_verdict():
     good, bad = drawn(2, 1.5), drawn(3)
     (whole,) = compare([column("a", bad), column("b", good)]).pairs
-    assert (whole.better, whole.better_whatever_is_missing) == ("b", True)
+    assert (whole.better, whole.outcome.holds) == ("b", True)
     assert whole.worst_case_difference == whole.best_case_difference == whole.difference
     holes = [None if index % 4 == 0 else score for index, score in enumerate(good)]
     (holed,) = compare([column("a", bad), column("b", holes)]).pairs
-    assert (holed.better, holed.better_whatever_is_missing) == ("b", False)
+    assert (holed.better, holed.outcome.holds) == ("b", False)
     assert holed.worst_case_difference < holed.difference < 0 < holed.best_case_difference
     (tie,) = compare([column("a", drawn(2)), column("b", drawn(3))]).pairs
-    assert tie.better_whatever_is_missing is None
+    assert tie.outcome.holds is None
 
 
 def test_a_sample_that_only_one_ran_is_not_a_failure():

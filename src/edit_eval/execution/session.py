@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from edit_eval.config.schema import Configuration
@@ -18,7 +19,7 @@ from edit_eval.errors import Stopped
 from edit_eval.execution.advice.answer_limits import cut_off_sentences, short_limits
 from edit_eval.execution.advice.obstacles import refuse
 from edit_eval.execution.choices import choose
-from edit_eval.execution.drivers.contract import Driver, Gpu, Machine
+from edit_eval.execution.drivers.contract import Driver, Gpu, Machine, WorkerSpecification
 from edit_eval.execution.engine.contracts import Specifications
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.interruption import ENDED, GRACE_SECONDS, Interruption
@@ -27,11 +28,13 @@ from edit_eval.execution.engine.recorder import Recorder
 from edit_eval.execution.engine.workload import fill_work
 from edit_eval.execution.layout import Layout, grow, lay_out
 from edit_eval.execution.machine.gauges import Gauges
+from edit_eval.execution.machine.places import Place
 from edit_eval.execution.machine.space import what_is_short
 from edit_eval.execution.shards import shards_of, turn_to_load
 from edit_eval.execution.spectator import Spectator
-from edit_eval.records import Status
-from edit_eval.scheduling.batches import cut_batches
+from edit_eval.experiment import Experiment
+from edit_eval.records import Sample, Status
+from edit_eval.scheduling.batches import companies, cut_batches
 from edit_eval.scheduling.estimates import Estimates, roughly
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Replica
@@ -71,6 +74,11 @@ class Session:
             laid = [(self.configuration.models[one.key], one.places) for one in self.layout.models if one.key in busy]
             refuse(laid, self._driver.machine(), together=self.configuration.execution.placement == "together")
 
+    def refuse_judges(self, *, together: bool) -> None:
+        """The same for all judges, before any of them has something to do; `together` on devices that they share."""
+        laid = [(self.configuration.models[one.key], one.places) for one in self.layout.models]
+        refuse(laid, self._driver.machine(), together=together)
+
     def changes(self, directory: RunDirectory, *, strict: bool = False) -> list[str]:
         """Notes on what is not as at the run's last start, and on GPUs of several kinds.
 
@@ -84,12 +92,22 @@ class Session:
         ]
         return notes + [note for host in self._driver.machine().hosts() for note in host.notes]
 
+    def specifications(self, experiment: Experiment, logs: Path) -> dict[tuple[str, Place], WorkerSpecification]:
+        """What a driver must know to start each model on each place; what it prints goes to the folder `logs`."""
+        revisions = {f"edit:{model.name}": model.revision for model in experiment.edit_models}
+        revisions |= {f"judge:{judge.name}": judge.model.revision for judge in experiment.judges}
+        forms = {f"judge:{name}": found for name, found in experiment.forms.items()}
+        return {
+            of: replace(found, revision=revisions[found.model], logs=logs, forms=forms.get(found.model, ()))
+            for of, found in self.layout.specifications.items()
+        }
+
     def run(
         self,
         matrix: Matrix,
         directory: RunDirectory,
         spectator: Spectator,
-        companies: Sequence[str],
+        everything: Sequence[Sample],
         *,
         strict_environment: bool = False,
         command: Sequence[str] = (),
@@ -100,17 +118,18 @@ class Session:
 
         Raises `Stopped`, and `KeyboardInterrupt` when somebody wanted the end; then what is under way has `grace`
         seconds. What models say about their environments is compared with what they said at earlier starts; with
-        `strict_environment` a difference ends the start with `RunDirectoryError`. `companies` says which of the
-        benchmark's samples may share a batch (`scheduling.batches.companies`), `command` is what was typed.
+        `strict_environment` a difference ends the start with `RunDirectoryError`. Batches are cut from `everything`:
+        the whole benchmark in its order, whatever filters left of it. `command` is what was typed.
         """
         execution, layout, machine = self.configuration.execution, self.layout, self._driver.machine()
         work, estimates = Work(), seen_before(matrix, directory)
         sizes = {name: section.placement.batch_size for name, section in self.configuration.judges.items()}
-        cut = {size: cut_batches(companies, size) for size in set(sizes.values())}
+        together = companies(everything)
+        cut = {size: cut_batches(together, size) for size in set(sizes.values())}
         batches = {name: cut[size] for name, size in sizes.items()}
         mine = None
         if shard is not None:
-            of = shards_of(matrix.experiment, list(sizes.values()), companies, shard.count)
+            of = shards_of(matrix.experiment, list(sizes.values()), together, shard.count)
             mine = frozenset(position for position, its in enumerate(of) if its == shard.number)
             matrix.own = frozenset(matrix.samples[position].id for position in mine)
             spectator.note(Text("shard {}: {} of {} samples", shard, len(mine), len(of)))
@@ -141,14 +160,7 @@ class Session:
         fill_work(work, matrix, batches, by_category=execution.order == "by_category", pilot=pilot, mine=mine)
         if work.finished:
             return
-        revisions = {f"edit:{model.name}": model.revision for model in matrix.edit_models}
-        revisions |= {f"judge:{judge.name}": judge.model.revision for judge in matrix.judges}
-        logs = directory.path / "logs"
-        forms = {f"judge:{name}": found for name, found in matrix.experiment.forms.items()}
-        specifications = {
-            of: replace(found, revision=revisions[found.model], logs=logs, forms=forms.get(found.model, ()))
-            for of, found in layout.specifications.items()
-        }
+        specifications = self.specifications(matrix.experiment, directory.path / "logs")
 
         def growth(gpus: Sequence[Gpu]) -> Specifications:
             layout.host_of.update({gpu.name: gpu.node for gpu in gpus})

@@ -16,7 +16,7 @@ from edit_eval.reporting.terminal_text import Name, numbers, one_line, plain_tab
 
 
 def print_bridge(document: Mapping[str, Any], console: Console, language: str = "en") -> None:
-    """What `statistics.judge_pairs.bridge_document` returned."""
+    """What `statistics.agreement.bridge_document` returned."""
     names = {side: f"{document[side]['judge']} ({document[side]['score']})" for side in ("old", "new")}
     counts = {"n": document["n"], "images": document["clusters"]}
     console.print(Styled(one_line(text("bridge", language, **names, **counts)), style="bold"))

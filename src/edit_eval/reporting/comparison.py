@@ -44,6 +44,8 @@ SAMPLES_SHOWN = (5, 3)
 """Samples that differ most that are printed of the only pair, or of each of several; `--json` has more."""
 
 _PROBLEM = "yellow"
+_UNTOLD = {"identical": "same", "few_images": "too_few", "too_uneven": "too_uneven"}
+"""What is said in place of `tie`, by why it cannot be told."""
 
 
 def print_comparison(comparison: Comparison, console: Console | None = None, *, language: str = "en") -> None:
@@ -100,18 +102,6 @@ def _digits_of(pairs: Sequence[Pair]) -> int:
 def _digits(scale: Scale, means: Sequence[float | None]) -> int:
     """After the point, for all numbers of one judge's score."""
     return formats.decimals(scale, max((abs(mean) for mean in means if mean is not None), default=0.0))
-
-
-def _remark(pair: Pair) -> str | None:
-    """What must be said of a pair's failures beside its scores."""
-    if pair.trade:
-        return "trade"
-    if pair.fails_more is not None:
-        return "tie" if pair.scores_better is None else "lower"
-    if pair.failures.a == pair.failures.b:
-        return None
-    less = pair.b if pair.failures.a > pair.failures.b else pair.a
-    return None if pair.scores_better == less else "perhaps"
 
 
 def _failed(failed: FailedEdits) -> Styled:
@@ -310,31 +300,31 @@ class _Sheet:
         """`A better`, with a star where missing scores could turn it; else no more than is known.
 
         `B fails more` where scores show no difference, `trade` where the one that fails more scores higher, and a
-        dagger where one may fail more and is not behind in score: `failure_remarks` has the sentence. Else `tie`;
-        `same on 3`, samples of which each has the same two scores; `too few: 3` or `too uneven`, source images from
-        which too little follows; `no test` without any sample.
+        dagger where one may fail more and is not behind in score: `failure_remarks` has the sentence. `equal ±0.3`
+        within a margin. Else `tie`; `same on 3`, samples of which each has the same two scores; `too few: 3` or
+        `too uneven`, source images from which too little follows; `no test` without any sample.
         """
-        mark = "†" if _remark(pair) == "perhaps" else ""
-        if pair.trade:
-            return self.text("compare.trade")
-        if pair.scores_better is not None:
-            star = "" if pair.better_whatever_is_missing else "*"
-            return self.text("compare.better", name=self.letters[pair.scores_better]) + star + mark
-        if pair.fails_more is not None:
-            return self.text("compare.fails_more", name=self.letters[pair.fails_more])
-        if pair.n == 0:
-            return self.text("compare.no_test") + mark
-        if pair.identical:
-            return self.text("compare.same", n=pair.n) + mark
-        if pair.no_ci95 in ("one_image", "few_images"):
-            return self.text("compare.too_few", images=pair.clusters) + mark
-        return self.text("compare.too_uneven" if pair.no_ci95 == "too_uneven" else "compare.tie") + mark
+        found = pair.outcome
+        mark = "†" if found.failures == "perhaps" else ""
+        star = "*" if found.holds is False else ""
+        return self._outcome(pair) + star + mark
+
+    def _outcome(self, pair: Pair) -> str:
+        found = pair.outcome
+        if found.kind == "better":
+            return self.text("compare.better", name=self.letters[found.better or ""])
+        if found.kind == "fails_more":
+            return self.text("compare.fails_more", name=self.letters[pair.fails_more or ""])
+        if found.kind == "equal":
+            return self.text("compare.equal", margin=f"{found.margin:g}")
+        kind = {"trade": "trade", "not_comparable": "no_test"}.get(found.kind) or _UNTOLD.get(found.why, "tie")
+        return self.text(f"compare.{kind}", n=pair.n, images=pair.clusters)
 
     def failure_remarks(self, pairs: Sequence[Pair]) -> list[str]:
         """A sentence for each pair of which one fails more, by chance or not, unless it is the worse one anyhow."""
         lines = []
         for pair in pairs:
-            kind, failures = _remark(pair), pair.failures
+            kind, failures = pair.outcome.failures, pair.failures
             if kind is None:
                 continue
             more, less = (pair.a, pair.b) if failures.a > failures.b else (pair.b, pair.a)
@@ -399,8 +389,7 @@ class _Sheet:
             self.print_dim("compare.no_test.hint")
         if any(pair.identical for pair in pairs):
             self.print_dim("compare.same.hint")
-        verdicts = {self.verdict(pair) for pair in pairs}
-        if {self.text("compare.tie"), self.text("compare.tie") + "†"} & verdicts:
+        if any(one.kind == "cannot_be_told" and one.why not in _UNTOLD for one in (pair.outcome for pair in pairs)):
             self.print_dim("compare.tie.hint", power=f"{POWER:.0%}")
         for pair in pairs:
             if pair.few_losses:
@@ -408,7 +397,7 @@ class _Sheet:
                 samples = self.text("list.separator").join(pair.few_losses.samples)
                 words = self.text("compare.few_losses", **names, samples=samples)
                 print_beside(self.console, "", Styled(one_line(words), style=_PROBLEM))
-        if any(pair.scores_better and not pair.trade and not pair.better_whatever_is_missing for pair in pairs):
+        if any(pair.outcome.holds is False for pair in pairs):
             print_beside(self.console, "* ", Styled(self.text("compare.star.hint"), style=_PROBLEM))
 
     def _print_categories(self, comparison: Comparison, pairs: Sequence[Pair]) -> None:

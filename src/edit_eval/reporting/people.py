@@ -16,7 +16,7 @@ from edit_eval.reporting.terminal_text import Name, numbers, one_line, plain_tab
 
 
 def print_people(document: Mapping[str, Any], console: Console, language: str = "en") -> None:
-    """What `statistics.people.people_agreement` returned."""
+    """What `statistics.agreement.people_agreement` returned."""
     one_score, one_person = document["scores"] == 1, document["people"] == 1
     scores = text("agreement.score" if one_score else "agreement.scores", language, count=document["scores"])
     people = text("agreement.one" if one_person else "agreement.several", language, count=document["people"])

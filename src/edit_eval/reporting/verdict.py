@@ -18,7 +18,7 @@ from edit_eval.reporting.passports import passport_lines
 from edit_eval.statistics.comparison import ColumnSummary, Pair
 from edit_eval.statistics.series import gain
 
-_WITH_BEST = ("trade", "same", "no_test")
+_WITH_BEST = ("trade", "equal", "same", "no_test")
 """Of these the others are named together with the best."""
 _COLUMNS, _PAIRS = TypeAdapter(list[ColumnSummary]), TypeAdapter(list[Pair])
 
@@ -132,9 +132,16 @@ def compared(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: 
         if kind == "better":
             other = _ahead(pair, best, other, digits, language)
         found.setdefault(kind, []).append(other)
-    order = ("better", "worse_by_failures", "trade", "alike", "few", "same", "no_test")
+    margin = next((f"{pair.outcome.margin:g}" for pair in pairs if pair.outcome.margin), "")
+    order = ("better", "worse_by_failures", "trade", "equal", "alike", "few", "same", "no_test")
     return [
-        text(f"verdict.{kind}", language, name=best, others=_listed(found[kind], language, last=kind not in _WITH_BEST))
+        text(
+            f"verdict.{kind}",
+            language,
+            name=best,
+            others=_listed(found[kind], language, last=kind not in _WITH_BEST),
+            margin=margin,
+        )
         for kind in order
         if kind in found
     ]
@@ -148,16 +155,17 @@ def _listed(names: Sequence[str], language: str, *, last: bool) -> str:
     return comma.join(names[:-1]) + text("list.last", language) + names[-1]
 
 
+_KINDS = {"identical": "same", "few_images": "few", "too_uneven": "few"}
+"""By why it cannot be told."""
+
+
 def _kind(pair: Pair, best: str) -> str:
-    if pair.trade:
-        return "trade"
-    if pair.better == best:
-        return "better" if pair.scores_better == best else "worse_by_failures"
-    if pair.n == 0:
-        return "no_test"
-    if pair.identical:
-        return "same"
-    return "few" if pair.no_ci95 in ("one_image", "few_images", "too_uneven") else "alike"
+    found = pair.outcome
+    if found.kind in ("better", "fails_more") and found.better == best:
+        return "better" if found.kind == "better" else "worse_by_failures"
+    return {"trade": "trade", "equal": "equal", "not_comparable": "no_test"}.get(found.kind) or _KINDS.get(
+        found.why, "alike"
+    )
 
 
 def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: str) -> list[str]:
@@ -199,7 +207,7 @@ def _ahead(pair: Pair, best: str, other: str, digits: int, language: str) -> str
     if pair.ci95:
         by += f" {formats.bracketed(sorted(turn * end for end in pair.ci95), digits)}"
     words = text("verdict.by", language, name=other, by=by)
-    return words if pair.better_whatever_is_missing else text("verdict.perhaps", language, words=words)
+    return words if pair.outcome.holds else text("verdict.perhaps", language, words=words)
 
 
 def digits_of(columns: Sequence[ColumnSummary]) -> int:

@@ -23,23 +23,24 @@ from edit_eval.statistics.corrections import benjamini_hochberg, holm
 from edit_eval.statistics.failure_rates import (
     FailedEdits,
     PairedFailures,
-    better_of,
     failed_edits,
     paired_failures,
 )
 from edit_eval.statistics.gate import Gate, hold_against_first
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS, Estimate, FloatArray, IntArray, cluster_codes, estimate
+from edit_eval.statistics.outcomes import Outcome, equal_within, outcome
 from edit_eval.statistics.paired import ImageWins, image_wins, ruled_out_share, tipping_share
-from edit_eval.statistics.people_differences import Answers, People, peoples_differences
+from edit_eval.statistics.people import PeoplesAnswers, Vote
+from edit_eval.statistics.people_differences import People, peoples_differences
 from edit_eval.statistics.power import ALPHA, POWER, clusters_needed, detectable_difference
-from edit_eval.statistics.preferences import Vote, one_sided
+from edit_eval.statistics.preferences import one_sided
 from edit_eval.statistics.series import Sureness, ends, finite, gain, largest_difference, mean, sureness
 from edit_eval.text import Text
 
 SCHEMA = 3
-LARGEST = 10
+MOST_LISTED = 10
 """How many of the samples that differ most are listed."""
-DECISIVE = 3
+MOST_NAMED = 3
 """How many of a few large losses are named."""
 
 
@@ -75,7 +76,7 @@ class FewLosses:
 
     column: str
     samples: list[str]
-    """At most `DECISIVE` of them, the largest loss first."""
+    """At most `MOST_NAMED` of them, the largest loss first."""
 
 
 @dataclass(frozen=True)
@@ -120,10 +121,8 @@ class Pair:
     """None where there is no interval."""
     p_adjusted: float | None
     """By Holm over all pairs of all judges that have a `p`."""
-    better: str | None
-    """The one that is better in score or in failures and not worse in the other; None for a tie and for a trade."""
-    better_whatever_is_missing: bool | None
-    """Whether `scores_better` is ahead in the worst case for it, too; None where that is None."""
+    outcome: Outcome
+    """What follows from `scores_better` and `fails_more`."""
     identical: bool
     """Whether every one of the `n` samples has the same two scores; of other samples it says nothing."""
     detectable: float | None
@@ -147,8 +146,8 @@ class Pair:
     """The one with the better scores at a family-wise level of .05; None where no difference was found."""
     fails_more: str | None = None
     """The one that fails to make an edit more often at a family-wise level of .05; None likewise."""
-    trade: bool = False
-    """Whether one of them scores better and fails more: neither is better."""
+    equal_within: float | None = None
+    """The least margin within which they are shown to be equal, at .05 / number of tests (`outcomes.equal_within`)."""
     failures: PairedFailures = field(default_factory=PairedFailures)
     by_image: ImageWins = field(default_factory=ImageWins)
     """On how many source images a is better: a statement of its own, which decides nothing above."""
@@ -158,6 +157,11 @@ class Pair:
     """A kind of image that makes a larger share would be among so many images in 95 of 100 evaluations."""
     settled_by: int | None = None
     """Source images that would show a true difference as large as the one seen; None as `detectable`."""
+
+    @property
+    def better(self) -> str | None:
+        """The better one of the `outcome`."""
+        return self.outcome.better
 
 
 @dataclass(frozen=True)
@@ -228,7 +232,7 @@ def compare(
     margin: float | None = None,
     allow_unscored: float | None = None,
     notes: Sequence[str] = (),
-    people: Answers | None = None,
+    people: PeoplesAnswers | None = None,
 ) -> Comparison:
     """Compares every two columns of the same judge; the family of tests is all of these pairs, of all judges.
 
@@ -253,7 +257,7 @@ def compare(
     both = [(a, b) for of_judge in of_judges.values() for a, b in combinations(of_judge, 2)]
     held = [_Both(a, b) for a, b in both]
     tests = sum(one.found is not None and not one.found.doubt for one in held)
-    pairs = _judged([_pair(one, tests, detect) for one in held], paired_failures(both))
+    pairs = _judged([_pair(one, tests, detect) for one in held], paired_failures(both), margin)
     return Comparison(
         columns=tuple(_column_summary(column, pairs) for column in columns),
         pairs=tuple(pairs),
@@ -353,8 +357,7 @@ def _pair(both: _Both, tests: int, detect: float | None) -> Pair:
         category_mean=category_mean,
         p=found.p_value() if found else None,
         p_adjusted=None,
-        better=None,
-        better_whatever_is_missing=None,
+        outcome=Outcome("cannot_be_told"),  # until `_judged` knows all pairs
         identical=bool(common) and not differences.any(),
         detectable=detectable_difference(found, span, alpha=alpha) if found else None,
         worst_case_difference=both.bound(worst, best),
@@ -368,6 +371,7 @@ def _pair(both: _Both, tests: int, detect: float | None) -> Pair:
         by_image=image_wins(gains, both.clusters, fewest=FEWEST_CLUSTERS) if common else ImageWins(),
         tipping_share=tipping_share(found.value, span) if found else None,
         ruled_out_share=ruled_out_share(found.worth) if found else None,
+        equal_within=equal_within(found, span, alpha) if found else None,
         settled_by=clusters_needed(found, abs(found.value), span, alpha=alpha) if found and found.value else None,
     )
 
@@ -386,7 +390,7 @@ def _needed(
 def _few_losses(both: _Both, differences: FloatArray, found: Estimate | None) -> FewLosses | None:
     if found is None or not found.lopsided:
         return None
-    order = np.argsort(differences if found.asymmetry < 0 else -differences, kind="stable")[:DECISIVE]
+    order = np.argsort(differences if found.asymmetry < 0 else -differences, kind="stable")[:MOST_NAMED]
     a_loses = gain(both.scale) * found.asymmetry < 0
     return FewLosses((both.a if a_loses else both.b).name, [both.common[place] for place in order.tolist()])
 
@@ -420,7 +424,7 @@ def _categories(both: _Both, span: float) -> dict[str, CategoryDifference]:
 def _largest(both: _Both) -> list[SampleDifference]:
     a, b = both.a, both.b
     differences = both.differences[both.held]
-    order = np.argsort(-np.abs(differences), kind="stable")[:LARGEST]
+    order = np.argsort(-np.abs(differences), kind="stable")[:MOST_LISTED]
     return [
         SampleDifference(
             sample_id=(sample := both.common[place]),
@@ -436,8 +440,10 @@ def _largest(both: _Both) -> list[SampleDifference]:
     ]
 
 
-def _judged(pairs: Sequence[Pair], failures: Mapping[tuple[str, str], PairedFailures]) -> list[Pair]:
-    """The pairs with their adjusted p-values, and the verdict of scores and failures."""
+def _judged(
+    pairs: Sequence[Pair], failures: Mapping[tuple[str, str], PairedFailures], margin: float | None
+) -> list[Pair]:
+    """The pairs with their adjusted p-values, what these show, and what comes of it."""
     adjusted = holm([pair.p for pair in pairs])
     by_image = holm([pair.by_image.p for pair in pairs])
     cells = [(place, name) for place, pair in enumerate(pairs) for name in pair.categories]
@@ -446,28 +452,18 @@ def _judged(pairs: Sequence[Pair], failures: Mapping[tuple[str, str], PairedFail
     found = []
     for place, (pair, p) in enumerate(zip(pairs, adjusted, strict=True)):
         failed = failures[pair.a, pair.b]
-        more = (pair.a if failed.a > failed.b else pair.b) if failed.proven else None
-        ahead = holds = None
-        if p is not None and pair.difference is not None and p <= ALPHA:
-            a_gains = gain(pair.scale)
-            ahead = pair.a if a_gains * pair.difference > 0 else pair.b
-            # Were all missing scores the least favourable to it.
-            least = pair.worst_case_difference if ahead == pair.a else pair.best_case_difference
-            holds = least is not None and (a_gains if ahead == pair.a else -a_gains) * least > 0
-        found.append(
-            replace(
-                pair,
-                p_adjusted=p,
-                better=better_of(pair.a, pair.b, ahead, more),
-                better_whatever_is_missing=holds,
-                categories={name: replace(of, p_adjusted=by_cell[place, name]) for name, of in pair.categories.items()},
-                scores_better=ahead,
-                fails_more=more,
-                trade=ahead is not None and ahead == more,
-                failures=failed,
-                by_image=replace(pair.by_image, p_adjusted=by_image[place]),
-            )
+        shown = p is not None and pair.difference is not None and p <= ALPHA
+        a_leads = gain(pair.scale) * (pair.difference or 0.0) > 0
+        tested = replace(
+            pair,
+            p_adjusted=p,
+            categories={name: replace(of, p_adjusted=by_cell[place, name]) for name, of in pair.categories.items()},
+            scores_better=(pair.a if a_leads else pair.b) if shown else None,
+            fails_more=(pair.a if failed.a > failed.b else pair.b) if failed.proven else None,
+            failures=failed,
+            by_image=replace(pair.by_image, p_adjusted=by_image[place]),
         )
+        found.append(replace(tested, outcome=outcome(tested, margin)))
     return found
 
 

@@ -98,10 +98,10 @@ def paired_failures(columns: Sequence[tuple[Column, Column]]) -> dict[tuple[str,
     Several judges of the same two columns look at the same edits: these are one test, not several.
     """
     found = {(a.name, b.name): _paired(a, b) for a, b in columns}
-    return dict(zip(found, corrected(list(found.values())), strict=True))
+    return dict(zip(found, with_adjusted_p(list(found.values())), strict=True))
 
 
-def corrected(family: Sequence[PairedFailures]) -> list[PairedFailures]:
+def with_adjusted_p(family: Sequence[PairedFailures]) -> list[PairedFailures]:
     """The same with p-values adjusted by Holm over all of them."""
     adjusted = holm([failures.p for failures in family])
     return [replace(failures, p_adjusted=p) for failures, p in zip(family, adjusted, strict=True)]
@@ -191,14 +191,3 @@ def _paired(a: Column, b: Column) -> PairedFailures:
         difference=float((of_a - of_b).mean()),
         p=exchange_p_value(of_a - of_b, images),
     )
-
-
-def better_of(a: str, b: str, scores_better: str | None, fails_more: str | None) -> str | None:
-    """Which of two is better by what is proven of scores and of failures; None where neither is.
-
-    Better is what is better in one of them and not worse in the other. One that scores better *and* fails more is a
-    trade: how much score a failure is worth is for the reader to say, so neither is better.
-    """
-    if scores_better is None:
-        return None if fails_more is None else b if fails_more == a else a
-    return None if scores_better == fails_more else scores_better

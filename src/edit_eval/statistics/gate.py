@@ -18,8 +18,9 @@ import numpy as np
 from edit_eval.records import Scale
 from edit_eval.statistics.columns import Column
 from edit_eval.statistics.corrections import holm
-from edit_eval.statistics.failure_rates import PairedFailures, corrected
+from edit_eval.statistics.failure_rates import PairedFailures, with_adjusted_p
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS, Estimate, FloatArray, cluster_codes, estimate
+from edit_eval.statistics.outcomes import untested
 from edit_eval.statistics.paired import strict_lower
 from edit_eval.statistics.power import ALPHA, clusters_needed
 from edit_eval.statistics.series import ends, gain, groups_of, largest_difference
@@ -106,7 +107,7 @@ def hold_against_first(
         held = [(other, pair) for (first, other), pair in every if first is every[0][0][0]]
         first, tests = every[0][0][0], len(held)
         adjusted = holm([pair.p for _, pair in held])
-        failures = corrected([pair.failures for _, pair in held])
+        failures = with_adjusted_p([pair.failures for _, pair in held])
         for (other, pair), p, failed in zip(held, adjusted, failures, strict=True):
             union = _Union(first, other, allow_unscored)
             lower = None
@@ -277,19 +278,18 @@ def _gain(pair: Pair) -> float | None:
 
 def _of_scores(pair: Pair, p: float | None, *, tested: bool) -> Iterator[Reason]:
     """Why nobody knows which is better; where `tested`, that it is the first."""
-    difference = _gain(pair)
-    if pair.n == 0:
-        yield Reason("not_held", {})
-    elif difference is None:
-        yield Reason("category_not_held", {})
-    elif tested and p is not None and p <= ALPHA and difference < 0:
+    difference, doubt = _gain(pair), untested(pair)
+    behind = tested and difference is not None and difference < 0
+    if behind and p is not None and p <= ALPHA:
         yield Reason("worse", {"difference": difference, "p": p})
-    elif pair.clusters < FEWEST_CLUSTERS:
+    elif doubt == "few_images":
         yield Reason("too_few", {"images": pair.clusters, "fewest": FEWEST_CLUSTERS})
-    elif pair.no_ci95 in ("one_image", "too_uneven"):
+    elif doubt == "too_uneven":
         yield Reason("too_uneven", {"images": pair.clusters})
-    elif tested and pair.no_ci95 == "no_spread" and difference < 0:
+    elif doubt == "no_spread" and behind:
         yield Reason("no_spread", {"difference": difference})
+    elif doubt in ("no_sample", "no_category"):
+        yield Reason("not_held" if doubt == "no_sample" else "category_not_held", {})
 
 
 def _of_failures(failed: PairedFailures) -> Iterator[Reason]:

@@ -1,0 +1,85 @@
+"""What came of a pair: decided here alone. Terminal, page, gate, notebook and card only word it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from edit_eval.statistics.intervals import FEWEST_CLUSTERS, Estimate
+from edit_eval.statistics.paired import strict_lower
+from edit_eval.statistics.series import gain
+
+if TYPE_CHECKING:
+    from edit_eval.statistics.comparison import Pair
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Who is better, or why nobody can tell."""
+
+    kind: Literal["better", "fails_more", "trade", "equal", "cannot_be_told", "not_comparable"]
+    """`better` in score; `fails_more`, with no difference in score shown; `trade`: one scores better and fails more;
+    `equal` within `margin`; `cannot_be_told`; `not_comparable`: no sample is scored in both."""
+    better: str | None = None
+    """The one that is better in score or in failures and not worse in the other. How much score a failed edit is worth
+    is for the reader to say, so of a trade neither is."""
+    why: str = ""
+    """Why it cannot be told: `identical` scores on all common samples, else as `untested` has it; empty for a tie."""
+    holds: bool | None = None
+    """Whether `better` in score or `equal` would hold whatever the missing scores are; None where neither is said."""
+    failures: Literal["trade", "tie", "lower", "perhaps"] | None = None
+    """What failed edits add: the one that fails more scores better (`trade`), alike (`tie`) or worse (`lower`); or it
+    may fail more, which is not proven, and is not shown to score worse (`perhaps`)."""
+    margin: float | None = None
+    """Within which they are `equal`."""
+
+
+def untested(pair: Pair) -> str:
+    """Why scores were not tested: `no_sample` is scored in both, `no_category` has none in common (each should),
+    `few_images`, `too_uneven`, `no_spread`; empty where they were."""
+    if pair.n == 0:
+        return "no_sample"
+    if pair.difference is None:
+        return "no_category"
+    return "few_images" if pair.clusters < FEWEST_CLUSTERS else pair.no_ci95 or ""
+
+
+def outcome(pair: Pair, margin: float | None = None) -> Outcome:
+    """What came of a pair whose `scores_better` and `fails_more` say what is shown of each."""
+    ahead, more = pair.scores_better, pair.fails_more
+    failures = _failures(pair)
+    if ahead is not None and ahead == more:
+        return Outcome("trade", failures=failures)
+    bounds = pair.worst_case_difference, pair.best_case_difference
+    if ahead is not None:
+        least, sign = (bounds[0], 1.0) if ahead == pair.a else (bounds[1], -1.0)
+        holds = least is not None and sign * gain(pair.scale) * least > 0
+        return Outcome("better", ahead, holds=holds, failures=failures)
+    if more is not None:
+        return Outcome("fails_more", pair.b if more == pair.a else pair.a, failures=failures)
+    if pair.n == 0:
+        return Outcome("not_comparable", failures=failures)
+    if pair.identical:
+        return Outcome("cannot_be_told", why="identical", failures=failures)
+    if margin is not None and pair.equal_within is not None and pair.equal_within < margin:
+        holds = all(bound is not None and abs(bound) < margin for bound in bounds)
+        return Outcome("equal", holds=holds, failures=failures, margin=margin)
+    return Outcome("cannot_be_told", why=untested(pair), failures=failures)
+
+
+def _failures(pair: Pair) -> Literal["trade", "tie", "lower", "perhaps"] | None:
+    ahead, more = pair.scores_better, pair.fails_more
+    if more is not None:
+        return "tie" if ahead is None else "trade" if ahead == more else "lower"
+    if pair.failures.a == pair.failures.b:
+        return None
+    return None if ahead == (pair.b if pair.failures.a > pair.failures.b else pair.a) else "perhaps"
+
+
+def equal_within(found: Estimate, span: float, alpha: float) -> float | None:
+    """The margin that both one-sided intervals at 1 - `alpha` stay within, the gate's strict ones (`strict_lower`):
+    two one-sided tests (Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987). None without an interval."""
+    turned = replace(found, value=-found.value, asymmetry=-found.asymmetry)
+    ends = strict_lower(found, span, alpha=alpha), strict_lower(turned, span, alpha=alpha)
+    known = [-end for end in ends if end is not None]
+    return max(known) if len(known) == 2 else None
