@@ -67,7 +67,7 @@ def _one_of_three(stage: Stage, kind: str, colour: str) -> Reference:
 
 
 def count_of_some(stage: Stage) -> Plan:
-    """In a row of balls or boxes those of one size and colour go; one of another size and one of another colour stay."""
+    """In a row of balls or boxes those of one size and colour go; one of another size, one of another colour stay."""
     stage.set(setting=stage.pick(*SETTINGS), sun=stage.pick("left", "right"))
     kind, (colour, other) = stage.pick("ball", "box"), stage.colours(2)
     meant, not_meant = stage.chance.sample(("small", "large"), 2)
