@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import t as student
 
 from edit_eval.statistics.people import read_people
-from edit_eval.statistics.prediction_powered import FEWEST_ANSWERED, corrected
+from edit_eval.statistics.people_differences import FEWEST_ANSWERED, corrected
 
 Record = Callable[[str, object], None]
 DRAWS = 500
