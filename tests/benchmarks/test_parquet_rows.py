@@ -89,4 +89,4 @@ def test_a_broken_page_is_said(codec: str, tmp_path: Path) -> None:
             said += 1
         else:  # a picture has changed, which only who opens it sees
             assert len(rows) == 9
-    assert said > 5
+    assert said > 3
