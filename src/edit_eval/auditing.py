@@ -28,15 +28,15 @@ from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.evaluation import evaluate
 from edit_eval.execution.spectator import Spectator
-from edit_eval.passports import Anchor, Passport, Subject, Try
+from edit_eval.passports import Passport, Subject, Try
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import Sample
 from edit_eval.run import Run
+from edit_eval.statistics.agreement import FLOORS, people_measures
 from edit_eval.statistics.audit.findings import Findings, findings
 from edit_eval.statistics.audit.measure import Measure
-from edit_eval.statistics.people import FLOORS, people_measures
-from edit_eval.statistics.people_scores import read_people
+from edit_eval.statistics.people import read_people
 from edit_eval.store.examined import what_servers_said
 from edit_eval.text import Text
 
@@ -340,10 +340,7 @@ def _passport(
         categories=found.categories,
         smallest_difference=found.smallest_difference,
         retest_sd=found.retest_sd,
-        anchors=tuple(
-            Anchor(one.sample, one.scene, one.rung, one.category, pixels.get(one.sample, ""), one.score)
-            for one in found.anchors()
-        ),
+        anchors=tuple(one._replace(pixels=pixels.get(one.sample, "")) for one in found.anchors()),
         people=people,
     )
 

@@ -14,14 +14,13 @@ from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.page.texts import text
 from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.terminal_text import numbers, one_line, plain_table, print_beside, print_dim, whole
-from edit_eval.statistics.people_differences import Estimated, People, PeoplesDifference
-from edit_eval.statistics.prediction_powered import FEWEST_IMAGES
+from edit_eval.statistics.people_differences import FEWEST_ANSWERED, Estimated, People, PeoplesDifference
 
-KINDS = ("judge_alone", "people_alone", "corrected")
+ESTIMATES = ("judge_alone", "people_alone", "corrected")
 _PEOPLE = TypeAdapter(People)
 
 
-class Row(NamedTuple):
+class EstimateRow(NamedTuple):
     """One of the three numbers of a pair."""
 
     kind: str
@@ -30,18 +29,18 @@ class Row(NamedTuple):
     """`30/90`: of how many source images."""
 
 
-def people_of(summary: Mapping[str, Any]) -> People | None:
+def people_in(summary: Mapping[str, Any]) -> People | None:
     """What a summary has of what people would say; None where nobody was asked."""
     found = (summary.get("comparison") or {}).get("people")
     return None if found is None else _PEOPLE.validate_python(found)
 
 
-def rows_of(pair: PeoplesDifference) -> Iterator[Row]:
+def rows_of(pair: PeoplesDifference) -> Iterator[EstimateRow]:
     """Judge alone, people alone, corrected."""
     of_images = {"judge_alone": str(pair.total_images), "people_alone": str(pair.images)}
-    for kind in KINDS:
+    for kind in ESTIMATES:
         images = of_images.get(kind, f"{pair.images}/{pair.total_images}")
-        yield Row(kind, getattr(pair, kind), images)
+        yield EstimateRow(kind, getattr(pair, kind), images)
 
 
 def digits_of(people: People) -> int:
@@ -72,7 +71,7 @@ def pair_lines(people: People, pair: PeoplesDifference, names: Mapping[str, str]
     else:
         lines = [text("would.open", language, a=a, b=b)]
     if found.no_ci95:
-        lines.append(text(f"would.none.{found.no_ci95}", language, fewest=FEWEST_IMAGES))
+        lines.append(text(f"would.none.{found.no_ci95}", language, fewest=FEWEST_ANSWERED))
     elif pair.more_images is not None:
         counts = {"images": pair.more_images, "answers": pair.more_answers}
         lines.append(text(f"would.halve.{people.kind}", language, **counts))

@@ -13,7 +13,7 @@ from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.passports import Passport
 from edit_eval.records import Results
 from edit_eval.reporting import formats
-from edit_eval.reporting.audit import Row, beside_people, rows, weaknesses, words
+from edit_eval.reporting.audit import MeasureRow, beside_people, rows, weaknesses, words
 from edit_eval.reporting.page.files import whole
 from edit_eval.reporting.page.page import asset, digest_of
 from edit_eval.reporting.page.rendering import template_environment
@@ -114,7 +114,7 @@ def write_audit_page(
         file.write(page)
 
 
-def _bar(row: Row) -> tuple[Row, dict[str, float] | None]:
+def _bar(row: MeasureRow) -> tuple[MeasureRow, dict[str, float] | None]:
     """The row, and where interval, value and floor lie on a line from 0 to 1, in percent."""
     one = row.measure
     if one.value is None or one.ci95 is None or one.floor is None:

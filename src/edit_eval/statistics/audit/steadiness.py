@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from edit_eval.records import Status
 from edit_eval.statistics.audit.measure import Measure, average, share
-from edit_eval.statistics.audit.order import SAME, outcome
+from edit_eval.statistics.audit.order import SAME, ahead
 from edit_eval.statistics.audit.shown import Trial
 from edit_eval.text import Text
 
@@ -17,7 +17,7 @@ Z = 1.959963984540054
 """The two-sided 5 % point of the standard normal distribution."""
 
 
-def spread(trial: Trial, view: str, ceiling: float | None) -> Measure:
+def scatter(trial: Trial, view: str, ceiling: float | None) -> Measure:
     """The standard deviation of one edit's score between the edit as it is and in a view that should change nothing:
     the root of the mean of half the squared differences (Bland and Altman, BMJ 312, 1996), as a share of the range."""
     rows = list(trial.in_view(view))
@@ -40,11 +40,11 @@ def sees(trial: Trial, view: str, noise: float, floor: float | None) -> Measure:
     """How often the same pixels score higher where they are right than in a view in which they are wrong, by more than
     the noise (a difference within it counts half, so that whoever does not look comes to one half)."""
     rows = list(trial.in_view(view))
-    won = [outcome(plain, other, max(SAME, noise)) for _, plain, other in rows]
+    won = [ahead(plain, other, max(SAME, noise)) for _, plain, other in rows]
     return share(won, [one.scene for one, _, _ in rows], floor=floor)
 
 
-def gain(trial: Trial, view: str, ceiling: float | None) -> Measure:
+def raised(trial: Trial, view: str, ceiling: float | None) -> Measure:
     """By how much a view raises the score, as a share of the range; negative where it lowers it."""
     rows = list(trial.in_view(view))
     gains = [other - plain for _, plain, other in rows]

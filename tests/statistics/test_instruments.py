@@ -9,7 +9,17 @@ from dataclasses import replace
 import pytest
 
 from edit_eval.records import Scale, Scoring, Status
-from edit_eval.statistics.panel import NAME, no_panel, panel
+from edit_eval.statistics.instruments import (
+    MEDIAN,
+    Instrument,
+    Item,
+    judges_of,
+    no_panel,
+    panel,
+    people_of,
+    voters_of,
+)
+from edit_eval.statistics.people import Rating, Vote
 from edit_eval.statistics.summary import judges_document, summarise
 
 
@@ -25,7 +35,7 @@ def test_the_median_of_three_judges(make_sample, make_results):
     found = panel(run)
     assert [judgement.score for judgement in found.results.judgements] == [4.0, 8.0]
     assert [*found.bounds.values()] == [(4.0, 4.0), (8.0, 8.0)]
-    assert found.results.judges == (NAME,)
+    assert found.results.judges == (MEDIAN,)
 
 
 def test_fewer_than_three_judges_have_none(make_sample, make_results):
@@ -125,7 +135,7 @@ def test_the_median_is_of_the_score_that_is_asked_for(make_sample, make_results)
     run = make_results(samples, {("m", judge): of for judge, of in rows.items()}, scoring=named)
     headlines = panel(run).results
     assert [one.score for one in headlines.judgements] == [2.0, 3.0]
-    assert headlines.judgements[0].headline == NAME, "the judges' headlines have three names"
+    assert headlines.judgements[0].headline == MEDIAN, "the judges' headlines have three names"
     found = panel(run, "PQ").results
     assert [(one.sample_id, one.scores) for one in found.judgements] == [("s0000", {"PQ": 5.0})]
     (entry,) = judges_document(run, score="PQ")["median"]
@@ -141,3 +151,48 @@ def test_at_an_open_end_a_median_is_bounded_by_the_judges_that_answered(make_sam
     (entry,) = judges_document(run)["median"]
     found = entry["scores"]["loss"]
     assert (found["worst_case_mean"], found["best_case_mean"]) == (None, 1.0)
+
+
+# -- where instruments come from --
+
+
+def test_a_run_has_judges_that_are_asked_that_measure_and_that_replay(make_sample, make_results):
+    run = run_of(
+        make_sample, make_results, {"a": [[2.0, 4.0], [Status.REFUSED]], "b": [[5.0], [6.0]], "c": [[7.0], [8.0]]}
+    )
+    flags = [{"name": "a"}, {"name": "b", "measures": True, "replays": False}, {"name": "c", "replays": True}]
+    judges = judges_of(replace(run, resolved={"judges": flags}))
+    assert {name: judge.given for name, judge in judges.items()} == {"a": "asked", "b": "measured", "c": "recorded"}
+    assert judges["a"].answers == {Item("m", "s0000", 0): [2.0, 4.0]}
+    assert judges["a"].values == {Item("m", "s0000", 0): 3.0}
+    assert judges_of(run)["b"].given == "asked", "where nothing is recorded"
+
+
+def test_items_are_in_the_order_of_the_edit_models(make_sample, make_results):
+    rows = {("z", "j"): [[Status.PENDING], [1.0]], ("a", "j"): [[2.0], [3.0]]}
+    judge = judges_of(make_results([make_sample(0), make_sample(1)], rows))["j"]
+    assert [item[:2] for item in judge.answers] == [("z", "s0001"), ("a", "s0000"), ("a", "s0001")]
+
+
+def test_people_together_are_the_mean_of_their_means():
+    ratings = [Rating("s", "m", 1.0, "ann"), Rating("s", "m", 3.0, "bo", score_name="PQ"), Rating("t", "m", 5.0, "bo")]
+    people = people_of(ratings, "PQ")
+    assert people.values == {Item("m", "s", 0): 2.0, Item("m", "t", 0): 5.0}
+    assert [(one.name, one.given) for one in people.raters] == [("ann", "rated"), ("bo", "rated")]
+    assert people.others[0].values == people.raters[1].values
+    assert people_of(ratings, "SC").values == {Item("m", "s", 0): 1.0, Item("m", "t", 0): 5.0}
+
+
+def test_votes_are_about_two_edits_whatever_their_sides():
+    votes = [Vote("s", "b", "a", "left", "ann"), Vote("s", "a", "b", "tie", "ann"), Vote("s", "a", "b", "left", "bo")]
+    ann, bo = voters_of(votes)
+    pair = Item.of_two("b", "a", "s", 0)
+    assert pair == Item("a", "s", 0, "b")
+    assert (ann.values, bo.values) == ({pair: 0.25}, {pair: 1.0}), "who votes twice counts as the mean"
+
+
+def test_a_loss_is_turned_so_that_more_is_better():
+    of_loss = Scale(lowest=0, higher_is_better=False)
+    judge = Instrument("j", "measured", "loss", of_loss, {Item("m", "s", 0): [1.0, 2.0]})
+    assert (judge.values, judge.upward) == ({Item("m", "s", 0): 1.5}, {Item("m", "s", 0): -1.5})
+    assert judge.only([]).answers == {}

@@ -1,13 +1,16 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Scale, Scoring, Status
-from edit_eval.statistics.judge_pairs import bridge_document, judge_difference
-from edit_eval.statistics.series import series_of
+from edit_eval.statistics.agreement import agreement, bridge_document, judge_agreement, samples_of
+from edit_eval.statistics.instruments import judges_of
+from late_imports import Late
+
+stats = Late("scipy.stats")
 
 UP = Scoring(protocol="p", headline="score", scales={"score": Scale(lowest=0, highest=10)})
 LOSS = Scoring(protocol="q", headline="loss", scales={"loss": Scale(lowest=0, higher_is_better=False)})
@@ -26,10 +29,16 @@ def two_judges(make_sample, make_results, *, samples=60, models=("a", "b", "c", 
     return make_results(every, rows, scoring=scoring)
 
 
+def difference(run, **changed):
+    """`old` less `new`; `changed` of `new`."""
+    judges = judges_of(run)
+    one, other = judges["old"], replace(judges["new"], **changed)
+    return agreement(one, other, samples_of(run, [one])).difference()
+
+
 def test_the_difference_is_that_of_a_paired_test(make_sample, make_results):
     run = two_judges(make_sample, make_results, models=("a",))
-    series = series_of(run)
-    found = judge_difference(run, ("old", series["old"]), ("new", series["new"]))
+    found = difference(run)
     old, new = ([one.score for one in run.judgements if one.judge == judge] for judge in ("old", "new"))
     expected = stats.ttest_rel(old, new).confidence_interval()
     skew = stats.skew(np.array(old) - np.array(new)) / 60**0.5
@@ -43,16 +52,13 @@ def test_the_difference_is_that_of_a_paired_test(make_sample, make_results):
 
 def test_only_edits_that_both_have_scored_and_of_one_scale(make_sample, make_results):
     run = two_judges(make_sample, make_results, missing=("b", "d"))
-    series = series_of(run)
-    found = judge_difference(run, ("old", series["old"]), ("new", series["new"]))
+    found = difference(run)
     assert found["n"] == 120
     assert list(found["edit_models"]) == ["a", "c"]
     assert found["difference"] == pytest.approx(-1.5, abs=0.15)
     few = two_judges(make_sample, make_results, samples=5)
-    assert judge_difference(few, ("old", series["old"]), ("new", series["new"]))["no_ci95"] == "few_images"
-    unlike = judge_difference(
-        run, ("old", series["old"]), ("new", series["new"]._replace(scale=Scale(lowest=1, highest=5)))
-    )
+    assert difference(few)["no_ci95"] == "few_images"
+    unlike = difference(run, scale=Scale(lowest=1, highest=5))
     assert (unlike["difference"], unlike["no_ci95"], unlike["n"]) == (None, "unlike_scales", 120)
     assert unlike["mean_b"] is not None
 
@@ -102,3 +108,20 @@ def test_a_bridge_that_cannot_be_is_refused(make_sample, make_results):
     few = two_judges(make_sample, make_results, samples=7)
     with pytest.raises(ConfigurationError, match="28 edits of 7 source images here; a bridge needs 8"):
         bridge_document(few, "old", "new")
+
+
+def test_a_source_that_is_not_known_is_an_image_of_its_own(make_sample, make_results):
+    """As in `compare`; not one image with all others that are not known."""
+    generator = np.random.default_rng(7)
+    truth = generator.uniform(0, 10, 30)
+    rows = {
+        ("m", judge): [
+            [float(round(value + noise))] for value, noise in zip(truth, generator.normal(0, 1, 30), strict=True)
+        ]
+        for judge in ("old", "new")
+    }
+    known = make_results([make_sample(n) for n in range(30)], rows)
+    unknown = make_results([make_sample(n, follows="before") for n in range(30)], rows)
+    found, expected = (judge_agreement(run, resamples=50)["between_judges"]["pairs"][0] for run in (unknown, known))
+    assert found == expected
+    assert found["apart"]["images"] == 30
