@@ -75,8 +75,9 @@ class Session:
 
     def refuse_judges(self, *, together: bool) -> None:
         """The same for all judges, before any of them has something to do; `together` on devices that they share."""
-        laid = [(self.configuration.models[one.key], one.places) for one in self.layout.models]
-        refuse(laid, self._driver.machine(), together=together)
+        execution = self.configuration.execution.model_copy(update={"placement": "together" if together else "swap"})
+        configuration = self.configuration.model_copy(update={"execution": execution})
+        refuse(Context(configuration, self._driver.machine(), laid_out=self.layout.models))
 
     def changes(self, directory: RunDirectory, *, strict: bool = False) -> list[str]:
         """Notes on what is not as at the run's last start, and on GPUs of several kinds.
