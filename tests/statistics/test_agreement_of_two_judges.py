@@ -3,12 +3,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Scale, Scoring, Status
 from edit_eval.statistics.agreement import agreement, bridge_document, judge_agreement, samples_of
 from edit_eval.statistics.instruments import judges_of
+from late_imports import Late
+
+stats = Late("scipy.stats")
 
 UP = Scoring(protocol="p", headline="score", scales={"score": Scale(lowest=0, highest=10)})
 LOSS = Scoring(protocol="q", headline="loss", scales={"loss": Scale(lowest=0, higher_is_better=False)})

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.records import Scale, Status
@@ -20,6 +19,9 @@ from edit_eval.statistics.audit.shown import ShownEdit, Trial
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 import audit_power  # type: ignore[import-not-found]
+from late_imports import Late
+
+stats = Late("scipy.stats")
 
 HALF = (
     # what prefers a part of the change, or does not mind it, everywhere or in some kinds

@@ -2,7 +2,6 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from edit_eval.statistics.instruments import Item
 from edit_eval.statistics.rank_agreement import (
@@ -15,6 +14,9 @@ from edit_eval.statistics.rank_agreement import (
     spearman_bounds,
     with_interval,
 )
+from late_imports import Late
+
+stats = Late("scipy.stats")
 
 
 def flat(scores):

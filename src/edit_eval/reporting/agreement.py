@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from edit_eval.reporting import formats
-from edit_eval.reporting.bridge import print_bridge
 from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.page.entries import entries
-from edit_eval.reporting.page.texts import text
-from edit_eval.reporting.people import print_people
+from edit_eval.reporting.page.texts import score_name, text
 from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.tables import results_table
-from edit_eval.reporting.terminal_text import Name, numbers, plain_table, print_dim, stdout_console
+from edit_eval.reporting.terminal_text import (
+    Name,
+    numbers,
+    one_line,
+    plain_table,
+    print_beside,
+    print_dim,
+    stdout_console,
+)
 
 
 def print_agreement(document: Mapping[str, Any], console: Console | None = None, *, language: str = "en") -> None:
@@ -123,4 +129,206 @@ def apart_table(document: Mapping[str, Any], language: str = "en") -> Table:
                 Styled(signed(found["difference"]), style="bold"),
                 signed_span(found["ci95"]),
             )
+    return table
+
+
+# -- judges beside people --
+
+
+def print_people(document: Mapping[str, Any], console: Console, language: str = "en") -> None:
+    """What `statistics.agreement.people_agreement` returned."""
+    one_score, one_person = document["scores"] == 1, document["people"] == 1
+    scores = text("agreement.score" if one_score else "agreement.scores", language, count=document["scores"])
+    people = text("agreement.one" if one_person else "agreement.several", language, count=document["people"])
+    console.print(Styled(text("agreement.people", language, scores=scores, people=people), style="bold"))
+    if document["unmatched"]:
+        words = text("agreement.unmatched", language, count=document["unmatched"])
+        print_beside(console, Styled(text("compare.note", language), style="yellow"), Styled(words))
+    tables = [(edits_table, "people.edits", "people.edits.hint")]
+    tables += [(like_table, "people.like", "people.like.hint")] if document["raters"] else []
+    tables += [(models_table, "people.models", "people.models.hint")] if any(_models(document)) else []
+    tables += [(pairs_table, "people.pairs", "people.pairs.hint")] if document["pairs"] else []
+    for table, title, hint in tables:
+        console.print()
+        console.print(Styled(text(title, language)))
+        console.print(table(document, language))
+        print_dim(console, text(hint, language))
+    remarks = [*unscored_lines(document, language), *calibration_lines(document, language)]
+    if remarks:
+        console.print()
+    for line in remarks:
+        print_beside(console, "", Styled(one_line(line)))
+
+
+def _rows(document: Mapping[str, Any], language: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    yield from document["judges"].items()
+    if document["median"]:
+        yield text("agreement.median", language), document["median"]
+
+
+def _models(document: Mapping[str, Any]) -> Iterator[bool]:
+    for _, found in _rows(document, "en"):
+        yield found["between_models"]["spearman"] is not None or found["between_models"]["separated"] > 0
+
+
+def edits_table(document: Mapping[str, Any], language: str = "en") -> Table:
+    """For each judge its agreement with the mean of people within edit models: over all, and for each of them."""
+    keys = ("people.n", "agreement.spearman", "interval", "people.bounds")
+    figures = numbers(*(text(key, language) for key in keys))
+    table = plain_table(text("judge", language), text("edit_model", language), *figures, gap=1)
+    for judge, found in _rows(document, language):
+        models = found["edit_models"]
+        table.add_row(
+            Name(f"{judge}: {score_name(found['score'], language)}"),
+            text("agreement.all", language),
+            f"{found['n']}/{found['total']}",
+            Styled(formats.score(found["spearman"]), style="bold"),
+            formats.bracketed(found["ci95"]),
+            formats.NOTHING
+            if found["n"] == found["total"] or found["worst_case"] is None
+            else formats.bracketed([found["worst_case"], found["best_case"]]),
+        )
+        for name, model in models.items() if len(models) > 1 else ():
+            table.add_row("", Name(name), str(model["n"]), formats.score(model["spearman"]), "", "")
+    return table
+
+
+def like_table(document: Mapping[str, Any], language: str = "en") -> Table:
+    """Like for like: each judge, and one person, with one (other) person, and with the mean of all but one."""
+    headings = [text(key, language) for key in ("people.with_one", "interval", "people.with_others")]
+    headings += [text(key, language) for key in ("people.as_one", "interval")]
+    table = plain_table(text("judge", language), *numbers(*headings), gap=1)
+    for judge, found in _rows(document, language):
+        as_one = found["as_one_person"]
+        table.add_row(
+            Name(judge),
+            Styled(formats.score(found["one_person"]["spearman"]), style="bold"),
+            formats.bracketed(found["one_person"]["ci95"]),
+            formats.score(found["others"]["spearman"]),
+            formats.score(as_one["value"]),
+            formats.bracketed(as_one["ci95"]),
+        )
+    raters = document["raters"]
+    one = Styled(formats.score(raters["spearman"]), style="bold")
+    others, person = formats.score(raters["others"]["spearman"]), text("agreement.one", language)
+    table.add_row(person, one, formats.bracketed(raters["ci95"]), others, formats.score(1.0), "")
+    return table
+
+
+def models_table(document: Mapping[str, Any], language: str = "en") -> Table:
+    """Whether each judge puts the edit models into the order that people give them."""
+    keys = ("people.models.n", "agreement.spearman", "people.pairs_alike", "people.other_models", "people.pairs_right")
+    headings = numbers(*(text(key, language) for key in keys))
+    table = plain_table(text("judge", language), *headings, gap=1)
+    for judge, found in _rows(document, language):
+        between = found["between_models"]
+        right = between["pairs_ordered"]
+        table.add_row(
+            Name(judge),
+            str(between["models"]),
+            Styled(formats.score(between["spearman"]), style="bold"),
+            _share(between["pairs_alike"]),
+            formats.bracketed(between["ci95_models"]),
+            text("people.share_of", language, share=_share(right), count=between["separated"]),
+        )
+    if document["raters"]:
+        person = document["raters"]["between_models"]
+        one = Styled(formats.score(person["spearman"]), style="bold")
+        table.add_row(text("agreement.one", language), "", one, "", "", "")
+    return table
+
+
+def _share(found: Mapping[str, Any]) -> str:
+    """`93% (75–100%)`."""
+    if found["value"] is None:
+        return formats.NOTHING
+    span = f" ({100 * found['ci95'][0]:.0f}–{100 * found['ci95'][1]:.0f}%)" if found["ci95"] else ""
+    return f"{found['value']:.0%}{span}"
+
+
+def pairs_table(document: Mapping[str, Any], language: str = "en") -> Table:
+    """For every two judges by how much the first agrees better with people, on the edits that both have scored."""
+    headings = [text(key, language) for key in ("people.n", "people.within", "interval", "people.between")]
+    table = plain_table(text("judge", language), *numbers(*headings), gap=1)
+    for pair in document["pairs"]:
+        within, between = pair["within_models"], pair["between_models"]
+        figures = signed(within["difference"]), signed_span(within["ci95"]), signed(between["difference"])
+        table.add_row(Name(f"{pair['a']} - {pair['b']}"), str(pair["n"]), *figures)
+    return table
+
+
+def unscored_lines(document: Mapping[str, Any], language: str = "en") -> list[str]:
+    """What people say of the edits that a judge left unscored: a line a judge that left any."""
+    lines = []
+    for judge, found in _rows(document, language):
+        left = found["unscored"]
+        if left["n"]:
+            numbers_of = {key: formats.score(left[key]) for key in ("people_mean", "people_mean_scored")}
+            apart = f"{signed(left['difference'])} {signed_span(left['ci95'])}"
+            count = {"n": left["n"], "total": found["total"]}
+            lines.append(text("people.unscored", language, judge=judge, apart=apart, **count, **numbers_of))
+    return lines
+
+
+def calibration_lines(document: Mapping[str, Any], language: str = "en") -> list[str]:
+    """How well a judge's score foretells what people say: a line a judge."""
+    return [
+        text(
+            "people.calibration",
+            language,
+            judge=judge,
+            rmse=formats.score(found["calibration"]["rmse"]),
+            explained=f"{max(0.0, found['calibration']['explained']):.0%}",
+        )
+        for judge, found in _rows(document, language)
+        if found["calibration"]
+    ]
+
+
+# -- the bridge from one judge to another --
+
+
+def print_bridge(document: Mapping[str, Any], console: Console, language: str = "en") -> None:
+    """What `statistics.agreement.bridge_document` returned."""
+    names = {side: f"{document[side]['judge']} ({document[side]['score']})" for side in ("old", "new")}
+    counts = {"n": document["n"], "images": document["clusters"]}
+    console.print(Styled(one_line(text("bridge", language, **names, **counts)), style="bold"))
+    console.print()
+    console.print(map_table(document, language))
+    console.print()
+    console.print(continued_table(document, language))
+    print_dim(console, text("bridge.hint", language, rmse=formats.score(document["rmse"])))
+    off_by = document["off_by"]
+    words = text("bridge.off_by" if off_by is not None else "bridge.one_model", language, off=formats.score(off_by))
+    print_beside(console, "", Styled(words, style="yellow"))
+
+
+def map_table(document: Mapping[str, Any], language: str = "en") -> Table:
+    """A row for each score of the old judge: which score of the new one it corresponds to."""
+    names = [one_line(document[side]["judge"], 20) for side in ("old", "new")]
+    table = plain_table(*numbers(*names, text("interval", language)), gap=1)
+    for knot in document["map"]:
+        value = Styled(formats.score(knot["value"]), style="bold")
+        table.add_row(f"{knot['score']:g}", value, formats.bracketed(knot["ci95"]))
+    return table
+
+
+def continued_table(document: Mapping[str, Any], language: str = "en") -> Table:
+    """A row for each edit model that the old judge has scored: its mean, what it is over the bridge, and the new one's.
+
+    The last column: how far a bridge that never saw this model misses what the new judge says of it.
+    """
+    keys = ("scored", "bridge.before", "bridge.bridged", "interval", "bridge.own", "bridge.miss")
+    table = plain_table(text("edit_model", language), *numbers(*(text(key, language) for key in keys)), gap=1)
+    for model, found in document["edit_models"].items():
+        out = document["held_out"].get(model)
+        table.add_row(
+            Name(model),
+            str(found["n"]),
+            formats.score(found["before"]),
+            Styled(formats.score(found["bridged"]), style="bold"),
+            formats.bracketed(found["ci95"]),
+            formats.score(found["mean"]),
+            signed(out["bridged"] - out["mean"]) if out else formats.NOTHING,
+        )
     return table

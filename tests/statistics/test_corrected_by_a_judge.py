@@ -10,10 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from scipy.stats import t as student
 
 from edit_eval.statistics.people import read_people
-from edit_eval.statistics.prediction_powered import FEWEST_ANSWERED, corrected
+from edit_eval.statistics.people_differences import FEWEST_ANSWERED, corrected
+from late_imports import Late
+
+stats = Late("scipy.stats")
 
 Record = Callable[[str, object], None]
 DRAWS = 500
@@ -119,7 +121,7 @@ def by_the_book(people, judge, images, weights):
     e = [np.mean(own) - one for one in own]
     a = sum(one**3 for one in e) / sum(one**2 for one in e) ** 1.5 * (v1 / (v1 + v2)) ** 1.5
     ends, a = [], max(-0.5, min(0.5, a))
-    for q in student.ppf([0.025, 0.975], freedom):
+    for q in stats.t.ppf([0.025, 0.975], freedom):
         ends += [q] + ([3 / a * (np.cbrt(1 + a * (q - a / 6)) - 1)] if abs(a) > 1e-9 else [])
     error = math.sqrt(v1 + v2)
     return value, [value - max(ends) * error, value - min(ends) * error], slope * share, freedom
