@@ -1,4 +1,5 @@
-"""Every template of src that may be put into another language, found in the code."""
+"""Every template of src that may be put into another language, found in the code, its HTML and Markdown templates and its
+scripts. A template that has a context stands behind it, as `Text.key` has it."""
 
 from __future__ import annotations
 
@@ -39,9 +40,9 @@ VOCABULARIES = (
 def templates() -> dict[str, str]:
     """Each template of a `Text`, with the place where it stands first."""
     found: dict[str, str] = {}
-    for file in sorted(SRC.rglob("*.py")):
+    for file in sorted(SRC.rglob("*")):
         name = file.relative_to(SRC).as_posix()
-        for line, words in of_file(file, name):
+        for line, words in READERS.get(file.suffix, lambda _: ())(file.read_text(encoding="utf-8")):
             found.setdefault(words, f"{name}:{line}")
     for vocabulary in VOCABULARIES:
         for word in vocabulary:
@@ -58,15 +59,30 @@ def own_words() -> dict[str, str]:
     return found | {words: place for place, words in of_components()}
 
 
-def of_file(file: Path, name: str) -> Iterator[tuple[int, str]]:
-    """Line and template of each Text."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Text":
-            if isinstance(node.args[0], ast.Constant):
-                yield node.lineno, node.args[0].value
-        elif isinstance(node, ast.Call) and _called(node) == "counted" and isinstance(node.args[-1], ast.Constant):
-            yield node.lineno, f"{{}} {node.args[-1].value}"
+def of_python(source: str) -> Iterator[tuple[int, str]]:
+    """Line and key of each Text."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call) or not node.args:
+            continue
+        first, last = node.args[0], node.args[-1]
+        if isinstance(node.func, ast.Name) and node.func.id == "Text" and isinstance(first, ast.Constant):
+            context = next((of.value for of in node.keywords if of.arg == "context"), None)
+            yield node.lineno, Text(_bare(first.value), context=ast.literal_eval(context) if context else "").key
+        elif _called(node) == "counted" and isinstance(last, ast.Constant):
+            yield node.lineno, f"{{}} {last.value}"
+
+
+def of_jinja(source: str) -> Iterator[tuple[int, str]]:
+    """Line and key of each sentence of a template: what stands in double quotes in its expressions."""
+    tokens = [token for token in jinja2.Environment().lex(source) if token[1] != "whitespace"]
+    for (line, kind, words), *after in zip(tokens, tokens[1:], [*tokens[2:], ()]):
+        ...
+
+
+def of_script(source: str) -> Iterator[tuple[int, str]]:
+    """Line and key of each sentence of a script."""
+    for words in sentences_of(source):
+        yield source[: source.index(json.dumps(words, ensure_ascii=False))].count("\n") + 1, words
 
 
 def of_help(command: Any) -> Iterator[str]:

@@ -10,30 +10,51 @@ from rich.table import Table
 
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed
-from edit_eval.reporting.page.texts import text
+from edit_eval.reporting.language import said
 from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.terminal_text import Name, numbers, one_line, plain_table, print_beside, print_dim
+from edit_eval.text import Text
 
 
 def print_bridge(document: Mapping[str, Any], console: Console, language: str = "en") -> None:
     """What `statistics.judge_pairs.bridge_document` returned."""
     names = {side: f"{document[side]['judge']} ({document[side]['score']})" for side in ("old", "new")}
-    counts = {"n": document["n"], "images": document["clusters"]}
-    console.print(Styled(one_line(text("bridge", language, **names, **counts)), style="bold"))
+    n, images = document["n"], document["clusters"]
+    line = Text(
+        "From {} to {}: {} edits of {} source images that both have scored", names["old"], names["new"], n, images
+    )
+    console.print(Styled(one_line(said(line, language)), style="bold"))
     console.print()
     console.print(map_table(document, language))
     console.print()
     console.print(continued_table(document, language))
-    print_dim(console, text("bridge.hint", language, rmse=formats.score(document["rmse"])))
+    print_dim(
+        console,
+        said(
+            Text(
+                "Bridged: the old judge's scores, each mapped to what the new judge says on average "
+                "(isotonic regression), with a 95% interval over source images. One edit is foretold to "
+                "±{}. Held out: bridged less new, by a map that never saw the model.",
+                formats.score(document["rmse"]),
+            ),
+            language,
+        ),
+    )
     off_by = document["off_by"]
-    words = text("bridge.off_by" if off_by is not None else "bridge.one_model", language, off=formats.score(off_by))
-    print_beside(console, "", Styled(words, style="yellow"))
+    words = Text("All edits are of one model: nobody knows how far the bridge holds for another.")
+    if off_by is not None:
+        words = Text(
+            "Of a model that the new judge has not seen the bridge is off by ±{} (root mean square "
+            "over the models held out): means on two sides of it that lie closer are not told apart.",
+            formats.score(off_by),
+        )
+    print_beside(console, "", Styled(said(words, language), style="yellow"))
 
 
 def map_table(document: Mapping[str, Any], language: str = "en") -> Table:
     """A row for each score of the old judge: which score of the new one it corresponds to."""
     names = [one_line(document[side]["judge"], 20) for side in ("old", "new")]
-    table = plain_table(*numbers(*names, text("interval", language)), gap=1)
+    table = plain_table(*numbers(*names, said(Text("95% interval"), language)), gap=1)
     for knot in document["map"]:
         value = Styled(formats.score(knot["value"]), style="bold")
         table.add_row(f"{knot['score']:g}", value, formats.bracketed(knot["ci95"]))
@@ -45,8 +66,8 @@ def continued_table(document: Mapping[str, Any], language: str = "en") -> Table:
 
     The last column: how far a bridge that never saw this model misses what the new judge says of it.
     """
-    keys = ("scored", "bridge.before", "bridge.bridged", "interval", "bridge.own", "bridge.miss")
-    table = plain_table(text("edit_model", language), *numbers(*(text(key, language) for key in keys)), gap=1)
+    keys = (Text("Scored"), Text("Old"), Text("Bridged"), Text("95% interval"), Text("New"), Text("Held out"))
+    table = plain_table(said(Text("Edit model"), language), *numbers(*(said(key, language) for key in keys)), gap=1)
     for model, found in document["edit_models"].items():
         out = document["held_out"].get(model)
         table.add_row(

@@ -5,7 +5,7 @@ The columns that are compared have letters, so that a pair with all its numbers 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +15,9 @@ from rich.table import Table
 from edit_eval.records import Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import p_value, signed, signed_span
+from edit_eval.reporting.language import said
 from edit_eval.reporting.page.footnotes import few_images
-from edit_eval.reporting.page.texts import score_line, short_category, text
+from edit_eval.reporting.page.texts import NAMES, score_line, short_category
 from edit_eval.reporting.passports import passport_line
 from edit_eval.reporting.people_differences import print_people_differences
 from edit_eval.reporting.styled import Styled
@@ -36,7 +37,8 @@ from edit_eval.reporting.verdict import comparison_sentence
 from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
 from edit_eval.statistics.failure_rates import FailedEdits
 from edit_eval.statistics.power import ALPHA, POWER
-from edit_eval.store.comparable import Note
+from edit_eval.store.comparable import NOTES, Note
+from edit_eval.text import Text
 
 PAIRS_IN_FULL = 3
 """With more pairs, categories and single samples are printed only for those with the first column."""
@@ -44,9 +46,6 @@ SAMPLES_SHOWN = (5, 3)
 """Samples that differ most that are printed of the only pair, or of each of several; `--json` has more."""
 
 _PROBLEM = "yellow"
-_UNTOLD = {"identical": "same", "few_images": "too_few", "too_uneven": "too_uneven"}
-"""What is said in place of `tie`, by why it cannot be told."""
-
 
 def print_comparison(comparison: Comparison, console: Console | None = None, *, language: str = "en") -> None:
     """Prints for each judge the columns with their ranks, every pair, the categories, the samples that differ most.
@@ -110,6 +109,49 @@ def _failed(failed: FailedEdits) -> Styled:
     return Styled(f"{failed.count}/{failed.total}{span}", style=_PROBLEM if failed.count else "")
 
 
+_REMARKS: Mapping[str, Callable[..., Text]] = {
+    "trade": lambda pair, more, most, total, fewest, p, less: Text(
+        "{0} is a trade: {1} scores better on what both made, but {1} fails more edits: {2} of "
+        "{3} against {4} (p adj. {5}). Neither is better.",
+        pair,
+        more,
+        most,
+        total,
+        fewest,
+        p,
+    ),
+    "lower": lambda pair, more, most, total, fewest, p, less: Text(
+        "{0}: {1} scores worse on what both made, and {1} fails more edits: {2} of {3} against {4} (p adj. {5}).",
+        pair,
+        more,
+        most,
+        total,
+        fewest,
+        p,
+    ),
+    "tie": lambda pair, more, most, total, fewest, p, less: Text(
+        "{}: neither is shown to score better, but {} fails more edits: {} of {} against {} (p adj. {}). {} is better.",
+        pair,
+        more,
+        most,
+        total,
+        fewest,
+        p,
+        less,
+    ),
+    "perhaps": lambda pair, more, most, total, fewest, p, less: Text(
+        "† {}: {} is not shown to score worse, but fails more edits: {} of {} against {} (p adj. "
+        "{}, so it may be chance).",
+        pair,
+        more,
+        most,
+        total,
+        fewest,
+        p,
+    ),
+}
+
+
 @dataclass(frozen=True)
 class _Sheet:
     """Where a comparison is printed, in which language, and the letters of its columns."""
@@ -118,30 +160,30 @@ class _Sheet:
     letters: Mapping[str, str]
     language: str
 
-    def text(self, key: str, **values: object) -> str:
-        return text(key, self.language, **values)
+    def said(self, words: Text) -> str:
+        return said(words, self.language)
 
-    def print_dim(self, key: str, **values: object) -> None:
-        print_dim(self.console, self.text(key, **values))
+    def print_dim(self, words: Text) -> None:
+        print_dim(self.console, self.said(words))
 
     def print_judge(self, comparison: Comparison, judge: str, *, first: bool) -> None:
         """All by one judge; what holds for every judge is said with the `first`."""
         columns = [column for column in comparison.columns if column.judge == judge]
         pairs = [pair for pair in comparison.pairs if pair.judge == judge]
-        self.console.print(Styled(one_line(self.text("judged_by", judge=judge)), style="bold"))
+        self.console.print(Styled(one_line(self.said(Text("judged by {}", judge))), style="bold"))
         print_beside(
             self.console, "", Styled(one_line(comparison_sentence(columns, pairs, self.language)), style="bold")
         )
         self._print_scale(columns[0])
         for note in comparison.notes if first else ():
-            head = Styled(self.text("compare.note"), style=_PROBLEM)
+            head = Styled(self.said(Text("note: ")), style=_PROBLEM)
             print_beside(self.console, head, Styled(one_line(self._note(note))))
         self.console.print()
         self.console.print(self.columns_table(columns))
         self._print_reasons([column.no_ci95 for column in columns])
         known = [{"images": column.clusters, "ruled_out_share": column.ruled_out_share} for column in columns]
-        for key, values in few_images(known):
-            self.print_dim(key, **values)
+        for words in few_images(known):
+            self.print_dim(words)
         if first:
             self._print_differing_models(columns)
         self.console.print()
@@ -162,7 +204,9 @@ class _Sheet:
         for pair in detailed:
             self._print_samples(pair, SAMPLES_SHOWN[len(detailed) > 1])
         if len(detailed) < len(pairs):
-            self.print_dim("compare.rest", first=self.letters[columns[0].name])
+            self.print_dim(
+                Text("Categories and samples of the pairs without {} are in `--json`.", self.letters[columns[0].name])
+            )
 
     def columns_table(self, columns: Sequence[ColumnSummary]) -> Table:
         """A row for each column: coverage, mean, interval, rank; its edit model where the name does not say it.
@@ -174,9 +218,15 @@ class _Sheet:
         )
         with_failures = any(column.failed.count for column in columns)
         digits = _digits(columns[0].scale, [column.mean for column in columns])
-        keys = ["scored", *(["compare.failed"] if with_failures else []), "images", "mean.column", "interval"]
-        figures = numbers(*(self.text(key) for key in (*keys, "compare.rank")))
-        models = [self.text("edit_model")] if with_models else []
+        keys = [
+            Text("Scored"),
+            *([Text("Failed")] if with_failures else []),
+            Text("Images"),
+            Text("Mean"),
+            Text("95% interval"),
+        ]
+        figures = numbers(*(self.said(key) for key in (*keys, Text("Rank"))))
+        models = [self.said(Text("Edit model"))] if with_models else []
         table = plain_table(*whole(""), "", *models, *figures, gap=2)
         for column in columns:
             complete = column.scored == column.total
@@ -195,8 +245,8 @@ class _Sheet:
 
     def pairs_table(self, pairs: Sequence[Pair]) -> Table:
         """A row for each pair: the difference, its interval, the test, and what the test could have seen."""
-        figures = numbers("n", *self._difference_names(), self.text("compare.detectable"))
-        table = plain_table(*whole(self.text("compare.pair")), *figures, *whole(self.text("compare.verdict")))
+        figures = numbers("n", *self._difference_names(), self.said(Text("Detectable")))
+        table = plain_table(*whole(self.said(Text("Pair"))), *figures, *whole(self.said(Text("Verdict"))))
         digits = _digits_of(pairs)
         for pair in pairs:
             table.add_row(
@@ -217,12 +267,12 @@ class _Sheet:
         incomplete = any(_misses(pair) for pair in pairs)
         wanted = next((pair.needed["difference"] for pair in pairs if pair.needed), None)
         digits = _digits_of(pairs)
-        keys = ["compare.wins", "compare.ties", "compare.losses", "compare.in_both"]
-        keys += ["compare.bounds"] if incomplete else []
-        headings = [self.text(key) for key in keys]
+        keys = [Text("Wins"), Text("Ties"), Text("Losses"), Text("In both")]
+        keys += [Text("Worst to best")] if incomplete else []
+        headings = [self.said(key) for key in keys]
         if wanted is not None:
-            headings.append(self.text("compare.to_show", difference=f"{wanted:g}"))
-        table = plain_table(*whole(self.text("compare.pair")), *numbers(*headings), gap=2)
+            headings.append(self.said(Text("To show {}", f"{wanted:g}")))
+        table = plain_table(*whole(self.said(Text("Pair"))), *numbers(*headings), gap=2)
         for pair in pairs:
             row = [str(pair.wins), str(pair.ties), str(pair.losses), f"{pair.n}/{pair.total}"]
             bounds = (pair.worst_case_difference, pair.best_case_difference)
@@ -236,9 +286,16 @@ class _Sheet:
 
     def failures_table(self, pairs: Sequence[Pair]) -> Table:
         """A row for each pair: of the edits that both tried those that failed, `3 : 0`, and the test of that."""
-        keys = ("compare.edits", "images", "compare.failed", "compare.difference", "compare.p", "compare.p_adjusted")
-        headings = [self.text(key) for key in keys]
-        table = plain_table(*whole(self.text("compare.failed.edits")), *numbers(*headings), gap=2)
+        keys = (
+            Text("Edits", context="number"),
+            Text("Images"),
+            Text("Failed"),
+            Text("Diff."),
+            Text("p"),
+            Text("p adj."),
+        )
+        headings = [self.said(key) for key in keys]
+        table = plain_table(*whole(self.said(Text("Failed edits"))), *numbers(*headings), gap=2)
         for pair in pairs:
             found = pair.failures
             table.add_row(
@@ -255,7 +312,7 @@ class _Sheet:
     def categories_table(self, pairs: Sequence[Pair], categories: Sequence[str]) -> Table:
         """A row for each category of each pair, and for the mean (of categories or samples) that is not the own one."""
         headings = numbers("n", *self._difference_names())
-        table = plain_table(self.text("category"), *whole(self.text("compare.pair")), *headings, gap=1)
+        table = plain_table(self.said(Text("Category")), *whole(self.said(Text("Pair"))), *headings, gap=1)
         digits = _digits_of(pairs)
         for name in categories:
             title = one_line(short_category(name, self.language))
@@ -275,7 +332,7 @@ class _Sheet:
                 )
                 title = ""
         over_categories = pairs[0].scale.mean_over == "categories"
-        title = self.text("sample_mean" if over_categories else "category_mean")
+        title = self.said(NAMES["mean"]["sample_mean" if over_categories else "category_mean"])
         for pair in pairs:
             mean = pair.sample_mean if over_categories else pair.category_mean
             figures = [signed(mean.difference, digits), signed_span(mean.ci95, digits)]
@@ -284,8 +341,8 @@ class _Sheet:
         return table
 
     def _difference_names(self) -> list[str]:
-        keys = ("images", "compare.difference", "interval", "compare.p", "compare.p_adjusted")
-        return [self.text(key) for key in keys]
+        keys = (Text("Images"), Text("Diff."), Text("95% interval"), Text("p"), Text("p adj."))
+        return [self.said(key) for key in keys]
 
     def _pair_name(self, pair: Pair) -> str:
         return f"{self.letters[pair.a]} - {self.letters[pair.b]}"
@@ -294,7 +351,7 @@ class _Sheet:
         if pair.needed is None:
             return formats.NOTHING
         samples, images = pair.needed["samples"], pair.needed["clusters"]
-        return str(samples) if samples == images else self.text("compare.needed", samples=samples, images=images)
+        return str(samples) if samples == images else self.said(Text("{} ({} images)", samples, images))
 
     def verdict(self, pair: Pair) -> str:
         """`A better`, with a star where missing scores could turn it; else no more than is known.
@@ -307,18 +364,22 @@ class _Sheet:
         found = pair.outcome
         mark = "†" if found.failures == "perhaps" else ""
         star = "*" if found.holds is False else ""
-        return self._outcome(pair) + star + mark
+        return self.said(self._outcome(pair)) + star + mark
 
-    def _outcome(self, pair: Pair) -> str:
+    def _outcome(self, pair: Pair) -> Text:
         found = pair.outcome
         if found.kind == "better":
-            return self.text("compare.better", name=self.letters[found.better or ""])
+            return Text("{} better", self.letters[found.better or ""])
         if found.kind == "fails_more":
-            return self.text("compare.fails_more", name=self.letters[pair.fails_more or ""])
+            return Text("{} fails more", self.letters[pair.fails_more or ""])
         if found.kind == "equal":
-            return self.text("compare.equal", margin=f"{found.margin:g}")
-        kind = {"trade": "trade", "not_comparable": "no_test"}.get(found.kind) or _UNTOLD.get(found.why, "tie")
-        return self.text(f"compare.{kind}", n=pair.n, images=pair.clusters)
+            return Text("equal ±{}", f"{found.margin:g}")
+        if found.why == "identical":
+            return Text("same on {}", pair.n)
+        if found.why == "few_images":
+            return Text("too few: {}", pair.clusters)
+        known = {"trade": Text("trade"), "not_comparable": Text("no test"), "too_uneven": Text("too uneven")}
+        return known.get(found.why or found.kind, Text("tie"))
 
     def failure_remarks(self, pairs: Sequence[Pair]) -> list[str]:
         """A sentence for each pair of which one fails more, by chance or not, unless it is the worse one anyhow."""
@@ -328,10 +389,10 @@ class _Sheet:
             if kind is None:
                 continue
             more, less = (pair.a, pair.b) if failures.a > failures.b else (pair.b, pair.a)
-            names = {"pair": self._pair_name(pair), "more": self.letters[more], "less": self.letters[less]}
-            counts = {"most": max(failures.a, failures.b), "fewest": min(failures.a, failures.b)}
-            tested = {"total": failures.total, "p": p_value(failures.p_adjusted)}
-            lines.append(self.text(f"compare.failures.{kind}", **names, **counts, **tested))
+            most, fewest = max(failures.a, failures.b), min(failures.a, failures.b)
+            counts = most, failures.total, fewest, p_value(failures.p_adjusted)
+            remark = _REMARKS[kind](self._pair_name(pair), self.letters[more], *counts, self.letters[less])
+            lines.append(self.said(remark))
         return lines
 
     def _print_failures(self, pairs: Sequence[Pair], *, with_table: bool) -> None:
@@ -351,9 +412,8 @@ class _Sheet:
             return note
         values = note.values
         if note.kind in ("passport", "passport_of_run"):
-            names: dict[str, object] = {name: values[name] for name in ("judge", "run") if name in values}
-            values = {**names, "line": passport_line(values, self.language)}
-        return self.text(f"compare.note.{note.kind}", **values)
+            values = {**values, "line": passport_line(values, self.language)}
+        return self.said(NOTES[note.kind](**values))
 
     def _print_scale(self, column: ColumnSummary) -> None:
         """Which score it is, where a reader could take it for another or for one of which higher is better."""
@@ -361,7 +421,7 @@ class _Sheet:
             return
         print_dim(self.console, one_line(score_line(column.score, column.scale, self.language)))
         if not column.scale.higher_is_better:
-            self.print_dim("compare.lower")
+            self.print_dim(Text("A difference below 0 is in favour of the first of a pair."))
 
     def _print_reasons(self, reasons: Sequence[str | None]) -> None:
         """Why there is a dash in place of an interval; what has its own sentence elsewhere is not said twice."""
@@ -373,32 +433,66 @@ class _Sheet:
         first = self.letters[columns[0].name]
         for column in columns[1:]:
             if column.differs:
-                words = self.text("compare.unlike", name=self.letters[column.name], first=first)
-                differs = self.text("compare.unlike.separator").join(column.differs)
+                words = self.said(Text("{} unlike {}", self.letters[column.name], first))
+                differs = self.said(Text("; ")).join(column.differs)
                 print_beside(self.console, Styled(f"{words}  ", style="dim"), Styled(one_line(differs), style="dim"))
 
     def _print_explanation(self, pairs: Sequence[Pair]) -> None:
         """What the columns mean, and what the verdicts that are there do not mean."""
         tests = sum(pair.p is not None for pair in pairs)
         self.console.print()
-        self.print_dim("compare.explanation", tests=self._tests(tests))
+        self.print_dim(
+            Text(
+                "Diff.: mean difference over the samples scored in both. Interval and p: for images like "
+                "these, clustered on the source image (CR2, Student's t and Hall's); p adj.: Holm over "
+                "{}.",
+                self._tests(tests),
+            )
+        )
         if any(pair.failures.a or pair.failures.b for pair in pairs):
             edit_models = len({(pair.a, pair.b) for pair in pairs})
-            self.print_dim("compare.failed.explanation", tests=self._tests(edit_models))
+            self.print_dim(
+                Text(
+                    "Failed: edits that were not made, with the 95% interval of their share. A mean covers "
+                    "only edits that were made, so failing on hard samples raises it. By pair: of the edits "
+                    "that both tried; exact test by source image; p adj.: Holm over {} of failures.",
+                    self._tests(edit_models),
+                )
+            )
         if any(pair.n == 0 for pair in pairs):
-            self.print_dim("compare.no_test.hint")
+            self.print_dim(Text("No test: no sample is scored in both."))
         if any(pair.identical for pair in pairs):
-            self.print_dim("compare.same.hint")
-        if any(one.kind == "cannot_be_told" and one.why not in _UNTOLD for one in (pair.outcome for pair in pairs)):
-            self.print_dim("compare.tie.hint", power=f"{POWER:.0%}")
+            self.print_dim(
+                Text(
+                    "Same on n: both have the same score on each of these n samples. This says nothing about "
+                    "other samples."
+                )
+            )
+        if any(self._outcome(pair) == "tie" for pair in pairs):
+            self.print_dim(
+                Text(
+                    "A tie is not equality. Detectable: the true difference that would have been found with "
+                    "a probability of {}; a smaller one could well have been missed.",
+                    f"{POWER:.0%}",
+                )
+            )
         for pair in pairs:
             if pair.few_losses:
-                names = {"pair": self._pair_name(pair), "name": self.letters[pair.few_losses.column]}
-                samples = self.text("list.separator").join(pair.few_losses.samples)
-                words = self.text("compare.few_losses", **names, samples=samples)
+                words = self.said(
+                    Text(
+                        "{}: a few large losses of {} decide: see {}.",
+                        self._pair_name(pair),
+                        self.letters[pair.few_losses.column],
+                        pair.few_losses.samples,
+                    )
+                )
                 print_beside(self.console, "", Styled(one_line(words), style=_PROBLEM))
         if any(pair.outcome.holds is False for pair in pairs):
-            print_beside(self.console, "* ", Styled(self.text("compare.star.hint"), style=_PROBLEM))
+            print_beside(
+                self.console,
+                "* ",
+                Styled(self.said(Text("Missing scores could reverse this: see `Worst to best`.")), style=_PROBLEM),
+            )
 
     def _print_categories(self, comparison: Comparison, pairs: Sequence[Pair]) -> None:
         categories = list(dict.fromkeys(name for pair in pairs for name in pair.categories))
@@ -407,14 +501,19 @@ class _Sheet:
         tests = sum(len(pair.categories) for pair in comparison.pairs)
         self.console.print()
         self.console.print(self.categories_table(pairs, categories))
-        self.print_dim("compare.exploratory", tests=self._tests(tests))
+        self.print_dim(
+            Text(
+                "Exploratory; p adj.: Benjamini-Hochberg over {}. What stands out is a question for the next run.",
+                self._tests(tests),
+            )
+        )
 
     def _print_samples(self, pair: Pair, count: int) -> None:
         if not pair.largest:
             return
         a, b, digits = self.letters[pair.a], self.letters[pair.b], _digits_of([pair])
         self.console.print()
-        self.console.print(Styled(self.text("compare.largest", pair=f"{a} - {b}"), style="bold"))
+        self.console.print(Styled(self.said(Text("{}: the samples that differ most", f"{a} - {b}")), style="bold"))
         for sample in pair.largest[:count]:
             head = Styled(f"{signed(sample.difference, digits):>6}  ", style="bold")
             scores = (f"{name} {formats.score(score, digits):>5}  " for name, score in ((a, sample.a), (b, sample.b)))
@@ -429,4 +528,4 @@ class _Sheet:
                     )
 
     def _tests(self, number: int) -> str:
-        return self.text("compare.test") if number == 1 else self.text("compare.tests", count=number)
+        return self.said(Text("1 test")) if number == 1 else self.said(Text("{} tests", number))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +19,19 @@ from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.controls import wrong_lines
+from edit_eval.reporting.language import said
 from edit_eval.reporting.page.entries import Entry, controls_are_off, controls_of, entries
 from edit_eval.reporting.page.footnotes import footnote_lines
 from edit_eval.reporting.page.gallery import Pictures
-from edit_eval.reporting.page.rendering import groups_of, template_environment
-from edit_eval.reporting.page.texts import judgement_status, named_score, text
+from edit_eval.reporting.page.rendering import groups_of, say_in, template_environment
+from edit_eval.reporting.page.texts import judgement_status, name_of, named_score
 from edit_eval.reporting.page.thumbnails import thumbnails
 from edit_eval.reporting.passports import passport_lines
 from edit_eval.reporting.tables import coverage_line
 from edit_eval.reporting.terminal_text import one_line, whole_words
 from edit_eval.reporting.verdict import verdict_lines
 from edit_eval.small_copies import Size
+from edit_eval.text import Text
 
 SAMPLES, MODELS, ROWS, LINES = 6, 4, 40, 8
 """How many samples have their pictures shown, of how many edit models; rows of the table; notes."""
@@ -99,7 +102,7 @@ def refused_html(reason: str) -> str:
 def _templates(language: str) -> jinja2.Environment:
     environment = template_environment(autoescape=True)
     environment.globals.update(
-        t=lambda key, **values: text(key, language, **values),
+        say=partial(say_in, language),
         named=lambda part: named_score(part.score, part.scale, language),
         line=_short,
     )
@@ -120,24 +123,32 @@ def _row(
     edits = {edit.edit_model: edit for edit in results.edits if (edit.sample_id, edit.edit_seed) == (sample.id, 0)}
     judgements = [one for one in results.judgements if (one.sample_id, one.edit_seed, one.repeat) == (sample.id, 0, 0)]
     shown = pictures.of_sample(sample)
-    row = [_Shown(shown["thumbnail"]) if shown else _Shown(None, text("picture.source_missing.here", language))]
+    row = [
+        _Shown(shown["thumbnail"])
+        if shown
+        else _Shown(None, said(Text("The source image is not on this computer."), language))
+    ]
     for model in models:
-        said = tuple(_said(one, digits, language) for one in judgements if one.edit_model == model)
-        row.append(replace(_edit(edits.get(model), pictures, language), said=said))
+        words = tuple(_said(one, digits, language) for one in judgements if one.edit_model == model)
+        row.append(replace(_edit(edits.get(model), pictures, language), said=words))
     return row
 
 
 def _edit(edit: Edit | None, pictures: Pictures, language: str) -> _Shown:
     if edit is None or edit.status is not Status.OK:
-        status = text(f"status.{edit.status if edit else Status.PENDING}", language)
+        status = name_of("status", edit.status if edit else Status.PENDING, language)
         return _Shown(None, ": ".join(filter(None, (status, _short(edit.reason if edit else "")))))
     shown = pictures.of_edit(edit)
-    return _Shown(shown["thumbnail"]) if shown else _Shown(None, text("picture.edit_missing", language))
+    return (
+        _Shown(shown["thumbnail"])
+        if shown
+        else _Shown(None, said(Text("The file of this edit is no longer there."), language))
+    )
 
 
 def _said(one: Judgement, digits: Mapping[tuple[str, str], int], language: str) -> _Said:
     if one.score is None:
-        return _Said(one.judge, text(judgement_status(one.status.value), language), False, _short(one.reason))
+        return _Said(one.judge, said(judgement_status(one.status.value), language), False, _short(one.reason))
     number = formats.score(one.score, digits.get((one.judge, one.headline), 2))
     return _Said(one.judge, number, True, _short(one.reason))
 

@@ -10,29 +10,85 @@ from rich.table import Table
 
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed, signed_span
-from edit_eval.reporting.page.texts import score_name, text
+from edit_eval.reporting.language import said
+from edit_eval.reporting.page.texts import score_name
 from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.terminal_text import Name, numbers, one_line, plain_table, print_beside, print_dim
+from edit_eval.text import Text, counted
 
 
 def print_people(document: Mapping[str, Any], console: Console, language: str = "en") -> None:
     """What `statistics.people.people_agreement` returned."""
-    one_score, one_person = document["scores"] == 1, document["people"] == 1
-    scores = text("agreement.score" if one_score else "agreement.scores", language, count=document["scores"])
-    people = text("agreement.one" if one_person else "agreement.several", language, count=document["people"])
-    console.print(Styled(text("agreement.people", language, scores=scores, people=people), style="bold"))
+    scores = counted(document["scores"], "score")
+    people = Text("one person") if document["people"] == 1 else Text("{} people", document["people"])
+    console.print(Styled(said(Text("Against people: {} by {}", scores, people), language), style="bold"))
     if document["unmatched"]:
-        words = text("agreement.unmatched", language, count=document["unmatched"])
-        print_beside(console, Styled(text("compare.note", language), style="yellow"), Styled(words))
-    tables = [(edits_table, "people.edits", "people.edits.hint")]
-    tables += [(like_table, "people.like", "people.like.hint")] if document["raters"] else []
-    tables += [(models_table, "people.models", "people.models.hint")] if any(_models(document)) else []
-    tables += [(pairs_table, "people.pairs", "people.pairs.hint")] if document["pairs"] else []
+        words = said(
+            Text("{} of the file's scores left out: they are about other edits or other scores", document["unmatched"]),
+            language,
+        )
+        print_beside(console, Styled(said(Text("note: "), language), style="yellow"), Styled(words))
+    tables = [
+        (
+            edits_table,
+            Text("Within edit models, with the mean of people"),
+            Text(
+                "Spearman's rank correlation with the mean of people within each edit model; all: mean "
+                "through Fisher's z. If all scored: what it could be at worst and at best, whatever the "
+                "missing scores are."
+            ),
+        )
+    ]
+    tables += (
+        [
+            (
+                like_table,
+                Text("Within edit models, like for like"),
+                Text(
+                    "With one: with one person, the mean over people; of one person, over all pairs of them. "
+                    "With others: with the mean of all people but one. Share: what the judge reaches with "
+                    "one person, over what one person does."
+                ),
+            )
+        ]
+        if document["raters"]
+        else []
+    )
+    tables += (
+        [
+            (
+                models_table,
+                Text("Between edit models: their order"),
+                Text(
+                    "Rank correlation of the models' means; its 95% interval is about other models. Pairs "
+                    "alike: the share of pairs of these models that judge and people order alike; its "
+                    "interval counts a pair as decided where both prove its order. Pairs right: of the pairs "
+                    "that people separate, those that the judge orders as they do."
+                ),
+            )
+        ]
+        if any(_models(document))
+        else []
+    )
+    tables += (
+        [
+            (
+                pairs_table,
+                Text("Two judges: which agrees better with people"),
+                Text(
+                    "How much higher the first judge's correlation with people is than the second's, on the "
+                    "edits that both have scored, within models with a paired 95% interval."
+                ),
+            )
+        ]
+        if document["pairs"]
+        else []
+    )
     for table, title, hint in tables:
         console.print()
-        console.print(Styled(text(title, language)))
+        console.print(Styled(said(title, language)))
         console.print(table(document, language))
-        print_dim(console, text(hint, language))
+        print_dim(console, said(hint, language))
     remarks = [*unscored_lines(document, language), *calibration_lines(document, language)]
     if remarks:
         console.print()
@@ -43,7 +99,7 @@ def print_people(document: Mapping[str, Any], console: Console, language: str = 
 def _rows(document: Mapping[str, Any], language: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     yield from document["judges"].items()
     if document["median"]:
-        yield text("agreement.median", language), document["median"]
+        yield said(Text("the judges' median"), language), document["median"]
 
 
 def _models(document: Mapping[str, Any]) -> Iterator[bool]:
@@ -53,14 +109,14 @@ def _models(document: Mapping[str, Any]) -> Iterator[bool]:
 
 def edits_table(document: Mapping[str, Any], language: str = "en") -> Table:
     """For each judge its agreement with the mean of people within edit models: over all, and for each of them."""
-    keys = ("people.n", "agreement.spearman", "interval", "people.bounds")
-    figures = numbers(*(text(key, language) for key in keys))
-    table = plain_table(text("judge", language), text("edit_model", language), *figures, gap=1)
+    keys = (Text("n"), Text("Spearman"), Text("95% interval"), Text("If all scored"))
+    figures = numbers(*(said(key, language) for key in keys))
+    table = plain_table(said(Text("Judge"), language), said(Text("Edit model"), language), *figures, gap=1)
     for judge, found in _rows(document, language):
         models = found["edit_models"]
         table.add_row(
             Name(f"{judge}: {score_name(found['score'], language)}"),
-            text("agreement.all", language),
+            said(Text("all"), language),
             f"{found['n']}/{found['total']}",
             Styled(formats.score(found["spearman"]), style="bold"),
             formats.bracketed(found["ci95"]),
@@ -75,9 +131,9 @@ def edits_table(document: Mapping[str, Any], language: str = "en") -> Table:
 
 def like_table(document: Mapping[str, Any], language: str = "en") -> Table:
     """Like for like: each judge, and one person, with one (other) person, and with the mean of all but one."""
-    headings = [text(key, language) for key in ("people.with_one", "interval", "people.with_others")]
-    headings += [text(key, language) for key in ("people.as_one", "interval")]
-    table = plain_table(text("judge", language), *numbers(*headings), gap=1)
+    headings = [said(key, language) for key in (Text("With one"), Text("95% interval"), Text("With others"))]
+    headings += [said(key, language) for key in (Text("Share"), Text("95% interval"))]
+    table = plain_table(said(Text("Judge"), language), *numbers(*headings), gap=1)
     for judge, found in _rows(document, language):
         as_one = found["as_one_person"]
         table.add_row(
@@ -90,16 +146,22 @@ def like_table(document: Mapping[str, Any], language: str = "en") -> Table:
         )
     raters = document["raters"]
     one = Styled(formats.score(raters["spearman"]), style="bold")
-    others, person = formats.score(raters["others"]["spearman"]), text("agreement.one", language)
+    others, person = formats.score(raters["others"]["spearman"]), said(Text("one person"), language)
     table.add_row(person, one, formats.bracketed(raters["ci95"]), others, formats.score(1.0), "")
     return table
 
 
 def models_table(document: Mapping[str, Any], language: str = "en") -> Table:
     """Whether each judge puts the edit models into the order that people give them."""
-    keys = ("people.models.n", "agreement.spearman", "people.pairs_alike", "people.other_models", "people.pairs_right")
-    headings = numbers(*(text(key, language) for key in keys))
-    table = plain_table(text("judge", language), *headings, gap=1)
+    keys = (
+        Text("Models", context="number"),
+        Text("Spearman"),
+        Text("Pairs alike"),
+        Text("Other models"),
+        Text("Pairs right"),
+    )
+    headings = numbers(*(said(key, language) for key in keys))
+    table = plain_table(said(Text("Judge"), language), *headings, gap=1)
     for judge, found in _rows(document, language):
         between = found["between_models"]
         right = between["pairs_ordered"]
@@ -109,12 +171,12 @@ def models_table(document: Mapping[str, Any], language: str = "en") -> Table:
             Styled(formats.score(between["spearman"]), style="bold"),
             _share(between["pairs_alike"]),
             formats.bracketed(between["ci95_models"]),
-            text("people.share_of", language, share=_share(right), count=between["separated"]),
+            said(Text("{} of {}", _share(right), between["separated"], context="pairs"), language),
         )
     if document["raters"]:
         person = document["raters"]["between_models"]
         one = Styled(formats.score(person["spearman"]), style="bold")
-        table.add_row(text("agreement.one", language), "", one, "", "", "")
+        table.add_row(said(Text("one person"), language), "", one, "", "", "")
     return table
 
 
@@ -128,8 +190,8 @@ def _share(found: Mapping[str, Any]) -> str:
 
 def pairs_table(document: Mapping[str, Any], language: str = "en") -> Table:
     """For every two judges by how much the first agrees better with people, on the edits that both have scored."""
-    headings = [text(key, language) for key in ("people.n", "people.within", "interval", "people.between")]
-    table = plain_table(text("judge", language), *numbers(*headings), gap=1)
+    headings = [said(key, language) for key in (Text("n"), Text("Edits"), Text("95% interval"), Text("Models"))]
+    table = plain_table(said(Text("Judge"), language), *numbers(*headings), gap=1)
     for pair in document["pairs"]:
         within, between = pair["within_models"], pair["between_models"]
         figures = signed(within["difference"]), signed_span(within["ci95"]), signed(between["difference"])
@@ -143,22 +205,32 @@ def unscored_lines(document: Mapping[str, Any], language: str = "en") -> list[st
     for judge, found in _rows(document, language):
         left = found["unscored"]
         if left["n"]:
-            numbers_of = {key: formats.score(left[key]) for key in ("people_mean", "people_mean_scored")}
+            means = (formats.score(left[key]) for key in ("people_mean", "people_mean_scored"))
             apart = f"{signed(left['difference'])} {signed_span(left['ci95'])}"
-            count = {"n": left["n"], "total": found["total"]}
-            lines.append(text("people.unscored", language, judge=judge, apart=apart, **count, **numbers_of))
+            words = Text(
+                "{} left {} of {} unscored: people gave these {} on average, the others {} (difference {})",
+                judge,
+                left["n"],
+                found["total"],
+                *means,
+                apart,
+            )
+            lines.append(said(words, language))
     return lines
 
 
 def calibration_lines(document: Mapping[str, Any], language: str = "en") -> list[str]:
     """How well a judge's score foretells what people say: a line a judge."""
     return [
-        text(
-            "people.calibration",
+        said(
+            Text(
+                "{}, calibrated, foretells people's mean score to ±{} (root mean square, on source "
+                "images it was not fitted to): {} of its variance. The map is in --json.",
+                judge,
+                formats.score(found["calibration"]["rmse"]),
+                f"{max(0.0, found['calibration']['explained']):.0%}",
+            ),
             language,
-            judge=judge,
-            rmse=formats.score(found["calibration"]["rmse"]),
-            explained=f"{max(0.0, found['calibration']['explained']):.0%}",
         )
         for judge, found in _rows(document, language)
         if found["calibration"]

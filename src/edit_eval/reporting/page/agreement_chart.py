@@ -12,10 +12,11 @@ import altair as alt
 
 from edit_eval.records import Results, Scale
 from edit_eval.reporting import formats
+from edit_eval.reporting.language import said
 from edit_eval.reporting.page.axes import Axis, axis_of
 from edit_eval.reporting.page.chart_parts import AnyChart, chart_title, series_colour
-from edit_eval.reporting.page.texts import text
 from edit_eval.reporting.terminal_text import one_line
+from edit_eval.text import Text
 
 MOST_PAIRS = 6
 _HEIGHT = 300
@@ -90,7 +91,7 @@ def _pair(a: _Judge, b: _Judge, models: list[str], language: str) -> AnyChart:
             y=y,
             tooltip=[
                 alt.Tooltip("id:N", title=" "),
-                alt.Tooltip("series:N", title=text("tooltip.model", language)),
+                alt.Tooltip("series:N", title=said(Text("Model"), language)),
                 alt.Tooltip("a:Q", title=names[0], format=f".{a.digits}f"),
                 alt.Tooltip("b:Q", title=names[1], format=f".{b.digits}f"),
             ],

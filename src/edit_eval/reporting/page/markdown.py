@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from edit_eval.records import Results
 from edit_eval.reporting import formats
 from edit_eval.reporting.controls import wrong_lines
 from edit_eval.reporting.page.entries import Entry
-from edit_eval.reporting.page.rendering import template_environment, told_of
-from edit_eval.reporting.page.texts import name_of, scale_words, score_name, text
+from edit_eval.reporting.page.rendering import say_in, template_environment, told_of
+from edit_eval.reporting.page.texts import name_of, scale_words, score_name
 from edit_eval.reporting.passports import passport_lines
 from edit_eval.reporting.people_differences import digits_of, explanation, people_of, rows_of, sentences
 from edit_eval.reporting.verdict import verdict_lines
@@ -29,7 +30,7 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
 
     environment.filters.update(inline=inline, duration=lambda seconds: formats.duration(seconds, language))
     environment.globals.update(
-        t=lambda key, **values: text(key, language, **values),
+        say=partial(say_in, language),
         name_of=lambda kind, key: name_of(kind, key, language),
         scale_words=lambda part: scale_words(part.scale, language),
     )

@@ -11,6 +11,7 @@ import jinja2
 from edit_eval.records import Results, Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.costs import costs, loads
+from edit_eval.reporting.language import said
 from edit_eval.reporting.page.entries import (
     Entry,
     category_names,
@@ -22,10 +23,11 @@ from edit_eval.reporting.page.entries import (
     refusals,
 )
 from edit_eval.reporting.page.footnotes import footnotes
-from edit_eval.reporting.page.texts import judgement_status
+from edit_eval.reporting.page.texts import NAMES, judgement_status
 from edit_eval.reporting.repetition import COMMAND, repetition
 from edit_eval.reporting.slow_devices import slow_devices
 from edit_eval.statistics.failures import failures, missing_scores
+from edit_eval.text import Text
 
 
 def template_environment(*, autoescape: bool) -> jinja2.Environment:
@@ -50,8 +52,18 @@ def template_environment(*, autoescape: bool) -> jinja2.Environment:
         rate=formats.rate,
         bracketed=formats.bracketed,
     )
-    environment.globals.update(formats=formats, judgement_status=judgement_status)
+    environment.globals.update(formats=formats, judgement_status=judgement_status, names=NAMES)
     return environment
+
+
+def text_of(words: str, *fields: Any, context: str = "") -> Text:
+    """What a template says: `say("{} of {} are scored", 3, 5)`, or a Text that it was given."""
+    return words if isinstance(words, Text) else Text(words, *fields, context=context)
+
+
+def say_in(language: str, words: str, *fields: Any, context: str = "") -> str:
+    """`say` of templates that are in one language."""
+    return said(text_of(words, *fields, context=context), language)
 
 
 def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
