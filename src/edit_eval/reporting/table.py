@@ -1,7 +1,7 @@
 """A table is data until it is printed: rows as the records have them, and columns that say what they show of a row.
 
-Reports and verbs make sheets, which are lines and tables one after the other; `writers/` draws them on a terminal, on the
-page, as Markdown, in a notebook and on the card of a data set. A column is added to its list, and is in all of them.
+Reports and verbs make sheets, which are lines and tables one after the other; `writers/` draws them on a terminal, on
+the page, as Markdown, in a notebook and on the card of a data set. A column is added to its list, and is in all of them.
 """
 
 from __future__ import annotations
@@ -39,12 +39,14 @@ class Column(Generic[Row]):
     """The column is there if this holds for any row."""
     short: Words = ""
     """The title on a terminal."""
+    brief: Callable[[Row], Words | None] | None = None
+    """The words on a terminal."""
     roomy: bool = False
     """Whether a terminal has no room for it."""
 
-    def cell(self, row: Row) -> Words:
+    def cell(self, row: Row, *, brief: bool = False) -> Words:
         """The words for a row."""
-        words = self.shows(row)
+        words = (self.brief or self.shows if brief else self.shows)(row)
         return NOTHING if words is None else words
 
     def look_of(self, row: Row) -> Look:

@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from edit_eval.records import Activity, Edit, Judgement, Picture, Results, Sample, Status
-from edit_eval.reporting.page.markdown import inline, markdown
+from edit_eval.reporting.page.markdown import markdown
+from edit_eval.reporting.writers.markdown import inline
 from edit_eval.statistics.summary import summarise
 from reporting.reported_runs import RUBRIC
 from reporting.reports import Report

@@ -31,7 +31,10 @@ def print_sheet(sheet: Sheet, console: Console, language: str = "") -> None:
 
 def terminal_table(table: Table[Row], language: str = "") -> rich_table.Table:
     """A table without a frame; groups have a row of their own above theirs."""
+    groups, group = table.groups(), table.group
     columns = [column for column in table.columns if not column.roomy]
+    if group and all(len(rows) == 1 for rows in groups):
+        columns, group = [group, *columns], None
     drawn = rich_table.Table(
         *(_head(column, language) for column in columns),
         box=box.SIMPLE_HEAD,
@@ -40,13 +43,15 @@ def terminal_table(table: Table[Row], language: str = "") -> rich_table.Table:
         padding=(0, table.gap, 0, 0),
         header_style="dim",
     )
-    for rows in table.groups():
-        if table.group:
-            drawn.add_row(Name(in_language(table.group.cell(rows[0]), language), "bold"))
+    for rows in groups:
+        if group:
+            drawn.add_row(Name(in_language(group.cell(rows[0], brief=True), language), "bold"))
         for row, after in zip_longest(rows, rows[1:]):
             look = table.look(row)
             ends = look == "quiet" and (after is None or table.look(after) != "quiet")
-            cells = [_cell(column, row, language, 2 * (table.group is not None and not n)) for n, column in enumerate(columns)]
+            cells = [_cell(column, row, language) for column in columns]
+            if group and isinstance(cells[0], Name):
+                cells[0].indent = 2
             drawn.add_row(*cells, style=_STYLES[look], end_section=ends)
     return drawn
 
@@ -59,6 +64,6 @@ def _head(column: Column[Any], language: str) -> rich_table.Column:
     )
 
 
-def _cell(column: Column[Row], row: Row, language: str, indent: int) -> Name | Styled:
-    words, style = in_language(column.cell(row), language), _STYLES[column.look_of(row)]
-    return Name(words, style, indent=indent) if column.kind == "name" else Styled(one_line(words), style=style)
+def _cell(column: Column[Row], row: Row, language: str) -> Name | Styled:
+    words, style = in_language(column.cell(row, brief=True), language), _STYLES[column.look_of(row)]
+    return Name(words, style) if column.kind == "name" else Styled(one_line(words), style=style)
