@@ -29,6 +29,7 @@ FLAGS = {
     "status": {*ALWAYS, "--json"},
     "compare": {*ALWAYS, "--detect", "--fail-if-worse", "--margin", "--json"},
     "agreement": {*ALWAYS, "--people", "--json"},
+    "score": {*ALWAYS, "--judge", "--readings", "--run-dir", "--json"},
     "list": {*ALWAYS, "--json"},
     "describe": {*ALWAYS, "--json"},
     "env create": {*ALWAYS, "--for", "--constraint", "--python"},

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 from rich.console import Console
 
-from edit_eval import cli, evaluate, evaluation
+from edit_eval import cli, compare, evaluate
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.reporting.agreement import print_agreement
 from edit_eval.reporting.comparison import p_value, print_comparison, signed, signed_span
@@ -358,13 +358,13 @@ def test_what_people_would_say_of_a_run(
 
 
 def test_compare_in_python(apart: tuple[Run, Run]) -> None:
-    comparison = evaluation.compare([apart[0], str(apart[1].path)], detect=0.3)
+    comparison = compare([apart[0], str(apart[1].path)], detect=0.3)
     for one in (apart[0], apart[0].path, str(apart[0].path)):  # a path is a run, not letters
         with pytest.raises(ConfigurationError, match="two runs or more, or one run with several edit models"):
-            evaluation.compare(one)
+            compare(one)
     assert comparison == compared(*apart, detect=0.3)
     with pytest.raises(RunDirectoryError, match="nowhere does not exist"):
-        evaluation.compare([apart[0].path, "nowhere"])
+        compare([apart[0].path, "nowhere"])
 
 
 def test_the_verb_compare(apart: tuple[Run, Run], edit_eval: Callable[..., Ended]) -> None:

@@ -17,12 +17,12 @@ import yaml
 from edit_eval import cli, evaluate, evaluation
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryError, RunInterrupted
-from edit_eval.evaluation import what_is_left
 from edit_eval.execution.session import Session
 from edit_eval.experiment import identity
 from edit_eval.records import Reply, Status
 from edit_eval.reporting.status import going_on
 from edit_eval.run import Run
+from edit_eval.store.matrix import what_is_left
 from edit_eval.store.run_directory import RunDirectory
 from small_benchmark import configuration, numbers, sample_id, write_benchmark
 from small_matrix import made_edit, small_matrix

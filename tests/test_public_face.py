@@ -15,8 +15,8 @@ import edit_eval
 FACE = """
 Audit Benchmark BenchmarkError Comparison ConfigurationError Edit EditEvalError EditModel EditRequest Judge JudgeRequest
 Judgement LoadError MeanScore Missing ModelError NotDrawn Picture PictureError Protocol Question Reading Refused Reply
-Results Run RunDirectoryError RunInterrupted Sample Scale Score Scoring Spectator Status Stopped Unscored View
-__version__ audit compare evaluate
+Results Run RunDirectoryError RunInterrupted Sample Scale Score Scored Scoring Spectator Status Stopped Unscored View
+__version__ audit compare evaluate score score_table
 """
 HEAVY = {"torch", "pyarrow", "pandas", "matplotlib", "transformers", "diffusers", "ray", "openai", "fastapi", "IPython"}
 

@@ -148,11 +148,11 @@ def test_an_ascii_locale_keeps_nobody_from_chinese_names(tmp_path: Path) -> None
         ascii_only.pop(name, None)
     run = tmp_path / "物理"
     command = [COMMAND, "run", config, "--run-dir", run, "--progress", "plain"]
-    done = subprocess.run(command, env=ascii_only, capture_output=True, timeout=120)
+    done = subprocess.run(command, env=ascii_only, capture_output=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert sorted(path.stem[:8] for path in run.glob("images/*/*.png"))[0] == "00000_物理"
     python = "from edit_eval import evaluate; evaluate('x.yaml')"
-    done = subprocess.run([sys.executable, "-c", python], env=ascii_only, capture_output=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", python], env=ascii_only, capture_output=True, timeout=600)
     assert b"start it with PYTHONUTF8=1" in done.stderr
 
 
@@ -182,7 +182,7 @@ def test_too_little_memory_is_said_to_be_that(
     def fail(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr("edit_eval.evaluation.plan", fail)
+    monkeypatch.setattr("edit_eval.preparation.plan", fail)
     assert called(monkeypatch, "plan", "config.yaml") == 4
     assert "`ulimit -v`" in capsys.readouterr().err
 

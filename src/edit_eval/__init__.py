@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         Stopped,
         Unscored,
     )
-    from edit_eval.evaluation import compare, evaluate
+    from edit_eval.evaluation import evaluate
     from edit_eval.execution.spectator import Spectator
     from edit_eval.judges.contract import Judge, JudgeRequest
     from edit_eval.protocols.contract import Missing, Protocol, Question, Score, View
@@ -43,16 +43,18 @@ if TYPE_CHECKING:
         Scoring,
         Status,
     )
-    from edit_eval.run import Run
+    from edit_eval.run import Run, compare
+    from edit_eval.serving.scoring import Scored, score, score_table
     from edit_eval.statistics.comparison import Comparison
     from edit_eval.statistics.means import MeanScore
 
 __version__ = "0.1.0"
 
 _PLACES = {
-    "evaluation": ("evaluate", "compare"),
-    "run": ("Run",),
+    "evaluation": ("evaluate",),
+    "run": ("Run", "compare"),
     "auditing": ("audit", "Audit"),
+    "serving.scoring": ("score", "score_table", "Scored"),
     "statistics.means": ("MeanScore",),
     "statistics.comparison": ("Comparison",),
     "execution.spectator": ("Spectator",),
@@ -103,6 +105,7 @@ __all__ = [
     "Sample",
     "Scale",
     "Score",
+    "Scored",
     "Scoring",
     "Spectator",
     "Status",
@@ -113,6 +116,8 @@ __all__ = [
     "audit",
     "compare",
     "evaluate",
+    "score",
+    "score_table",
 ]
 
 

@@ -21,6 +21,7 @@ from edit_eval.verbs.components import components
 from edit_eval.verbs.environments import environments
 from edit_eval.verbs.judging import judging, print_audited
 from edit_eval.verbs.looking import looking
+from edit_eval.verbs.serving import serving
 from edit_eval.verbs.sharing import sharing
 from edit_eval.verbs.starting import config, starting
 from edit_eval.verbs.voting import voting
@@ -182,7 +183,7 @@ def doctor(
     options: Options,
 ) -> None:
     """Check this machine, and whether a configuration would run on it. Exit with 3 if it would not."""
-    from edit_eval.evaluation import examine
+    from edit_eval.preparation import examine
     from edit_eval.reporting.examination import print_findings
 
     findings = examine(config, **options)
@@ -211,7 +212,7 @@ def plan(
     options: Options,
 ) -> None:
     """Predict how long a run takes under every schedule, by simulating it."""
-    from edit_eval.evaluation import plan as make
+    from edit_eval.preparation import plan as make
     from edit_eval.reporting.plans import print_plan
     from edit_eval.reporting.terminal_text import stdout_console
 
@@ -280,11 +281,11 @@ def compare(
     ] = False,
 ) -> None:
     """Paired differences with intervals, corrected p-values and ranks with ties, between runs or models of one run."""
-    from edit_eval.evaluation import compare as compare_runs
     from edit_eval.passports import passport_folder
     from edit_eval.reporting.comparison import comparison_document, print_comparison
     from edit_eval.reporting.gate import drift_lines, gate_lines
     from edit_eval.run import Run
+    from edit_eval.run import compare as compare_runs
 
     if margin is not None and not fail_if_worse:
         raise ConfigurationError(Text("--margin needs --fail-if-worse: give both or neither"))
@@ -308,7 +309,7 @@ def compare(
         sys.exit(3)
 
 
-for verbs in (starting, evaluating, looking, sharing, judging, components):  # as `--help` lists them
+for verbs in (starting, evaluating, serving, looking, sharing, judging, components):  # as `--help` lists them
     app.add_typer(verbs)
 app.add_typer(config, name="config")
 app.add_typer(voting, name="vote")

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from typing import Protocol as Shape
 
 from edit_eval.benchmarks.lint import lint, tidied
-from edit_eval.benchmarks.selection import refuse_bad, select
+from edit_eval.benchmarks.selection import refuse_bad, refuse_nothing, select
 from edit_eval.config.components import NotHere, import_class, staying_here
 from edit_eval.config.families import shared_families
 from edit_eval.config.identity import Identity, digest, identity
@@ -92,6 +92,8 @@ class Experiment:
         seen = with_clusters([_with_fault(sample, judges) for sample in chosen])
         if section.on_bad_sample == "error":
             refuse_bad({sample.index: sample for sample in (*samples, *seen)}.values(), section.source)
+        else:
+            refuse_nothing(seen)
         made = cls(
             samples=seen,
             edit_models=tuple(identity(one, folder, "edit_model") for one in configuration.edit_models.values()),

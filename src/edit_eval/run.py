@@ -17,14 +17,16 @@ from edit_eval.protocols.contract import Missing
 from edit_eval.records import Judgement, Results, Status
 from edit_eval.reporting.frames import frame
 from edit_eval.reporting.language import spoken
+from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.judge_pairs import bridge_document
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
 from edit_eval.statistics.people import people_agreement
-from edit_eval.statistics.people_scores import read_people
+from edit_eval.statistics.people_scores import read_answers, read_people
 from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.summary import judges_document, summarise
+from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import Examined, examined
-from edit_eval.store.joined import joined
+from edit_eval.store.joined import joined, judges_apart
 from edit_eval.store.journal import no_garbage
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import mixed_environments
@@ -309,6 +311,37 @@ class Run:
         from edit_eval.reporting.page.drawing import draw_apart
 
         draw_apart(self.path)
+
+
+def compare(
+    runs: str | Path | Run | Sequence[str | Path | Run],
+    *,
+    score: str | None = None,
+    detect: float | None = None,
+    margin: float | None = None,
+    allow_unscored: float | None = None,
+    people: str | Path | None = None,
+) -> Comparison:
+    """Compares runs, or the edit models within one run, by every judge that they have in common.
+
+    By the headline of each judge, or by its score of that name. With `detect` it also says how many samples would show
+    a true difference of that many points. Its `gate` says whether any is worse than the first; with `margin`, whether
+    all are shown to be less than that many points worse. It passes only what would pass for every score that is
+    missing, save for those of a share `allow_unscored` of the samples, which it leaves out. With a file of `people`'s
+    scores or votes on some of the edits it says what they would say of all of them. Raises `ConfigurationError` for
+    runs that cannot be compared,
+    with what differs, and `RunDirectoryError` for a folder that is no run."""
+    given = [runs] if isinstance(runs, str | Path | Run) else runs
+    made = [run if isinstance(run, Run) else Run(Path(run)) for run in given]
+    try:
+        answers = None if people is None else read_answers(Path(people))
+        return compare_runs(
+            made, score=score, detect=detect, margin=margin, allow_unscored=allow_unscored, people=answers
+        )
+    except ConfigurationError as error:
+        for line in judges_apart(made):
+            error.add_note(Text("{}; `edit-eval agreement {: }` says more", line, (str(run.path) for run in made)))
+        raise
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ _OF_THE_CACHE = {
     "environments": r"[0-9a-f]{16}",
     "page": r"vega-lite-.+\.js",
     "workers": r"[0-9a-f]{16}\.zip",
+    "scored": r"[0-9a-f]{64}\.jsonl",
     "sources": r"[0-9a-f]{64}(\.[a-z0-9]{1,8})?|[0-9a-f]{32}(\.json)?",
 }
 """What of the cache can go -> the names that edit-eval gives there."""
@@ -286,7 +287,7 @@ def _cache_items(named: Named, before: float, known: Mapping[Path, KnownRun], go
             items += _together(_kept(item, item.place.name in named.drawn, named, before) for item in _each(place))
         elif place.name == "environments":
             items += _together(_kept(item, item.place in named.environments, named, before) for item in _each(place))
-        elif place.name in ("page", "workers"):
+        elif place.name in ("page", "workers", "scored"):
             items += _together(_aged(item, before) for item in _each(place))
         elif place.name == "runs":
             gone = [file for file, one in known.items() if one.is_gone or one.path in going]

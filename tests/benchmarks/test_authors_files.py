@@ -15,8 +15,9 @@ from five_dimension_files import picture
 
 from edit_eval.benchmarks import authors_files, imgedit
 from edit_eval.benchmarks.authors_files import AUTHORS_FILES, AuthorsFile
+from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError, Stopped
-from edit_eval.evaluation import fetch
+from edit_eval.execution.advice.fetching import fetch
 from edit_eval.protocols.imgedit import ImgEdit
 from edit_eval.protocols.kris import Kris
 from edit_eval.protocols.reasoned_edits import RISEBench, UniREditBench
@@ -117,8 +118,8 @@ def test_rows_that_do_not_come_with_their_pictures(host: Host, tmp_path: Path, m
     said = r"^benchmark\.data_path: .*UGE_edit\.json is not here: run `edit-eval fetch.* lay it beside the pictures$"
     with pytest.raises(ConfigurationError, match=said):
         list(imgedit.ImgEdit(parameters).samples())
-    assert len(list(fetch(tmp_path / "basic.yaml"))) == 1
-    _, fetched = fetch(tmp_path / "uge.yaml")
+    assert len(list(fetch(load_configuration(tmp_path / "basic.yaml")))) == 1
+    _, fetched = fetch(load_configuration(tmp_path / "uge.yaml"))
     assert (fetched.what, fetched.path, fetched.bytes) == ("rows of the benchmark", str(listed.place), len(rows))
     (sample,) = imgedit.ImgEdit(parameters).samples()
     assert (sample.instruction, sample.fault) == ("Remove it.", "")
@@ -137,6 +138,6 @@ def test_a_configuration_is_fetched_with_its_prompts(
     official = ImgEdit.Parameters(prompts="official")
     with pytest.raises(ConfigurationError, match="is not here"):
         ImgEdit.texts(official)
-    _, prompts = fetch(tmp_path / "c.yaml")
+    _, prompts = fetch(load_configuration(tmp_path / "c.yaml"))
     assert (prompts.name, prompts.path, prompts.bytes) == (str(FILE), str(FILE.place), len(TEXT))
     assert ImgEdit.texts(official)["add"]["user_prompt_template"] == "Judge {edit_instruction}."

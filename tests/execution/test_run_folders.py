@@ -88,7 +88,7 @@ def test_two_runs_that_begin_in_the_same_second_have_a_folder_each(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(run_folders.time, "strftime", lambda form: "-20260102-030405")
-    places = [find_place(None, "demo", made(), lambda status: False) for _ in range(2)]
+    places = [find_place(None, "demo", made(), ()) for _ in range(2)]
     directories = [place.begin() for place in places]
     assert [str(directory.path) for directory in directories] == [
         "runs/demo-20260102-030405",
@@ -152,7 +152,7 @@ def test_a_newest_run_that_cannot_be_read_keeps_nobody_from_a_new_one(
     (config / "0001.yaml").unlink()
     (config / "0001.yaml").write_text("{}")
     (config / "0001.json").write_text("{}")
-    place = find_place(None, "demo", made(), lambda status: False)
+    place = find_place(None, "demo", made(), ())
     assert not place.folder.exists()
     assert (place.found, place.sources) == (False, ())
 

@@ -10,7 +10,7 @@ import contextlib
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from edit_eval.store.holders import Shard
 from edit_eval.store.journal import Damage, segments
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import recall_run
+from edit_eval.store.reuse import reuse
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text
 
@@ -97,6 +98,8 @@ class Place:
     folder: Path
     found: bool = False
     """Whether nobody named it, and the same evaluation is in it."""
+    others: tuple[RunDirectory, ...] = ()
+    """The runs from which it takes what it wants: those that somebody named, then the `sources`."""
     sources: tuple[Path, ...] = ()
     """Earlier runs that have edits which this one wants."""
     elsewhere: Mapping[Path, int] = field(default_factory=dict)
@@ -135,28 +138,31 @@ class Place:
             directory.end()
 
     def recall(
-        self, directory: RunDirectory, matrix: Matrix, retry: Callable[[Status], bool], *, verify: bool = False
+        self, directory: RunDirectory, now: Experiment, retry: Collection[Status], *, verify: bool = False
     ) -> tuple[Matrix, list[str]]:
-        """The matrix with what the folder's journals say, and notes on that (see `store.recall`).
+        """The matrix with what the folder's journals say and with what other runs have, and notes on that.
 
-        They are not read again where that was done to choose the folder, and nobody has written to them since.
+        The journals are not read again where that was done to choose the folder, and nobody has written to them since.
         """
         known = self.recalled
         if known is None or verify or known.files != _journals(directory.path):
-            notes = recall_run(matrix, directory, retry, verify=verify)
-            return matrix, notes
-        directory.damage = known.damage
-        return known.matrix, known.notes
+            matrix = Matrix(now)
+            notes = recall_run(matrix, directory, retry.__contains__, verify=verify)
+        else:
+            directory.damage = known.damage
+            matrix, notes = known.matrix, known.notes
+        taken = [reuse(other, directory, matrix) for other in self.others]
+        return matrix, [*notes, *taken, directory.damage.note]
 
-    def expected(self, now: Experiment, sources: Sequence[RunDirectory], retry: Callable[[Status], bool]) -> Matrix:
+    def expected(self, now: Experiment, retry: Collection[Status]) -> Matrix:
         """What will be there when the run begins, looked up before anything is written."""
-        if not sources and self.recalled:
+        if not self.others and self.recalled:
             return self.recalled.matrix
         matrix = Matrix(now)
-        for source in sources:
-            recall_run(matrix, source, lambda status: True)
-        if sources and self.recalled:
-            recall_run(matrix, RunDirectory(self.folder), retry)
+        for other in self.others:
+            recall_run(matrix, other, lambda status: True)
+        if self.others and self.recalled:
+            recall_run(matrix, RunDirectory(self.folder), retry.__contains__)
         return matrix
 
     def notes(self, directory: RunDirectory, now: Experiment) -> list[str]:
@@ -185,32 +191,37 @@ def find_place(
     named: str | Path | None,
     name: str,
     now: Experiment,
-    retry: Callable[[Status], bool],
-    *,
-    reuses: bool = False,
+    retry: Collection[Status],
+    reuse_from: Sequence[str | Path] = (),
 ) -> Place:
     """Where a run goes: the folder that was named, or else one where what was made once is not made again.
 
     That is the newest run of the configuration called `name` that is the same evaluation, finished or not. Otherwise a
     new folder is thought of, with the earlier runs that have edits which it wants; of a folder that was named they are
-    only told, unless it `reuses` others already. Nothing is written.
+    only told, and not even that where runs to `reuse_from` are. What failed with a status to `retry` counts as not
+    done. Nothing is written. Raises `RunDirectoryError` for a run to reuse from that is none.
     """
+    others = tuple(RunDirectory.existing(Path(folder)) for folder in reuse_from)
     if named is not None:
         folder = Path(named)
         recalled = None
         with contextlib.suppress(OSError, RunDirectoryError):  # whoever begins the run says why
             recalled = _recall(folder, Matrix(now), retry)
-        others = [run for run in runs_of(name)[:LOOKED_AT] if run.resolve() != folder.resolve()]
-        elsewhere = {} if reuses else _sources(others, recalled.matrix if recalled else Matrix(now))
-        return Place(folder, recalled=recalled, elsewhere=elsewhere)
+        elsewhere: Mapping[Path, int] = {}
+        if not others:
+            earlier = [run for run in runs_of(name)[:LOOKED_AT] if run.resolve() != folder.resolve()]
+            elsewhere = _sources(earlier, recalled.matrix if recalled else Matrix(now))
+        return Place(folder, others=others, recalled=recalled, elsewhere=elsewhere)
     earlier = runs_of(name)[:LOOKED_AT]
     for folder in earlier:
         before = None
         with contextlib.suppress(RunDirectoryError):  # a damaged one is left alone
             before = recorded(RunDirectory.existing(folder))
         if now.is_as(before):
-            return Place(folder, found=True, recalled=_recall(folder, Matrix(now), retry))
-    return Place(new_folder(name), sources=tuple(_sources(earlier, Matrix(now))), new_for=name)
+            return Place(folder, others=others, found=True, recalled=_recall(folder, Matrix(now), retry))
+    sources = tuple(_sources(earlier, Matrix(now)))
+    others += tuple(map(RunDirectory.existing, sources))
+    return Place(new_folder(name), others=others, sources=sources, new_for=name)
 
 
 def refuse_an_unfit_python() -> None:
@@ -228,9 +239,9 @@ def refuse_an_unfit_python() -> None:
         )
 
 
-def _recall(folder: Path, matrix: Matrix, retry: Callable[[Status], bool]) -> Recalled:
+def _recall(folder: Path, matrix: Matrix, retry: Collection[Status]) -> Recalled:
     directory, files = RunDirectory.existing(folder), _journals(folder)
-    notes = recall_run(matrix, directory, retry)
+    notes = recall_run(matrix, directory, retry.__contains__)
     return Recalled(matrix, notes, directory.damage, files)
 
 

@@ -30,8 +30,8 @@ from edit_eval.execution.machine.gauges import Gauges
 from edit_eval.execution.machine.space import what_is_short
 from edit_eval.execution.shards import shards_of, turn_to_load
 from edit_eval.execution.spectator import Spectator
-from edit_eval.records import Status
-from edit_eval.scheduling.batches import cut_batches
+from edit_eval.records import Sample, Status
+from edit_eval.scheduling.batches import companies, cut_batches
 from edit_eval.scheduling.estimates import Estimates, roughly
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Replica
@@ -89,7 +89,7 @@ class Session:
         matrix: Matrix,
         directory: RunDirectory,
         spectator: Spectator,
-        companies: Sequence[str],
+        everything: Sequence[Sample],
         *,
         strict_environment: bool = False,
         command: Sequence[str] = (),
@@ -100,17 +100,18 @@ class Session:
 
         Raises `Stopped`, and `KeyboardInterrupt` when somebody wanted the end; then what is under way has `grace`
         seconds. What models say about their environments is compared with what they said at earlier starts; with
-        `strict_environment` a difference ends the start with `RunDirectoryError`. `companies` says which of the
-        benchmark's samples may share a batch (`scheduling.batches.companies`), `command` is what was typed.
+        `strict_environment` a difference ends the start with `RunDirectoryError`. Batches are cut from `everything`:
+        the whole benchmark in its order, whatever filters left of it. `command` is what was typed.
         """
         execution, layout, machine = self.configuration.execution, self.layout, self._driver.machine()
         work, estimates = Work(), seen_before(matrix, directory)
         sizes = {name: section.placement.batch_size for name, section in self.configuration.judges.items()}
-        cut = {size: cut_batches(companies, size) for size in set(sizes.values())}
+        together = companies(everything)
+        cut = {size: cut_batches(together, size) for size in set(sizes.values())}
         batches = {name: cut[size] for name, size in sizes.items()}
         mine = None
         if shard is not None:
-            of = shards_of(matrix.experiment, list(sizes.values()), companies, shard.count)
+            of = shards_of(matrix.experiment, list(sizes.values()), together, shard.count)
             mine = frozenset(position for position, its in enumerate(of) if its == shard.number)
             matrix.own = frozenset(matrix.samples[position].id for position in mine)
             spectator.note(Text("shard {}: {} of {} samples", shard, len(mine), len(of)))

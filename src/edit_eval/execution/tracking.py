@@ -22,7 +22,7 @@ from edit_eval.execution.spectator import Spectator
 from edit_eval.pictures import write_durably
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text
-from edit_eval.trackers.table import TRACKERS
+from edit_eval.trackers.table import TRACKERS, refuse_what_is_missing
 
 FOLDER = "trackers"
 """In the run directory: `NAME.json` each, with the id under which a tracker knows the run."""
@@ -40,18 +40,21 @@ class Trackers(Spectator):
     order: Mapping[str, Any] = {}
     """More for their processes, which tests make hurry."""
 
-    def __init__(self, wanted: Mapping[str, Mapping[str, Any]], note: Callable[[str], None]) -> None:
-        self._wanted, self._note = wanted, note
+    def __init__(self, wanted: Mapping[str, Mapping[str, Any]]) -> None:
+        """Raises `ConfigurationError` where the package of one is missing."""
+        refuse_what_is_missing(wanted)
+        self.wanted = wanted
         self._at_work: list[_Process] = []
         self._looked = 0.0
 
     @contextlib.contextmanager
-    def told(self, directory: RunDirectory, *, work: bool) -> Iterator[Trackers]:
+    def told(self, directory: RunDirectory, note: Callable[[str], None], *, work: bool) -> Iterator[None]:
         """Tells them of a start; without `work` only of what they have not been told to its end.
 
-        When the block is left by an error they are told that the run is to go on.
+        What they say is a `note`. When the block is left by an error they are told that the run is to go on.
         """
-        for name, parameters in self._wanted.items():
+        self._note = note
+        for name, parameters in self.wanted.items():
             process = _Process(name, directory, parameters, self.order)
             if work or not process.finished:
                 try:
@@ -63,7 +66,7 @@ class Trackers(Spectator):
                 else:
                     self._at_work.append(process)
         try:
-            yield self
+            yield
         finally:
             for process in self._at_work:
                 process.let_go()

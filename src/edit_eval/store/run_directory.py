@@ -349,6 +349,16 @@ class RunDirectory:
             raise RunDirectoryError(Text("{} is damaged; `edit-eval run CONFIG` writes it again", file))
         return found
 
+    def describe(
+        self, configuration: dict[str, Any], resolved: dict[str, Any], samples: tuple[Sample, ...], *, anew: bool
+    ) -> bool:
+        """Keeps what this start is asked, where it is `anew` or not what was written last; whether it was not."""
+        other = not self.says(configuration, resolved, samples)
+        if other or anew:
+            self.write_configuration(configuration, resolved)
+            self.write_samples(samples)
+        return other
+
     def says(self, configuration: dict[str, Any], resolved: dict[str, Any], samples: tuple[Sample, ...]) -> bool:
         """Whether what was written last describes the run like this; not, where any of it is damaged or missing.
 

@@ -16,7 +16,7 @@ from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one: pytest imports by path
 
-from edit_eval import evaluation
+from edit_eval import preparation
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError, Stopped
@@ -325,7 +325,8 @@ class TestBenchmark:
 
     def test_nothing_but_bad_samples_stops_the_run(self, load: Load) -> None:
         findings = examine(load([item(0, data=b"")], benchmark={"on_bad_sample": "skip"}))
-        assert "every sample is bad: there is nothing to edit" in stoppers(findings)
+        [said] = stoppers(findings)
+        assert said.startswith("all 1 samples are bad, so there is nothing to edit. The first: ")
 
     def test_filters(self, load: Load) -> None:
         findings = examine(load(benchmark={"categories": ["physical"]}))
@@ -407,7 +408,7 @@ def test_without_the_benchmark_s_file_all_else_is_examine(load: Load, tmp_path: 
     configuration = load().as_plain()
     (tmp_path / "benchmark.json").unlink()
     (tmp_path / "benchmark.jsn").write_text("[]")
-    findings = evaluation.examine(configuration)
+    findings = preparation.examine(configuration)
     (problem,) = stoppers(findings)
     assert "benchmark.data_path: no such file" in problem
     assert problem.endswith("benchmark.jsn")
@@ -417,7 +418,7 @@ def test_without_the_benchmark_s_file_all_else_is_examine(load: Load, tmp_path: 
         "judge testing: cpu:0, cpu:1 (as configured)",
     ]
     configuration["execution"]["pilot"] = 3
-    assert not [f for f in evaluation.examine(configuration) if f.area == "devices" and f.level == "ok"]
+    assert not [f for f in preparation.examine(configuration) if f.area == "devices" and f.level == "ok"]
 
 
 @pytest.mark.usefixtures("no_probes")

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from edit_eval import evaluation
-from edit_eval.evaluation import evaluate, plan
+from edit_eval.evaluation import evaluate
 from edit_eval.execution import session
 from edit_eval.execution.drivers.simulated import Fate, ImaginedMachine
+from edit_eval.preparation import plan
 from edit_eval.workers.messages import Message
 from reporting.simulated_runs import AnsweringDriver
 from small_benchmark import configuration, write_benchmark

@@ -16,11 +16,11 @@ from edit_eval import evaluate
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
-from edit_eval.evaluation import examine, plan
 from edit_eval.execution.advice import obstacles
 from edit_eval.execution.advice.obstacles import Obstacle, claimed_twice, hub_answers, no_gpu, no_weights
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.places import Place, places
+from edit_eval.preparation import examine, plan
 from fake_nvml import gpu, install
 from small_benchmark import configuration
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryError
-from edit_eval.evaluation import evaluate, plan
+from edit_eval.evaluation import evaluate
 from edit_eval.execution.advice import planning
 from edit_eval.execution.advice.durations import durations_of
 from edit_eval.execution.advice.planning import Cluster, Plan, imagined_gpus, make_plan
@@ -24,6 +24,7 @@ from edit_eval.execution.advice.prediction import Durations, pilot_samples, simu
 from edit_eval.execution.drivers.simulated import ImaginedMachine
 from edit_eval.execution.engine.pilot import choose_pilot
 from edit_eval.execution.engine.workload import fill_work
+from edit_eval.preparation import plan
 from edit_eval.records import Activity, Results, Status
 from edit_eval.run import Run
 from edit_eval.scheduling.batches import cut_batches

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval import evaluation
+from edit_eval import preparation
 from edit_eval.config.identity import Identity
 from edit_eval.config.schema import ProtocolSection
 from edit_eval.execution.advice.findings import Finding
@@ -69,7 +69,7 @@ class TestThroughDoctor:
     def test_one_question_with_pictures_and_the_rubric(self, tmp_path: Path) -> None:
         pytest.importorskip("openai")
         with PlayedServer(KINDS["vllm"], answer=f"Score: 7.500\nYour key is {KEY}") as up:
-            findings = evaluation.examine(configuration(tmp_path, server(up.base_url)))
+            findings = preparation.examine(configuration(tmp_path, server(up.base_url)))
         (asked,) = up.judged
         assert [image[:8] for image in asked.images] == [b"\x89PNG\r\n\x1a\n"] * 2
         assert asked.images[0] != asked.images[1], "the scene, and its right edit"
@@ -114,7 +114,7 @@ class TestThroughDoctor:
             given = {"device_ids": "cpu:1", "model": "editor", "base_url": up.base_url, **params}
             what["diffusion_model"] = {"type": "image_endpoint", "params": given}
             path.write_text(json.dumps(what))
-            findings = evaluation.examine(path)
+            findings = preparation.examine(path)
         assert len(up.asked) == (not params)
         (finding,) = said(findings)
         assert finding.level == level
@@ -135,14 +135,14 @@ class TestThroughDoctor:
             f"    def judge(self, requests): return []\n    def examine(self, request): {body}\n"
         )
         path = configuration(tmp_path, {"class_path": "mine:Judge", "params": {"device_ids": "cpu:1"}})
-        findings = evaluation.examine(path)
+        findings = preparation.examine(path)
         (finding,) = said(findings)
         assert finding.level == level
         assert re.search(text, finding.text)
 
     def test_who_has_none_is_not_asked(self, tmp_path: Path) -> None:
         judge = {"type": "testing", "params": {"device_ids": "cpu:1", "fail_to_load": "never"}}
-        findings = evaluation.examine(configuration(tmp_path, judge))
+        findings = preparation.examine(configuration(tmp_path, judge))
         assert not said(findings)
         assert not any(finding.stops for finding in findings)
 

@@ -386,8 +386,6 @@ def _benchmark_findings(
         if sample.fault:
             text = Text("sample {} ({}) will be skipped: {}", sample.index, sample.id, sample.fault)
             findings.append(Finding("benchmark", "warning", text))
-    if all(sample.fault for sample in chosen):
-        findings.append(Finding("benchmark", "problem", Text("every sample is bad: there is nothing to edit")))
     return findings, experiment
 
 

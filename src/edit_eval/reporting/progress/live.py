@@ -19,8 +19,10 @@ from typing import Any, Concatenate, Literal, ParamSpec, TextIO, cast
 
 from rich.console import Console
 
+from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.drivers.contract import Meter
+from edit_eval.reporting.language import speak
 from edit_eval.reporting.progress.live_file import write_live
 from edit_eval.reporting.progress.notebook import NotebookProgress, in_notebook
 from edit_eval.reporting.progress.plain import PlainProgress
@@ -42,6 +44,12 @@ KEEP_EVERY = 1.0
 """Seconds between two writings of `live.json`."""
 PATIENCE = 2.0
 """Seconds that the end waits for a display, or a disk, that hangs."""
+
+
+def progress_of(configuration: Configuration) -> Progress:
+    """The progress that a configuration asks for, in the language of its run."""
+    speak(configuration.benchmark.language)
+    return live_progress(configuration.execution.progress)
 
 
 def live_progress(mode: str, stream: TextIO | None = None, environment: Mapping[str, str] | None = None) -> Progress:

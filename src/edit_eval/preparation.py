@@ -1,0 +1,85 @@
+"""What can be known before a run: whether it would run on this machine, and how long it would take."""
+
+from __future__ import annotations
+
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Unpack
+
+from edit_eval.config.loading import LoadingOptions, load_configuration
+from edit_eval.errors import ConfigurationError
+from edit_eval.execution.advice import examination
+from edit_eval.execution.advice.findings import Finding
+from edit_eval.execution.advice.planning import Cluster, Plan, make_plan
+from edit_eval.execution.driver_choice import driver_of
+from edit_eval.execution.run_folders import RUNS
+from edit_eval.experiment import Experiment, load_samples
+from edit_eval.reporting.progress.live import progress_of
+from edit_eval.run import Run
+from edit_eval.text import Text
+
+
+def examine(
+    source: str | Path | None = None, *, run_dir: Path = RUNS, **options: Unpack[LoadingOptions]
+) -> list[Finding]:
+    """Looks at this machine, and at whether a configuration would run on it; `options` as for `evaluate`."""
+    if source is None:
+        return examination.examine()
+    try:
+        configuration = load_configuration(source, **options)
+    except ConfigurationError as error:
+        as_far_as_it_goes = None
+        with suppress(ConfigurationError):  # where only the benchmark's file is missing, all else can be looked at
+            as_far_as_it_goes = load_configuration(source, **options, data_may_be_missing=True)
+        return examination.examine(as_far_as_it_goes, refused=error, run_folder=run_dir)
+    with closing(driver_of(configuration)) as driver:
+        listener = progress_of(configuration)
+        return examination.examine(configuration, run_folder=run_dir, machine=driver.machine(), listener=listener)
+
+
+def plan(
+    source: str | Path,
+    *,
+    gpus: int | None = None,
+    gpu_memory: float | None = None,
+    samples: int | None = None,
+    from_run: Path | None = None,
+    nodes: int | None = None,
+    shared_disk: bool = False,
+    price: float | None = None,
+    **options: Unpack[LoadingOptions],
+) -> Plan:
+    """Predicts how long an evaluation takes under every schedule; `options` as for `evaluate`. Nothing is loaded.
+
+    As if there were `gpus` GPUs, with `gpu_memory` GiB free on each, and `samples` samples, where given; with `samples`
+    the benchmark's file may be missing. With `nodes` machines of `gpus` GPUs each, fewer machines are compared as well:
+    which take the least time, and which the fewest GPU-hours (at a `price` each). With a `shared_disk` they take turns
+    to load.
+    """
+    if nodes is None and (shared_disk or price is not None):
+        raise ConfigurationError(
+            Text("{}: of how many machines? Give `--nodes`", "--shared-disk" if shared_disk else "--price")
+        )
+    if nodes is not None and gpus is None:
+        raise ConfigurationError(Text("--nodes {}: of how many GPUs each? Give `--gpus`", nodes))
+    cluster = None if nodes is None else Cluster(nodes, gpus or 0, shared_disk, price)
+    configuration = load_configuration(source, **options, data_may_be_missing=samples is not None)
+    benchmark = configuration.benchmark
+    seen = Run(from_run).results if from_run is not None else None
+    categories = chosen = questions = None
+    if samples is None or Path(benchmark.parameters.get("data_path", "")).exists():
+        everything = load_samples(configuration, progress_of(configuration))
+        categories = [sample.category for sample in everything.samples]
+        experiment = Experiment.of(configuration, everything)
+        chosen, questions = [s.index for s in experiment.samples if not s.fault], experiment.questions_a_pair
+    return make_plan(
+        configuration,
+        categories,
+        chosen,
+        gpus=gpus,
+        gpu_memory=gpu_memory,
+        samples=samples,
+        seen=seen,
+        questions=questions,
+        cluster=cluster,
+    )

@@ -1,0 +1,238 @@
+"""`score`: what a judge says of edits that are there, without a configuration.
+
+from edit_eval import score
+print(score("cat.png", "make it red", "red_cat.png", judge="MODEL@http://127.0.0.1:8000/v1").score)
+
+It is an evaluation of a table with a column of edits, so statuses, readings, passports and the run are those of `run`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from edit_eval.benchmarks.table import Table
+from edit_eval.config.faults import did_you_mean
+from edit_eval.config.loading import load_configuration
+from edit_eval.config.schema import Configuration
+from edit_eval.config.shipped import shipped
+from edit_eval.errors import ConfigurationError
+from edit_eval.evaluation import evaluate
+from edit_eval.pictures import write_durably
+from edit_eval.records import Judgement, Scale, Status
+from edit_eval.run import Run
+from edit_eval.starting.models import look_at_model, on_devices
+from edit_eval.starting.pictures import Pictures
+from edit_eval.text import Text
+from edit_eval.user_cache import cache_folder
+
+EDITS = "edits"
+"""What the model is called whose edits are scored: nobody knows which it was."""
+COLUMNS = ("edit", "edited", "edited_image", "edit_image", "output", "output_image", "result")
+"""What a table may call the column of its edits, the likeliest first."""
+_CHINESE = re.compile("[\u4e00-\u9fff]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """What one judge says of one edit."""
+
+    id: str
+    judge: str
+    status: Status
+    """Only with `ok` there is a number."""
+    reason: str
+    """Why there is none; where there is one, the judge's words, if it gave any."""
+    score: float | None
+    """The judge's main score, in points of its `scale`."""
+    error: float | None
+    """Its standard error over the readings, in points; None for one reading, which cannot tell."""
+    readings: int
+    scores: Mapping[str, float]
+    """All of them by their names."""
+    missing: Mapping[str, str]
+    """Of those that should be there and are not: the status."""
+    scale: Scale
+    passport: str
+    """What is known of the judge: `examined 2026-11-21: passed`, `unexamined`; empty for one that only measures."""
+    run: str
+    """The run directory, with all that was asked and answered."""
+
+    @classmethod
+    def of(cls, judgement: Judgement, run: Run) -> Scored:
+        """From a judgement of a run."""
+        readings, known = len(judgement.readings), run.examined.get(judgement.judge)
+        spread = judgement.spread.get(judgement.headline)
+        return cls(
+            id=judgement.sample_id,
+            judge=judgement.judge,
+            status=judgement.status,
+            reason=judgement.reason,
+            score=judgement.score,
+            error=None if spread is None else spread / math.sqrt(readings),
+            readings=readings,
+            scores=judgement.scores,
+            missing={name: status.value for name, (status, _) in judgement.missing.items()},
+            scale=run.results.scoring[judgement.judge].scales[judgement.headline],
+            passport="" if known is None else known.line,
+            run=str(run.path),
+        )
+
+    def as_plain(self) -> dict[str, Any]:
+        """What `--json` prints."""
+        return {**asdict(self), "status": self.status.value}
+
+
+def score(
+    source: str | Path, instruction: str, edit: str | Path, *, judge: str | Path, category: str = "", **options: Any
+) -> Scored:
+    """What a judge says of one edit; `judge` and `options` as for `score_table`.
+
+    Raises `ConfigurationError` for a file that cannot be read, and where several judges are named. What `evaluate`
+    raises is raised here, too. An edit without a score is no error: its `status` says why.
+    """
+    found = score_pair(source, instruction, edit, judge=judge, category=category, **options)
+    if len(found) > 1:
+        names = [one.judge for one in found]
+        raise ConfigurationError(Text("{} has several judges ({}); name one with `only`", judge, names))
+    return found[0]
+
+
+def score_pair(
+    source: str | Path, instruction: str, edit: str | Path, *, judge: str | Path, category: str = "", **options: Any
+) -> list[Scored]:
+    """The same by each of several judges."""
+    row = {
+        "id": Path(edit).stem,
+        "source": _base64(source),
+        "instruction": instruction,
+        "edit": _base64(edit),
+        **({"category": category} if category else {}),
+    }
+    text = json.dumps(row)
+    # Always in the same place, so that the same question is known again; `gc` takes it when it has grown old.
+    table = cache_folder() / "scored" / f"{hashlib.sha256(text.encode()).hexdigest()}.jsonl"
+    if not table.exists():
+        write_durably(text.encode(), table)
+    language = "zh" if _CHINESE.search(instruction) else "en"
+    return score_table(table, judge=judge, **{"language": language, **options})
+
+
+def score_table(
+    table: str | Path,
+    *,
+    judge: str | Path,
+    edits: str = "",
+    only: str = "",
+    readings: int | None = None,
+    language: str = "",
+    devices: str | None = None,
+    run_dir: str | Path | None = None,
+    passports: Path | None = None,
+    progress: str = "auto",
+    command: Sequence[str] = (),
+) -> list[Scored]:
+    """What a judge says of each edit of a table, in the table's order: CSV, TSV, JSON, JSONL or Parquet.
+
+    The table has a source, an instruction and an edit a row, as the benchmark `table` takes it; `edits` names the
+    column of edits where no common name does. `judge` is a configuration (a YAML file, or a name that `list` shows),
+    of which its judges are taken (`only` that one), or what `init --judge` takes. Each is asked `readings` times.
+    All else is as with `evaluate`, which also says what is raised.
+    """
+    configuration = configuration_of(
+        table, judge, edits=edits, only=only, readings=readings, language=language, devices=devices, progress=progress
+    )
+    run = evaluate(configuration, run_dir=run_dir, passports=passports, report=False, command=command)
+    return [Scored.of(judgement, run) for judgement in run.results.judgements]
+
+
+def configuration_of(
+    table: str | Path,
+    judge: str | Path,
+    *,
+    edits: str = "",
+    only: str = "",
+    readings: int | None = None,
+    language: str = "",
+    devices: str | None = None,
+    progress: str = "auto",
+) -> Configuration:
+    """The evaluation that scores a table. Raises `ConfigurationError`."""
+    judges, rest = judges_of(str(judge), devices or "auto")
+    if only and only not in judges:
+        raise ConfigurationError(Text("{}: there is no judge {}; there are {}", judge, only, judges))
+    spoken = language or rest.get("language", "en")
+    column = edits or _column_of(table)
+    evaluation = {"controls": 0, "min_coverage": 0.0, "readings": readings or rest.get("readings", 1)}
+    configuration = load_configuration(
+        {
+            **({"import_from": rest["import_from"]} if "import_from" in rest else {}),
+            "benchmark": {"type": "table", "data_path": str(table), "language": spoken, "on_bad_sample": "skip"},
+            "edit_models": {
+                EDITS: {
+                    "type": "table_column",
+                    "params": {"table": str(table), "column": column, "device_ids": "cpu:1"},
+                }
+            },
+            "judges": {name: section for name, section in judges.items() if only in ("", name)},
+            "evaluation": evaluation,
+            "execution": {"pilot": False, "progress": progress},
+        }
+    )
+    return configuration.model_copy(update={"name": "score"})
+
+
+def judges_of(written: str, devices: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The judges that `--judge` names, as sections of a configuration; and what else that says of judging.
+
+    Raises `ConfigurationError` with what to give instead.
+    """
+    if not written.lower().endswith((".yaml", ".yml")) and written not in shipped():
+        try:
+            found = look_at_model("judge", written, Pictures({}, ""))
+        except ConfigurationError as error:
+            if meant := did_you_mean(written, shipped()):
+                error.add_note(Text("--judge takes a configuration, too{}", meant))
+            raise
+        return {found.name: on_devices(found.section, devices) if found.wants_device else found.section}, {}
+    configuration = load_configuration(
+        written, data_may_be_missing=True, devices=None if devices == "auto" else devices
+    )
+    plain = configuration.as_plain()
+    for section in plain["judges"].values():
+        protocol = section["protocol"]
+        if protocol.get("type") == "rubric":  # an edit from anywhere has no category, or one that nobody knows
+            protocol["general"] = True
+    rest = {"language": configuration.benchmark.language, "readings": configuration.evaluation.readings}
+    return plain["judges"], rest | ({"import_from": plain["import_from"]} if "import_from" in plain else {})
+
+
+def _column_of(table: str | Path) -> str:
+    """The column of the edits, by its name. Raises `ConfigurationError` where no name says so."""
+    there = Table(Table.Parameters(str(table))).looked_at()[0].columns()
+    plain = {name.lower().replace(" ", "_"): name for name in there}
+    for name in COLUMNS:
+        if name in plain:
+            return plain[name]
+    raise ConfigurationError(
+        Text("{} has no column of edits that is known by its name; it has {}; name it: `--edits NAME`", table, there)
+    )
+
+
+def _base64(picture: str | Path) -> str:
+    try:
+        return f"data:;base64,{base64.b64encode(Path(picture).expanduser().read_bytes()).decode()}"
+    except OSError as error:
+        raise ConfigurationError(Text("{}: cannot be read ({})", picture, error.strerror or error)) from error
+
+
+def missing_scores(scored: Iterable[Scored]) -> list[Scored]:
+    """Those without a number."""
+    return [one for one in scored if one.score is None]

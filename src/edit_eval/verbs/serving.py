@@ -1,0 +1,97 @@
+"""The verbs about a judge outside of a run: one number for one edit, and a service."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from edit_eval.command_line import answer, say_how_to_go_on, verb
+from edit_eval.errors import ConfigurationError, RunInterrupted
+from edit_eval.text import Text
+from edit_eval.verbs.arguments import Passports, RunDir
+from edit_eval.verbs.starting import JUDGE
+
+if TYPE_CHECKING:
+    from edit_eval.serving.scoring import Scored
+
+serving = typer.Typer()
+
+
+@verb(serving, short_help="Score an edit, or a table of edits, with a judge.")
+def score(
+    what: Annotated[
+        list[str],
+        typer.Argument(metavar="SOURCE INSTRUCTION EDIT", help="One edit; or a TABLE with a column of edits."),
+    ],
+    *,
+    judge: Annotated[
+        str | None, typer.Option(metavar="JUDGE", help=f"What judges: a configuration's YAML, or {JUDGE}.")
+    ] = None,
+    only: Annotated[str, typer.Option(metavar="NAME", help="Of several judges of a configuration this one.")] = "",
+    edits: Annotated[str, typer.Option(metavar="COLUMN", help="With a table: the column of the edits.")] = "",
+    category: Annotated[
+        str, typer.Option(metavar="NAME", help="With one edit: its category, where the judge has a rubric for it.")
+    ] = "",
+    readings: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Ask each judge N times: shows how sure a score is.")
+    ] = None,
+    language: Annotated[str, typer.Option(metavar="en|zh", help="Language of the instructions.")] = "",
+    devices: Annotated[str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Where judges run.")] = None,
+    run_dir: RunDir = None,
+    passports: Passports = None,
+    progress: Annotated[str, typer.Option(metavar="auto|plain|lines|none", help="Progress display.")] = "auto",
+) -> None:
+    """Score one edit, or each edit of a table, with a judge. Exit with 3 unless all have a score."""
+    if judge is None:
+        raise ConfigurationError(Text("--judge is missing: give a configuration's YAML, or {}", Text(JUDGE)))
+    if len(what) not in (1, 3):
+        raise ConfigurationError(Text("give SOURCE INSTRUCTION EDIT, or one TABLE; there are {} arguments", len(what)))
+    if edits if len(what) == 3 else category:
+        flag, about = ("--edits", "a table") if edits else ("--category", "one edit")
+        raise ConfigurationError(Text("{} is about {}; leave it out", flag, Text(about)))
+    from edit_eval.serving.scoring import missing_scores, score_pair, score_table
+
+    how: dict[str, Any] = {
+        "judge": judge,
+        "only": only,
+        "readings": readings,
+        "devices": devices,
+        "run_dir": run_dir,
+        "passports": passports,
+        "progress": progress,
+        "command": ("edit-eval", *sys.argv[1:]),
+        **({"language": language} if language else {}),
+    }
+    try:
+        if len(what) == 3:
+            source, instruction, edit = what
+            found = score_pair(source, instruction, edit, category=category, **how)
+        else:
+            found = score_table(what[0], edits=edits, **how)
+    except RunInterrupted as end:
+        say_how_to_go_on(end, run_dir)
+        sys.exit(128 + end.signal)
+    answer(lambda: [one.as_plain() for one in found], lambda: _show(found))
+    if missing_scores(found):
+        sys.exit(3)
+
+
+def _show(found: list[Scored]) -> None:
+    """A line an edit, then one for what is known of each judge."""
+    from edit_eval.reporting.terminal_text import one_line
+
+    for one in found:
+        if one.score is None:
+            line = Text("{}: {} gives no score: {} ({})", one.id, one.judge, one.status.value, one.reason)
+        elif one.error is None:
+            line = Text("{}: {:.3f} ({})", one.id, one.score, one.judge)
+        else:
+            line = Text("{}: {:.3f} ± {:.3f} ({}, {} readings)", one.id, one.score, one.error, one.judge, one.readings)
+        print(one_line(line))
+    for one in {one.judge: one for one in found}.values():
+        scale, line = one.scale, Text("judge {}: {}", one.judge, one.passport or Text("measures, and is not examined"))
+        if scale.lowest is not None and scale.highest is not None:
+            line = Text("{}; from {:g} to {:g}", line, scale.lowest, scale.highest)
+        print(one_line(line))
