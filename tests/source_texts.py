@@ -1,16 +1,19 @@
-"""Every template of src that may be put into another language, found in the code, its HTML and Markdown templates and its
+"""Every template of src that may be put into another language, found in the code, in its HTML and Markdown, and in its
 scripts. A template that has a context stands behind it, as `Text.key` has it."""
 
 from __future__ import annotations
 
 import ast
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
+import jinja2
 import typer
+from jinja2 import nodes
 
 import edit_eval
 from edit_eval.cli import app
@@ -19,6 +22,8 @@ from edit_eval.config.shipped import shipped, summary
 from edit_eval.execution.advice.findings import Level
 from edit_eval.records import Status
 from edit_eval.reporting.components import _WORDS, PRESET_FACTS
+from edit_eval.reporting.page.page import sentences as sentences_of
+from edit_eval.text import CONTEXT
 from edit_eval.verbs.starting import EDITS, JUDGE, PICTURES
 
 SRC = Path(edit_eval.__file__).parent
@@ -42,7 +47,8 @@ def templates() -> dict[str, str]:
     found: dict[str, str] = {}
     for file in sorted(SRC.rglob("*")):
         name = file.relative_to(SRC).as_posix()
-        for line, words in READERS.get(file.suffix, lambda _: ())(file.read_text(encoding="utf-8")):
+        read = READERS.get(file.suffix)
+        for line, words in read(file.read_text(encoding="utf-8")) if read else ():
             found.setdefault(words, f"{name}:{line}")
     for vocabulary in VOCABULARIES:
         for word in vocabulary:
@@ -66,23 +72,38 @@ def of_python(source: str) -> Iterator[tuple[int, str]]:
             continue
         first, last = node.args[0], node.args[-1]
         if isinstance(node.func, ast.Name) and node.func.id == "Text" and isinstance(first, ast.Constant):
-            context = next((of.value for of in node.keywords if of.arg == "context"), None)
-            yield node.lineno, Text(_bare(first.value), context=ast.literal_eval(context) if context else "").key
+            context = [ast.literal_eval(one.value) for one in node.keywords if one.arg == "context"]
+            yield node.lineno, CONTEXT.join([*context, first.value])
         elif _called(node) == "counted" and isinstance(last, ast.Constant):
             yield node.lineno, f"{{}} {last.value}"
 
 
 def of_jinja(source: str) -> Iterator[tuple[int, str]]:
     """Line and key of each sentence of a template: what stands in double quotes in its expressions."""
-    tokens = [token for token in jinja2.Environment().lex(source) if token[1] != "whitespace"]
-    for (line, kind, words), *after in zip(tokens, tokens[1:], [*tokens[2:], ()]):
-        ...
+    environment = jinja2.Environment()
+    quoted = [(line, words) for line, kind, words in environment.lex(source) if kind == "string" and words[0] == '"']
+    found = [(line, ast.literal_eval(words)) for line, words in quoted]
+    for call in environment.parse(source).find_all(nodes.Call):
+        context = [one.value.as_const() for one in call.kwargs if one.key == "context"]
+        if context:
+            template = call.args[0].as_const()
+            found[found.index((call.args[0].lineno, template))] = call.lineno, CONTEXT.join([*context, template])
+    yield from found
 
 
 def of_script(source: str) -> Iterator[tuple[int, str]]:
     """Line and key of each sentence of a script."""
     for words in sentences_of(source):
         yield source[: source.index(json.dumps(words, ensure_ascii=False))].count("\n") + 1, words
+
+
+READERS: dict[str, Callable[[str], Iterable[tuple[int, str]]]] = {
+    ".py": of_python,
+    ".j2": of_jinja,
+    ".html": of_jinja,
+    ".js": of_script,
+}
+"""How each kind of file is read."""
 
 
 def of_help(command: Any) -> Iterator[str]:

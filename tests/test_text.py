@@ -14,7 +14,7 @@ import pytest
 import source_texts
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.language import catalogue, said
-from edit_eval.text import EnglishOnly, Text, counted, joined, localized
+from edit_eval.text import CONTEXT, EnglishOnly, Text, counted, joined, localized
 
 SEPARATORS = {"": "、", "; ": "；"}
 CHINESE = {
@@ -26,9 +26,9 @@ CHINESE = {
 }
 
 
-def in_chinese(value: object) -> str:
-    made: str = localized(value, CHINESE, SEPARATORS)
-    return made
+def in_chinese(value: Text | str) -> str:
+    assert isinstance(value, Text)
+    return "".join(words for words, _ in localized(value, CHINESE, SEPARATORS))
 
 
 def test_it_is_its_english() -> None:
@@ -99,22 +99,40 @@ def english_sentences(count: int) -> list[str]:
 
 def test_500_foreign_sentences_go_through_every_template_unchanged() -> None:
     foreign = english_sentences(500)
+    foreign += ["我的 图片.csv", "甲 乙，丙 ；丁", "（ 旧 ） 目录 /图 1.png", " 前后都有空格 "] * 20
     templates = [t for t in catalogue() if "{" in t and t not in source_texts.own_words()]
     assert len(templates) > 500
     tried = set()
-    for number, template in enumerate([*templates, *templates[:500]]):
-        parts = [(spec, conv) for _, name, spec, conv in string.Formatter().parse(template) if name is not None]
+    for number, key in enumerate([*templates, *templates[:500]]):
+        context, _, template = key.rpartition(CONTEXT)
+        fields = [(n, spec, conv) for _, n, spec, conv in string.Formatter().parse(template) if n is not None]
+        numbered = {n: (spec, conv) for n, spec, conv in fields}
+        parts = [(s, c) for _, s, c in fields] if "" in numbered else [numbered[str(n)] for n in range(len(numbered))]
         values: list[object] = []
         for i, (spec, conversion) in enumerate(parts):
             one = foreign[(number + i) % len(foreign)]
             values.append(7 + i if spec and spec[-1] in "dfgeE,%" else [one] if spec else one)
             if not conversion and not spec:
                 tried.add(one)
-        chinese = said(Text(template, *values), "zh")
+        chinese = said(Text(template, *values, context=context), "zh")
         for value, (_, conversion) in zip(values, parts, strict=True):
             if isinstance(value, str) and not conversion:
                 assert value in chinese, template
     assert len(tried) == len(set(foreign))
+
+
+@pytest.mark.parametrize("path", ["我的 图片.csv", "图 ", " 图", "甲：乙 丙，丁 "])
+def test_spaces_of_data_stay_and_those_between_our_own_words_go(path: str) -> None:
+    assert said(Text("{} is not there", path), "zh").startswith(path)
+    assert said(Text("{}: {}", Text("not found"), path), "zh") == f"{said(Text('not found'), 'zh')}：{path}"
+    assert said(Text("{} {}", Text("not done yet"), Text("not done yet")), "zh") == "尚未完成尚未完成"
+
+
+def test_words_with_two_meanings_have_a_context() -> None:
+    assert Text("failed", context="verdict") == Text("failed") == "failed"
+    assert said(Text("failed", context="verdict"), "zh") == "未通过"
+    assert said(Text("failed"), "zh") == "失败"
+    assert pickle.loads(pickle.dumps(Text("failed", context="verdict"))).context == "verdict"
 
 
 def test_a_value_is_shown_as_python_has_it() -> None:

@@ -35,7 +35,7 @@ RUNGS = {
 AXES = {
     "hue": Text("colour"),
     "place": Text("place"),
-    "size": Text("size"),
+    "size": Text("size", context="change"),
     "count": Text("number"),
     "light": Text("light"),
 }

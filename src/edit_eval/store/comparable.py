@@ -64,8 +64,7 @@ class Note(str):
     values: dict[str, object]
 
     def __new__(cls, kind: str, **values: object) -> Note:
-        plain = {name: "".join([value]) if isinstance(value, str) else value for name, value in values.items()}
-        note = super().__new__(cls, str.__str__(NOTES[kind](**plain)))
+        note = super().__new__(cls, str.__str__(NOTES[kind](**values)))
         note.kind, note.values = kind, values
         return note
 
