@@ -85,7 +85,7 @@ COLUMNS: Sequence[Column[Ranked]] = (
 
 
 def columns_table(columns: Sequence[ColumnSummary], letters: Mapping[str, str] | None = None) -> Table[Ranked]:
-    """A row for each column: coverage, failures where there are any, mean, interval, rank; with `letters` behind one."""
+    """A row for each column: coverage, failures where there are any, mean, interval, rank; `letters` name them."""
     digits = digits_of(columns[0].scale, [column.mean for column in columns])
     with_models = len({column.edit_model for column in columns}) > 1 and any(
         not column.name.endswith(column.edit_model) for column in columns
@@ -139,9 +139,9 @@ def verdict(pair: Pair, names: Mapping[str, str]) -> Text:
     """Its `Outcome` in a word or two, with a star where missing scores could turn it.
 
     `A better`; `B fails more` where scores show no difference; `trade` where the one that fails more scores higher;
-    `equal ±0.3` within a margin. Else `tie`; `same on 3`, samples of which each has the same two scores; `too few: 3` or
-    `too uneven`, source images from which too little follows; `no test` without any sample. A dagger where one may fail
-    more and is not behind in score: `comparison.failure_remarks` has the sentence.
+    `equal ±0.3` within a margin. Else `tie`; `same on 3`, samples of which each has the same two scores; `too few: 3`
+    or `too uneven`, source images from which too little follows; `no test` without any sample. A dagger where one may
+    fail more and is not behind in score: `comparison.failure_remarks` has the sentence.
     """
     found = pair.outcome
     return Text("{}{}{}", outcome(pair, names), "*" * (found.holds is False), "†" * (found.failures == "perhaps"))
@@ -195,7 +195,7 @@ def pairs_table(
 ) -> Table[Compared]:
     """A row for each pair: difference, interval, test, what the test could have seen, and what came of it.
 
-    Without `names` in full, with samples won and lost; else its columns are called by them, and `counts_table` has these.
+    Without `names` in full, with samples won and lost; else with these names, and `counts_table` has the rest.
     """
     known = names or {name: name for pair in pairs for name in (pair.a, pair.b)}
     every = (_SHORT_PAIR, *PAIRS, _VERDICT) if names else (_PAIR, *PAIRS, *COUNTS, _VERDICT)

@@ -1,4 +1,4 @@
-"""The tables of results: what each score, category and control comes to. A figure is added to `FIGURES`, and is in all."""
+"""The tables of results: what scores, categories and controls come to. What is added to `FIGURES` is in all of them."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ def _other_mean(kind: str) -> Column[Figures]:
         found = row.mean(kind)
         return row.part.number(found["mean"]) if found else ""
 
-    def aside(row: Figures) -> Words:
+    def aside(row: Figures) -> str:
         found = row.mean(kind)
-        return (row.part.span(found["ci95"]) if found["ci95"] else without_interval(found)) if found else ""
+        return row.part.span(found["ci95"]) if found and found["ci95"] else ""
 
     return Column(NAMES["mean"][kind], shows, aside=aside, when=lambda row: row.mean(kind), roomy=True)
 

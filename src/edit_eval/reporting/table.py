@@ -1,7 +1,7 @@
 """A table is data until it is printed: rows as the records have them, and columns that say what they show of a row.
 
 Reports and verbs make sheets, which are lines and tables one after the other; `writers/` draws them on a terminal, on
-the page, as Markdown, in a notebook and on the card of a data set. A column is added to its list, and is in all of them.
+the page, as Markdown, in a notebook and on the card of a data set. A column is added to its list, and is in them all.
 """
 
 from __future__ import annotations

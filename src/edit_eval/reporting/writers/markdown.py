@@ -15,9 +15,9 @@ _SPECIAL = re.compile(r"([\\`*\[\]<>|#~$&!]|(?<!\w)_|_(?!\w))")  # an underscore
 def markdown_table(table: Table[Any], language: str) -> str:
     """The table, its last line without an end; every row says to which group it belongs."""
     columns = table.flat
-    heads = (in_language(column.title, language) for column in columns)
-    rules = ("---:" if column.kind == "number" else "---" for column in columns)
-    rows = ((_cell(column, row, language) for column in columns) for row in table.rows)
+    heads = [in_language(column.title, language) for column in columns]
+    rules = ["---:" if column.kind == "number" else "---" for column in columns]
+    rows = [[_cell(column, row, language) for column in columns] for row in table.rows]
     return "\n".join(map(_line, (heads, rules, *rows)))
 
 
@@ -38,4 +38,5 @@ def _line(cells: Iterable[str]) -> str:
 def _cell(column: Column[Row], row: Row, language: str) -> str:
     words, aside = (in_language(one, language) for one in (column.cell(row), column.aside(row)))
     words = words if column.kind == "number" else inline(words)
-    return f"{words} ({inline(aside)})" if aside else words
+    between = "（{}）" if language == "zh" else " ({})"
+    return words + between.format(inline(aside)) if aside else words
