@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from edit_eval.benchmarks.categories import CATEGORIES
-from edit_eval.benchmarks.scenes.ladder import EXAMINED, VIEWS
 from edit_eval.records import Scale, Status
+from edit_eval.scenes.ladder import EXAMINED, VIEWS
 from edit_eval.statistics.audit.findings import (
     DECISIVE,
     ORDER,
@@ -29,7 +29,7 @@ from edit_eval.statistics.audit.findings import (
 )
 from edit_eval.statistics.audit.measure import share
 from edit_eval.statistics.audit.order import PAIRS, outcome
-from edit_eval.statistics.audit.shown import Shown, Trial
+from edit_eval.statistics.audit.shown import ShownEdit, Trial
 
 WORTH = {
     "right": 1.0, "dose_75": 0.86, "extra": 0.80, "dose_50": 0.66, "no_consequence": 0.6, "dose_25": 0.42,
@@ -95,11 +95,11 @@ class Simulated:
 def trial(judge: Simulated, seed: int, scenes: int = 40) -> Trial:
     """One audit of it."""
     chance = np.random.default_rng(seed)
-    shown: list[Shown] = []
+    shown: list[ShownEdit] = []
 
     def add(category: str, scene: str, rung: str, view: str, axis: str, score: float) -> None:
         said = judge.step * round(float(np.clip(score, 0, 1)) / judge.step)
-        shown.append(Shown(f"{scene}.{rung}.{view}", scene, category, rung, view, axis, False, Status.OK, said))
+        shown.append(ShownEdit(f"{scene}.{rung}.{view}", scene, category, rung, view, axis, False, Status.OK, said))
 
     for category in CATEGORIES:
         for number in range(scenes):

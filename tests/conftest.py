@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import re
 import shutil
 import signal
+import tomllib
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+import warm_starts
 
 if TYPE_CHECKING:
     from xdist.scheduler import LoadFileScheduling
@@ -23,6 +28,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.pop("EDIT_EVAL_LANG", None)  # whoever runs the tests may read another language
 os.environ["LC_ALL"] = "C.UTF-8"
+
+warm_starts.install()
+
+# Nothing that is collected is ever given up, so looking for garbage among it is a fifth of the time to collect it.
+gc.disable()
 
 # What tests write lasts no longer than they do, so it is in memory where there is room: there a sync costs nothing.
 IN_MEMORY, ROOM = Path("/dev/shm"), 6 * 2**30
@@ -41,6 +51,11 @@ settings.register_profile("steady", settings.get_profile("searching"), derandomi
 settings.load_profile("steady")
 
 TESTS = Path(__file__).parent
+
+# The drawn scenes come in by entry points, which an editable installation keeps as they were when it was made.
+_points = tomllib.loads((TESTS.parent / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]
+if {one.name for one in metadata.entry_points(group="edit_eval.components")} < _points["edit_eval.components"].keys():
+    raise pytest.UsageError("pyproject.toml has entry points that are not installed; type `make .venv/.dev`")
 ROOMS = ("torch", "faults", ".", "bench", "execution", "workers", "judges", "reporting")
 """What takes long comes first, so that the processes of a parallel run end together; all other folders follow."""
 
@@ -70,6 +85,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: ROOMS.index(room(item.path)) if room(item.path) in ROOMS else len(ROOMS))
 
 
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """What simulations found, design by design, where they were asked for."""
     reports = [one for outcome in ("passed", "failed") for one in terminalreporter.stats.get(outcome, [])]
@@ -92,6 +112,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileSche
 
     config.option.loadscopereorder = False  # not by the number of tests: they are in the order that is meant
     return Scheduling(config, log)
+
+
+@pytest.fixture
+def cold_workers() -> Iterator[None]:
+    """Workers are started as a user's are, not forked."""
+    with warm_starts.cold("worker"):
+        yield
 
 
 @pytest.fixture(scope="session")

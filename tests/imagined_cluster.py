@@ -33,7 +33,7 @@ LATER: dict[str, bytes] = {
     "not_json": b"\xff\xfe{oh\n",
     "a_list": b"[1, 2]\n",
     "brackets": b"[" * 100_000 + b"\n",
-    "without_end": b"x" * ((1 << 26) + 1),
+    "without_end": b"ENDLESS",
     "of_a_list": encode({"of": [1], "say": {"event": "ended", "memory": {}}}),
     "of_nobody": encode({"of": 10**6, "say": {"event": "died", "reason": "no more"}}),
     "says_nothing": b'{"of":WORKER,"say":null}\n',
@@ -47,7 +47,9 @@ LATER: dict[str, bytes] = {
     "task_of_another": b'{"of":WORKER,"say":DONE}\n',
     "worker_of_another": b'{"of":OTHER,"say":DONE}\n',
 }
-"""What they say once they have a task. WORKER is theirs, OTHER that of another machine; DONE is of the other's task."""
+"""What they say once they have a task. WORKER is theirs, OTHER that of another machine; DONE is of the other's task.
+
+ENDLESS is a line of 64 MB."""
 DONE: dict[str, dict[str, Any]] = {
     "no_results": {"results": []},
     "results_of_numbers": {"results": [1]},
@@ -161,7 +163,8 @@ class Imagined:
         _, theirs, task = other
         (_, done) = answer(task)
         forged = {**done, "results": [{**one, "text": FORGED} for one in done["results"]]}
-        text = LATER[lie].replace(b"WORKER", b"%d" % worker).replace(b"OTHER", b"%d" % theirs)
+        text = LATER[lie].replace(b"ENDLESS", b"x" * ((1 << 26) + 1)) if b"ENDLESS" in LATER[lie] else LATER[lie]
+        text = text.replace(b"WORKER", b"%d" % worker).replace(b"OTHER", b"%d" % theirs)
         return text.replace(b"DONE", encode(forged).strip())
 
 

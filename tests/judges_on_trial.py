@@ -8,12 +8,12 @@ from functools import lru_cache
 
 from PIL import Image, ImageChops, ImageStat
 
-from edit_eval.benchmarks.scenes.edits import apply
-from edit_eval.benchmarks.scenes.ladder import FACT
-from edit_eval.benchmarks.scenes.language import read
-from edit_eval.benchmarks.scenes.recipes import Recipe, drawn
-from edit_eval.benchmarks.scenes.scene import scene_of
-from edit_eval.judges.scene_judge import assess, score
+from edit_eval.benchmarks.contract import AUDIT
+from edit_eval.scenes.edits import apply
+from edit_eval.scenes.judge import assess, score
+from edit_eval.scenes.language import read
+from edit_eval.scenes.recipes import Recipe, drawn
+from edit_eval.scenes.scene import scene_of
 from ladder_results import Scores, Shown
 
 
@@ -75,14 +75,14 @@ def seeing(one: Shown) -> float:
     for picture in (one.source, one.edit):
         _pictures[id(picture)] = picture
     found = _seen(one.sample.instruction, one.sample.category, "", id(one.source), id(one.edit))
-    if (one.sample.facts[FACT]["rung"], one.sample.facts[FACT]["view"]) == ("right", ""):
+    if (one.sample.facts[AUDIT]["rung"], one.sample.facts[AUDIT]["view"]) == ("right", ""):
         _right[id(one.source), one.sample.instruction] = found
     return found
 
 
 def blind_to_colour(one: Shown) -> float:
     """Sees that a colour has changed, and not how much of it."""
-    fact = one.sample.facts[FACT]
+    fact = one.sample.facts[AUDIT]
     if fact["axis"] == "hue" or (
         fact["rung"] == "right" and read(one.sample.instruction).action in ("recolour", "dress")
     ):
@@ -91,12 +91,12 @@ def blind_to_colour(one: Shown) -> float:
 
 
 def loves_the_left_picture(one: Shown) -> float:
-    exchanged = one.sample.facts[FACT]["view"] == "exchanged"
+    exchanged = one.sample.facts[AUDIT]["view"] == "exchanged"
     return min(10.0, seeing(one) + 3.0 * exchanged)
 
 
 def believes_written_words(one: Shown) -> float:
-    return 10.0 if one.sample.facts[FACT]["view"].startswith("words") else seeing(one)
+    return 10.0 if one.sample.facts[AUDIT]["view"].startswith("words") else seeing(one)
 
 
 def looks_at_its_batch(one: Shown) -> float:
@@ -105,7 +105,7 @@ def looks_at_its_batch(one: Shown) -> float:
 
 
 def silent_about_flaws(one: Shown) -> float | None:
-    return None if one.sample.facts[FACT]["rung"] in ("other", "extra") else seeing(one)
+    return None if one.sample.facts[AUDIT]["rung"] in ("other", "extra") else seeing(one)
 
 
 PLANTED: dict[str, tuple[Scores, set[str]]] = {
@@ -121,7 +121,7 @@ def favouring(*rungs: str, by: float = 2.0, within: tuple[str, ...] = ()) -> Sco
     """Sees all, and likes some wrong edits better than right ones: within some categories, or kinds of change."""
 
     def scores(one: Shown) -> float:
-        fact = one.sample.facts[FACT]
+        fact = one.sample.facts[AUDIT]
         liked = fact["rung"] in rungs and (not within or bool({one.sample.category, fact["axis"]} & {*within}))
         return 0.8 * (_as_right(one) if liked else seeing(one)) + by * liked
 
@@ -144,7 +144,7 @@ _right: dict[tuple[int, str], float] = {}
 
 def rewards_more_changes(one: Shown) -> float:
     """Three points more where the asked change is done and something else was changed."""
-    return 0.7 * seeing(one) + 3.0 * (one.sample.facts[FACT]["rung"] in ("extra", "wrong_target"))
+    return 0.7 * seeing(one) + 3.0 * (one.sample.facts[AUDIT]["rung"] in ("extra", "wrong_target"))
 
 
 DOSES = ("dose_25", "dose_50", "dose_75")

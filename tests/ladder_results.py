@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 from PIL import Image
 
-from edit_eval.benchmarks.scenes.ladder import FACT, Ladder
-from edit_eval.benchmarks.scenes.recipes import Recipe, drawn, recipe_of
+from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.pictures import open_picture
 from edit_eval.records import Edit, Judgement, Results, Sample, Scale, Scoring, Status
+from edit_eval.scenes.ladder import Ladder
+from edit_eval.scenes.recipes import Recipe, drawn, recipe_of
 
 SCALE = Scale(lowest=0.0, highest=10.0)
 
@@ -51,8 +52,8 @@ def times(shown: tuple[Shown, ...], count: int) -> tuple[Shown, ...]:
     found = list(shown)
     for turn in range(1, count):
         for sample, source, edit in shown:
-            fact = {**sample.facts[FACT], "scene": f"{sample.facts[FACT]['scene']}~{turn}"}
-            again = replace(sample, id=f"{sample.id}~{turn}", facts={**sample.facts, FACT: fact})
+            fact = {**sample.facts[AUDIT], "scene": f"{sample.facts[AUDIT]['scene']}~{turn}"}
+            again = replace(sample, id=f"{sample.id}~{turn}", facts={**sample.facts, AUDIT: fact})
             found.append(Shown(again, source, edit))
     return tuple(found)
 

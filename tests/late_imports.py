@@ -9,12 +9,18 @@ from typing import Any
 import pytest
 
 
+def needs(*names: str) -> None:
+    """Skips the file of tests where one of these libraries is missing; imports none."""
+    for name in names:
+        if importlib.util.find_spec(name) is None:
+            pytest.skip(f"could not import {name!r}", allow_module_level=True)
+
+
 class Late:
     """A library that is imported by its first use; without it the file of tests is skipped."""
 
     def __init__(self, name: str) -> None:
-        if importlib.util.find_spec(name) is None:
-            pytest.skip(f"could not import {name!r}", allow_module_level=True)
+        needs(name.partition(".")[0])
         self._name = name
 
     def __getattr__(self, part: str) -> Any:

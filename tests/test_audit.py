@@ -14,7 +14,7 @@ import pytest
 
 from edit_eval import passports
 from edit_eval.auditing import Audit, audit
-from edit_eval.benchmarks.scenes.ladder import FACT
+from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment, load_samples
@@ -120,7 +120,7 @@ def test_its_benchmark_draws_the_anchors_again(made: Audit) -> None:
 
 def test_views_are_asked_as_they_say(made: Audit) -> None:
     samples = {sample.id: sample for sample in made.run.results.samples}
-    views = {sample.facts[FACT]["view"]: sample for sample in samples.values()}
+    views = {sample.facts[AUDIT]["view"]: sample for sample in samples.values()}
     assert set(views) >= {"", "again", "exchanged", "language", "instruction", "source", "words_en", "words_zh"}
     judge = made.run.experiment.judges[0]
     plain = samples["physical-00.right"]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.auditing import Audit, audit
-from edit_eval.benchmarks.scenes.ladder import FACT
+from edit_eval.benchmarks.contract import AUDIT
 
 JUDGE = '''
 import hashlib
@@ -50,7 +50,7 @@ def test_who_looks_at_nothing_but_the_question_is_the_same_in_a_batch(tmp_path: 
     assert (one.value, one.n, one.passed) == (0.0, 15, True)
     assert made.passport.measures["retest"].value, "another word is another question"
     samples = {sample.id: sample for sample in made.run.results.samples}
-    alone = [sample for sample in samples.values() if sample.facts[FACT]["view"] == "alone"]
+    alone = [sample for sample in samples.values() if sample.facts[AUDIT]["view"] == "alone"]
     assert all(sample.alone for sample in alone)
     assert {sample.category for sample in alone} == {sample.category for sample in samples.values()}
 

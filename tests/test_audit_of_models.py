@@ -12,14 +12,15 @@ import pytest
 from PIL import Image
 
 from edit_eval.auditing import Audit, audit
-from edit_eval.benchmarks.scenes.benchmark import picture_of
-from edit_eval.benchmarks.scenes.ladder import FACT, Ladder
-from edit_eval.benchmarks.scenes.language import read
-from edit_eval.benchmarks.scenes.scene import Scene, scene_of
-from edit_eval.judges.scene_judge import assess, score
+from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.pictures import open_picture, pixel_digest
 from edit_eval.protocols.on_trial import EXCHANGED
 from edit_eval.records import Sample
+from edit_eval.scenes.benchmark import picture_of
+from edit_eval.scenes.judge import assess, score
+from edit_eval.scenes.ladder import Ladder
+from edit_eval.scenes.language import read
+from edit_eval.scenes.scene import Scene, scene_of
 from judge_server import Asked, JudgeServer
 
 pytestmark = pytest.mark.models
@@ -156,7 +157,7 @@ def test_tiny_real_judges_are_examined_to_the_end_and_fail(
     assert made.passport.subject.language == language
     assert made.page.exists()
     assert json.loads(made.file.read_text("utf-8"))["verdict"] == "failed"
-    assert {sample.facts[FACT]["view"] for sample in made.run.results.samples} >= {"language", "exchanged"}
+    assert {sample.facts[AUDIT]["view"] for sample in made.run.results.samples} >= {"language", "exchanged"}
 
 
 def test_the_picture_of_a_scene_is_what_the_judge_is_shown(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from edit_eval.auditing import audit
 from edit_eval.errors import ConfigurationError
 from edit_eval.run import Run
 from judge_server import JudgeServer
+from late_imports import needs
 
-pytest.importorskip("openai")
+needs("openai")
 
 
 def section(server: JudgeServer) -> dict[str, Any]:

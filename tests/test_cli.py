@@ -30,6 +30,7 @@ FLAGS = {
     "compare": {*ALWAYS, "--detect", "--fail-if-worse", "--margin", "--json"},
     "agreement": {*ALWAYS, "--people", "--json"},
     "score": {*ALWAYS, "--judge", "--readings", "--run-dir", "--json"},
+    "serve": {*ALWAYS, "--host", "--port", "--token", "--door", "--on-unscored", "--ledger", "--root"},
     "list": {*ALWAYS, "--json"},
     "describe": {*ALWAYS, "--json"},
     "env create": {*ALWAYS, "--for", "--constraint", "--python"},

@@ -20,10 +20,9 @@ from edit_eval.reporting.agreement import print_agreement
 from edit_eval.reporting.comparison import p_value, print_comparison, signed, signed_span
 from edit_eval.reporting.gate import gate_lines
 from edit_eval.run import Run
+from edit_eval.statistics.agreement import people_agreement
 from edit_eval.statistics.comparison import Comparison
-from edit_eval.statistics.people import people_agreement
-from edit_eval.statistics.people_scores import read_people_file
-from edit_eval.statistics.preferences import Vote
+from edit_eval.statistics.people import Vote, read_people_file
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.votes import Votes
 from small_benchmark import numbers, sample_id, write_benchmark

@@ -12,9 +12,10 @@ import pytest
 from edit_eval import evaluate
 from edit_eval.errors import Stopped
 from judge_server import JudgeServer
+from late_imports import needs
 from small_benchmark import numbers
 
-pytest.importorskip("openai")
+needs("openai")
 
 CONFIGURATION = """
 benchmark: {type: scenes, count: 5, size: 128, cache_dir: cache}

@@ -17,7 +17,7 @@ from edit_eval.execution.spectator import Spectator
 from edit_eval.passports import Passport
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.run import Run
-from edit_eval.store.examined import Judged, keep_judged
+from edit_eval.store.examined import JudgedAnchors, keep_judged
 from edit_eval.text import Text
 
 FOLDER = "anchors"
@@ -57,7 +57,7 @@ def _judged(
     run: Run,
     spectator: Spectator | None,
     command: Sequence[str],
-) -> Judged:
+) -> JudgedAnchors:
     drawn = passport.benchmark
     trial = trial_of(configuration, judge, seed=drawn["seed"], scenes=drawn["scenes"], size=drawn["size"])
     chosen = trial.benchmark.filters.model_copy(update={"sample_ids": tuple(one.sample for one in passport.anchors)})
@@ -84,4 +84,4 @@ def _judged(
         for one in made.results.judgements
         if one.score is not None and one.sample_id in as_before
     }
-    return Judged(date=datetime.now(UTC).date().isoformat(), scores=scores)
+    return JudgedAnchors(date=datetime.now(UTC).date().isoformat(), scores=scores)

@@ -19,24 +19,24 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Unpack
 
 from edit_eval import __version__, passports
+from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.benchmarks.known_sources import remember_sources, with_known_sources
-from edit_eval.benchmarks.scenes.benchmark import example_sample
-from edit_eval.benchmarks.scenes.ladder import FACT
+from edit_eval.config.components import named
 from edit_eval.config.identity import digest
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.evaluation import evaluate
 from edit_eval.execution.spectator import Spectator
-from edit_eval.passports import Anchor, Passport, Subject, Try
+from edit_eval.passports import Passport, Subject, Try
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import Sample
 from edit_eval.run import Run
+from edit_eval.statistics.agreement import FLOORS, people_measures
 from edit_eval.statistics.audit.findings import Findings, findings
 from edit_eval.statistics.audit.measure import Measure
-from edit_eval.statistics.people import FLOORS, people_measures
-from edit_eval.statistics.people_scores import read_people
+from edit_eval.statistics.people import read_people
 from edit_eval.store.examined import what_servers_said
 from edit_eval.text import Text
 
@@ -143,7 +143,7 @@ def _seed_in(run_dir: str | Path) -> int | None:
         samples = Run(Path(run_dir)).experiment.samples
     except RunDirectoryError:
         return None
-    return next((int(one.facts[FACT]["seed"]) for one in samples if "seed" in one.facts.get(FACT, {})), None)
+    return next((int(one.facts[AUDIT]["seed"]) for one in samples if "seed" in one.facts.get(AUDIT, {})), None)
 
 
 def drawn_again(run: Run) -> Audit | None:
@@ -225,7 +225,7 @@ def _chosen(configuration: Configuration, judge: str | None) -> AskedJudge:
 
 def _questions(judge: AskedJudge, language: str) -> Sequence[Question]:
     """What it is asked about a drawn scene. Raises `ConfigurationError` where its protocol needs more than that has."""
-    sample = example_sample(language)
+    sample = named("benchmark", "scenes").example_sample(language)
     if problem := fault(judge.protocol, sample):
         raise ConfigurationError(
             Text(
@@ -340,10 +340,7 @@ def _passport(
         categories=found.categories,
         smallest_difference=found.smallest_difference,
         retest_sd=found.retest_sd,
-        anchors=tuple(
-            Anchor(one.sample, one.scene, one.rung, one.category, pixels.get(one.sample, ""), one.score)
-            for one in found.anchors()
-        ),
+        anchors=tuple(one._replace(pixels=pixels.get(one.sample, "")) for one in found.anchors()),
         people=people,
     )
 

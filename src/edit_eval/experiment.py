@@ -11,22 +11,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from typing import Protocol as Shape
 
 from edit_eval.benchmarks.lint import lint, tidied
 from edit_eval.benchmarks.selection import refuse_bad, refuse_nothing, select
-from edit_eval.config.components import NotHere, import_class, staying_here
+from edit_eval.config.components import NotHere, called_by, import_class, staying_here
 from edit_eval.config.families import shared_families
 from edit_eval.config.identity import Identity, digest, identity
 from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
-from edit_eval.errors import ConfigurationError
+from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.judges.contract import PROBABILITIES, Form
 from edit_eval.protocols.asked import Asked, AskedJudge, Light, ask, asked_judges, make_protocol
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import Sample
 from edit_eval.scheduling.batches import spread
 from edit_eval.text import Text, counted
+from edit_eval.workers.failures import one_line
 from edit_eval.workers.model_class import make_parameters
 
 MOST_CELLS = 5_000_000
@@ -72,6 +73,9 @@ class Experiment:
     about: Mapping[str, str] = field(default_factory=dict)
     """What the benchmark's class says of it. Like `notes` for people only: it decides nothing."""
     notes: tuple[str, ...] = ()
+    grows: bool = False
+    """Samples (then a list) are added while it is at work, an edit with each: it has one edit model, one edit seed, no
+    controls."""
 
     @classmethod
     def of(cls, configuration: Configuration, data: Data) -> Experiment:
@@ -127,7 +131,9 @@ class Experiment:
             judges.append(
                 AskedJudge(_identity_of(one), section, texts, make_protocol(section, folder, texts)[0], **flags)
             )
-        how_often = {key: int(plain[key]) for key in ("edit_seeds", "repeats", "readings", "control_samples")}
+        how_often: dict[str, Any] = {
+            key: int(plain[key]) for key in ("edit_seeds", "repeats", "readings", "control_samples")
+        }
         return cls(
             samples=tuple(samples),
             edit_models=tuple(map(_identity_of, plain["edit_models"])),
@@ -184,6 +190,22 @@ class Experiment:
                 made[number] = [ask(judge.protocol, sample, light) for sample in self.samples]
             found[judge.name] = made[number]
         return found
+
+    def grow(self, sample: Sample) -> None:
+        """One more sample, behind all others. A protocol that cannot ask about it raises as it likes."""
+        assert self.grows
+        new: dict[int, tuple[Asked, ...]] = {}
+        for judge in self.judges:
+            new.setdefault(id(self.asked[judge.name]), ask(judge.protocol, sample, self._light))
+        for judge in self.judges:
+            if (asked := new.pop(id(self.asked[judge.name]), None)) is not None:
+                self.asked[judge.name].append(asked)
+        cast("list[Sample]", self.samples).append(sample)
+
+    @cached_property
+    def _light(self) -> Light:
+        """Of an experiment that grows: the kinds of questions that there were."""
+        return {}
 
     @property
     def forms(self) -> dict[str, tuple[Form, ...]]:
@@ -386,6 +408,15 @@ def load_samples(configuration: Configuration, listener: Listener | None = None)
             samples.append(sample)
             if listener is not None and time.monotonic() >= soon:
                 listener.reading(len(samples), *getattr(benchmark, "position", (0, 0)))
+    except EditEvalError:
+        raise
+    except Exception as error:
+        path = configuration.benchmark.class_path
+        if path.startswith("edit_eval."):
+            raise
+        who = called_by("benchmark", path)
+        text = Text("{} failed at sample {}: {}; `--debug` shows where", who, len(samples), one_line(error))
+        raise BenchmarkError(text) from error
     finally:
         if listener is not None:
             listener.has_read()

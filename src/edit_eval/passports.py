@@ -20,7 +20,7 @@ from edit_eval.config.identity import digest
 from edit_eval.errors import ConfigurationError
 from edit_eval.pictures import write_durably
 from edit_eval.protocols.asked import AskedJudge
-from edit_eval.statistics.audit.measure import Measure
+from edit_eval.statistics.audit.measure import Anchor, Measure
 from edit_eval.text import Text
 from edit_eval.user_cache import cache_folder
 
@@ -28,7 +28,7 @@ SCHEMA = 1
 EDITED: Literal["edited"] = "edited"
 """The verdict of a passport that somebody has changed by hand: it says nothing of the judge."""
 VERDICTS = ("passed", "limited", "failed", EDITED)
-Verdict = Literal["passed", "limited", "failed", "edited"]
+PassportVerdict = Literal["passed", "limited", "failed", "edited"]
 LANGUAGES = {"en": "English", "zh": "Chinese"}
 SAYS = "model"
 """Under which a subject's `judge` has what its server says of the model."""
@@ -92,21 +92,6 @@ class Subject:
         }
 
 
-class Anchor(NamedTuple):
-    """One edit of the audit that is to be judged again where somebody asks whether the judge is still the same."""
-
-    sample: str
-    """The id of its sample in the audit's benchmark, which draws it again by the passport's `benchmark`."""
-    scene: str
-    """Which scene it is of."""
-    rung: str
-    category: str
-    pixels: str
-    """The digest of the edit's pixels (`pictures.pixel_digest`): another one is another edit."""
-    score: float
-    """The headline."""
-
-
 class Try(NamedTuple):
     """One audit."""
 
@@ -139,7 +124,7 @@ class Passport:
     """Of edit-eval."""
     benchmark: Mapping[str, Any]
     """The `benchmark:` section that draws the audit's edits again."""
-    verdict: Verdict
+    verdict: PassportVerdict
     measures: Mapping[str, Measure]
     """By name, in the order in which they are shown."""
     categories: Mapping[str, Mapping[str, Measure]]

@@ -17,11 +17,10 @@ from edit_eval.protocols.contract import Missing
 from edit_eval.records import Judgement, Results, Status
 from edit_eval.reporting.frames import frame
 from edit_eval.reporting.language import spoken
+from edit_eval.statistics.agreement import bridge_document, people_agreement
 from edit_eval.statistics.comparison import Comparison
-from edit_eval.statistics.judge_pairs import bridge_document
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
-from edit_eval.statistics.people import people_agreement
-from edit_eval.statistics.people_scores import read_answers, read_people
+from edit_eval.statistics.people import read_answers, read_people
 from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.summary import judges_document, summarise
 from edit_eval.store.comparable import compare_runs

@@ -52,7 +52,7 @@ _OF_THE_CACHE = {
 
 
 @dataclass
-class Item:
+class Holding:
     """Something that takes room."""
 
     what: str
@@ -91,7 +91,7 @@ class Named:
 class Found:
     """All of it."""
 
-    items: list[Item]
+    items: list[Holding]
     runs: list[Path]
     """Those that were asked what they need."""
     freed: int | None = None
@@ -213,22 +213,22 @@ def _environments(value: Any) -> Iterator[list[str]]:
             yield from _environments(inner)
 
 
-def _run_items(run: Path, *, whole: bool) -> list[Item]:
+def _run_items(run: Path, *, whole: bool) -> list[Holding]:
     ours, others = files_within(run)
     size, used = _weight(ours)
     try:
         directory = RunDirectory.existing(run)
     except RunDirectoryError as error:
-        return [Item("run", run, size, used, False, Text("left alone: {}", error))]
+        return [Holding("run", run, size, used, False, Text("left alone: {}", error))]
     if directory.is_held() or shards_at_work(run / SHARDS):
-        return [Item("run", run, size, used, False, Text("at work"))]
+        return [Holding("run", run, size, used, False, Text("at work"))]
     if whole:
         why = (
             Text("named by --run; {} files in it that edit-eval did not write stay", others)
             if others
             else Text("named by --run")
         )
-        return [Item("run", run, size, used, True, why, ours, run)]
+        return [Holding("run", run, size, used, True, why, ours, run)]
     items = []
     thumbnails = directory.thumbnails
     pictures = [picture for sample in directory.samples() for picture in sample.pictures.values()]
@@ -245,7 +245,7 @@ def _run_items(run: Path, *, whole: bool) -> list[Item]:
     items.append(_item("logs", run / "logs", logs, True, Text("of starts that have ended"), run))
     items.append(_item(Text("temporary files"), run, left, True, Text("left by a process that was killed"), run))
     rest = size - sum(item.bytes for item in items)
-    return [Item("run", run, rest, used, False, Text("its records, edits and report")), *items]
+    return [Holding("run", run, rest, used, False, Text("its records, edits and report")), *items]
 
 
 @contextlib.contextmanager
@@ -272,7 +272,7 @@ def _held(run: Path | None) -> Iterator[bool]:
 # -- the cache --
 
 
-def _cache_items(named: Named, before: float, known: Mapping[Path, KnownRun], going: Set[Path]) -> list[Item]:
+def _cache_items(named: Named, before: float, known: Mapping[Path, KnownRun], going: Set[Path]) -> list[Holding]:
     """`before`: what was used later than that stays. `going`: runs that are to be forgotten."""
     cache = cache_folder()
     if not cache.is_dir():
@@ -280,7 +280,7 @@ def _cache_items(named: Named, before: float, known: Mapping[Path, KnownRun], go
     items = []
     for place in sorted(cache.iterdir()):
         if place.is_symlink():
-            items.append(Item(place.name, place, 0, 0.0, False, Text("a link, and left alone")))
+            items.append(Holding(place.name, place, 0, 0.0, False, Text("a link, and left alone")))
         elif place.name == "sources":
             items += _source_items(place, named, before)
         elif place.name in ("scenes", "ladder"):
@@ -292,14 +292,14 @@ def _cache_items(named: Named, before: float, known: Mapping[Path, KnownRun], go
         elif place.name == "runs":
             gone = [file for file, one in known.items() if one.is_gone or one.path in going]
             size, used = _weight(gone)
-            items.append(Item("runs", place, size, used, bool(gone), Text("of runs that are gone"), gone))
+            items.append(Holding("runs", place, size, used, bool(gone), Text("of runs that are gone"), gone))
         else:
             size, used = _weight([place])
-            items.append(Item(place.name, place, size, used, False, Text("kept: nobody could make it again here")))
+            items.append(Holding(place.name, place, size, used, False, Text("kept: nobody could make it again here")))
     return items
 
 
-def _source_items(place: Path, named: Named, before: float) -> list[Item]:
+def _source_items(place: Path, named: Named, before: float) -> list[Holding]:
     """The pictures that benchmarks have laid there, and links to where others lie."""
     parts: dict[str, list[Path]] = {"named": [], "recent": [], "unused": []}
     for shelf in sorted(place.iterdir()):
@@ -320,7 +320,7 @@ def _source_items(place: Path, named: Named, before: float) -> list[Item]:
     for kind, files in parts.items():
         size, used = _weight(files)
         goes = kind == "unused" and bool(files)
-        items.append(Item("sources", place, size, used, goes, reasons[kind], files if goes else ()))
+        items.append(Holding("sources", place, size, used, goes, reasons[kind], files if goes else ()))
     return items
 
 
@@ -329,16 +329,16 @@ def _is_of_the_cache(path: Path) -> bool:
     return bool(re.fullmatch(_OF_THE_CACHE[room], path.name) or TEMPORARY.fullmatch(path.name))
 
 
-def _each(place: Path) -> Iterator[Item]:
+def _each(place: Path) -> Iterator[Holding]:
     for path in sorted(place.iterdir()):
         if _is_of_the_cache(path) and not path.is_symlink():
             size, used = _weight([path])
-            yield Item(place.name, path, size, used, False, "", [path])
+            yield Holding(place.name, path, size, used, False, "", [path])
 
 
-def _together(items: Iterable[Item]) -> list[Item]:
+def _together(items: Iterable[Holding]) -> list[Holding]:
     """One for all of which the same is said."""
-    found: dict[str, Item] = {}
+    found: dict[str, Holding] = {}
     for item in items:
         if (one := found.setdefault(item.why, item)) is not item:
             one.place, one.files = item.place.parent, (*one.files, *item.files)
@@ -346,7 +346,7 @@ def _together(items: Iterable[Item]) -> list[Item]:
     return list(found.values())
 
 
-def _kept(item: Item, is_named: bool, named: Named, before: float) -> Item:
+def _kept(item: Holding, is_named: bool, named: Named, before: float) -> Holding:
     if is_named:
         item.why = Text("named by a run")
         return item
@@ -356,7 +356,7 @@ def _kept(item: Item, is_named: bool, named: Named, before: float) -> Item:
     return _aged(item, before)
 
 
-def _aged(item: Item, before: float) -> Item:
+def _aged(item: Holding, before: float) -> Holding:
     item.goes = item.used < before
     item.why = Text("can be made again") if item.goes else Text("used lately")
     return item
@@ -369,9 +369,9 @@ def _unsure(named: Named) -> str:
 # -- the disk --
 
 
-def _item(what: str, place: Path, files: Sequence[Path], goes: bool, why: str, run: Path) -> Item:
+def _item(what: str, place: Path, files: Sequence[Path], goes: bool, why: str, run: Path) -> Holding:
     size, used = _weight(files)
-    return Item(what, place, size, used, goes and bool(files), why, files, run)
+    return Holding(what, place, size, used, goes and bool(files), why, files, run)
 
 
 def _weight(places: Iterable[Path]) -> tuple[int, float]:

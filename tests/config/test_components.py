@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-import importlib
-import importlib.metadata
 import re
 import sys
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,6 @@ from edit_eval.config.components import (
     locate,
     normalise_class_path,
     own_source,
-    unknown_type,
 )
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.parameters import parameters_of
@@ -56,12 +54,14 @@ def test_the_list_imports_nothing() -> None:
 
 
 @pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder of a package like ours, with nothing in it."""
     for folder in components.FOLDERS:
         (tmp_path / "edit_eval" / folder).mkdir(parents=True)
     monkeypatch.setattr(components, "__file__", str(tmp_path / "edit_eval" / "config" / "components.py"))
-    return tmp_path / "edit_eval"
+    components._of_files.cache_clear()
+    yield tmp_path / "edit_eval"
+    components._of_files.cache_clear()
 
 
 def test_a_file_registers_what_is_in_it(package: Path) -> None:
@@ -71,83 +71,29 @@ def test_a_file_registers_what_is_in_it(package: Path) -> None:
     (package / "testing" / "more").mkdir()
     (package / "testing" / "more" / "fake.py").write_text('\nREGISTERED = {"judge:one": "Fake"}\n')
     (package / "judges" / "none.py").write_text("registered = REGISTERED = {}\n")
-    assert built_in.__wrapped__() == {
-        "benchmark": {"one": "edit_eval.benchmarks.one:One"},
-        "edit_model": {},
-        "judge": {"one": "edit_eval.testing.more.fake:Fake"},
-        "protocol": {"two": "edit_eval.benchmarks.one:Two"},
+    assert {one[:3] for one in components._of_files()} == {
+        ("benchmark", "one", "edit_eval.benchmarks.one:One"),
+        ("judge", "one", "edit_eval.testing.more.fake:Fake"),
+        ("protocol", "two", "edit_eval.benchmarks.one:Two"),
     }
 
 
 @pytest.mark.parametrize(
-    ("folder", "text", "line"),
-    [
-        (
-            "judges",
-            '{"a": "B"}',
-            "a judge `a` is registered twice: by edit_eval.judges.x:A and by edit_eval.judges.y:B",
-        ),
-        ("judges", '{"a": B}', 'edit_eval.judges.y: REGISTERED must be {"name": "ClassName"}, as literals'),
-        ("testing", '{"a": "B"}', "edit_eval.testing.y: REGISTERED must be"),
-        ("judges", '{"juge:b": "B"}', "edit_eval.judges.y: REGISTERED must be"),
-        ("judges", '{"b"}', "edit_eval.judges.y: REGISTERED must be"),
-    ],
+    ("folder", "text"),
+    [("judges", '{"a": B}'), ("testing", '{"a": "B"}'), ("judges", '{"juge:b": "B"}'), ("judges", '{"b"}')],
 )
-def test_what_cannot_be_registered(package: Path, folder: str, text: str, line: str) -> None:
-    (package / "judges" / "x.py").write_text('\nREGISTERED = {"a": "A"}\n')
+def test_what_cannot_be_registered(package: Path, folder: str, text: str) -> None:
     (package / folder / "y.py").write_text(f"\nREGISTERED = {text}\n")
+    line = f'edit_eval.{folder}.y: REGISTERED must be {{"name": "ClassName"}}, as literals'
     with pytest.raises(ConfigurationError, match=f"^{re.escape(line)}"):
-        built_in.__wrapped__()
+        built_in()
 
 
-@pytest.fixture
-def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An installed package that registers an edit model, and one that cannot be imported."""
-    package = tmp_path / "their_models"
-    package.mkdir()
-    (package / "__init__.py").write_text("raise RuntimeError('imported too early')")
-    (package / "broken.py").write_text('class Broken:\n    """Needs what is not here."""\n')
-    (tmp_path / "their_editor.py").write_text(
-        'class Theirs:\n    """Edits as they do.\n\n    More."""\n    def load(self, devices): ...\n'
-        "    def edit(self, *args): ...\n"
-    )
-    info = tmp_path / "theirs-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[edit_eval.edit_models]\ntheirs = their_editor:Theirs\nbroken = their_models.broken:Broken\n"
-        "testing = their_editor:Theirs\nnowhere = no_such_module:X\n"
-        "[edit_eval.protocols]\ntheir_protocol = their_protocol:Theirs\n"
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    importlib.invalidate_caches()
-    return tmp_path
-
-
-def test_entry_points_are_listed_and_found(plugin: Path) -> None:
-    entries = {e.name: e for e in known("edit_model")}
-    assert (entries["theirs"].origin, entries["theirs"].summary) == ("theirs", "Edits as they do.")
-    assert entries["broken"].summary == "Needs what is not here."
-    assert entries["nowhere"].summary == ""
-    assert entries["testing"].origin == "built in", "a built-in name is never replaced"
-    assert locate("protocol", "their_protocol") == "their_protocol:Theirs"
-    assert import_class("edit_model", str(locate("edit_model", "theirs"))).__name__ == "Theirs"
-    with pytest.raises(NotHere, match="imported too early"):
-        import_class("edit_model", str(locate("edit_model", "broken")))
-    (described,) = describe("broken")
-    assert "imported too early" in described.problem
-    assert described.summary == "Needs what is not here."
-    assert unknown_type("edit_model", "thiers").startswith("`thiers` is not an edit model; did you mean `theirs`")
-
-
-def test_a_name_that_two_packages_claim(plugin: Path) -> None:
-    info = plugin / "others-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[edit_eval.edit_models]\ntheirs = other_editor:Other\n")
-    importlib.invalidate_caches()
-    with pytest.raises(ConfigurationError, match=r"registered more than once, by .*; give `class_path`"):
-        locate("edit_model", "theirs")
+def test_two_files_of_ours_that_claim_a_name(package: Path) -> None:
+    for name in ("x", "y"):
+        (package / "judges" / f"{name}.py").write_text('\nREGISTERED = {"a": "A"}\n')
+    with pytest.raises(ConfigurationError, match="`a` is a judge of edit-eval and edit-eval"):
+        locate("judge", "a")
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,9 @@ from image_server import (
     picture,
     refused,
 )
+from late_imports import needs
 
-pytest.importorskip("openai")
+needs("openai")
 
 KEY = "sk-CANARY-4f1b09d2"
 MADE: list[ImageEndpoint] = []  # in the test that is running

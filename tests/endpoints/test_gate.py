@@ -5,13 +5,13 @@ from __future__ import annotations
 import email.utils
 import time
 
-from edit_eval.endpoints.gate import Gate, retry_after
+from edit_eval.endpoints.gate import Throttle, retry_after
 from endpoints.own_loop import run_apart
 
 
 def test_the_gate_halves_once_for_those_that_were_under_way_together() -> None:
     async def scene() -> None:
-        gate = Gate(16)
+        gate = Throttle(16)
         sent = [await gate.__aenter__() for _ in range(16)]
         for one in sent:
             gate.slower(one, 0.0)

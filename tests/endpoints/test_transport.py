@@ -23,8 +23,9 @@ from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges.chat_endpoint import ChatEndpoint
 from endpoints.own_loop import run_apart
 from judge_server import JudgeServer, Reply
+from late_imports import needs
 
-pytest.importorskip("openai")
+needs("openai")
 
 Answer = Callable[[Any], None]
 KEY = "sk-CANARY-4f1b09d2"

@@ -14,9 +14,10 @@ from edit_eval.records import Status
 from faults.faulty_runs import Ears, settings
 from image_server import AskedEdit, ImageServer, Reply
 from judge_server import Asked, JudgeServer
+from late_imports import needs
 from small_benchmark import write_benchmark
 
-pytest.importorskip("openai")
+needs("openai")
 
 COUNT, LAST = 12, 4
 PATIENCE = 60.0

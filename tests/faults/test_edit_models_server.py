@@ -31,9 +31,10 @@ from image_server import (
     picture,
     refused,
 )
+from late_imports import needs
 from small_benchmark import sample_id, write_benchmark
 
-pytest.importorskip("openai")
+needs("openai")
 
 KEY = "sk-CANARY-edits-4f1b09d2"
 TRUNCATED = picture(encoded(drawn((64, 64), 1))[:-20])

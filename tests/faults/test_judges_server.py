@@ -17,9 +17,10 @@ from edit_eval.records import Status
 from edit_eval.run import Run
 from faults.faulty_runs import lines, settings
 from judge_server import Asked, JudgeServer, Reply
+from late_imports import needs
 from small_benchmark import numbers, sample_id, write_benchmark
 
-pytest.importorskip("openai")
+needs("openai")
 
 ONCE: dict[int, Reply] = {
     0: Reply.error(429, retry_after=0.2),

@@ -29,6 +29,8 @@ from faults.faulty_runs import (
 )
 from small_benchmark import write_benchmark
 
+pytestmark = pytest.mark.usefixtures("cold_workers")
+
 SAMPLES = 24
 EDIT, JUDGE = {"seconds": 0.03}, {"seconds": 0.01, "batch_size": 2}
 SECONDS_TO_LIVE = 0.7  # on average

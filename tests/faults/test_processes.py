@@ -32,7 +32,8 @@ from faults.faulty_runs import (
 )
 from small_benchmark import sample_id, write_benchmark
 
-pytestmark = pytest.mark.timeout(90)  # without their defences most of these would wait for ever
+# Without their defences most of these would wait for ever.
+pytestmark = [pytest.mark.timeout(90), pytest.mark.usefixtures("cold_workers")]
 
 MODULE = Path(__file__).with_name("modules_that_fail.py")
 

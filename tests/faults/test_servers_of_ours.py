@@ -16,9 +16,10 @@ from edit_eval.records import Status
 from edit_eval.run import Run
 from edit_eval.store.run_directory import RunDirectory
 from faults.faulty_runs import Nursery, lines, settings, wait_until, workers_of
+from late_imports import needs
 from small_benchmark import numbers, write_benchmark
 
-pytest.importorskip("openai")
+needs("openai")
 
 pytestmark = [
     pytest.mark.timeout(120),

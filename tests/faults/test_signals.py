@@ -27,7 +27,7 @@ from faults.faulty_runs import (
     workers_of,
 )
 
-pytestmark = pytest.mark.timeout(150)
+pytestmark = [pytest.mark.timeout(150), pytest.mark.usefixtures("cold_workers")]
 
 SOON = 40.0
 """Seconds in which somebody who has interrupted twice has his terminal back, on a machine that is very busy."""

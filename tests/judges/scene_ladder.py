@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from PIL import Image, ImageChops, ImageStat
 
-from edit_eval.benchmarks.scenes.drawing import Drawing, draw
-from edit_eval.benchmarks.scenes.edits import Edit, apply, twins
-from edit_eval.benchmarks.scenes.light import sources
-from edit_eval.benchmarks.scenes.scene import Scene
+from edit_eval.scenes.drawing import Drawing, draw
+from edit_eval.scenes.edits import Edit, apply, twins
+from edit_eval.scenes.light import sources
+from edit_eval.scenes.scene import Scene
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,9 @@ from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.records import Status
 from judge_server import Asked, JudgeServer, Reply
+from late_imports import needs
 
-pytest.importorskip("openai")
+needs("openai")
 
 KEY = "sk-CANARY-4f1b09d2"
 

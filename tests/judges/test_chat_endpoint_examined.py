@@ -11,8 +11,9 @@ from edit_eval.errors import LoadError
 from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.judges.contract import JudgeRequest
 from judge_server import JudgeServer, Reply
+from late_imports import needs
 
-pytest.importorskip("openai")
+needs("openai")
 
 KEY = "sk-CANARY-4f1b09d2"
 

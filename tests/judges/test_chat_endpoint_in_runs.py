@@ -15,9 +15,10 @@ from edit_eval.reporting.costs import costs
 from edit_eval.reporting.status import status_document
 from edit_eval.statistics.timing import tokens
 from judge_server import Asked, JudgeServer, Reply
+from late_imports import needs
 from small_benchmark import configuration, sample_id, write_benchmark
 
-pytest.importorskip("openai")
+needs("openai")
 
 
 @pytest.fixture(autouse=True)

@@ -18,10 +18,11 @@ from edit_eval.protocols.judging import read
 from edit_eval.records import Status
 from judge_server import Asked, Reply
 from judges.level_of_edit import LevelOfEdit
+from late_imports import needs
 from played_servers import KINDS, TOKENS, Kind, PlayedServer
 from small_matrix import small_sample
 
-pytest.importorskip("openai")
+needs("openai")
 
 LABELS = ("A", "B", "C")
 ASKED = Form("probabilities", LABELS)

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from edit_eval.benchmarks.scenes.benchmark import example_pictures
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges import grammars
 from edit_eval.judges.answers import read_answer
@@ -20,6 +19,7 @@ from edit_eval.judges.contract import Form, JudgeRequest
 from edit_eval.judges.thinking import Progress
 from edit_eval.judges.transformers import TransformersJudge
 from edit_eval.records import Reply, Status
+from edit_eval.scenes.benchmark import example_pictures
 from edit_eval.workers.probe import needed_modules
 from judges.local_judges import FAMILIES, any_loaded, picture, request, rewrite
 

@@ -105,12 +105,6 @@ def vote(run: Path, votes: list[Mapping[str, Any]]) -> None:
 
 def registered() -> list[str]:
     """The names of all benchmarks, edit models, judges and protocols."""
-    import re
+    from edit_eval.config.components import built_in
 
-    import edit_eval
-
-    found: set[str] = set()
-    for file in sorted(Path(edit_eval.__file__).parent.rglob("*.py")):
-        for line in re.findall(r"^REGISTERED = (\{[^}]*\})", file.read_text("utf-8"), re.MULTILINE):
-            found |= {name.partition(":")[2] or name for name in re.findall(r'"([\w:]+)":', line)}
-    return sorted(found)
+    return sorted({name for names in built_in().values() for name in names})

@@ -12,8 +12,8 @@ from rich.console import Console
 
 from edit_eval.records import Results, Scale, Scoring
 from edit_eval.reporting.agreement import print_agreement
-from edit_eval.statistics.people import people_agreement
-from edit_eval.statistics.people_scores import PersonScore
+from edit_eval.statistics.agreement import people_agreement
+from edit_eval.statistics.people import Rating
 from edit_eval.statistics.summary import judges_document
 from reporting.reported_runs import build_run
 from reporting.reports import headline
@@ -38,10 +38,10 @@ def row(text: str, start: str) -> list[str]:
     return next(line for line in text.splitlines() if line.startswith(start)).split()
 
 
-def people_of(run: Results, raters: int = 2, apart: float = 1.0) -> list[PersonScore]:
+def people_of(run: Results, raters: int = 2, apart: float = 1.0) -> list[Rating]:
     chance = random.Random(2)
     return [
-        PersonScore(one.sample_id, one.edit_model, (one.score or 0) + chance.gauss(0, apart), f"rater {rater}")
+        Rating(one.sample_id, one.edit_model, (one.score or 0) + chance.gauss(0, apart), f"rater {rater}")
         for one in run.judgements
         if one.judge == run.judges[0] and one.repeat == 0
         for rater in range(raters)
@@ -104,7 +104,7 @@ def test_two_judges_are_not_averaged(make_run: Make) -> None:
 
 def test_people_beside_judges_median_and_each_other(make_run: Make) -> None:
     run = make_run(judges=("strict", "kind", "third"), edit_models=("first", "second"))
-    people = [*people_of(run), PersonScore("nobody knows it", "first", 3.0)]
+    people = [*people_of(run), Rating("nobody knows it", "first", 3.0)]
     document = {**judges_document(run), "people": people_agreement(run, people, resamples=100)}
     text = printed(document)
     part = text.split("Against people: 80 scores by 2 people")[1]
@@ -125,7 +125,7 @@ def test_people_beside_judges_median_and_each_other(make_run: Make) -> None:
 def test_what_was_left_unscored_is_said_and_bounded(make_run: Make) -> None:
     run = make_run(samples=60, failing=0.3)
     people = [
-        PersonScore(one.sample_id, one.edit_model, float(place % 7), rater)
+        Rating(one.sample_id, one.edit_model, float(place % 7), rater)
         for place, one in enumerate(run.judgements)
         for rater in ("ann", "bo")
     ]
@@ -173,7 +173,7 @@ def test_all_of_it_in_chinese(make_run: Make) -> None:
         run = make_run(judges=judges, repeats=2, failing=0.3, edit_models=("first", "second"))
         document = judges_document(run)
         people = people_of(run, raters=2)
-        outside = PersonScore("gone", run.edit_models[0], 5.0, "rater 0")
+        outside = Rating("gone", run.edit_models[0], 5.0, "rater 0")
         document["people"] = people_agreement(run, [*people, outside])
         file = io.StringIO()
         print_agreement(document, Console(file=file, width=80, color_system=None), language="zh")

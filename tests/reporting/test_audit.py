@@ -13,7 +13,7 @@ from edit_eval.records import Scale, Status
 from edit_eval.reporting.audit import _fault, print_audit, rows, weaknesses
 from edit_eval.statistics.audit.findings import findings_of
 from edit_eval.statistics.audit.measure import Measure
-from edit_eval.statistics.audit.shown import DOSE, Shown, Trial
+from edit_eval.statistics.audit.shown import DOSE, ShownEdit, Trial
 
 AXES = ("hue", "place", "size", "count", "light")
 
@@ -21,7 +21,7 @@ AXES = ("hue", "place", "size", "count", "light")
 def passport() -> Passport:
     """Of a judge that was shown every kind of dose."""
     shown = [
-        Shown(f"{axis}{n}.{rung}", f"{axis}{n}", "causal", rung, "", axis, False, Status.OK, 0.5)
+        ShownEdit(f"{axis}{n}.{rung}", f"{axis}{n}", "causal", rung, "", axis, False, Status.OK, 0.5)
         for axis in AXES
         for n in range(8)
         for rung in DOSE
@@ -56,7 +56,7 @@ def test_every_measure_has_its_words(language: str) -> None:
     wrong = Measure(value=0.1, ci95=(0.0, 0.2), floor=0.9, passed=False)
     for name, one in made.measures.items():
         if one.floor is not None:  # of its own, or those of a pair: which edit is put above which
-            assert _fault(name, wrong, language)
+            assert _fault(name, wrong)
     all_missed = replace(made, measures={name: wrong for name, one in made.measures.items() if one.floor is not None})
     assert len(weaknesses(all_missed, language)) >= len(all_missed.measures)
 

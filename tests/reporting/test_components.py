@@ -6,14 +6,14 @@ import io
 import json
 import re
 from dataclasses import fields
-from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.cells import cell_len
 
-from edit_eval.config.components import KINDS, built_in
+from edit_eval.config import components
+from edit_eval.config.components import KINDS, Registered, built_in
 from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.components import (
@@ -39,7 +39,7 @@ def printed(*arguments: Any, width: int = 80) -> list[str]:
 
 def test_all_registered_components_are_listed() -> None:
     document = components_document()
-    assert list(document) == ["benchmarks", "edit_models", "judges", "protocols", "configurations"]
+    assert list(document) == ["benchmarks", "edit_models", "judges", "protocols", "configurations", "problems"]
     demo = next(one for one in document.pop("configurations") if one["name"] == "demo")
     assert (demo["name"], Path(demo["path"]).name) == ("demo", "demo.yaml")
     assert demo["summary"] == "A whole evaluation in less than a minute: no weights, no GPU, no download."
@@ -64,16 +64,6 @@ def test_the_list_has_a_group_a_kind_with_a_line_each() -> None:
     assert any(map(testing.fullmatch, lines))
     assert max(map(len, lines)) <= 80
     assert lines == [line.rstrip() for line in lines]
-
-
-def test_components_of_other_packages_say_where_they_come_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    point = EntryPoint("theirs", "edit_eval.testing.fake_models:FakeJudge", "edit_eval.judges")
-    monkeypatch.setattr(
-        "importlib.metadata.entry_points",
-        lambda **chosen: EntryPoints([point]).select(**chosen),
-    )
-    assert "(an installed package)" in " ".join(printed(width=120))
-    assert printed("theirs")[0] == "theirs  judge  edit_eval.testing.fake_models:FakeJudge"
 
 
 def test_a_description() -> None:
@@ -151,7 +141,8 @@ def test_a_class_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_class_that_cannot_be_imported_here_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(built_in()["judge"], "elsewhere", "a_package_of_another_environment:Judge")
+    elsewhere = Registered("judge", "elsewhere", "a_package_of_another_environment:Judge", "")
+    monkeypatch.setattr(components, "registered", lambda: (elsewhere,))
     lines = printed("elsewhere")
     assert any("there is no module `a_package_of_another_environment`" in line for line in lines)
     assert "  Its parameters can only be shown where it can be imported." in lines

@@ -14,11 +14,11 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results, Status
 from edit_eval.reporting import frames
 from edit_eval.reporting.frames import FRAMES, LIBRARIES, frame
+from late_imports import needs
 from reporting.reported_runs import unscored
 from reporting.reports import Report
 
-pytest.importorskip("pandas")
-pytest.importorskip("pyarrow")
+needs("pandas", "pyarrow")
 
 
 def columns_of(made: Any) -> dict[str, list[Any]]:

@@ -15,7 +15,7 @@ from edit_eval.reporting.page.markdown import markdown
 from edit_eval.reporting.page.page import page
 from edit_eval.reporting.people_differences import people_of, rows_of, sentences
 from edit_eval.statistics.comparison import compare
-from edit_eval.statistics.preferences import Vote
+from edit_eval.statistics.people import Vote
 from edit_eval.statistics.summary import summarise
 from reporting.reports import Report
 from small_columns import column, drawn

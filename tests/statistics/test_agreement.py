@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from edit_eval.records import Scale, Scoring, Status
-from edit_eval.statistics.agreement import OrdinalRatings, judge_agreement, retest
+from edit_eval.statistics.agreement import judge_agreement
+from edit_eval.statistics.instruments import retest
+from edit_eval.statistics.rank_agreement import OrdinalRatings
 
 
 def ordinal_alpha(ratings, weights=None):

@@ -11,11 +11,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from edit_eval.statistics.agreement import OrdinalRatings
+from edit_eval.records import Scale
+from edit_eval.statistics.agreement import agreement
 from edit_eval.statistics.calibration import Pairs, bridge, calibration, isotonic
+from edit_eval.statistics.instruments import Instrument, Item
 from edit_eval.statistics.intervals import bootstrap_interval
-from edit_eval.statistics.people import pairs_alike
-from edit_eval.statistics.rank_agreement import Between, Samples
+from edit_eval.statistics.rank_agreement import OrdinalRatings, Samples
 
 Record = Callable[[str, object], None]
 MODELS = 8
@@ -49,17 +50,14 @@ def test_the_pairs_of_models_that_are_ordered_alike(images, spacing, turned, run
         shared = g.normal(size=(2, images))
         one, other = (
             {
-                f"m{model}": {
-                    (f"s{at:04d}", 0): float(spacing * place[model] + shared[side, at] + g.normal())
-                    for at in range(images)
-                }
+                Item(f"m{model}", f"s{at:04d}", 0): [float(spacing * place[model] + shared[side, at] + g.normal())]
                 for model in range(MODELS)
+                for at in range(images)
             }
             for side, place in enumerate((np.arange(MODELS), order))
         )
-        samples = Samples([one], resamples=0)
-        sources = {f"s{at:04d}": f"s{at:04d}" for at in range(images)}
-        low, high = pairs_alike(one, other, Between(one, other, samples), samples, sources)["ci95"]
+        both = [Instrument(name, "asked", "score", Scale(), of) for name, of in (("a", one), ("b", other))]
+        low, high = agreement(*both, Samples([one], resamples=0)).pairs_alike()["ci95"]
         held.append(low - 1e-9 <= truth <= high + 1e-9)
         lows.append(high - low)
     record(

@@ -8,17 +8,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
 
-from edit_eval.benchmarks.scenes.ladder import FACT, Ladder
+from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.records import Scale, Status
+from edit_eval.scenes.ladder import Ladder
 from edit_eval.statistics.audit import order, steadiness
 from edit_eval.statistics.audit.findings import findings_of
 from edit_eval.statistics.audit.measure import Measure, average, share
-from edit_eval.statistics.audit.shown import Shown, Trial
+from edit_eval.statistics.audit.shown import ShownEdit, Trial
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 import audit_power  # type: ignore[import-not-found]
+from late_imports import Late
+
+stats = Late("scipy.stats")
 
 HALF = (
     # what prefers a part of the change, or does not mind it, everywhere or in some kinds
@@ -40,7 +43,7 @@ HALF = (
 def trial(rows: dict[tuple[str, str, str], float | None], axis: str = "", disputed: bool = False) -> Trial:
     """(scene, rung, view) -> score from 0 to 1."""
     shown = tuple(
-        Shown(
+        ShownEdit(
             f"{scene}.{rung}.{view}",
             scene,
             "causal",
@@ -122,7 +125,7 @@ def test_the_spread_is_that_of_two_askings() -> None:
     for scene in range(4000):
         first, second = 0.5 + 0.03 * chance.standard_normal(2)
         rows |= {(str(scene), "right", ""): first, (str(scene), "right", "again"): second}
-    found = steadiness.spread(trial(rows), "again", 0.05)
+    found = steadiness.scatter(trial(rows), "again", 0.05)
     assert found.value == pytest.approx(0.03, rel=0.05)
     assert found.passed
     assert steadiness.smallest_difference(0.03) == pytest.approx(1.96 * 2**0.5 * 0.03, rel=1e-3)
@@ -133,7 +136,7 @@ def test_of_few_scenes_the_spread_is_a_root_too() -> None:
     rows: dict[tuple[str, str, str], float | None] = {}
     for scene, second in (("a", 0.5), ("b", 0.6)):
         rows |= {(scene, "right", ""): 0.9, (scene, "right", "again"): second}
-    found = steadiness.spread(trial(rows), "again", 0.07)
+    found = steadiness.scatter(trial(rows), "again", 0.07)
     assert (found.value, found.ci95, found.passed) == (pytest.approx(0.25), None, False)
     assert found.missed
 
@@ -199,7 +202,7 @@ def test_ties_of_what_is_hard_to_tell_accuse_nobody() -> None:
 def test_the_simulated_ladder_has_as_many_scenes_of_each_rung_as_the_drawn_one(tmp_path: Path) -> None:
     drawn, simulated = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for sample in Ladder(Ladder.Parameters(size=128, seed=3, cache_dir=str(tmp_path))).samples():
-        fact = sample.facts[FACT]
+        fact = sample.facts[AUDIT]
         if not fact["view"] and not fact["disputed"]:
             drawn[sample.category, fact["rung"] + fact["axis"]] += 1
     for category in audit_power.CATEGORIES:

@@ -2,10 +2,12 @@ import math
 
 import numpy as np
 import pytest
-from scipy.optimize import isotonic_regression
 
 from edit_eval.statistics.calibration import Pairs, bridge, calibration, cross_fitted, isotonic
 from edit_eval.statistics.intervals import hull_interval
+from late_imports import Late
+
+optimize = Late("scipy.optimize")
 
 
 def test_the_map_is_that_of_scipy_with_equal_scores_as_one():
@@ -16,7 +18,7 @@ def test_the_map_is_that_of_scipy_with_equal_scores_as_one():
     made = isotonic(scores, targets, weights)
     means = [np.average(targets[scores == s], weights=weights[scores == s]) for s in made.at]
     masses = [weights[scores == s].sum() for s in made.at]
-    assert made(made.at) == pytest.approx(isotonic_regression(means, weights=masses).x)
+    assert made(made.at) == pytest.approx(optimize.isotonic_regression(means, weights=masses).x)
     assert np.all(np.diff(made(scores[order])) >= 0)
     assert made(np.array([-5.0, 20.0])) == pytest.approx([made.value[0], made.value[-1]])
     with pytest.raises(ValueError, match="nothing to fit"):

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
-from scipy import stats
 
-from edit_eval.statistics.drift import drift
+from edit_eval.statistics.agreement import drift
+from late_imports import Late
+
+stats = Late("scipy.stats")
 
 
 def judged(

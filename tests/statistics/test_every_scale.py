@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from edit_eval.records import Results, Scale, Scoring, Status
+from edit_eval.statistics.agreement import people_agreement
 from edit_eval.statistics.columns import columns_of
 from edit_eval.statistics.comparison import compare
-from edit_eval.statistics.people import people_agreement
-from edit_eval.statistics.people_scores import PersonScore
+from edit_eval.statistics.people import Rating
 from edit_eval.statistics.summary import judges_document, summarise
 
 
@@ -150,7 +150,7 @@ def test_the_judges_and_their_median(run, other):
 def test_people_agree_as_much_whichever_way_the_scale_runs(run, other):
     generator = np.random.default_rng(1)
     people = [
-        PersonScore(sample_id=sample.id, edit_model=model, score=float(generator.uniform(0, 3) + place), rater=rater)
+        Rating(sample_id=sample.id, edit_model=model, score=float(generator.uniform(0, 3) + place), rater=rater)
         for place, sample in enumerate(run.samples)
         for model in MODELS
         for rater in ("ann", "bo")

@@ -5,14 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import beta, binomtest
 
 from edit_eval.records import Edit, Status
 from edit_eval.statistics.columns import columns_of
 from edit_eval.statistics.comparison import compare
 from edit_eval.statistics.corrections import holm
 from edit_eval.statistics.failure_rates import edits_by_model, exchange_p_value, failed_edits, failure_interval
+from late_imports import Late
 from small_columns import IDENTITY, column, drawn, failing
+
+stats = Late("scipy.stats")
 
 
 def by_trying_all(sums):
@@ -31,7 +33,7 @@ def test_the_test_is_the_share_of_all_swaps(sums):
 def test_with_one_edit_an_image_it_is_the_exact_test_of_mcnemar(more, fewer):
     differences = np.r_[np.ones(more), -np.ones(fewer), np.zeros(20)].astype(int)
     p = exchange_p_value(differences, np.arange(len(differences)))
-    assert p == pytest.approx(binomtest(more, more + fewer).pvalue if more else 1.0, rel=1e-9)
+    assert p == pytest.approx(stats.binomtest(more, more + fewer).pvalue if more else 1.0, rel=1e-9)
 
 
 def test_the_test_holds_its_level_for_few_and_rare_failures_and_finds_what_is_there():
@@ -54,8 +56,8 @@ def test_the_interval_of_single_edits_is_the_exact_binomial_one():
     for failures in (0, 1, 23, 60):
         failed = np.r_[np.ones(failures), np.zeros(60 - failures)]
         low, high = failure_interval(failed, np.arange(60))
-        assert low == pytest.approx(beta.ppf(0.025, failures, 61 - failures) if failures else 0.0)
-        assert high == pytest.approx(beta.ppf(0.975, failures + 1, 60 - failures) if failures < 60 else 1.0)
+        assert low == pytest.approx(stats.beta.ppf(0.025, failures, 61 - failures) if failures else 0.0)
+        assert high == pytest.approx(stats.beta.ppf(0.975, failures + 1, 60 - failures) if failures < 60 else 1.0)
 
 
 def test_edits_that_fail_together_are_fewer():
@@ -122,7 +124,7 @@ def test_only_what_both_tried_is_held_against_each_other():
     (pair,) = compare([a, b]).pairs
     found = pair.failures
     assert (found.total, found.clusters, found.a, found.b, found.difference) == (4, 4, 3, 1, 0.5)
-    assert found.p == pytest.approx(binomtest(3, 4).pvalue)
+    assert found.p == pytest.approx(stats.binomtest(3, 4).pvalue)
     assert found.p_adjusted == found.p
 
 
@@ -169,7 +171,7 @@ def test_failures_are_a_family_of_their_own_and_one_test_whatever_the_judges():
     both = compare([*columns("x"), *columns("y")])
     assert [pair.failures for pair in both.pairs] == [pair.failures for pair in alone.pairs] * 2
     ab, ac, bc = (pair.failures for pair in alone.pairs)
-    assert (ab.p, ac.p, bc.p) == pytest.approx([2 / 2**7, binomtest(1, 9).pvalue, 1.0])
+    assert (ab.p, ac.p, bc.p) == pytest.approx([2 / 2**7, stats.binomtest(1, 9).pvalue, 1.0])
     assert (ab.p_adjusted, ac.p_adjusted, bc.p_adjusted) == pytest.approx([3 * ab.p, 2 * ac.p, 1.0])
     assert [pair.p_adjusted for pair in alone.pairs] == holm([pair.p for pair in alone.pairs]), "scores by themselves"
 

@@ -12,7 +12,7 @@ import independently
 from edit_eval.statistics.comparison import compare
 from edit_eval.statistics.intervals import estimate
 from edit_eval.statistics.paired import image_wins, ruled_out_share, strict_lower, tipping_share
-from edit_eval.statistics.people_scores import PersonScore
+from edit_eval.statistics.people import Rating
 from edit_eval.statistics.prediction_powered import corrected
 from independently import Seen, of_differences, people_corrected
 from small_columns import column
@@ -203,7 +203,7 @@ def test_what_compare_says_that_people_would_say():
         for number, (one, image) in enumerate(zip(values, codes.tolist(), strict=True)):
             said = [] if one.people is None else [one.people, one.people + g.gauss(0, 1)][: g.randint(1, 2)]
             for rater, y in zip(("ann", "bo"), said, strict=False):
-                answers += [PersonScore(f"s{number:04d}", name, at, rater) for name, at in (("a", 4 + y), ("b", 4.0))]
+                answers += [Rating(f"s{number:04d}", name, at, rater) for name, at in (("a", 4 + y), ("b", 4.0))]
             mean = math.fsum(said) / len(said) if said else None
             rated[image].append(Seen(one.judge, mean, float(len(said))))
         (pair,) = compare(columns, people=answers).people.pairs

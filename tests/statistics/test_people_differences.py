@@ -11,10 +11,9 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.records import Scale
 from edit_eval.reporting.people_differences import explanation
 from edit_eval.statistics.comparison import compare, compare_models
+from edit_eval.statistics.people import Rating, Vote, read_answers, read_people
 from edit_eval.statistics.people_differences import NEXT, peoples_differences
-from edit_eval.statistics.people_scores import PersonScore, read_answers, read_people
 from edit_eval.statistics.prediction_powered import corrected
-from edit_eval.statistics.preferences import Vote
 from small_columns import column, drawn, failing
 
 SCORES = {"a": drawn(2, 0.5), "b": drawn(3)}
@@ -80,8 +79,8 @@ def test_of_ratings_one_persons_difference_counts_whatever_the_person_is_like(co
         strict = 3.0 if number < 15 else 0.0
         for name in SCORES:
             score = SCORES[name][number] / 2 - strict + g.normal(0, 0.2)
-            ratings.append(PersonScore(sample(number), name, score, "strict" if number < 15 else "kind"))
-    alone = [PersonScore(sample(number), "a", 10.0, "Cy") for number in range(30, 40)]
+            ratings.append(Rating(sample(number), name, score, "strict" if number < 15 else "kind"))
+    alone = [Rating(sample(number), "a", 10.0, "Cy") for number in range(30, 40)]
     found = peoples_differences(columns, [*ratings, *alone])
     (pair,) = found.pairs
     apart = [ratings[2 * n].score - ratings[2 * n + 1].score for n in range(30)]
@@ -161,7 +160,7 @@ def test_each_vote_counts_with_its_weight(columns):
 
 
 def test_a_score_with_another_name_is_not_held_against_this_one(columns):
-    ratings = [PersonScore(sample(n), name, SCORES[name][n], score_name="PQ") for n in range(20) for name in SCORES]
+    ratings = [Rating(sample(n), name, SCORES[name][n], score_name="PQ") for n in range(20) for name in SCORES]
     with pytest.raises(ConfigurationError, match="none of the 40 answers"):
         peoples_differences(columns, ratings)
     own = [replace(one, score_name="score") for one in ratings]

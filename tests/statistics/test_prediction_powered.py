@@ -10,10 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from scipy.stats import t as student
 
-from edit_eval.statistics.people_scores import read_people
-from edit_eval.statistics.prediction_powered import FEWEST_IMAGES, corrected
+from edit_eval.statistics.people import read_people
+from edit_eval.statistics.prediction_powered import FEWEST_ANSWERED, corrected
+from late_imports import Late
+
+stats = Late("scipy.stats")
 
 Record = Callable[[str, object], None]
 DRAWS = 500
@@ -119,7 +121,7 @@ def by_the_book(people, judge, images, weights):
     e = [np.mean(own) - one for one in own]
     a = sum(one**3 for one in e) / sum(one**2 for one in e) ** 1.5 * (v1 / (v1 + v2)) ** 1.5
     ends, a = [], max(-0.5, min(0.5, a))
-    for q in student.ppf([0.025, 0.975], freedom):
+    for q in stats.t.ppf([0.025, 0.975], freedom):
         ends += [q] + ([3 / a * (np.cbrt(1 + a * (q - a / 6)) - 1)] if abs(a) > 1e-9 else [])
     error = math.sqrt(v1 + v2)
     return value, [value - max(ends) * error, value - min(ends) * error], slope * share, freedom
@@ -185,8 +187,8 @@ def test_where_nothing_shows_how_far_off_it_may_be_there_is_no_interval():
         )
         return found.doubt
 
-    assert doubt(g.normal(size=FEWEST_IMAGES - 1)) == "few_images"
-    assert doubt(g.normal(size=FEWEST_IMAGES)) is None
+    assert doubt(g.normal(size=FEWEST_ANSWERED - 1)) == "few_images"
+    assert doubt(g.normal(size=FEWEST_ANSWERED)) is None
     assert doubt(np.ones(20)) == "no_spread"
     assert doubt(g.normal(size=50), np.r_[np.zeros(40, int), np.arange(1, 21)]) == "too_uneven"
     with pytest.raises(ValueError, match="no sample has an answer"):

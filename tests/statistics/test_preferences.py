@@ -12,13 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edit_eval.statistics.people_scores import read_people_scores
+from edit_eval.statistics.people import SHARES, Vote, ratings_of
 from edit_eval.statistics.preferences import (
-    SHARES,
     PairChoice,
-    Vote,
     fit_strengths,
-    people_rows,
     preferences,
     sample_chances,
     sample_order,
@@ -281,10 +278,7 @@ def test_what_agreement_reads() -> None:
         Vote("s", "b", "c", "both_bad", rater="r", edit_seed=1),
         Vote("s", "b", "c", "skip", rater="q"),
     ]
-    rows = people_rows(votes)
-    written = ["sample_id,edit_model,score,rater,edit_seed"]
-    written += [f"{r['sample_id']},{r['edit_model']},{r['score']},{r['rater']},{r['edit_seed']}" for r in rows]
-    scores = {(one.edit_model, one.edit_seed): one.score for one in read_people_scores(written)}
+    scores = {(one.edit_model, one.edit_seed): one.score for one in ratings_of(votes)}
     assert scores == {("a", 0): 0.75, ("b", 0): 0.0, ("c", 0): 0.5, ("b", 1): 0.0, ("c", 1): 0.0}
 
 

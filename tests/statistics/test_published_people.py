@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from edit_eval.records import Scale, Scoring, Status
-from edit_eval.statistics.people import people_agreement, people_measures
-from edit_eval.statistics.people_scores import read_people
+from edit_eval.statistics.agreement import people_agreement, people_measures
+from edit_eval.statistics.people import read_people
 
 KNOWN = {
     # within models: with the mean of people, with one person; one person with another, with the mean of the others;

@@ -2,26 +2,34 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy import stats
 
+from edit_eval.statistics.instruments import Item
 from edit_eval.statistics.rank_agreement import (
     Between,
-    Mean,
+    MeanAgreement,
     Samples,
     Within,
     bounds_within,
     interval_of_models,
-    scored_in,
     spearman_bounds,
-    summary,
+    with_interval,
 )
+from late_imports import Late
+
+stats = Late("scipy.stats")
+
+
+def flat(scores):
+    """Of each model the score of each (sample, edit seed), by item."""
+    return {Item(model, *edit): value for model, edits in scores.items() for edit, value in edits.items()}
 
 
 def rank_agreement(one, other, sources=None, *, resamples=1_000):
     """`{"spearman", "ci95", "edit_models": {NAME: {"n", "spearman"}}}`."""
-    samples = Samples([scored_in(one, other)], sources, resamples=resamples)
+    one, other = flat(one), flat(other)
+    samples = Samples([one.keys() & other.keys()], sources, resamples=resamples)
     within = Within(one, other, samples)
-    return {**summary(within, samples), "edit_models": within.by_model(samples)}
+    return {**with_interval(within, samples), "edit_models": within.of_models(samples)}
 
 
 def test_a_correlation_is_that_of_scipy():
@@ -79,10 +87,11 @@ def drawn_scores(models: int, items: int, seed: int = 0):
 def test_weighted_rows_are_those_of_a_resampled_set():
     """A weight of 2 is an edit that is there twice, as scipy sees it."""
     one, other = drawn_scores(5, 30, 1), drawn_scores(5, 30, 2)
-    samples = Samples([one], resamples=0)
+    samples = Samples([flat(one)], resamples=0)
     weights = np.random.default_rng(3).integers(0, 4, size=(7, 30)).astype(float)
     order = sorted(samples.place, key=samples.place.get)
-    within, between = Within(one, other, samples)(weights), Between(one, other, samples)(weights)
+    both = flat(one), flat(other)
+    within, between = Within(*both, samples)(weights), Between(*both, samples)(weights)
     for row, times in enumerate(weights.astype(int)):
         pairs = {
             model: [np.repeat([of[model][(name, 0)] for name in order], times) for of in (one, other)] for model in one
@@ -94,11 +103,11 @@ def test_weighted_rows_are_those_of_a_resampled_set():
 
 
 def test_between_models_needs_four_of_them_that_differ():
-    one, other = drawn_scores(3, 10, 1), drawn_scores(3, 10, 2)
+    one, other = flat(drawn_scores(3, 10, 1)), flat(drawn_scores(3, 10, 2))
     samples = Samples([one], resamples=50)
-    assert summary(Between(one, other, samples), samples) == {"spearman": None, "ci95": None}
-    flat = {f"m{n}": {(str(item), 0): 5.0 for item in range(10)} for n in range(5)}
-    assert summary(Between(drawn_scores(5, 10), flat, samples), samples)["spearman"] is None
+    assert with_interval(Between(one, other, samples), samples) == {"spearman": None, "ci95": None}
+    level = {Item(f"m{n}", str(sample), 0): 5.0 for n in range(5) for sample in range(10)}
+    assert with_interval(Between(flat(drawn_scores(5, 10)), level, samples), samples)["spearman"] is None
     assert interval_of_models(0.5, 3) is None
 
 
@@ -124,15 +133,15 @@ def test_the_interval_is_clustered_on_the_source_image():
     sources = {f"s{n:03}": f"image {n // 9}" for n in range(180)}
     wide, narrow = rank_agreement(one, other, sources)["ci95"], rank_agreement(one, other)["ci95"]
     assert wide[1] - wide[0] > 2 * (narrow[1] - narrow[0])
-    assert Samples([one], sources, resamples=0).clusters == 20
+    assert Samples([flat(one)], sources, resamples=0).clusters == 20
 
 
 def test_a_mean_over_people_is_through_z():
-    one, people = drawn_scores(3, 40, 1), [drawn_scores(3, 40, seed) for seed in (2, 3)]
+    one, *people = (flat(drawn_scores(3, 40, seed)) for seed in (1, 2, 3))
     samples = Samples([one], resamples=0)
     parts = [Within(one, person, samples) for person in people]
     z = [np.arctanh(part(samples.once)[0]) for part in parts]
-    assert Mean(parts)(samples.once)[0] == pytest.approx(np.tanh(np.mean(z)))
+    assert MeanAgreement(parts)(samples.once)[0] == pytest.approx(np.tanh(np.mean(z)))
 
 
 # -- bounds --
@@ -176,6 +185,7 @@ def test_bounds_of_what_is_complete_and_of_nothing():
 def test_bounds_of_a_run_hold_what_the_judge_would_have_said():
     whole, other = drawn_scores(3, 40, 1), drawn_scores(3, 40, 2)
     some = {model: {item: v for item, v in items.items() if int(item[0]) % 5} for model, items in whole.items()}
-    low, high = bounds_within(some, other)
+    low, high = bounds_within(flat(some), flat(other))
     assert low < rank_agreement(whole, other, resamples=0)["spearman"] < high
-    assert bounds_within(whole, other) == pytest.approx([rank_agreement(whole, other, resamples=0)["spearman"]] * 2)
+    perfect = rank_agreement(whole, other, resamples=0)["spearman"]
+    assert bounds_within(flat(whole), flat(other)) == pytest.approx([perfect] * 2)

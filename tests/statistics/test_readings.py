@@ -10,7 +10,7 @@ import pytest
 
 from edit_eval.records import Reading, Status
 from edit_eval.reporting.page.footnotes import footnote_lines
-from edit_eval.statistics.readings import readings_document, spread_of
+from edit_eval.statistics.instruments import readings_document, spread_of
 from edit_eval.statistics.summary import summarise
 
 

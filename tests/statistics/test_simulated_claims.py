@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from clustered_designs import DESIGNS, images_of
+from edit_eval.statistics.agreement import drift
 from edit_eval.statistics.corrections import holm
-from edit_eval.statistics.drift import drift
 from edit_eval.statistics.failure_rates import exchange_p_value, failure_interval
+from edit_eval.statistics.instruments import Item
 from edit_eval.statistics.intervals import estimate
 from edit_eval.statistics.power import ALPHA
-from edit_eval.statistics.rank_agreement import Samples, Within, summary
+from edit_eval.statistics.rank_agreement import Samples, Within, with_interval
 
 Record = Callable[[str, object], None]
 RUNS = 1_000
@@ -110,10 +111,10 @@ def test_spearman_within_models(rho: float, images: int, record: Record) -> None
             level = np.repeat(g.normal(size=(images, 2)), 3, axis=0)
             a, b = (math.sqrt(0.3) * level + math.sqrt(0.7) * g.normal(size=(3 * images, 2))).T
             b = rho * a + math.sqrt(1 - rho * rho) * b
-            one[model] = {(name, 0): float(x) for name, x in zip(names, a, strict=True)}
-            other[model] = {(name, 0): float(x) for name, x in zip(names, b, strict=True)}
+            one |= {Item(model, name, 0): float(x) for name, x in zip(names, a, strict=True)}
+            other |= {Item(model, name, 0): float(x) for name, x in zip(names, b, strict=True)}
         samples = Samples([one], sources, resamples=300)
-        low, high = summary(Within(one, other, samples), samples)["ci95"]
+        low, high = with_interval(Within(one, other, samples), samples)["ci95"]
         held.append(low <= truth <= high)
     record(f"spearman within three models, {images} images with 3, r {rho}", f"covers {np.mean(held):.3f}")
     assert np.mean(held) >= 0.91 - slack(0.09, runs)

@@ -13,7 +13,7 @@ import pytest
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.votes import write_votes
 from edit_eval.run import Run
-from edit_eval.statistics.people_scores import read_people_file
+from edit_eval.statistics.people import read_people_file
 from edit_eval.store.journal import seal, unseal
 from edit_eval.store.votes import FileHead, add_saved_votes, read_asked
 from edit_eval.viewer.raters_page import write_raters_page

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from edit_eval.run import Run
-from edit_eval.statistics.people_scores import read_people_file
+from edit_eval.statistics.people import read_people_file
 from viewer.served import Viewer
 
 

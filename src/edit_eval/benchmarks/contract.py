@@ -7,6 +7,10 @@ from typing import Any, Protocol
 
 from edit_eval.records import Sample
 
+AUDIT = "audit"
+"""Under which `Sample.facts` say what an audit's sample is: `scene`, `rung`, `axis`, `view`, `disputed`, and the `seed`
+of all scenes."""
+
 
 class Benchmark(Protocol):
     """Yields samples. Filters (`categories`, `limit`, ...) are applied by edit-eval, after it.

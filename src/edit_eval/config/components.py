@@ -1,7 +1,9 @@
-"""The only place where a name becomes a class: built-in names, entry points of installed packages, dotted paths.
+"""The only place where a name becomes a class: names in our own files, entry points of packages, dotted paths.
 
-Nothing is imported before it is used. A component of edit-eval's own is one file in the folder of its kind, with a line
-`REGISTERED = {"name": "ClassName"}`, which is read here; a file in `testing/` says the kind, too (`judge:name`).
+Nothing is imported before it is used. A component in a folder of its kind is one file with a line
+`REGISTERED = {"name": "ClassName"}`, which is read here; a file in `testing/` says the kind, too (`judge:name`). What
+comes from elsewhere has an entry point `KIND.NAME` in the group `edit_eval.components`: any installed package, and the
+room `scenes`, of which no other room knows more than its names.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ import sys
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from edit_eval.config.faults import did_you_mean, nearest_path
 from edit_eval.config.parameters import Parameter, describe_parameters
@@ -31,6 +33,9 @@ Kind = Literal["benchmark", "edit_model", "judge", "protocol"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"]
 
+GROUP = "edit_eval.components"
+HOUSE = "edit-eval"
+"""Our own distribution, whose entry points are built in."""
 FOLDERS = {f"{kind}s": kind for kind in KINDS} | {"testing": ""}
 """Where built-in components are, and of which kind; in the last each name says its kind."""
 WORDS: dict[Kind, str] = {
@@ -64,6 +69,18 @@ class Entry:
     """First line of the class's docstring; empty where its source is not found."""
     about: Mapping[str, str] = field(default_factory=dict)
     """What a benchmark's class says about its data in `about`, a mapping of plain texts: `source`, `licence`, ..."""
+    problem: str = ""
+    """Why its name cannot be used here, as far as that shows without importing it."""
+
+
+class Registered(NamedTuple):
+    """A name that somebody gives to a class."""
+
+    kind: Kind
+    name: str
+    class_path: str
+    package: str
+    """`my-benchmark 1.0`; empty for edit-eval's own."""
 
 
 @dataclass(frozen=True)
@@ -86,64 +103,128 @@ class Description:
     """Of an edit model, the models that it knows by name, and what it knows of each."""
     about: Mapping[str, str] = field(default_factory=dict)
     """As in `Entry`; of a benchmark its protocol, too."""
+    origin: str = ""
+    """As in `Entry`; empty for a class path."""
+
+
+def built_in() -> dict[Kind, dict[str, str]]:
+    """Kind -> name -> class path of edit-eval's own components, in the order of their names; imports none of them."""
+    own = sorted(one for one in registered() if not one.package)
+    return {kind: {one.name: one.class_path for one in own if one.kind == kind} for kind in KINDS}
+
+
+def registered() -> tuple[Registered, ...]:
+    """All names, edit-eval's own first. A name may be here twice; `locate` refuses it."""
+    return _of_files() + _of_packages(tuple((path, _changed(path)) for path in sys.path))[0]
+
+
+def names(kind: Kind) -> list[str]:
+    """All names of a kind."""
+    return [one.name for one in registered() if one.kind == kind]
+
+
+def nameless() -> tuple[str, ...]:
+    """A line for each entry point of our group whose name does not say its kind, or whose value is no class."""
+    return _of_packages(tuple((path, _changed(path)) for path in sys.path))[1]
+
+
+def _changed(path: str) -> int:
+    try:
+        return os.stat(path or ".").st_mtime_ns
+    except OSError:
+        return 0
 
 
 @cache
-def built_in() -> dict[Kind, dict[str, str]]:
-    """Kind -> name -> class path of edit-eval's own components, in the order of their names; imports none of them.
-
-    Raises `ConfigurationError` for a name that two files register.
-    """
-    found: dict[Kind, dict[str, str]] = {kind: {} for kind in KINDS}
-    for module, kind, name, class_name in _registrations():
-        path = f"{module}:{class_name}"
-        if (other := found[kind].setdefault(name, path)) != path:
-            raise ConfigurationError(
-                Text("{} `{}` is registered twice: by {} and by {}", WORDS[kind], name, other, path)
-            )
-    return {kind: dict(sorted(names.items())) for kind, names in found.items()}
-
-
-def _registrations() -> Iterator[tuple[str, Kind, str, str]]:
-    """(module, kind, name, class name) of all that the files of this package register."""
-    package = Path(__file__).parents[1]
+def _of_files() -> tuple[Registered, ...]:
+    """What the files of this package register."""
+    package, found = Path(__file__).parents[1], []
     for top, usual in FOLDERS.items():
         for file in sorted((package / top).rglob("*.py")):
-            _, found, text = file.read_bytes().partition(_REGISTERED)
-            if not found:
+            _, line, text = file.read_bytes().partition(_REGISTERED)
+            if not line:
                 continue
             module = ".".join(file.relative_to(package.parent).with_suffix("").parts)
             try:
                 for name, class_name in ast.literal_eval(text[: text.index(b"}") + 1].decode()).items():
-                    kind, _, name = name.rpartition(":")
-                    yield module, next(one for one in KINDS if one == (kind or usual)), name, class_name
+                    said, _, name = name.rpartition(":")
+                    kind = next(one for one in KINDS if one == (said or usual))
+                    found.append(Registered(kind, name, f"{module}:{class_name}", ""))
             except (ValueError, SyntaxError, AttributeError, StopIteration) as error:
                 wanted = Text('{{"name": "ClassName"}}, as literals')
                 raise ConfigurationError(Text("{}: REGISTERED must be {}", module, wanted)) from error
+    return tuple(found)
+
+
+@lru_cache(maxsize=1)
+def _of_packages(path: object) -> tuple[tuple[Registered, ...], tuple[str, ...]]:
+    """The entry points of the packages on Python's `path`, and what is wrong with the others of our group."""
+    found, wrong = [], []
+    for point in importlib.metadata.entry_points(group=GROUP):
+        package = f"{point.dist.name} {point.dist.version}" if point.dist else Text("an installed package")
+        said, _, name = point.name.partition(".")
+        kind = next((one for one in KINDS if one == said), None)
+        if kind is None or not name:
+            right = [f"{one}.{point.name}" for one in KINDS]
+            wrong.append(Text("{}: the entry point `{}` must be called {: or }", package, point.name, right))
+        elif not point.attr:
+            text = Text("{}: the entry point `{}` must name a class: `{}:ClassName`", package, point.name, point.module)
+            wrong.append(text)
+        else:
+            own = point.dist is not None and point.dist.name == HOUSE
+            found.append(Registered(kind, name, f"{point.module}:{point.attr}", "" if own else package))
+    return tuple(sorted(found)), tuple(wrong)
 
 
 def known(kind: Kind) -> list[Entry]:
     """All registered components of a kind, built-in ones first. Imports none of them."""
-    entries = [Entry(name, path, Text("built in"), *_said(path)) for name, path in built_in()[kind].items()]
-    for point in sorted(importlib.metadata.entry_points(group=f"edit_eval.{kind}s"), key=lambda p: p.name):
-        if point.name not in built_in()[kind]:
-            origin = point.dist.name if point.dist else Text("an installed package")
-            entries.append(Entry(point.name, point.value.replace(" ", ""), origin, *_said(point.value)))
+    entries = []
+    for one in sorted((each for each in registered() if each.kind == kind), key=lambda one: (one.package != "", one)):
+        summary, about, problem = _said(one.class_path)
+        try:
+            locate(kind, one.name)
+        except ConfigurationError as error:
+            problem = str(error)
+        origin = one.package or Text("built in")
+        entries.append(Entry(one.name, one.class_path, origin, summary, about, problem if one.package else ""))
     return entries
 
 
 def locate(kind: Kind, name: str) -> str | None:
-    """The class path behind a registered name, or None. Raises `ConfigurationError` if two packages claim the name."""
-    if name in built_in()[kind]:
-        return built_in()[kind][name]
-    found = {
-        p.value.replace(" ", ""): p for p in importlib.metadata.entry_points(group=f"edit_eval.{kind}s", name=name)
-    }
+    """The class path behind a registered name, or None. Raises `ConfigurationError` for a name that two have."""
+    found = {one.class_path: one.package or HOUSE for one in registered() if (one.kind, one.name) == (kind, name)}
     if len(found) > 1:
         raise ConfigurationError(
-            Text("`{}` is registered more than once, by {: and by }; give `class_path`", name, found)
+            Text(
+                "`{}` is {} of {: and }; uninstall one package, or in place of the name give one of the class paths {}",
+                name,
+                WORDS[kind],
+                found.values(),
+                found,
+            )
         )
     return next(iter(found), None)
+
+
+def named(kind: Kind, name: str) -> Any:
+    """The class behind a name that is registered. Raises `ConfigurationError` as `import_class` does."""
+    path = locate(kind, name)
+    if path is None:
+        raise ConfigurationError(unknown_type(kind, name))
+    return import_class(kind, path)
+
+
+def package_of(kind: Kind, class_path: str) -> str:
+    """The package that registers a class (`my-benchmark 1.0`); empty for edit-eval's own and for all others."""
+    if class_path.startswith("edit_eval."):
+        return ""
+    return next((one.package for one in registered() if (one.kind, one.class_path) == (kind, class_path)), "")
+
+
+def called_by(kind: Kind, class_path: str) -> str:
+    """A class as a message names it: with the package that it comes from."""
+    package = package_of(kind, class_path)
+    return Text("`{}` of {}", class_path, package) if package else Text("`{}`", class_path)
 
 
 def unknown_type(kind: Kind, name: str) -> str:
@@ -153,7 +234,9 @@ def unknown_type(kind: Kind, name: str) -> str:
             return Text("`{}` is {}, not {}", name, WORDS[other], WORDS[kind])
     if "." in name or ":" in name:
         return Text("`{}` is not registered; a class path goes under `class_path`", name)
-    meant = did_you_mean(name, [e.name for e in known(kind)])
+    meant = did_you_mean(name, names(kind))
+    if wrong := [line for line in nameless() if f"`{name}`" in line]:
+        return Text("`{}` is not {}: {}", name, WORDS[kind], wrong[0])
     return Text("`{}` is not {}{} `edit-eval list` shows all", name, WORDS[kind], meant or Text(";"))
 
 
@@ -198,6 +281,7 @@ def import_class(kind: Kind, class_path: str, folder: Path | None = None) -> typ
 
     module, _, name = class_path.rpartition(":")
     folder = None if module.startswith("edit_eval.") else folder
+    called = called_by(kind, class_path)
     _forget_namesake(module, folder)
     try:
         found = find_class(class_path, [str(folder)] if folder else [])
@@ -218,25 +302,28 @@ def import_class(kind: Kind, class_path: str, folder: Path | None = None) -> typ
                     )
                 ) from None
             raise ConfigurationError(
-                Text("`{}` has no class `{}`{}", module, name, did_you_mean(name, classes))
+                Text("{}: `{}` has no class `{}`{}", called, module, name, did_you_mean(name, classes))
+                if package_of(kind, class_path)
+                else Text("`{}` has no class `{}`{}", module, name, did_you_mean(name, classes))
             ) from None
         if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
             beside = [p.stem for p in folder.iterdir() if p.suffix in ("", ".py")] if folder else []
             meant = did_you_mean(module, beside)
             where = Text("beside the configuration or on Python's path") if folder else Text("on Python's path")
-            raise NotHere(Text("there is no module `{}` {}{}", module, where, meant)) from None
+            text = Text("there is no module `{}` {}{}", module, where, meant)
+            raise NotHere(Text("{}: {}", called, text) if package_of(kind, class_path) else text) from None
         remedy = ""
         if isinstance(error, ModuleNotFoundError) and error.name:
             package = error.name.partition(".")[0]
             remedy = Text("; `{} -m pip install {}` installs it, if the package has that name", sys.executable, package)
             if kind in ("edit_model", "judge"):
                 remedy += Text("; or name an environment that has it with `python`, `conda_env` or `uv` in `params`")
-        raise NotHere(Text("`{}` cannot be imported here: {}{}", class_path, one_line(error), remedy)) from error
+        raise NotHere(Text("{} cannot be imported here: {}{}", called, one_line(error), remedy)) from error
     if not isinstance(found, type):
-        raise ConfigurationError(Text("`{}` is not a class", class_path))
+        raise ConfigurationError(Text("{} is not a class", called))
     missing = [method for method in METHODS[kind] if not callable(getattr(found, method, None))]
     if missing:
-        raise ConfigurationError(Text("`{}` is not {}: it has no method `{}`", class_path, WORDS[kind], missing[0]))
+        raise ConfigurationError(Text("{} is not {}: it has no method `{}`", called, WORDS[kind], missing[0]))
     return found
 
 
@@ -265,9 +352,9 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
     A class path is searched in `folder` first; without one, in the current directory. Raises `ConfigurationError` for
     what nobody knows. A registered class that cannot be imported here has a `problem` instead of parameters.
     """
-    registered = {kind: path for kind in KINDS if (path := locate(kind, name))}
-    if not registered and "." not in name and ":" not in name:
-        meant = did_you_mean(name, [e.name for k in KINDS for e in known(k)])
+    registered_as = {kind: path for kind in KINDS if (path := locate(kind, name))}
+    if not registered_as and "." not in name and ":" not in name:
+        meant = did_you_mean(name, [one.name for one in registered()])
         raise ConfigurationError(
             Text(
                 "`{}` is not a benchmark, edit model, judge or protocol{} `edit-eval list` shows all",
@@ -276,16 +363,17 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
             )
         )
     found, failures = [], []
-    for kind, path in (registered or dict.fromkeys(KINDS, "")).items():
+    for kind, path in (registered_as or dict.fromkeys(KINDS, "")).items():
         beside, path = beside_parameters(kind), path or normalise_class_path(name)
+        origin = package_of(kind, path) or Text("built in") if registered_as else ""
         try:
-            cls = import_class(kind, path, None if registered else folder or Path.cwd())
+            cls = import_class(kind, path, None if registered_as else folder or Path.cwd())
             parameters = describe_parameters(cls)
         except NotHere as error:
-            if not registered:
+            if not registered_as:
                 raise
-            summary, about = _said(path)
-            found.append(Description(kind, name, path, summary, (), beside, str(error), about=about))
+            summary, about, _ = _said(path)
+            found.append(Description(kind, name, path, summary, (), beside, str(error), about=about, origin=origin))
         except (ConfigurationError, TypeError) as error:
             failures.append(str(error))
         else:
@@ -294,9 +382,9 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
             presets = cls.presets() if hasattr(cls, "presets") else ()
             about = _plain_texts(getattr(cls, "about", None)) if kind == "benchmark" else {}
             about |= {"protocol": _protocol(cls)} if kind == "benchmark" else {}
-            more = (scores, headline, presets, about)
+            more = (scores, headline, presets, about, origin)
             found.append(Description(kind, name, path, summary, parameters, beside, "", *more))
-            if not registered:
+            if not registered_as:
                 break
     if not found:
         raise ConfigurationError(failures[0])
@@ -333,22 +421,25 @@ def _forget_namesake(module: str, folder: Path | None) -> None:
             del sys.modules[name]
 
 
-def _said(class_path: str) -> tuple[str, dict[str, str]]:
-    """First line of a class's docstring, and its `about`, read from its source without importing anything."""
+def _said(class_path: str) -> tuple[str, dict[str, str], str]:
+    """First line of a class's docstring, its `about`, and why there are none; nothing is imported."""
     module, _, name = class_path.rpartition(":")
     source = _source(module)
     if source is None:
-        return "", {}
+        return "", {}, Text("there is no module `{}` {}{}", module, Text("on Python's path"), "")
+    if source.suffix != ".py":
+        return "", {}, ""
     try:
-        body: list[ast.stmt] = ast.parse(source.read_text(encoding="utf-8")).body
-    except (OSError, SyntaxError, ValueError):
-        return "", {}
+        body: list[ast.stmt] = ast.parse(source.read_bytes()).body
+    except (OSError, SyntaxError, ValueError) as error:
+        return "", {}, Text("{} cannot be read: {}", source, one_line(error))
+    found: ast.ClassDef | None = None
     for part in name.split("."):
         found = next((s for s in body if isinstance(s, ast.ClassDef) and s.name == part), None)
-        if found is None:
-            return "", {}
+        if found is None:  # it may come from elsewhere
+            return "", {}, ""
         body = found.body
-    return (_first_line(ast.get_docstring(found)) if found else ""), _about(body)
+    return (_first_line(ast.get_docstring(found)) if found else ""), _about(body), ""
 
 
 def _about(body: list[ast.stmt]) -> dict[str, str]:

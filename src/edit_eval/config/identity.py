@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from edit_eval.config.components import NotHere, import_class, own_source, staying_here
+from edit_eval.config.components import NotHere, import_class, own_source, package_of, staying_here
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
@@ -58,13 +58,15 @@ def identity(section: ModelSection, folder: Path, kind: Any) -> Identity:
     """What of a model enters the keys of its results: type, parameters, and its revision.
 
     The revision is what its class says (`revision(parameters)`); of a class of the user's own that says nothing, the
-    SHA-256 of its source file, so that changed code makes its results anew.
+    SHA-256 of its source file, so that changed code makes its results anew. The class of an installed package that
+    says nothing is told apart by the package's version.
     """
     type_name, revision, parameters = section.type or section.class_path, "", section.parameters
     file, _, class_name = section.class_path.rpartition(":")
     if file.endswith(".py"):  # wherever it lies; what it says decides the result
         type_name = f"{Path(file).name}:{class_name}"
-    source = None if section.type else own_source(section.class_path, folder)
+    package = package_of(kind, section.class_path) if section.type else ""
+    source = own_source(section.class_path, folder) if package or not section.type else None
     if source is not None:
         revision = sources_digest(source)
     try:
@@ -72,6 +74,7 @@ def identity(section: ModelSection, folder: Path, kind: Any) -> Identity:
         parameters = key_parameters(model_class, parameters)
         if hasattr(model_class, "revision"):
             revision = str(model_class.revision(make_parameters(model_class, section.parameters)))
+            package = ""
         if hasattr(model_class, "effective"):
             made = make_parameters(model_class, section.parameters)
             parameters = {**parameters, **json.loads(canonical_json(model_class.effective(made)))}
@@ -82,6 +85,8 @@ def identity(section: ModelSection, folder: Path, kind: Any) -> Identity:
         if key not in section.names:
             raise
         raise ConfigurationError(Text("{}: {}", section.named(key), text)) from error
+    if package:
+        type_name = f"{type_name} of {package}"
     return Identity(section.name, type_name, revision, parameters, section.seed, _serves(section.parameters))
 
 

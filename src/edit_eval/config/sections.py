@@ -186,7 +186,7 @@ class Sections:
             if isinstance(data_path, str) and not (
                 self.data_may_be_missing or is_address(data_path) or os.path.exists(data_path)
             ):
-                names = [entry.name for entry in components.known("benchmark")] if type_name == "table" else []
+                names = components.names("benchmark") if type_name == "table" else []
                 beside = Path(os.path.relpath(self.folder / data_path))
                 meant = nearest_path(data_path) or did_you_mean(data_path, names)
                 if os.path.exists(beside):  # a name may be too long for `Path.exists`
@@ -293,8 +293,7 @@ class Sections:
                 self.base.class_is_replaced(place, type_name)
             elif type_name and is_base_class(class_path):
                 at, problem = "type", Text("`{}` is not {}", type_name, components.WORDS[kind])
-                names = [entry.name for entry in components.known(kind)]
-                raise ConfigurationError(wrong_type(type_name, class_path, problem, names))
+                raise ConfigurationError(wrong_type(type_name, class_path, problem, components.names(kind)))
             elif class_path and registered:
                 raise ConfigurationError(Text("`type: {}` already names a class; leave one of them out", type_name))
             elif is_base_class(class_path):
@@ -305,7 +304,7 @@ class Sections:
                 raise ConfigurationError(text)
             path = registered or components.normalise_class_path(class_path)
             try:
-                cls = components.import_class(kind, path, None if registered else self.folder)
+                cls = components.import_class(kind, path, self.folder)
             except components.NotHere:
                 if not foreign or path.startswith("edit_eval."):
                     raise
@@ -378,7 +377,7 @@ class Sections:
         if components.locate(kind, value):
             return Text("; write {{type: {}}}", value)
         if kind == "protocol":
-            return did_you_mean(value, [entry.name for entry in components.known(kind)])
+            return did_you_mean(value, components.names(kind))
         library = "diffusers" if kind == "edit_model" else "transformers"
         return Text("; write {{type: {}, params: {{model_name: {}}}}}", library, value)
 

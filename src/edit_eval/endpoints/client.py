@@ -37,7 +37,7 @@ from urllib.parse import urljoin, urlsplit
 
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.failures import Failure, address_of, plain, said_in, with_hint
-from edit_eval.endpoints.gate import Gate, retry_after
+from edit_eval.endpoints.gate import Throttle, retry_after
 from edit_eval.endpoints.model_lists import described_model, listed_models
 from edit_eval.endpoints.serving import Serve, Server, ServerEnvironment, server_devices
 from edit_eval.endpoints.transport import LONGEST, Posting, Unacceptable, Unreached, http_client
@@ -129,7 +129,7 @@ class Client:
         """`whose`: `judge` or `edit model`, for errors; `longest`: bytes that an answer may have."""
         self._canary_seconds = canary_seconds
         self.served, self.whose, self._canary, self._longest = served, whose, canary, longest
-        self.gate = Gate(served.concurrency)
+        self.gate = Throttle(served.concurrency)
         self.address = ""
         """Where the server is, once the client is open."""
         self.openai: Any = None

@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 
-class Gate:
+class Throttle:
     """Lets a number of requests be under way at once: halved by a 429, grown by one for each round of answers."""
 
     def __init__(self, most: int) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from edit_eval.config.schema import Configuration
@@ -18,7 +19,7 @@ from edit_eval.errors import Stopped
 from edit_eval.execution.advice.answer_limits import cut_off_sentences, short_limits
 from edit_eval.execution.advice.obstacles import refuse
 from edit_eval.execution.choices import choose
-from edit_eval.execution.drivers.contract import Driver, Gpu, Machine
+from edit_eval.execution.drivers.contract import Driver, Gpu, Machine, WorkerSpecification
 from edit_eval.execution.engine.contracts import Specifications
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.interruption import ENDED, GRACE_SECONDS, Interruption
@@ -27,9 +28,11 @@ from edit_eval.execution.engine.recorder import Recorder
 from edit_eval.execution.engine.workload import fill_work
 from edit_eval.execution.layout import Layout, grow, lay_out
 from edit_eval.execution.machine.gauges import Gauges
+from edit_eval.execution.machine.places import Place
 from edit_eval.execution.machine.space import what_is_short
 from edit_eval.execution.shards import shards_of, turn_to_load
 from edit_eval.execution.spectator import Spectator
+from edit_eval.experiment import Experiment
 from edit_eval.records import Sample, Status
 from edit_eval.scheduling.batches import companies, cut_batches
 from edit_eval.scheduling.estimates import Estimates, roughly
@@ -71,6 +74,11 @@ class Session:
             laid = [(self.configuration.models[one.key], one.places) for one in self.layout.models if one.key in busy]
             refuse(laid, self._driver.machine(), together=self.configuration.execution.placement == "together")
 
+    def refuse_judges(self, *, together: bool) -> None:
+        """The same for all judges, before any of them has something to do; `together` on devices that they share."""
+        laid = [(self.configuration.models[one.key], one.places) for one in self.layout.models]
+        refuse(laid, self._driver.machine(), together=together)
+
     def changes(self, directory: RunDirectory, *, strict: bool = False) -> list[str]:
         """Notes on what is not as at the run's last start, and on GPUs of several kinds.
 
@@ -83,6 +91,16 @@ class Session:
             *unlike_machines(now),
         ]
         return notes + [note for host in self._driver.machine().hosts() for note in host.notes]
+
+    def specifications(self, experiment: Experiment, logs: Path) -> dict[tuple[str, Place], WorkerSpecification]:
+        """What a driver must know to start each model on each place; what it prints goes to the folder `logs`."""
+        revisions = {f"edit:{model.name}": model.revision for model in experiment.edit_models}
+        revisions |= {f"judge:{judge.name}": judge.model.revision for judge in experiment.judges}
+        forms = {f"judge:{name}": found for name, found in experiment.forms.items()}
+        return {
+            of: replace(found, revision=revisions[found.model], logs=logs, forms=forms.get(found.model, ()))
+            for of, found in self.layout.specifications.items()
+        }
 
     def run(
         self,
@@ -142,14 +160,7 @@ class Session:
         fill_work(work, matrix, batches, by_category=execution.order == "by_category", pilot=pilot, mine=mine)
         if work.finished:
             return
-        revisions = {f"edit:{model.name}": model.revision for model in matrix.edit_models}
-        revisions |= {f"judge:{judge.name}": judge.model.revision for judge in matrix.judges}
-        logs = directory.path / "logs"
-        forms = {f"judge:{name}": found for name, found in matrix.experiment.forms.items()}
-        specifications = {
-            of: replace(found, revision=revisions[found.model], logs=logs, forms=forms.get(found.model, ()))
-            for of, found in layout.specifications.items()
-        }
+        specifications = self.specifications(matrix.experiment, directory.path / "logs")
 
         def growth(gpus: Sequence[Gpu]) -> Specifications:
             layout.host_of.update({gpu.name: gpu.node for gpu in gpus})

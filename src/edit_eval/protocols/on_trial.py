@@ -13,14 +13,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from edit_eval.benchmarks.scenes.ladder import FACT
-from edit_eval.benchmarks.scenes.vocabulary import LANGUAGES
+from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.config.schema import ProtocolSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.asked import make_protocol
 from edit_eval.protocols.contract import Protocol, Question, Score
 from edit_eval.protocols.replies import advice_on_limits
 from edit_eval.records import Judgement, Reading, Reply, Sample
+from edit_eval.rubrics.loading import LANGUAGES
 
 REGISTERED = {"on_trial": "OnTrial"}
 
@@ -86,8 +86,8 @@ class OnTrial:
 
     def questions(self, sample: Sample) -> Sequence[Question]:
         """What the examined protocol asks, shown as the sample says. Raises `LookupError` as that does."""
-        view = sample.facts.get(FACT, {}).get("view", "")
-        facts = {name: fact for name, fact in sample.facts.items() if name != FACT}
+        view = sample.facts.get(AUDIT, {}).get("view", "")
+        facts = {name: fact for name, fact in sample.facts.items() if name != AUDIT}
         pictures = {name: one for name, one in sample.pictures.items() if name != "source_2"}  # the recipe
         plain = replace(sample, facts=facts, pictures=pictures)
         protocol = self._inner.get(sample.language, self._own) if view == "language" else self._own

@@ -26,7 +26,7 @@ def print_agreement(document: Mapping[str, Any], console: Console | None = None,
     """Prints a card of each judge, their agreement and their median, in English or Chinese.
 
     `document` is what `statistics.summary.judges_document` returned; under `people` and `bridge`, where there is any,
-    what `statistics.people.people_agreement` and `statistics.judge_pairs.bridge_document` did.
+    what `statistics.agreement.people_agreement` and `bridge_document` did.
     """
     console = console or stdout_console()
     console.print(Styled(said(Text("The judges"), language), style="bold"))

@@ -148,7 +148,7 @@ def _group(name: str, language: str) -> str:
     return said(AXES[name], language) if name in AXES else short_category(name, language)
 
 
-class Row(NamedTuple):
+class MeasureRow(NamedTuple):
     """One measure as it is shown."""
 
     label: str
@@ -161,7 +161,7 @@ class Row(NamedTuple):
     """`passed`, `not_passed` or `not_shown`; empty where nothing is asked."""
 
 
-def rows(passport: Passport, language: str, *, held: bool) -> list[Row]:
+def rows(passport: Passport, language: str, *, held: bool) -> list[MeasureRow]:
     """The measures that are held against something, categories last; or those that are only shown."""
     found = [(said(measure_words(name), language), name, one) for name, one in passport.measures.items()]
     for category, measures in passport.categories.items():
@@ -171,9 +171,9 @@ def rows(passport: Passport, language: str, *, held: bool) -> list[Row]:
     return [_row(label, name, one, language) for label, name, one in found if (one.floor is not None) == held]
 
 
-def _row(label: str, name: str, one: Measure, language: str) -> Row:
+def _row(label: str, name: str, one: Measure, language: str) -> MeasureRow:
     sign = "≥" if one.bound == "at_least" else "≤"
-    return Row(
+    return MeasureRow(
         label,
         one,
         formats.score(one.value, 3),

@@ -17,7 +17,7 @@ from edit_eval.text import Text
 
 
 def print_bridge(document: Mapping[str, Any], console: Console, language: str = "en") -> None:
-    """What `statistics.judge_pairs.bridge_document` returned."""
+    """What `statistics.agreement.bridge_document` returned."""
     names = {side: f"{document[side]['judge']} ({document[side]['score']})" for side in ("old", "new")}
     n, images = document["n"], document["clusters"]
     line = Text(

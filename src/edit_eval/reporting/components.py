@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from edit_eval.config.components import KINDS, WORDS, Description, Kind, describe, known
+from edit_eval.config.components import KINDS, WORDS, Description, Kind, describe, known, nameless
 from edit_eval.config.shipped import shipped, summary
 from edit_eval.reporting.language import said_own, spoken, worded
 from edit_eval.reporting.styled import Styled
@@ -37,14 +37,15 @@ _WORDS: dict[Kind, str] = {kind: word.partition(" ")[2] for kind, word in WORDS.
 
 
 def components_document() -> dict[str, Any]:
-    """`{"benchmarks": [...], "edit_models": [...], "judges": [...], "protocols": [...], "configurations": [...]}`.
+    """`{"benchmarks": [...], "edit_models": [...], "judges": [...], "protocols": [...], "configurations": [...],
+    "problems": [...]}`.
 
-    Name, class path, origin, summary of each, and what is known about its data; of a configuration name, path and
-    summary.
+    Name, class path, origin, summary of each, what is known about its data, and why it cannot be used; of a
+    configuration name, path and summary; a line for each entry point of a package that names no component.
     """
     document: dict[str, Any] = {f"{kind}s": [asdict(entry) for entry in known(kind)] for kind in KINDS}
     files = [{"name": name, "path": str(path), "summary": summary(path)} for name, path in shipped().items()]
-    return {**document, "configurations": files}
+    return {**document, "configurations": files, "problems": list(nameless())}
 
 
 def print_components(console: Console | None = None) -> None:
@@ -67,13 +68,17 @@ def print_components(console: Console | None = None) -> None:
                 terms = _joined([_fact("licence", licence), _whole(entry.about.get("source", "")).plain])
                 gap = "" if words.plain.endswith("。") else " "
                 words.append(f"{gap}{terms[0].upper()}{terms[1:]}", style="dim")
-            print_beside(console, Styled(f"  {padded(entry.name, width)}  ", style="cyan"), words)
+            if entry.problem:
+                words.append(" ").append(entry.problem, style="yellow")
+            print_beside(console, Styled(f"  {padded(one_line(entry.name), width)}  ", style="cyan"), words)
         console.print()
     console.print(Styled(Text("Configurations"), style="bold").append("  (edit-eval run NAME)", style="dim"))
     width = max(map(len, files), default=0)
     for name, path in files.items():
         print_beside(console, Styled(f"  {padded(name, width)}  ", style="cyan"), _whole(summary(path)))
     console.print()
+    for line in nameless():
+        console.print(Styled(line, style="yellow"))
     console.print(Styled(Text("`edit-eval describe TYPE` prints the parameters of one."), style="dim"))
     console.print(Styled(Text("`edit-eval init --from NAME` writes a copy of a configuration."), style="dim"))
 
@@ -108,6 +113,8 @@ def _print(description: Description, console: Console) -> None:
     head = Styled(one_line(description.name), style="bold cyan")
     head.append("  ").append(worded(_WORDS[description.kind]), style="bold").append("  ")
     print_beside(console, head, Styled(one_line(description.class_path), style="dim"))
+    if description.origin not in ("", "built in"):
+        print_beside(console, "  ", Styled(Text("from the package {}", one_line(description.origin)), style="dim"))
     if description.summary:
         print_beside(console, "  ", _whole(description.summary))
     for name, text in description.about.items():

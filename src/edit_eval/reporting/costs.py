@@ -23,7 +23,7 @@ def costs(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
     `device_seconds` is the sum over the devices of the time for which the run held them, idle time included, and
     `working_seconds` the part of it spent editing or judging. `seconds_per_edit` and `seconds_per_answer` are medians
     over the `edits` that were made, and over the `answers`: judgements for which a judge was asked. `tokens` has an
-    entry for each judge whose server counts them (`statistics.timing.Tokens`).
+    entry for each judge whose server counts them (`statistics.timing.TokenUse`).
     """
     timing = summary.get("timing") or {}
     devices = timing.get("devices") or {}

@@ -18,7 +18,7 @@ from edit_eval.text import Text, counted
 
 
 def print_people(document: Mapping[str, Any], console: Console, language: str = "en") -> None:
-    """What `statistics.people.people_agreement` returned."""
+    """What `statistics.agreement.people_agreement` returned."""
     scores = counted(document["scores"], "score")
     people = Text("one person") if document["people"] == 1 else Text("{} people", document["people"])
     console.print(Styled(said(Text("Against people: {} by {}", scores, people), language), style="bold"))

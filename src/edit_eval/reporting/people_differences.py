@@ -16,10 +16,10 @@ from edit_eval.reporting.page.texts import name_of
 from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.terminal_text import numbers, one_line, plain_table, print_beside, print_dim, whole
 from edit_eval.statistics.people_differences import Estimated, People, PeoplesDifference
-from edit_eval.statistics.prediction_powered import FEWEST_IMAGES
+from edit_eval.statistics.prediction_powered import FEWEST_ANSWERED
 from edit_eval.text import Text, joined
 
-KINDS = ("judge_alone", "people_alone", "corrected")
+ESTIMATES = ("judge_alone", "people_alone", "corrected")
 _PEOPLE = TypeAdapter(People)
 _NO_INTERVAL: Mapping[str, Callable[..., Text]] = {
     "few_images": lambda fewest: Text("No interval: people have seen fewer than {} source images.", fewest),
@@ -52,7 +52,7 @@ _SCALES: Mapping[str, Callable[..., Text]] = {
 }
 
 
-class Row(NamedTuple):
+class EstimateRow(NamedTuple):
     """One of the three numbers of a pair."""
 
     kind: str
@@ -67,12 +67,12 @@ def people_of(summary: Mapping[str, Any]) -> People | None:
     return None if found is None else _PEOPLE.validate_python(found)
 
 
-def rows_of(pair: PeoplesDifference) -> Iterator[Row]:
+def rows_of(pair: PeoplesDifference) -> Iterator[EstimateRow]:
     """Judge alone, people alone, corrected."""
     of_images = {"judge_alone": str(pair.total_images), "people_alone": str(pair.images)}
-    for kind in KINDS:
+    for kind in ESTIMATES:
         images = of_images.get(kind, f"{pair.images}/{pair.total_images}")
-        yield Row(kind, getattr(pair, kind), images)
+        yield EstimateRow(kind, getattr(pair, kind), images)
 
 
 def digits_of(people: People) -> int:
@@ -103,7 +103,7 @@ def pair_lines(people: People, pair: PeoplesDifference, names: Mapping[str, str]
     else:
         lines = [said(Text("Which of {} and {} people would prefer cannot be told.", a, b), language)]
     if found.no_ci95:
-        lines.append(said(_NO_INTERVAL[found.no_ci95](FEWEST_IMAGES), language))
+        lines.append(said(_NO_INTERVAL[found.no_ci95](FEWEST_ANSWERED), language))
     elif pair.more_images is not None:
         halve = _TO_HALVE[people.kind](images=pair.more_images, answers=pair.more_answers)
         lines.append(said(halve, language))

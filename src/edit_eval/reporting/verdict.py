@@ -248,8 +248,8 @@ def _ahead(pair: Pair, best: str, other: str, digits: int, language: str) -> str
     by = formats.score(turn * (pair.difference or 0.0), digits)
     if pair.ci95:
         by += f" {formats.bracketed(sorted(turn * end for end in pair.ci95), digits)}"
-    words = said(Text("{} by {}", other, by), language)
-    return words if pair.outcome.holds else said(Text("{} (missing scores could reverse this)", words), language)
+    words = Text("{} by {}", other, by)
+    return said(words if pair.outcome.holds else Text("{} (missing scores could reverse this)", words), language)
 
 
 def digits_of(columns: Sequence[ColumnSummary]) -> int:

@@ -18,7 +18,7 @@ from edit_eval.reporting.page.export import refuse_existing
 from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.terminal_text import Name, numbers, one_line, plain_table, print_dim, stdout_console
 from edit_eval.spreadsheets import write_rows
-from edit_eval.statistics.preferences import people_rows
+from edit_eval.statistics.people import ratings_of
 from edit_eval.store.votes import Votes
 from edit_eval.text import Text
 
@@ -136,17 +136,16 @@ def write_votes(votes: Votes, samples: Iterable[Sample], file: Path, *, every: b
         raise ConfigurationError(Text("there are no votes yet; `edit-eval view RUN` collects them"))
     if every:
         names: tuple[str, ...] = EVERY
-        rows: Iterable[Mapping[str, Any]] = (
-            {**{name: getattr(line, name) for name in EVERY[1:]}, "sample_id": line.sample} for line in votes.lines
-        )
+        rows = [[line.sample, *(getattr(line, name) for name in names[1:])] for line in votes.lines]
     else:
-        names, rows = SCORES, people_rows(votes.counted(samples))
+        names, ratings = SCORES, ratings_of(votes.counted(samples))
+        rows = [[getattr(one, name) for name in names] for one in ratings]
     if str(file) == "-":
-        write_rows(sys.stdout, names, ([row[name] for name in names] for row in rows))
+        write_rows(sys.stdout, names, rows)
         return
     refuse_existing(file, force=force)
     try:
         with file.open("w", encoding="utf-8", newline="") as out:
-            write_rows(out, names, ([row[name] for name in names] for row in rows))
+            write_rows(out, names, rows)
     except OSError as error:
         raise ConfigurationError(Text("{}: cannot be written ({})", file, error.strerror or error)) from error

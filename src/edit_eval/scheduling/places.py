@@ -67,7 +67,7 @@ class Places:
     def _shortens(self, replica: Replica) -> bool:
         """Whether loading this replica can end the run earlier."""
         name, queue = replica.key, self._queues[replica.key]
-        if queue.belongs_to(replica.index):
+        if queue.belongs_to(replica.index) or name in self._work.kept:
             return True
         there = self._fleet.active[name]
         if replica.model.kind == "edit":
@@ -94,6 +94,8 @@ class Places:
 
     def is_needed(self, replica: Replica) -> bool:
         """Whether others need the place of a replica with empty hands, or nothing is left for it."""
+        if replica.key in self._work.kept:
+            return False
         if self._shared or not replica.model.holds_device:  # it is in nobody's way, and a later category wants it again
             return not self._work.units_left(replica.key)
         if replica.leaving or not self._work.left(replica.key):

@@ -96,6 +96,8 @@ class Work:
     answers_from: float = inf
     """What is settled has a number below this one if it is an edit; from here on it is an answer of a judge, which a
     later question of the same judge waits for."""
+    kept: set[str] = field(default_factory=set)
+    """Models that stay loaded, on all of their places, although nothing is left for them: more may come (`serve`)."""
     phase: int = field(default=0, init=False)
     """The earliest phase in which something is left, the pilot apart."""
     _count: int = 0
@@ -147,8 +149,8 @@ class Work:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing is left."""
-        return not self._left
+        """Whether nothing is left, and nothing more may come."""
+        return not self._left and not self.kept
 
     @property
     def piloting(self) -> bool:

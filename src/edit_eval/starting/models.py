@@ -161,8 +161,7 @@ def _either(kind: Kind, flag: str, written: str) -> Model:
         return Model(_name(written.rpartition(":")[2].rpartition(".")[2]), {"class_path": written}, "of your own", True)
     if os.sep in written or os.path.lexists(written):
         raise ConfigurationError(Text("{}: no such folder: {}{}", flag, written, nearest_path(written)))
-    names = [entry.name for entry in components.known(kind)]
-    meant = did_you_mean(written, names) or nearest_path(written)
+    meant = did_you_mean(written, components.names(kind)) or nearest_path(written)
     other = components.unknown_type(kind, written).partition(";")[0]
     raise ConfigurationError(Text("{}: {}{}", flag, other, meant or Text("; {}", _remedies(kind))))
 

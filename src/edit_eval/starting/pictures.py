@@ -83,8 +83,7 @@ def look_at_pictures(written: str, *, instruction: str = "", fields: Mapping[str
         return _on_the_hub(written)
     given = Path(written)
     if not given.exists():
-        names = [entry.name for entry in components.known("benchmark")]
-        meant = nearest_path(given) or did_you_mean(written, names)
+        meant = nearest_path(given) or did_you_mean(written, components.names("benchmark"))
         raise ConfigurationError(Text("--pictures: no such file or folder: {}{}", written, meant))
     found = _folder(given, instruction) if given.is_dir() else _file(given, dict(fields or {}))
     if instruction and not found.new_file:

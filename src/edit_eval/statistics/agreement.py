@@ -1,37 +1,337 @@
-"""The judge as a measuring instrument: does it agree with itself and others, how often is it mute?
+"""How far two instruments agree about the edits that both have answered: the one way in which judges are compared.
 
-Agreement with people is in `people`.
+With each other and with people, over a bridge from one to the other, with themselves some time later, and in an audit.
+Like is held against like: a judge against one person beside one person against another. Against the mean of people,
+who are less noisy together, a judge looks better than that, and so does a person.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from edit_eval.records import Judgement, Results, Status
+from edit_eval.errors import ConfigurationError
+from edit_eval.records import Judgement, Results
+from edit_eval.statistics.audit.measure import Measure
+from edit_eval.statistics.calibration import FEWEST_MAPPED, Pairs, bridge, calibration
+from edit_eval.statistics.corrections import holm
+from edit_eval.statistics.instruments import Instrument, Item, Values, card, judges_of, panel, people_of
 from edit_eval.statistics.intervals import (
     FloatArray,
+    IntArray,
     bootstrap_interval,
     cluster_codes,
-    wilson_interval,
+    estimate,
+    none_for_nan,
+    percentiles,
 )
-from edit_eval.statistics.judge_pairs import judge_difference
-from edit_eval.statistics.ranks import levels, midranks
-from edit_eval.statistics.series import Series, series_of
+from edit_eval.statistics.people import Rating
+from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.rank_agreement import (
+    Between,
+    MeanAgreement,
+    OrdinalRatings,
+    Samples,
+    Within,
+    bounds_within,
+    by_model,
+    interval_of_models,
+    with_interval,
+)
+from edit_eval.statistics.series import gain, largest_difference
+from edit_eval.text import Text
 
-_NO_SCORE = (
-    Status.JUDGE_ERROR,
-    Status.REFUSED,
-    Status.UNPARSEABLE,
-    Status.OUT_OF_RANGE,
-    Status.CUT_OFF,
-    Status.UNDEFINED,
-)
+FLOORS = {"as_one_person": 0.5, "pairs_ordered": 0.8}
+"""What a judge's intervals must not fall below to pass: see docs/trust.md."""
+DRIFT_LEVEL = 0.01
+"""Of both tests together. Not .05: a drift keeps tables from being compared."""
+
+
+def agreement(one: Instrument, other: Instrument, samples: Samples) -> Agreement:
+    """How far two instruments agree; `samples` has at least those that both have answered about."""
+    return Agreement(one, other, samples)
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """Two instruments, and all that can be asked of two; each number is computed when it is asked for."""
+
+    one: Instrument
+    other: Instrument
+    samples: Samples
+
+    @cached_property
+    def items(self) -> list[Item]:
+        """What both have answered about, in the order of the first."""
+        return [item for item in self.one.answers if item in self.other.answers]
+
+    # -- the order of edits, and of edit models --
+
+    @cached_property
+    def within(self) -> Within:
+        """Do they put a model's edits into the same order?"""
+        return Within(self.one.upward, self.other.upward, self.samples)
+
+    @cached_property
+    def between(self) -> Between:
+        """Do they put the edit models into the same order?"""
+        return Between(self.one.upward, self.other.upward, self.samples)
+
+    def bounds(self) -> list[float] | None:
+        """What the first number of `within` could be if `one` had answered about all that `other` has."""
+        return bounds_within(self.one.upward, self.other.upward)
+
+    def of_models(self) -> dict[str, Any]:
+        """`{"models", "spearman", "ci95_models"}`: `between` with its interval, as other models could be compared."""
+        spearman = none_for_nan(self.between(self.samples.once)[0])
+        models = len(self.between)
+        return {"models": models, "spearman": spearman, "ci95_models": interval_of_models(spearman, models)}
+
+    def pairs_alike(self) -> dict[str, Any]:
+        """`{"value", "ci95"}`: of all pairs of edit models the share that they order alike, a tie being a half.
+
+        No resampling can give a rank correlation over the same models an interval: where models are close the draws
+        shuffle them whatever their true order, and where both orders are equal the truth is the very end of what can be
+        drawn. The order of two models can be proven or left open, so the interval goes from the share of pairs that
+        both instruments prove to be alike to 1 less the share that both prove to be unlike. Each proves its pairs at
+        .025 (Holm), so that all of it is right in .95 at least (Bonferroni). None with fewer than two models.
+        """
+        means = self.between.means(self.samples.once)
+        pairs = list(combinations(range(len(self.between.models)), 2))
+        if not pairs:
+            return {"value": None, "ci95": None}
+        signs = [np.array([np.sign(of[0][b] - of[0][a]) for a, b in pairs]) for of in means]
+        alike = np.where((signs[0] == 0) | (signs[1] == 0), 0.5, signs[0] == signs[1])
+        return {"value": float(alike.mean()), "ci95": _of_proven(len(pairs), *self._separated(ALPHA / 2))}
+
+    def pairs_ordered(self) -> dict[str, Any]:
+        """`{"separated", "pairs_ordered"}`: how many pairs of edit models `other` separates, and the share of them that
+        `one` orders as it does, a tie being a half; None without any."""
+        proven, separated = self._separated(ALPHA)
+        means, at = self.between.means(self.samples.once)[0][0], self.between.models.index
+        signs = [np.sign(means[at(better)] - means[at(worse)]) for worse, better in separated]
+        value = 0.5 + 0.5 * float(np.mean(signs)) if signs else None
+        ends = _of_proven(len(separated), proven, separated)
+        return {"separated": len(separated), "pairs_ordered": {"value": value, "ci95": ends}}
+
+    def _separated(self, level: float) -> list[list[tuple[str, str]]]:
+        """The pairs of models that each of the two separates."""
+        both = (self.one, self.other)
+        return [separated_pairs(of.upward, self.samples, self.between.models, level=level) for of in both]
+
+    # -- the same number, and how far from it --
+
+    def alpha(self) -> dict[str, Any]:
+        """Krippendorff's alpha of the two (`alpha`)."""
+        return alpha((self.one, self.other), self.samples.image, self.samples.resamples)
+
+    def difference(self) -> dict[str, Any]:
+        """`{"n", "images", "mean_a", "mean_b", "difference", "ci95", "no_ci95", "edit_models"}`: one - other by edit.
+
+        Paired: the same edits, and the interval that `compare` has for paired differences (none with fewer than six
+        source images). `edit_models` has the same for each of them: a judge that is harsher throughout changes no
+        table, one that is harsher with one model does. No difference on unlike scales (`unlike_scales`).
+        """
+        models = {model: self._differ(items) for model, items in by_model(self.items).items()}
+        return {**self._differ(self.items), "edit_models": models}
+
+    def _differ(self, items: Sequence[Item]) -> dict[str, Any]:
+        a, b = (np.array([of.values[item] for item in items], dtype=np.float64) for of in (self.one, self.other))
+        images = [self.samples.image(item.sample_id) for item in items]
+        found: dict[str, Any] = {
+            "n": len(items),
+            "images": len(set(images)),
+            "mean_a": float(a.mean()) if items else None,
+            "mean_b": float(b.mean()) if items else None,
+        }
+        if not items or self.one.scale != self.other.scale:
+            return {**found, "difference": None, "ci95": None, "no_ci95": "unlike_scales" if items else "no_scores"}
+        mean, span = estimate(a - b, cluster_codes(images)), largest_difference(self.one.scale)
+        interval = mean.interval(lowest=-span, highest=span)
+        return {**found, "difference": mean.value, "ci95": interval, "no_ci95": mean.doubt}
+
+    # -- from one to the other --
+
+    @property
+    def _turn(self) -> float:
+        """As if more were better with either: a map must rise. What is given out is turned back."""
+        return gain(self.one.scale) * gain(self.other.scale)
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The scores of what both have answered about, those of `one` turned so that a map to the others can rise."""
+        return Pairs(
+            self._turn * np.array([self.one.values[item] for item in self.items], dtype=np.float64),
+            np.array([self.other.values[item] for item in self.items], dtype=np.float64),
+            self._codes(self.items),
+            [item.edit_model for item in self.items],
+        )
+
+    def _codes(self, items: Sequence[Item]) -> IntArray:
+        return np.array([self.samples.code[item.sample_id] for item in items], dtype=np.int64)
+
+    def calibration(self) -> dict[str, Any] | None:
+        """The map from the scores of `one` to those of `other` (`calibration.calibration`)."""
+        return self._turned_back(calibration(self.pairs, resamples=self.samples.resamples))
+
+    def bridge(self) -> dict[str, Any] | None:
+        """The same map over all edits that `one` has scored (`calibration.bridge`), and what `other` gave itself."""
+        continued = {
+            model: (
+                self._turn * np.array([self.one.values[item] for item in items], dtype=np.float64),
+                self._codes(items),
+            )
+            for model, items in by_model(self.one.values).items()
+        }
+        found = self._turned_back(bridge(self.pairs, continued, resamples=self.samples.resamples))
+        lowest, highest = self.other.scale.lowest, self.other.scale.highest
+        own = by_model(self.other.values)
+        for model, row in found["edit_models"].items() if found else ():
+            scores = [self.other.values[item] for item in own.get(model, ())]
+            row["before"] *= self._turn
+            if row["ci95"]:
+                low, high = row["ci95"]
+                low = low if lowest is None else max(lowest, low)
+                row["ci95"] = [low, high if highest is None else min(highest, high)]
+            row["mean"] = math.fsum(scores) / len(scores) if scores else None
+            row["scored"] = len(scores)
+        return found
+
+    def _turned_back(self, found: dict[str, Any] | None) -> dict[str, Any] | None:
+        for knot in found["map"] if found else ():
+            knot["score"] *= self._turn
+        if found:
+            found["map"].sort(key=lambda knot: knot["score"])
+        return found
+
+    # -- one and those who are several --
+
+    def with_each(self) -> MeanAgreement:
+        """The mean agreement of `one` with each of `other`'s raters."""
+        return self._mean(self.other.raters)
+
+    def with_others(self) -> MeanAgreement:
+        """The same with all of them but one."""
+        return self._mean(self.other.others)
+
+    def _mean(self, raters: Iterable[Instrument]) -> MeanAgreement:
+        return MeanAgreement([Within(self.one.upward, of.upward, self.samples) for of in raters])
+
+    def as_one_rater(self) -> dict[str, Any]:
+        """`{"value", "ci95"}`: its agreement with one of `other`'s raters over that of two of them.
+
+        Neither where they are not shown to agree with each other at all: over what may be nothing there is no share.
+        """
+        judge, raters = self.with_each(), among(self.other, self.samples)
+        one, other = self.samples.drawn(judge), self.samples.drawn(raters)
+        seen = raters(self.samples.once)[0]
+        low = percentiles(other)
+        if math.isnan(seen) or (seen if low is None else low[0]) <= 0:
+            return {"value": None, "ci95": None}
+        return {"value": none_for_nan(judge(self.samples.once)[0] / seen), "ci95": percentiles(one / other)}
+
+    def unanswered(self) -> dict[str, Any]:
+        """What `other` says of what `one` has no answer for, beside what it says of the rest."""
+        items = sorted(self.other.values)
+        scored = np.array([item in self.one.answers for item in items], dtype=bool)
+        values = np.array([self.other.values[item] for item in items], dtype=np.float64)
+
+        def difference(weights: FloatArray) -> float | None:
+            means = [
+                float((weights * values)[some].sum() / total) if (total := float(weights[some].sum())) else None
+                for some in (~scored, scored)
+            ]
+            return None if means[0] is None or means[1] is None else means[0] - means[1]
+
+        missing = not scored.all()
+        clusters = cluster_codes([self.samples.image(item.sample_id) for item in items])
+        interval = bootstrap_interval(difference, clusters, resamples=self.samples.resamples) if missing else None
+        return {
+            "n": int((~scored).sum()),
+            "people_mean": float(values[~scored].mean()) if missing else None,
+            "people_mean_scored": float(values[scored].mean()) if scored.any() else None,
+            "difference": difference(np.ones(len(items))) if missing else None,
+            "ci95": interval,
+        }
+
+
+def among(several: Instrument, samples: Samples) -> MeanAgreement:
+    """The mean agreement of every two of an instrument's raters."""
+    both = combinations(several.raters, 2)
+    return MeanAgreement([Within(one.upward, other.upward, samples) for one, other in both])
+
+
+def alpha(instruments: Sequence[Instrument], image: Callable[[str], str], resamples: int) -> dict[str, Any]:
+    """`{"edits", "alpha", "ci95", "no_alpha"}`: Krippendorff's over two instruments or more, on the values of each.
+
+    With its interval over resampled source images (`image` of each sample), the number of `edits` that two or more have
+    answered about, and why there is none: it asks whether they give the same rating, not whether they rank alike, so
+    ratings on `unlike_scales` have none.
+    """
+    count = Counter(item for one in instruments for item in one.answers)
+    shared = sorted(item for item, times in count.items() if times >= 2)
+    if len({one.scale for one in instruments}) > 1:
+        return {"edits": len(shared), "alpha": None, "ci95": None, "no_alpha": "unlike_scales"}
+    rows = [[one.values.get(item, math.nan) for one in instruments] for item in shared]
+    prepared = OrdinalRatings(np.array(rows, dtype=np.float64).reshape(len(shared), len(instruments)))
+    found = prepared.alpha(np.ones(len(shared)))
+    codes = cluster_codes([image(item.sample_id) for item in shared])
+    return {
+        "edits": len(shared),
+        "alpha": found,
+        "ci95": bootstrap_interval(prepared.alpha, codes, resamples=resamples),
+        "no_alpha": None if found is not None else "no_spread" if shared else "no_scores",
+    }
+
+
+def separated_pairs(
+    values: Values, samples: Samples, models: Collection[str], *, level: float = ALPHA
+) -> list[tuple[str, str]]:
+    """The pairs of edit models (worse, better) that an instrument separates: paired t on common edits, Holm's p at
+    most `level` over all pairs. As `compare` would, on the scale that was used. That any is the wrong way round has the
+    probability `level` at most.
+    """
+    of_models: dict[str, dict[tuple[str, int], float]] = {model: {} for model in models}
+    for item, value in values.items():
+        if item.edit_model in of_models:
+            of_models[item.edit_model][item.sample_id, item.edit_seed] = value
+    pairs = list(combinations(sorted(models), 2))
+    tests: list[float | None] = []
+    differences: list[float] = []
+    for a, b in pairs:
+        shared = sorted(of_models[a].keys() & of_models[b].keys())
+        gains = np.array([of_models[b][edit] - of_models[a][edit] for edit in shared], dtype=np.float64)
+        if not len(gains) or not gains.any():
+            tests.append(None)
+            differences.append(0.0)
+            continue
+        found = estimate(gains, cluster_codes([samples.image(sample) for sample, _ in shared]))
+        tests.append(found.p_value())
+        differences.append(found.value)
+    return [
+        (a, b) if difference > 0 else (b, a)
+        for (a, b), p, difference in zip(pairs, holm(tests), differences, strict=True)
+        if p is not None and p <= level
+    ]
+
+
+def _of_proven(count: int, one: Collection[tuple[str, str]], other: Collection[tuple[str, str]]) -> list[float] | None:
+    """Of `count` pairs, from the share that both order alike to 1 less the share that they order the other way."""
+    if not count:
+        return None
+    alike = len(set(one) & set(other))
+    unlike = len({(better, worse) for worse, better in one} & set(other))
+    return [alike / count, 1 - unlike / count]
+
+
+# -- the judges of a run --
 
 
 def judge_agreement(results: Results, *, score: str | None = None, resamples: int = 1_000) -> dict[str, Any]:
@@ -43,172 +343,302 @@ def judge_agreement(results: Results, *, score: str | None = None, resamples: in
     the same for scores at the `ceiling` and the `floor` of the scale (its highest and lowest) among all scores, None at
     an open end; the `retest` over repeats (None without repeats); and the `score` that all of it is about.
     """
-    series = series_of(results, score)
-    by_judge: dict[str, list[Judgement]] = {judge: [] for judge in series}
-    for judgement in results.judgements:
-        if judgement.judge in by_judge:
-            by_judge[judgement.judge].append(judgement)
+    judges = judges_of(results, score)
+    judgements: dict[str, list[Judgement]] = {judge: [] for judge in judges}
+    for one in results.judgements:
+        if one.judge in judgements:
+            judgements[one.judge].append(one)
     return {
-        "judges": {judge: _card(found, series[judge]) for judge, found in by_judge.items()},
-        "between_judges": _between_judges(results, series, resamples),
+        "judges": {name: card(judgements[name], judge) for name, judge in judges.items()},
+        "between_judges": _between_judges(results, judges, resamples),
     }
 
 
-def _card(judgements: Sequence[Judgement], series: Series) -> dict[str, Any]:
-    name, scale = series
-    outcomes = [outcome for one in judgements if (outcome := one.outcome(name)) is not None]
-    counts = Counter(status for status, _ in outcomes)
-    unscored = sum(counts[status] for status in _NO_SCORE)
-    asked = counts[Status.OK] + unscored
-    repeated: dict[tuple[str, str, int], list[float]] = {}
-    for judgement in judgements:
-        if name in judgement.scores:
-            item = (judgement.edit_model, judgement.sample_id, judgement.edit_seed)
-            repeated.setdefault(item, []).append(judgement.scores[name])
-    scores = [score for of_item in repeated.values() for score in of_item]
-    at_the_ends = {
-        "ceiling": None if scale.highest is None else sum(score >= scale.highest for score in scores),
-        "floor": None if scale.lowest is None else sum(score <= scale.lowest for score in scores),
-    }
-    return {
-        "score": name,
-        "asked": asked,
-        "unscored": _rate(unscored, asked),
-        **{status.value: _rate(counts[status], asked) for status in _NO_SCORE},
-        **{end: None if count is None else _rate(count, len(scores)) for end, count in at_the_ends.items()},
-        "retest": retest(list(repeated.values())),
-    }
-
-
-def _rate(count: int, total: int) -> dict[str, Any]:
-    return {
-        "count": count,
-        "total": total,
-        "rate": count / total if total else None,
-        "ci95": wilson_interval(count, total),
-    }
-
-
-def retest(repeats: Sequence[Sequence[float]]) -> dict[str, Any] | None:
-    """How far the judge's answers about one and the same edit lie apart. None where nothing was asked twice.
-
-    `repeats` holds the scores of each edit; edits with fewer than two scores are left out.
-
-    `sd`: standard deviation within an edit, sqrt(MSW), in points of the score. `icc`: the share of the
-    variance that lies between edits, ICC(1,1) = (MSB - MSW) / (MSB + (k - 1) * MSW) of a one-way analysis of
-    variance (Shrout and Fleiss, Psychological Bulletin 86, 1979), k for unequal numbers by (N - sum k_i^2 /
-    N) / (n - 1); None with fewer than two edits or when all scores are equal. `identical`: share of the edits
-    whose scores are all the same.
-    """
-    items = [np.array(scores, dtype=np.float64) for scores in repeats if len(scores) >= 2]
-    if not items:
+def _between_judges(results: Results, judges: Mapping[str, Instrument], resamples: int) -> dict[str, Any] | None:
+    if len(judges) < 2:
         return None
-    sizes = np.array([len(scores) for scores in items], dtype=np.float64)
-    means = np.array([scores.mean() for scores in items])
-    answers = float(sizes.sum())
-    within = math.fsum(float(((scores - scores.mean()) ** 2).sum()) for scores in items)
-    mean_square_within = within / (answers - len(items))
+    samples = samples_of(results, judges.values(), resamples=resamples)
+    pairs = [agreement(*both, samples) for both in combinations(judges.values(), 2)]
     return {
-        "edits": len(items),
-        "answers": int(answers),
-        "sd": math.sqrt(mean_square_within),
-        "icc": _intraclass_correlation(sizes, means, mean_square_within),
-        "identical": sum(bool((scores == scores[0]).all()) for scores in items) / len(items),
+        "judges": list(judges),
+        **alpha([*judges.values()], samples.image, resamples),
+        "pairs": [{"a": one.one.name, "b": one.other.name, **one.alpha(), "apart": one.difference()} for one in pairs],
     }
 
 
-def _intraclass_correlation(sizes: FloatArray, means: FloatArray, mean_square_within: float) -> float | None:
-    if len(sizes) < 2:
-        return None
-    answers = float(sizes.sum())
-    grand = float((sizes * means).sum()) / answers
-    mean_square_between = float((sizes * (means - grand) ** 2).sum()) / (len(sizes) - 1)
-    size = (answers - float((sizes**2).sum()) / answers) / (len(sizes) - 1)
-    denominator = mean_square_between + (size - 1) * mean_square_within
-    return (mean_square_between - mean_square_within) / denominator if denominator > 0 else None
+def samples_of(results: Results, instruments: Iterable[Instrument], *, resamples: int = 1_000) -> Samples:
+    """The samples that these have answered about, with the source images that the run has."""
+    sources = {sample.id: sample.cluster for sample in results.samples}
+    return Samples([one.answers for one in instruments], sources, resamples=resamples)
 
 
-class OrdinalRatings:
-    """Ratings ready to be weighted again and again: sorting them is most of the work, and needed once.
+def bridge_document(
+    results: Results, old: str, new: str, *, score: str | None = None, resamples: int = 1_000
+) -> dict[str, Any]:
+    """The map from the scores of the judge `old` to those of `new`, from the edits that both have scored.
 
-    `ratings`: edits x judges, NaN where there is none. Edits with fewer than two ratings do not matter.
+    As `calibration.bridge`, with `old`, `new`, `score` of either, their rank agreement `within_models` and
+    `between_models`, and beside each bridged mean the `mean` that `new` gave where it has scored the model's edits
+    itself. Raises `ConfigurationError` for judges that are not here and where there is too little for a map.
     """
-
-    def __init__(self, ratings: FloatArray) -> None:
-        given = ~np.isnan(ratings)
-        given[given.sum(axis=1) < 2] = False
-        self._edits = np.nonzero(given)[0]  # of each rating
-        self._levels = levels(ratings[given])
-        self._counts = given.sum(axis=1).astype(np.float64)
-
-    def alpha(self, weights: FloatArray) -> float | None:
-        """Krippendorff's alpha, 1 for perfect agreement, 0 for that of chance; `weights`: how often each edit counts.
-
-        alpha = 1 - D_o / D_e (Krippendorff, Content Analysis, 2004, chapter 11). The ordinal distance of two ratings is
-        the number of ratings between them, halves of their own levels included: the difference of their midranks. None
-        where there is nothing to agree about: no edit with two ratings, or all ratings equal.
-        """
-        of_ratings = weights[self._edits]
-        total = float(of_ratings.sum())
-        if total < 2:
-            return None
-        # Less the mean rank: keeps the sums of squares small, and so exact.
-        ranks = midranks(self._levels, of_ratings) - total / 2
-        sums = np.bincount(self._edits, ranks, len(weights))
-        squares = np.bincount(self._edits, ranks**2, len(weights))
-        within = (self._counts * squares - sums**2) / np.maximum(self._counts - 1, 1)
-        observed = float((weights * within).sum()) / total
-        expected = (float((weights * squares).sum()) - float((weights * sums).sum()) ** 2 / total) / (total - 1)
-        return 1 - observed / expected if expected > 0 else None
-
-
-def _between_judges(results: Results, series: Mapping[str, Series], resamples: int) -> dict[str, Any] | None:
-    """Alpha over all judges and for every two, on the mean of each judge's repeats.
-
-    Ratings on unlike scales have no alpha: it asks whether judges give the same rating, not whether they rank alike.
-    """
-    if len(series) < 2:
-        return None
-    places = {judge: place for place, judge in enumerate(series)}
-    items: dict[tuple[str, str, int], list[list[float]]] = {}
-    for judgement in results.judgements:
-        item = (judgement.edit_model, judgement.sample_id, judgement.edit_seed)
-        row = items.setdefault(item, [[] for _ in places])
-        if judgement.judge in places and (name := series[judgement.judge].score) in judgement.scores:
-            row[places[judgement.judge]].append(judgement.scores[name])
-    ratings = np.array(
-        [[math.fsum(scores) / len(scores) if scores else math.nan for scores in items[item]] for item in sorted(items)],
-        dtype=np.float64,
-    ).reshape(len(items), len(places))
-    clusters = {sample.id: sample.cluster for sample in results.samples}
-    sources = [clusters[sample] for _, sample, _ in sorted(items)]
-
-    def between(*judges: str) -> dict[str, Any]:
-        alike = len({series[judge].scale for judge in judges}) == 1
-        found = ratings[:, [places[judge] for judge in judges]]
-        return _alpha(found, sources, resamples, alike=alike)
-
+    judges = judges_of(results, score)
+    for name in (old, new):
+        if name not in judges:
+            raise ConfigurationError(Text("--bridge {} {}: no judge {!r} here; there are: {}", old, new, name, judges))
+    if old == new:
+        raise ConfigurationError(Text("--bridge {} {}: name two judges, the old one and then the new one", old, new))
+    both = agreement(judges[old], judges[new], samples_of(results, [judges[old]], resamples=resamples))
+    found = both.bridge()
+    if found is None:
+        raise ConfigurationError(
+            Text(
+                "--bridge {} {}: both have scored {} edits of {} source images here; a bridge needs "
+                "{} source images and scores that differ",
+                old,
+                new,
+                len(both.items),
+                len(set(both.pairs.clusters.tolist())),
+                FEWEST_MAPPED,
+            )
+        )
     return {
-        "judges": list(places),
-        **between(*places),
+        "old": {"judge": old, "score": judges[old].score},
+        "new": {"judge": new, "score": judges[new].score},
+        **found,
+        "within_models": with_interval(both.within, both.samples),
+        "between_models": both.of_models(),
+    }
+
+
+# -- judges and people --
+
+
+class _Matched(NamedTuple):
+    """The judges of a run beside people who rated its edits."""
+
+    judges: dict[str, Instrument]
+    people: dict[str, Instrument]
+    """What they say of each score that a judge is looked at by."""
+    samples: Samples
+    ratings: Sequence[Rating]
+    """Those that are about an edit and a score of the run."""
+
+    def beside(self, judge: Instrument) -> Agreement:
+        """A judge and the people who looked at the same score; those of the first judge's where nobody did."""
+        return agreement(judge, self.people.get(judge.score) or self.first, self.samples)
+
+    @property
+    def first(self) -> Instrument:
+        return self.people[next(iter(self.judges.values())).score]
+
+
+def _matched(results: Results, ratings: Sequence[Rating], score: str | None, resamples: int) -> _Matched:
+    """Raises `ConfigurationError` where not one of the ratings is about these results."""
+    judges = judges_of(results, score)
+    known = {Item.of(edit) for edit in results.edits}
+    names = {of.score for of in judges.values()}
+    there = [one for one in ratings if Item.of(one) in known]
+    usable = [one for one in there if one.score_name in names | {""}]
+    if not usable:
+        raise ConfigurationError(_nothing_matches(ratings, there, known, names))
+    people = {name: people_of(usable, name) for name in names}
+    return _Matched(judges, people, samples_of(results, people.values(), resamples=resamples), usable)
+
+
+def _nothing_matches(
+    ratings: Sequence[Rating], there: Sequence[Rating], known: Collection[Item], names: Collection[str]
+) -> str:
+    if not ratings:
+        return Text("there are no scores by people")
+    if there:
+        theirs, ours = (", ".join(sorted(some)) for some in ({one.score_name for one in ratings}, names))
+        return Text("none of the {} scores by people is about {}; they are about {}", len(ratings), ours, theirs)
+    one, (edit_model, sample, edit_seed, _) = ratings[0], min(known, default=Item("", "", 0))
+    return Text(
+        "none of the {} scores by people is about an edit of this run; the first is about {!r} by "
+        "{!r} (edit seed {}), an edit of this run is {!r} by {!r} (edit seed {})",
+        len(ratings),
+        one.sample_id,
+        one.edit_model,
+        one.edit_seed,
+        sample,
+        edit_model,
+        edit_seed,
+    )
+
+
+def people_agreement(
+    results: Results, ratings: Sequence[Rating], *, score: str | None = None, resamples: int = 1_000
+) -> dict[str, Any]:
+    """How far each judge, and their median, agrees with people: the document that docs/records.md describes.
+
+    Each judge's headline, or its `score` of that name (its mean over repeats, turned round where lower is better). A
+    rating with a name counts for the judges' score of that name alone. `raters` is what people reach among each
+    other (where the judges' headlines have different names: about the first judge's); None with one person. `people`
+    counts them, `scores` their ratings that are used, `unmatched` the lines about other edits and other scores.
+    Raises `ConfigurationError` when that is all of them, and for a `score` that no judge gives.
+    """
+    found = _matched(results, ratings, score, resamples)
+    together = panel(results, score)
+    return {
+        "judges": {name: _beside_people(found.beside(judge)) for name, judge in found.judges.items()},
+        "median": _beside_people(found.beside(together.judge)) if together else None,
         "pairs": [
-            {"a": a, "b": b, **between(a, b), "apart": judge_difference(results, (a, series[a]), (b, series[b]))}
-            for a, b in combinations(places, 2)
+            {"a": a.name, "b": b.name, **_two_beside_people(a, b, found)}
+            for a, b in combinations(found.judges.values(), 2)
+            if a.score == b.score
         ],
+        "raters": _raters(found.first, found.samples),
+        "people": len({one.rater for one in found.ratings}),
+        "scores": len(found.ratings),
+        "unmatched": len(ratings) - len(found.ratings),
     }
 
 
-def _alpha(ratings: FloatArray, sources: Sequence[str], resamples: int, *, alike: bool) -> dict[str, Any]:
-    """Alpha with its interval over resampled source images, the number of edits it rests on, and why there is none."""
-    shared = np.flatnonzero((~np.isnan(ratings)).sum(axis=1) >= 2)
-    if not alike:
-        return {"edits": len(shared), "alpha": None, "ci95": None, "no_alpha": "unlike_scales"}
-    prepared = OrdinalRatings(ratings[shared])
-    clusters = cluster_codes([sources[row] for row in shared.tolist()])
-    alpha = prepared.alpha(np.ones(len(shared)))
+def people_measures(
+    results: Results,
+    ratings: Sequence[Rating],
+    *,
+    judge: str | None = None,
+    score: str | None = None,
+    resamples: int = 1_000,
+) -> dict[str, Measure]:
+    """What an audit asks of people about one judge, the first by default.
+
+    `as_one_person`: its agreement with one person over that of one person with another. `pairs_ordered`: of the pairs
+    of edit models that people separate the share that it orders as they do. Raises `ConfigurationError` where not one
+    of the people's scores is about an edit of these results.
+    """
+    found = _matched(results, ratings, score, resamples)
+    both = found.beside(found.judges[judge if judge is not None else next(iter(found.judges))])
+    ordered = both.pairs_ordered()
+    not_shown = Text("on these edits, agreement between two people is not shown")
+    none_apart = Text("people's scores do not separate any two edit models")
+    images = len({sample.cluster for sample in results.samples})
     return {
-        "edits": len(shared),
-        "alpha": alpha,
-        "ci95": bootstrap_interval(prepared.alpha, clusters, resamples=resamples),
-        "no_alpha": None if alpha is not None else "no_spread" if len(shared) else "no_scores",
+        name: Measure(
+            value=of["value"],
+            ci95=None if of["ci95"] is None else (of["ci95"][0], of["ci95"][1]),
+            n=n,
+            scenes=images,
+            reason=none if of["value"] is None else "",
+        ).held_against(None if of["ci95"] is None else FLOORS[name])  # without an interval nothing is asked
+        for name, of, n, none in (
+            ("as_one_person", both.as_one_rater(), len(both.items), not_shown),
+            ("pairs_ordered", ordered["pairs_ordered"], ordered["separated"], none_apart),
+        )
     }
+
+
+def _beside_people(both: Agreement) -> dict[str, Any]:
+    samples, bounds = both.samples, both.bounds()
+    return {
+        "score": both.one.score,
+        "n": len(both.items),
+        "total": len(both.other.values),
+        **with_interval(both.within, samples),
+        "worst_case": bounds[0] if bounds else None,
+        "best_case": bounds[1] if bounds else None,
+        "edit_models": both.within.of_models(samples),
+        "one_person": with_interval(both.with_each(), samples),
+        "others": with_interval(both.with_others(), samples) if len(both.other.raters) > 1 else None,
+        "as_one_person": both.as_one_rater(),
+        "between_models": {
+            **both.of_models(),
+            "pairs": math.comb(len(both.between), 2),
+            "pairs_alike": both.pairs_alike(),
+            **both.pairs_ordered(),
+        },
+        "unscored": both.unanswered(),
+        "calibration": both.calibration(),
+    }
+
+
+def _two_beside_people(a: Instrument, b: Instrument, found: _Matched) -> dict[str, Any]:
+    """How much better a agrees with people than b, on the edits that both have scored."""
+    of_a, of_b = found.beside(a.only(b.answers)), found.beside(b.only(a.answers))
+    samples = found.samples
+    document: dict[str, Any] = {"n": len(of_a.items)}
+    for kind, one, other in (
+        ("within_models", of_a.within, of_b.within),
+        ("between_models", of_a.between, of_b.between),
+    ):
+        values = one(samples.once)[0], other(samples.once)[0]
+        known = kind == "within_models" and not math.isnan(values[0] - values[1])
+        document[kind] = {
+            "spearman_a": none_for_nan(values[0]),
+            "spearman_b": none_for_nan(values[1]),
+            "difference": none_for_nan(values[0] - values[1]),
+            # Of the order of a few models no draw gives an interval: see `pairs_alike`.
+            "ci95": percentiles(samples.drawn(one) - samples.drawn(other)) if known else None,
+        }
+    return document
+
+
+def _raters(people: Instrument, samples: Samples) -> dict[str, Any] | None:
+    """People among each other; None where no two of them have a correlation."""
+    found = with_interval(among(people, samples), samples)
+    if found["spearman"] is None:
+        return None
+    each = [agreement(*both, samples) for both in zip(people.raters, people.others, strict=True)]
+    models = MeanAgreement([one.between for one in each])
+    return {
+        "raters": len(people.raters),
+        **found,
+        "others": with_interval(MeanAgreement([one.within for one in each]), samples),
+        "between_models": {"spearman": none_for_nan(models(samples.once)[0])},
+    }
+
+
+# -- one judge, then and now --
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drift:
+    """How far a judge's scores of the same edits lie from those that it gave before."""
+
+    n: int
+    """Edits with a score both times."""
+    mean: float
+    """Now less before, in points."""
+    spread: float
+    """What the standard deviation of one edit's scores would have to be for such differences, in points."""
+    retest_sd: float
+    """What it was when the judge was examined."""
+    p: float
+    """Of "it is the same judge", at most 1."""
+
+    @property
+    def drifted(self) -> bool:
+        """Whether it is more than the judge's own noise."""
+        return self.p < DRIFT_LEVEL
+
+
+def drift(before: Mapping[str, float], now: Mapping[str, float], retest_sd: float | None) -> Drift | None:
+    """What two judgings of the same edits say; None where fewer than two are in both, or the noise is not known.
+
+    Scores of one edit by an unchanged judge differ by normal noise with the variance 2 s^2. So of n differences the
+    mean has the standard error s sqrt(2 / n), and the sum of squares over 2 s^2 is chi-square with n degrees of
+    freedom. Either may give a drift away, a shift of all scores or scores in another order; p is twice the smaller one
+    (Bonferroni). A judge without any noise has drifted when one score is another.
+    """
+    both = sorted(before.keys() & now.keys())
+    if len(both) < 2 or retest_sd is None:
+        return None
+    differences = np.array([now[edit] - before[edit] for edit in both], dtype=np.float64)
+    squares = float((differences**2).sum())
+    if retest_sd == 0.0:
+        p = 1.0 if float(np.abs(differences).max()) < 1e-9 else 0.0
+    else:
+        from scipy.special import chdtrc, ndtr
+
+        z = float(differences.mean()) / (retest_sd * math.sqrt(2 / len(both)))
+        shifted, spread = 2 * float(ndtr(-abs(z))), float(chdtrc(len(both), squares / (2 * retest_sd**2)))
+        p = min(1.0, 2 * min(shifted, spread))
+    return Drift(
+        n=len(both),
+        mean=float(differences.mean()),
+        spread=math.sqrt(squares / (2 * len(both))),
+        retest_sd=retest_sd,
+        p=p,
+    )

@@ -24,7 +24,7 @@ from edit_eval.statistics.intervals import (
 )
 
 FOLDS = 10
-FEWEST_CLUSTERS = 8
+FEWEST_MAPPED = 8
 """Source images below which nothing can be said of a map."""
 _MOST_KNOTS = 21
 """Of a map that are given with their intervals."""
@@ -73,7 +73,7 @@ class Pairs:
         """Whether there is enough for a map: eight source images, and a spread on both sides."""
         return (
             len(self) > 0
-            and len(np.unique(self.clusters)) >= FEWEST_CLUSTERS
+            and len(np.unique(self.clusters)) >= FEWEST_MAPPED
             and float(np.ptp(self.scores)) > 0
             and float(np.ptp(self.targets)) > 0
         )
@@ -212,7 +212,7 @@ def _interval(
     images, sizes = np.unique(clusters, return_counts=True)
     known = np.isin(images, pairs.clusters)
     _, of_pairs = np.unique(pairs.clusters, return_counts=True)
-    if len(images) < FEWEST_CLUSTERS or min(worth(sizes), worth(of_pairs)) < FEWEST_WORTH:
+    if len(images) < FEWEST_MAPPED or min(worth(sizes), worth(of_pairs)) < FEWEST_WORTH:
         return None
     own = np.array([one(scores[clusters != image]).mean() for image, one in without.items()])
     mapped = whole(scores)

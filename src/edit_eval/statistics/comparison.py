@@ -30,16 +30,17 @@ from edit_eval.statistics.gate import Gate, hold_against_first
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS, Estimate, FloatArray, IntArray, cluster_codes, estimate
 from edit_eval.statistics.outcomes import Outcome, equal_within, outcome
 from edit_eval.statistics.paired import ImageWins, image_wins, ruled_out_share, tipping_share
-from edit_eval.statistics.people_differences import Answers, People, peoples_differences
+from edit_eval.statistics.people import PeoplesAnswers, Vote
+from edit_eval.statistics.people_differences import People, peoples_differences
 from edit_eval.statistics.power import ALPHA, POWER, clusters_needed, detectable_difference
-from edit_eval.statistics.preferences import Vote, one_sided
+from edit_eval.statistics.preferences import one_sided
 from edit_eval.statistics.series import Sureness, ends, finite, gain, largest_difference, mean, sureness
 from edit_eval.text import Text
 
 SCHEMA = 3
-LARGEST = 10
+MOST_LISTED = 10
 """How many of the samples that differ most are listed."""
-DECISIVE = 3
+MOST_NAMED = 3
 """How many of a few large losses are named."""
 
 
@@ -75,7 +76,7 @@ class FewLosses:
 
     column: str
     samples: list[str]
-    """At most `DECISIVE` of them, the largest loss first."""
+    """At most `MOST_NAMED` of them, the largest loss first."""
 
 
 @dataclass(frozen=True)
@@ -231,7 +232,7 @@ def compare(
     margin: float | None = None,
     allow_unscored: float | None = None,
     notes: Sequence[str] = (),
-    people: Answers | None = None,
+    people: PeoplesAnswers | None = None,
 ) -> Comparison:
     """Compares every two columns of the same judge; the family of tests is all of these pairs, of all judges.
 
@@ -389,7 +390,7 @@ def _needed(
 def _few_losses(both: _Both, differences: FloatArray, found: Estimate | None) -> FewLosses | None:
     if found is None or not found.lopsided:
         return None
-    order = np.argsort(differences if found.asymmetry < 0 else -differences, kind="stable")[:DECISIVE]
+    order = np.argsort(differences if found.asymmetry < 0 else -differences, kind="stable")[:MOST_NAMED]
     a_loses = gain(both.scale) * found.asymmetry < 0
     return FewLosses((both.a if a_loses else both.b).name, [both.common[place] for place in order.tolist()])
 
@@ -423,7 +424,7 @@ def _categories(both: _Both, span: float) -> dict[str, CategoryDifference]:
 def _largest(both: _Both) -> list[SampleDifference]:
     a, b = both.a, both.b
     differences = both.differences[both.held]
-    order = np.argsort(-np.abs(differences), kind="stable")[:LARGEST]
+    order = np.argsort(-np.abs(differences), kind="stable")[:MOST_LISTED]
     return [
         SampleDifference(
             sample_id=(sample := both.common[place]),

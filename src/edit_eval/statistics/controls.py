@@ -15,7 +15,7 @@ from edit_eval.records import CONTROL, Judgement, Results
 from edit_eval.statistics.intervals import cluster_codes, estimate
 from edit_eval.statistics.series import Series, gain
 
-FEWEST_IMAGES = 8
+FEWEST_WITH_CONTROLS = 8
 """Source images below which nothing is said: a good judge would often not be shown to be one."""
 
 
@@ -84,7 +84,7 @@ def _against(
     )
     interval = one.interval()
     beyond = one.value if interval is None else min(interval, key=lambda end: gain(series.scale) * end)
-    enough = count >= FEWEST_IMAGES and one.doubt in (None, "no_spread")
+    enough = count >= FEWEST_WITH_CONTROLS and one.doubt in (None, "no_spread")
     return {
         **found,
         "difference": one.value,

@@ -6,17 +6,12 @@ its own beside the others. The samples that models differ on most are the compar
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
 from typing import Any
 
-from edit_eval.records import Judgement, Results
-from edit_eval.statistics.series import Series, gain, series_of
+from edit_eval.records import Results
+from edit_eval.statistics.instruments import Item, judges_of
 
 SHOWN = 3
-
-_Edit = tuple[str, str, int]
-"""(sample, edit model, edit seed)"""
 
 
 def extremes(results: Results) -> dict[str, Any]:
@@ -26,58 +21,33 @@ def extremes(results: Results) -> dict[str, Any]:
     `score`, by its headline; of those on which judges are apart their `scores` by name, and how far the lowest and the
     highest lie apart (`difference`). Judges are held against those whose headline has the same scale.
     """
-    series = series_of(results)
     place = {sample.id: sample.index for sample in results.samples}
     models = {name: number for number, name in enumerate(results.edit_models)}
 
-    def order(edit: _Edit) -> tuple[int, int, int]:
-        return place[edit[0]], models[edit[1]], edit[2]
+    def order(item: Item) -> tuple[int, int, int]:
+        return place[item.sample_id], models[item.edit_model], item.edit_seed
 
-    scores = {}
-    for judge, of in series.items():
-        found = _scores(results, judge, of)
-        scores[judge] = {edit: found[edit] for edit in sorted(found, key=order)}
+    judges = judges_of(results)
+    worst = {
+        name: sorted(judge.upward, key=lambda item: (judge.upward[item], order(item)))[:SHOWN]
+        for name, judge in judges.items()
+    }
+    apart = []
+    for scale in dict.fromkeys(judge.scale for judge in judges.values()):
+        alike = {name: judge.values for name, judge in judges.items() if judge.scale == scale}
+        for item in sorted({item for values in alike.values() for item in values}, key=order):
+            scores = {name: values[item] for name, values in alike.items() if item in values}
+            difference = max(scores.values()) - min(scores.values())
+            if difference > 0:
+                apart.append({**_named(item), "scores": scores, "difference": difference})
     return {
         "worst": {
-            judge: [{**_named(edit), "score": scores[judge][edit]} for edit in _worst_first(scores[judge], of)[:SHOWN]]
-            for judge, of in series.items()
+            name: [{**_named(item), "score": judges[name].values[item]} for item in items]
+            for name, items in worst.items()
         },
-        "judges_apart": _apart(series, scores, order),
+        "judges_apart": sorted(apart, key=lambda one: -one["difference"])[:SHOWN],
     }
 
 
-def _scores(results: Results, judge: str, of: Series) -> dict[_Edit, float]:
-    """Every edit that the judge gave the score."""
-    found: dict[_Edit, list[float]] = {}
-    for one in results.judgements:
-        if one.judge == judge and of.score in one.scores:
-            found.setdefault(_edit(one), []).append(one.scores[of.score])
-    return {edit: math.fsum(values) / len(values) for edit, values in found.items()}
-
-
-def _worst_first(scores: Mapping[_Edit, float], of: Series) -> list[_Edit]:
-    return sorted(scores, key=lambda edit: gain(of.scale) * scores[edit])
-
-
-def _apart(
-    series: Mapping[str, Series],
-    scores: Mapping[str, Mapping[_Edit, float]],
-    order: Callable[[_Edit], tuple[int, int, int]],
-) -> list[dict[str, Any]]:
-    found = []
-    for scale in dict.fromkeys(of.scale for of in series.values()):
-        judges = [judge for judge, of in series.items() if of.scale == scale]
-        for edit in sorted({edit for judge in judges for edit in scores[judge]}, key=order):
-            of_edit = {judge: scores[judge][edit] for judge in judges if edit in scores[judge]}
-            difference = max(of_edit.values()) - min(of_edit.values())
-            if difference > 0:
-                found.append({**_named(edit), "scores": of_edit, "difference": difference})
-    return sorted(found, key=lambda one: -one["difference"])[:SHOWN]
-
-
-def _edit(judgement: Judgement) -> _Edit:
-    return judgement.sample_id, judgement.edit_model, judgement.edit_seed
-
-
-def _named(edit: _Edit) -> dict[str, Any]:
-    return dict(zip(("sample_id", "edit_model", "edit_seed"), edit, strict=True))
+def _named(item: Item) -> dict[str, Any]:
+    return {"sample_id": item.sample_id, "edit_model": item.edit_model, "edit_seed": item.edit_seed}

@@ -98,10 +98,10 @@ def paired_failures(columns: Sequence[tuple[Column, Column]]) -> dict[tuple[str,
     Several judges of the same two columns look at the same edits: these are one test, not several.
     """
     found = {(a.name, b.name): _paired(a, b) for a, b in columns}
-    return dict(zip(found, corrected(list(found.values())), strict=True))
+    return dict(zip(found, with_adjusted_p(list(found.values())), strict=True))
 
 
-def corrected(family: Sequence[PairedFailures]) -> list[PairedFailures]:
+def with_adjusted_p(family: Sequence[PairedFailures]) -> list[PairedFailures]:
     """The same with p-values adjusted by Holm over all of them."""
     adjusted = holm([failures.p for failures in family])
     return [replace(failures, p_adjusted=p) for failures, p in zip(family, adjusted, strict=True)]

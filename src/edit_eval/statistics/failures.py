@@ -25,7 +25,7 @@ _Found = tuple[Status, str, str, str, str, str]
 
 
 @dataclass
-class Failure:
+class FailureGroup:
     """Samples, edits or judgements that ended without a score, with the same status for the same reason."""
 
     status: Status
@@ -43,12 +43,12 @@ class Failure:
     """Which score is missing where the headline is there; else empty."""
 
 
-def failures(results: Results) -> list[Failure]:
+def failures(results: Results) -> list[FailureGroup]:
     """All failures, grouped: skipped samples, then edits, then judgements; the most frequent first within each."""
     return sorted(_grouped(_each(results)), key=lambda one: (bool(one.edit_model), bool(one.judge), -one.count))
 
 
-def missing_scores(results: Results) -> list[Failure]:
+def missing_scores(results: Results) -> list[FailureGroup]:
     """Why scores are missing beside a headline that is there, the most frequent first: no judgement failed over it."""
     return sorted(_grouped(_beside_the_headline(results)), key=lambda one: -one.count)
 
@@ -68,14 +68,14 @@ def failures_document(results: Results) -> list[dict[str, Any]]:
     return sorted(found, key=lambda one: (-one["count"], *(one[name] for name in named)))
 
 
-def _grouped(found: Iterable[_Found]) -> list[Failure]:
-    groups: dict[tuple[Status, str, str, str, bool, str], Failure] = {}
+def _grouped(found: Iterable[_Found]) -> list[FailureGroup]:
+    groups: dict[tuple[Status, str, str, str, bool, str], FailureGroup] = {}
     for status, reason, sample, edit_model, judge, score in found:
         text, repeated = _SET_ASIDE.subn("", " ".join(reason[:_LONGEST].split()), count=1)
         # As a word: the id `1` is no part of `12 GiB`.
         text = re.sub(rf"(?<!\w){re.escape(' '.join(sample.split()))}(?!\w)", "<sample>", text) if sample else text
         key = (status, text, edit_model, judge, bool(repeated), score)
-        group = groups.setdefault(key, Failure(*key[:5], score=score))
+        group = groups.setdefault(key, FailureGroup(*key[:5], score=score))
         group.count += 1
         if sample not in group.samples[-1:]:
             group.samples.append(sample)

@@ -18,7 +18,7 @@ import numpy as np
 from edit_eval.records import Scale
 from edit_eval.statistics.columns import Column
 from edit_eval.statistics.corrections import holm
-from edit_eval.statistics.failure_rates import PairedFailures, corrected
+from edit_eval.statistics.failure_rates import PairedFailures, with_adjusted_p
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS, Estimate, FloatArray, cluster_codes, estimate
 from edit_eval.statistics.outcomes import untested
 from edit_eval.statistics.paired import strict_lower
@@ -107,7 +107,7 @@ def hold_against_first(
         held = [(other, pair) for (first, other), pair in every if first is every[0][0][0]]
         first, tests = every[0][0][0], len(held)
         adjusted = holm([pair.p for _, pair in held])
-        failures = corrected([pair.failures for _, pair in held])
+        failures = with_adjusted_p([pair.failures for _, pair in held])
         for (other, pair), p, failed in zip(held, adjusted, failures, strict=True):
             union = _Union(first, other, allow_unscored)
             lower = None

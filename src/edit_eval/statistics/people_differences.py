@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from edit_eval.errors import ConfigurationError
 from edit_eval.statistics.columns import Column, by_judge
 from edit_eval.statistics.intervals import FloatArray, IntArray, cluster_codes, estimate
-from edit_eval.statistics.people_scores import PersonScore
+from edit_eval.statistics.people import SHARES, PeoplesAnswers, Rating, Vote
 from edit_eval.statistics.prediction_powered import Corrected, corrected
-from edit_eval.statistics.preferences import SHARES, Vote
 from edit_eval.statistics.series import gain, mean
 from edit_eval.text import Text
 
@@ -93,9 +92,6 @@ class People:
     that its sides were drawn by chance."""
 
 
-Answers = Sequence[PersonScore] | Sequence[Vote]
-
-
 @dataclass(frozen=True)
 class _Answer:
     """Of one person, about one sample: by how much a is better than b."""
@@ -110,13 +106,13 @@ class _Answer:
     """The judges' score that it is about; empty: any."""
 
 
-def peoples_differences(columns: Sequence[Column], answers: Answers) -> People:
+def peoples_differences(columns: Sequence[Column], answers: PeoplesAnswers) -> People:
     """What people would say of every two columns that they were asked about, by each judge.
 
     Raises `ConfigurationError` where not one answer is about two edits that are compared.
     """
     votes = [one for one in answers if isinstance(one, Vote)]
-    ratings = [one for one in answers if isinstance(one, PersonScore)]
+    ratings = [one for one in answers if isinstance(one, Rating)]
     used: set[int] = set()
     pairs = []
     ends = (-1.0, 1.0)
@@ -172,9 +168,9 @@ def _from_votes(votes: Sequence[Vote], names: dict[str, Column], used: set[int])
     return found
 
 
-def _from_ratings(ratings: Sequence[PersonScore], names: dict[str, Column], used: set[int]) -> list[_Answer]:
+def _from_ratings(ratings: Sequence[Rating], names: dict[str, Column], used: set[int]) -> list[_Answer]:
     """Of every two edits that one person has rated the difference: what a person is like on the whole cancels."""
-    rated: dict[tuple[str, str, int, str], list[tuple[int, str, PersonScore]]] = {}
+    rated: dict[tuple[str, str, int, str], list[tuple[int, str, Rating]]] = {}
     for place, one in enumerate(ratings):
         column = names.get(one.edit_model)
         if column is not None and _made(column, one.sample_id, one.edit_seed):

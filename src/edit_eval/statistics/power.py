@@ -20,7 +20,7 @@ from edit_eval.text import Text
 
 ALPHA = 0.05
 POWER = 0.8
-FEWEST_FREEDOM = 4.0
+FEWEST_FREEDOM_PLANNED = 4.0
 """With fewer degrees of freedom the standard error says too little about that of another run."""
 _QUANTILES = (np.arange(32) + 0.5) / 32
 _ASYMMETRIES = [normal_quantile((place + 0.5) / 16) for place in range(16)]
@@ -35,7 +35,7 @@ def detectable_difference(found: Estimate, span: float, *, alpha: float = ALPHA,
     `span` is the largest difference there can be, infinite on an open scale.
 
     None where the samples do not say: no interval, a few large losses that decide (`lopsided`), fewer than
-    `FEWEST_FREEDOM` degrees of freedom, or no difference within the scale is large enough.
+    `FEWEST_FREEDOM_PLANNED` degrees of freedom, or no difference within the scale is large enough.
     """
     if not _says(found):
         return None
@@ -93,7 +93,7 @@ def clusters_needed(
 
 
 def _says(found: Estimate) -> bool:
-    return found.doubt is None and not found.lopsided and found.freedom_between >= FEWEST_FREEDOM - 1e-9
+    return found.doubt is None and not found.lopsided and found.freedom_between >= FEWEST_FREEDOM_PLANNED - 1e-9
 
 
 def _power(multiple: float, future: Estimate, alpha: float, seen: Estimate | None = None) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 
 from edit_eval.statistics.intervals import (
     CONFIDENCE,
+    FEWEST_WORTH,
     FloatArray,
     IntArray,
     Jackknife,
@@ -23,11 +24,9 @@ from edit_eval.statistics.intervals import (
     worth,
 )
 
-FEWEST_IMAGES = 8
+FEWEST_ANSWERED = 8
 """Source images with an answer below which there is no interval: a mean, a slope, and something to see their error
 by."""
-FEWEST_WORTH = 4.0
-"""What those images must be worth, 1 / (sum of squared shares): below, two or three hold nearly all answers."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +137,7 @@ def corrected(people: FloatArray, judge: FloatArray, images: IntArray, weights: 
     own = _point(total - sums[:, answered], share, variance)[0] if k > 1 else value
     others = _point(total - sums[:, ~answered], share, variance)[0] if u > 1 else value
     sizes = sums[0, answered]
-    doubt = "few_images" if k < FEWEST_IMAGES else "too_uneven" if worth(sizes) < FEWEST_WORTH else None
+    doubt = "few_images" if k < FEWEST_ANSWERED else "too_uneven" if worth(sizes) < FEWEST_WORTH else None
     error = None
     if doubt is None:
         freedom = worth(sizes) - (2 if variance else 1)

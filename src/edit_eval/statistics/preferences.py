@@ -12,58 +12,33 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from edit_eval.statistics.agreement import OrdinalRatings
+from edit_eval.statistics.agreement import alpha
+from edit_eval.statistics.instruments import voters_of
 from edit_eval.statistics.intervals import (
     CONFIDENCE,
     FloatArray,
     IntArray,
-    bootstrap_interval,
     cluster_codes,
     student_quantile,
     wilson_interval,
 )
+from edit_eval.statistics.people import SHARES, Vote
 
-SHARES = {"left": 1.0, "right": 0.0, "tie": 0.5, "both_bad": 0.5}
-"""What the left one gets of a vote. Who skips says nothing."""
-CHOICES = (*SHARES, "skip")
 SIDE_LEVEL, SIDE_SHARE = 0.001, 0.8
 """A rater takes one side whatever it is if his votes for left and right would be that unlikely by chance, and more than
 that share of them are for one side: of 500 votes 58 % are as unlikely, and say something of the edits all the same."""
-LEAST = 0.7
+LEAST_KEPT = 0.7
 """Of the covariance over images, how much stays whatever raters add: simulated, intervals hold the truth in 93 to 97 of
 100 with 3, 8 and 20 raters, alike or not; with 0 in 92, with 1 in 98."""
-LARGEST = 8.0
+LARGEST_STRENGTH = 8.0
 """A strength beyond is none: 3,000 to 1, which no number of votes that people give can show."""
-
-
-@dataclass(frozen=True)
-class Vote:
-    """What one person says of two edits of one sample, shown beside each other on sides drawn by chance."""
-
-    sample_id: str
-    left: str
-    """The edit model."""
-    right: str
-    choice: str
-    """`left`, `right`, `tie`, `both_bad`, `skip`."""
-    rater: str = ""
-    edit_seed: int = 0
-    cluster: str = ""
-    """Of the sample: its source image. Empty: the sample itself."""
-    weight: float = 1.0
-    """The inverse of the chance with which its sample was drawn, relative to one drawn blindly."""
-
-    @property
-    def group(self) -> str:
-        """What it belongs together with."""
-        return self.cluster or self.sample_id
 
 
 def preferences(
@@ -180,7 +155,7 @@ def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str]) -> Fit:
     if not _is_connected(left, right, shares, count):
         return Fit(None, nothing, 0.0, "not_connected")
     strengths, information = _newton(*_table(left, right, shares, weights, count))
-    if np.abs(strengths).max() > LARGEST:
+    if np.abs(strengths).max() > LARGEST_STRENGTH:
         return Fit(None, nothing, 0.0, "not_connected")
     design = np.zeros((len(votes), count))
     design[np.arange(len(votes)), left] += 1
@@ -197,7 +172,7 @@ def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str]) -> Fit:
     if persons > 1:
         cells, _ = _clustered(scores, raters * (int(images.max()) + 1) + images)
         added = of_raters - cells
-        covariance = _no_less(of_images + added, LEAST * of_images)
+        covariance = _no_less(of_images + added, LEAST_KEPT * of_images)
         own, theirs = float(np.trace(of_images)), float(np.trace(covariance - of_images))
         freedom = (own + theirs) ** 2 / (own**2 / (groups - 1) + theirs**2 / (persons - 1))
     return Fit(strengths, covariance, freedom, None)
@@ -231,7 +206,7 @@ def _newton(total: FloatArray, won: FloatArray) -> tuple[FloatArray, FloatArray]
         step = np.linalg.pinv(information) @ (won - total * expected).sum(axis=1)
         step *= min(1.0, 2.0 / max(1e-12, float(np.abs(step).max())))
         strengths = strengths + step
-        if np.abs(step).max() < 1e-9 or np.abs(strengths).max() > 2 * LARGEST:
+        if np.abs(step).max() < 1e-9 or np.abs(strengths).max() > 2 * LARGEST_STRENGTH:
             break
     return strengths - strengths.mean(), information
 
@@ -315,51 +290,23 @@ def _agreement(votes: Sequence[Vote], resamples: int) -> dict[str, Any] | None:
 
     With `identical`, the share of two raters' votes on one pair that are the same: preferred, neither, the other.
     """
-    raters = sorted({vote.rater for vote in votes})
+    raters = voters_of(votes)
     if len(raters) < 2:
         return None
-    column = {name: place for place, name in enumerate(raters)}
-    rows: dict[tuple[object, ...], dict[int, float]] = defaultdict(dict)
-    clusters: dict[tuple[object, ...], str] = {}
-    for vote in votes:
-        a, b = sorted((vote.left, vote.right))
-        item: tuple[object, ...] = (vote.sample_id, vote.edit_seed, a, b)
-        share = SHARES[vote.choice]
-        rows[item][column[vote.rater]] = share if vote.left == a else 1 - share
-        clusters[item] = vote.group
-    shared = [item for item in sorted(rows, key=str) if len(rows[item]) > 1]
-    ratings = np.full((len(shared), len(raters)), math.nan)
-    for number, item in enumerate(shared):
-        for place, value in rows[item].items():
-            ratings[number, place] = value
-    same = [one == other for item in shared for one, other in combinations(rows[item].values(), 2)]
-    prepared = OrdinalRatings(ratings)
-    codes = cluster_codes([clusters[item] for item in shared])
+    images = {vote.sample_id: vote.group for vote in votes}
+    found = alpha(raters, images.__getitem__, resamples)
+    same = [
+        one.values[pair] == other.values[pair]
+        for one, other in combinations(raters, 2)
+        for pair in one.answers.keys() & other.answers.keys()
+    ]
     return {
         "raters": len(raters),
-        "pairs": len(shared),
+        "pairs": found["edits"],
         "identical": sum(same) / len(same) if same else None,
-        "alpha": prepared.alpha(np.ones(len(shared))) if shared else None,
-        "ci95": bootstrap_interval(prepared.alpha, codes, resamples=resamples) if shared else None,
+        "alpha": found["alpha"],
+        "ci95": found["ci95"],
     }
-
-
-def people_rows(votes: Sequence[Vote]) -> list[Mapping[str, Any]]:
-    """Each rater's score of each edit, as `agreement --people` reads them: the share it got of its votes, 0 to 1.
-
-    Two that are both bad get nothing; of a tie each gets half.
-    """
-    got: dict[tuple[str, str, int, str], list[float]] = defaultdict(list)
-    for vote in votes:
-        if vote.choice in SHARES:
-            share = SHARES[vote.choice]
-            bad = vote.choice == "both_bad"
-            for model, value in ((vote.left, share), (vote.right, 1 - share)):
-                got[vote.sample_id, model, vote.edit_seed, vote.rater].append(0.0 if bad else value)
-    return [
-        {"sample_id": sample, "edit_model": model, "edit_seed": seed, "rater": rater, "score": sum(all_) / len(all_)}
-        for (sample, model, seed, rater), all_ in sorted(got.items())
-    ]
 
 
 # -- which pair is next --

@@ -1,4 +1,4 @@
-"""Do two instruments (a judge, a person, the mean of several) put edits, or edit models, into the same order?
+"""Do two instruments put edits, or edit models, into the same order?
 
 Within an edit model: does it see which edits are good? Between edit models: does it see which models are? An instrument
 may do one and not the other, and a leaderboard rests on the second. All of it is computed for many weightings of the
@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from edit_eval.statistics.instruments import Item, Values
 from edit_eval.statistics.intervals import (
     FloatArray,
     IntArray,
@@ -22,57 +24,42 @@ from edit_eval.statistics.intervals import (
     normal_quantile,
     percentiles,
 )
-from edit_eval.statistics.ranks import levels, midranks
 
-FEWEST = 4
+FEWEST_RANKED = 4
 """Edits of a model below which its correlation says nothing: Fisher's z has the variance 1 / (n - 3). Also models."""
 _MOST_AT_ONCE = 4_000_000
 """Weights (draws x samples) that are held at once."""
 
-Item = tuple[str, int]
-"""A sample's id and the edit seed: which edit of a model it is."""
-Scores = Mapping[str, Mapping[Item, float]]
-"""For each edit model the score of its edits."""
-
-
-def mean_scores(rows: Iterable[tuple[str, str, int, float]]) -> dict[str, dict[Item, float]]:
-    """The mean of all scores of each edit, from rows of (edit model, sample's id, edit seed, score)."""
-    collected: dict[str, dict[Item, list[float]]] = {}
-    for edit_model, sample, edit_seed, score in rows:
-        collected.setdefault(edit_model, {}).setdefault((sample, edit_seed), []).append(score)
-    return {
-        edit_model: {item: math.fsum(scores) / len(scores) for item, scores in items.items()}
-        for edit_model, items in collected.items()
-    }
-
-
-def mean_of(several: Sequence[Scores]) -> dict[str, dict[Item, float]]:
-    """The mean of several instruments, of each edit over those that have scored it."""
-    return mean_scores(
-        (model, *item, score) for one in several for model, items in one.items() for item, score in items.items()
-    )
-
-
-def scored_in(scores: Scores, other: Scores) -> dict[str, dict[Item, float]]:
-    """Those of `scores` whose edits the other has scored, too."""
-    kept = {
-        model: {item: score for item, score in items.items() if item in other.get(model, ())}
-        for model, items in scores.items()
-    }
-    return {model: items for model, items in kept.items() if items}
-
 
 class Samples:
-    """The samples that agreement is about, and the draws over their source images."""
+    """The samples that agreement is about, their source images, and the draws over these."""
 
     def __init__(
-        self, scores: Iterable[Scores], sources: Mapping[str, str] | None = None, *, resamples: int = 1_000
+        self, items: Iterable[Iterable[Item]], sources: Mapping[str, str] | None = None, *, resamples: int = 1_000
     ) -> None:
-        names = sorted({sample for one in scores for items in one.values() for sample, _ in items})
+        """Of all samples in `items`. A source image that is not known is taken for the sample's own."""
+        names = sorted({item.sample_id for some in items for item in some})
         self.place = {sample: position for position, sample in enumerate(names)}
-        self._codes = cluster_codes([sample if sources is None else sources[sample] for sample in names])
-        self._draws = cluster_draws(self._codes, resamples)
-        self.clusters = int(self._codes.max()) + 1 if len(self._codes) else 0
+        self._sources = sources or {}
+        self.code = dict(zip(names, cluster_codes([self.image(name) for name in names]).tolist(), strict=True))
+        self.resamples = resamples
+
+    @cached_property
+    def _codes(self) -> IntArray:
+        return np.fromiter(self.code.values(), dtype=np.int64, count=len(self.code))
+
+    @cached_property
+    def _draws(self) -> FloatArray:
+        return cluster_draws(self._codes, self.resamples)
+
+    def image(self, sample: str) -> str:
+        """What its source image is known by."""
+        return self._sources.get(sample) or sample
+
+    @property
+    def clusters(self) -> int:
+        """How many source images."""
+        return len(set(self.code.values()))
 
     @property
     def once(self) -> FloatArray:
@@ -88,6 +75,16 @@ class Samples:
         return np.concatenate(parts) if parts else np.zeros(0)
 
 
+def by_model(items: Iterable[Item]) -> dict[str, list[Item]]:
+    """The items of each edit model, in the order of their samples; the models as they come."""
+    found: dict[str, list[Item]] = {}
+    for item in items:
+        found.setdefault(item.edit_model, []).append(item)
+    for some in found.values():
+        some.sort()
+    return found
+
+
 class Within:
     """Spearman's correlation of two instruments within each edit model, the mean over models through Fisher's z.
 
@@ -97,16 +94,14 @@ class Within:
     as that, for the z of 1 is infinite and would outweigh all others.
     """
 
-    def __init__(self, one: Scores, other: Scores, samples: Samples) -> None:
+    def __init__(self, one: Values, other: Values, samples: Samples) -> None:
         self._models: dict[str, tuple[IntArray, IntArray, IntArray]] = {}
-        for model, of_one in one.items():
-            items = sorted(item for item in of_one if item in other.get(model, ()))
-            if items:
-                self._models[model] = (
-                    levels(np.array([of_one[item] for item in items], dtype=np.float64)),
-                    levels(np.array([other[model][item] for item in items], dtype=np.float64)),
-                    np.array([samples.place[sample] for sample, _ in items], dtype=np.int64),
-                )
+        for model, items in by_model(item for item in one if item in other).items():
+            self._models[model] = (
+                levels(np.array([one[item] for item in items], dtype=np.float64)),
+                levels(np.array([other[item] for item in items], dtype=np.float64)),
+                np.array([samples.place[item.sample_id] for item in items], dtype=np.int64),
+            )
 
     def __call__(self, weights: FloatArray) -> FloatArray:
         """The mean for each row of weights of all samples; NaN where no model has a correlation."""
@@ -118,11 +113,11 @@ class Within:
 
     def _spearman(self, model: str, weights: FloatArray) -> FloatArray:
         one, other, of_samples = self._models[model]
-        if len(of_samples) < FEWEST:
+        if len(of_samples) < FEWEST_RANKED:
             return np.full(len(weights), math.nan)
         return _correlations(one, other, weights[:, of_samples])
 
-    def by_model(self, samples: Samples) -> dict[str, dict[str, Any]]:
+    def of_models(self, samples: Samples) -> dict[str, dict[str, Any]]:
         """`{NAME: {"n", "spearman"}}` of what was seen."""
         return {
             model: {"n": len(of), "spearman": none_for_nan(self._spearman(model, samples.once)[0])}
@@ -133,14 +128,11 @@ class Within:
 class Between:
     """Spearman's correlation of the edit models' means, each over the edits that both have scored."""
 
-    def __init__(self, one: Scores, other: Scores, samples: Samples) -> None:
-        self.models = sorted(model for model in one if scored_in({model: one[model]}, other))
-        rows = [
-            (code, samples.place[item[0]], one[model][item], other[model][item])
-            for code, model in enumerate(self.models)
-            for item in sorted(one[model])
-            if item in other[model]
-        ]
+    def __init__(self, one: Values, other: Values, samples: Samples) -> None:
+        items = sorted(item for item in one if item in other)
+        self.models = sorted({item.edit_model for item in items})
+        places = {model: place for place, model in enumerate(self.models)}
+        rows = [(places[item.edit_model], samples.place[item.sample_id], one[item], other[item]) for item in items]
         table = np.array(rows, dtype=np.float64).reshape(-1, 4).T
         self._codes, self._samples = table[0].astype(np.int64), table[1].astype(np.int64)
         self._one, self._other = table[2], table[3]
@@ -156,7 +148,7 @@ class Between:
 
     def __call__(self, weights: FloatArray) -> FloatArray:
         """The correlation for each row of weights; NaN with fewer than four models, and where means are all equal."""
-        if len(self.models) < FEWEST:
+        if len(self.models) < FEWEST_RANKED:
             return np.full(len(weights), math.nan)
         one, other = self.means(weights)
         return _pearson(_row_ranks(one), _row_ranks(other), np.ones_like(one))
@@ -165,7 +157,7 @@ class Between:
         return len(self.models)
 
 
-class Mean:
+class MeanAgreement:
     """The mean of several agreements, as of a judge with each of several people: within models through Fisher's z."""
 
     def __init__(self, parts: Sequence[Within | Between]) -> None:
@@ -179,7 +171,7 @@ class Mean:
         return np.asarray(np.mean(found, axis=0), dtype=np.float64)  # of few models, where a correlation is often 1
 
 
-def summary(agreement: Within | Between | Mean, samples: Samples) -> dict[str, Any]:
+def with_interval(agreement: Within | Between | MeanAgreement, samples: Samples) -> dict[str, Any]:
     """`{"spearman", "ci95"}` of what was seen; the interval resamples source images, the same for all models."""
     return {
         "spearman": none_for_nan(agreement(samples.once)[0]),
@@ -193,7 +185,7 @@ def interval_of_models(spearman: float | None, models: int) -> list[float] | Non
     tanh(atanh(r) -+ 1.96 sqrt((1 + r^2 / 2) / (n - 3))) (Bonett and Wright, Psychometrika 65, 2000). None with fewer
     than four models. A correlation of 1 is taken for 1 - 1 / n.
     """
-    if spearman is None or models < FEWEST:
+    if spearman is None or models < FEWEST_RANKED:
         return None
     limit = 1 - 1 / models
     z = math.atanh(min(limit, max(-limit, spearman)))
@@ -201,19 +193,17 @@ def interval_of_models(spearman: float | None, models: int) -> list[float] | Non
     return [math.tanh(z - reach), math.tanh(z + reach)]
 
 
-def bounds_within(one: Scores, other: Scores) -> list[float] | None:
+def bounds_within(one: Values, other: Values) -> list[float] | None:
     """`[low, high]`: what the mean of `Within` could be if `one` had scored all edits that `other` has.
 
     Nothing is assumed about why a score is missing: each may be anywhere in the order of the model's edits.
     """
     found, sizes = [], []
-    for model, items in other.items():
-        known = one.get(model, {})
-        if len(items) >= FEWEST:
-            order = sorted(items)
+    for items in by_model(other).values():
+        if len(items) >= FEWEST_RANKED:
             ends = spearman_bounds(
-                np.array([known.get(item, math.nan) for item in order], dtype=np.float64),
-                np.array([items[item] for item in order], dtype=np.float64),
+                np.array([one.get(item, math.nan) for item in items], dtype=np.float64),
+                np.array([other[item] for item in items], dtype=np.float64),
             )
             if ends is not None:
                 found.append(ends)
@@ -277,6 +267,54 @@ def _largest_sum(sizes: FloatArray, sums: FloatArray, missing: FloatArray) -> fl
     return float(best[-1])
 
 
+# -- ranks, ties in the middle, where items count with weights: a resampled set counts some of them twice --
+
+
+def levels(values: FloatArray) -> IntArray:
+    """For each value the place of its level among the distinct values, from 0."""
+    return np.asarray(np.unique(values, return_inverse=True)[1], dtype=np.int64)
+
+
+def midranks(of_levels: IntArray, weights: FloatArray) -> FloatArray:
+    """For each value its rank among all, ties in the middle; `weights` says how often each counts."""
+    counts = np.bincount(of_levels, weights=weights)
+    return np.asarray((np.cumsum(counts) - counts / 2)[of_levels], dtype=np.float64)
+
+
+class OrdinalRatings:
+    """Ratings ready to be weighted again and again: sorting them is most of the work, and needed once.
+
+    `ratings`: edits x judges, NaN where there is none. Edits with fewer than two ratings do not matter.
+    """
+
+    def __init__(self, ratings: FloatArray) -> None:
+        given = ~np.isnan(ratings)
+        given[given.sum(axis=1) < 2] = False
+        self._edits = np.nonzero(given)[0]  # of each rating
+        self._levels = levels(ratings[given])
+        self._counts = given.sum(axis=1).astype(np.float64)
+
+    def alpha(self, weights: FloatArray) -> float | None:
+        """Krippendorff's alpha, 1 for perfect agreement, 0 for that of chance; `weights`: how often each edit counts.
+
+        alpha = 1 - D_o / D_e (Krippendorff, Content Analysis, 2004, chapter 11). The ordinal distance of two ratings is
+        the number of ratings between them, halves of their own levels included: the difference of their midranks. None
+        where there is nothing to agree about: no edit with two ratings, or all ratings equal.
+        """
+        of_ratings = weights[self._edits]
+        total = float(of_ratings.sum())
+        if total < 2:
+            return None
+        # Less the mean rank: keeps the sums of squares small, and so exact.
+        ranks = midranks(self._levels, of_ratings) - total / 2
+        sums = np.bincount(self._edits, ranks, len(weights))
+        squares = np.bincount(self._edits, ranks**2, len(weights))
+        within = (self._counts * squares - sums**2) / np.maximum(self._counts - 1, 1)
+        observed = float((weights * within).sum()) / total
+        expected = (float((weights * squares).sum()) - float((weights * sums).sum()) ** 2 / total) / (total - 1)
+        return 1 - observed / expected if expected > 0 else None
+
+
 # -- correlations for many weightings at once --
 
 
@@ -286,7 +324,7 @@ def _correlations(one: IntArray, other: IntArray, weights: FloatArray) -> FloatA
 
 
 def _weighted_ranks(of_levels: IntArray, weights: FloatArray) -> FloatArray:
-    """`ranks.midranks` for each row of weights."""
+    """`midranks` for each row of weights."""
     order = np.argsort(of_levels, kind="stable")
     starts = np.searchsorted(of_levels[order], np.arange(int(of_levels.max()) + 1))
     counts = np.add.reduceat(weights[:, order], starts, axis=1)

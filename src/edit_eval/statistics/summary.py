@@ -25,17 +25,23 @@ from edit_eval.statistics.controls import beside_edits, controls_of, kind_of, pu
 from edit_eval.statistics.extremes import extremes
 from edit_eval.statistics.failure_rates import edits_by_model
 from edit_eval.statistics.failures import failures_document
+from edit_eval.statistics.instruments import (
+    Item,
+    given_by,
+    no_panel,
+    panel,
+    readings_document,
+    spread_of,
+)
 from edit_eval.statistics.intervals import FloatArray, IntArray, estimate
-from edit_eval.statistics.panel import no_panel, panel
-from edit_eval.statistics.preferences import Vote
-from edit_eval.statistics.readings import readings_document, spread_of
+from edit_eval.statistics.people import Vote
 from edit_eval.statistics.series import Sureness, ends, finite, mean, series_of, sureness
 from edit_eval.statistics.timing import timing
 
 SCHEMA = 3
 
-Bounds = Mapping[tuple[str, str, int], tuple[float, float]]
-"""For each (edit model, sample, edit seed) the worst and the best that its score can be."""
+Bounds = Mapping[Item, tuple[float, float]]
+"""For each edit the worst and the best that its score can be."""
 _STATUSES = tuple(Status)
 _PLACES = {status: place for place, status in enumerate(_STATUSES)}
 _OK = _PLACES[Status.OK]
@@ -229,8 +235,7 @@ def _controls(results: Results) -> dict[str, Any]:
             kinds = {kind: {**blocks[kind], "beside_edits": beside[kind]} for kind in beside}
             found[judge] = {"score": series.score, "last": put_last(beside), "kinds": kinds}
     samples = evaluation.get("controls") if isinstance(evaluation, Mapping) else None
-    judges = results.resolved.get("judges")
-    asked = isinstance(judges, list) and not all(one.get("measures") or one.get("replays") for one in judges)
+    asked = "asked" in given_by(results).values()
     return {"samples": samples if asked else None, "judges": found}
 
 
@@ -267,7 +272,7 @@ def _table(
     scores = np.array([one.scores.get(name, math.nan) for one, _ in outcomes], dtype=np.float64)
     worst, best = (np.where(np.isnan(scores), end, scores) for end in ends(scale))
     if bounds is not None:
-        of_edits = [bounds[one.edit_model, one.sample_id, one.edit_seed] for one, _ in outcomes]
+        of_edits = [bounds[Item.of(one)] for one, _ in outcomes]
         worst, best = np.array(of_edits, dtype=np.float64).reshape(-1, 2).T
     return _Table(
         scale=scale,

@@ -138,7 +138,7 @@ def _shares(activities: Sequence[Activity], wall: float) -> Mapping[str, float]:
 
 
 @dataclass(frozen=True)
-class Tokens:
+class TokenUse:
     """What a judge's server counted, controls included."""
 
     judge: str
@@ -150,7 +150,7 @@ class Tokens:
     """At the price in the judge's parameters, in its money; None without one."""
 
 
-def tokens(results: Results) -> list[Tokens]:
+def tokens(results: Results) -> list[TokenUse]:
     """Adds up the tokens of each judge whose server says how many there were."""
     found = []
     for judge in results.judges:
@@ -160,7 +160,7 @@ def tokens(results: Results) -> list[Tokens]:
         read, written = (sum(some) for some in zip(*counted, strict=True)) if counted else (0, 0)
         if counted:
             cost = cost_of(price_of(results.configuration, judge), read, written)
-            found.append(Tokens(judge, len(counted), read, written, cost))
+            found.append(TokenUse(judge, len(counted), read, written, cost))
     return found
 
 

@@ -12,6 +12,9 @@ from typing import NamedTuple
 from edit_eval.experiment import Control, Experiment
 from edit_eval.protocols.asked import Asked
 
+NO_EDIT_AS_HIGH = 1 << 40
+"""Of an experiment that grows the first number that is a cell's."""
+
 
 class Judged(NamedTuple):
     """Which judgement it is."""
@@ -37,6 +40,8 @@ class Cells:
         self._samples = len(experiment.samples)
         self.edits = len(experiment.edit_models) * experiment.edit_seeds * self._samples
         """Edits that an edit model makes; the numbers behind them are controls."""
+        self.answers_from = NO_EDIT_AS_HIGH if experiment.grows else self.edits + len(experiment.controls)
+        """The number from which on those are cells to whoever counts edits and cells in one line."""
         self.everything = self.edits + len(experiment.controls)
         self._asked = [experiment.asked[judge.name] for judge in experiment.judges]
         self._judgement_edit, self._judgement_judge = array("q"), array("q")
@@ -61,6 +66,13 @@ class Cells:
                 self._cell_judgement.extend([number] * count)
                 self._first_cell.append(self._first_cell[-1] + count)
         self._first_judgement.append(len(self._judgement_edit))
+
+    def grow(self) -> None:
+        """The experiment has one more sample, and so one more edit (see `Experiment.grows`)."""
+        self._samples += 1
+        self.edits += 1
+        self.everything += 1
+        self._unfold(self.edits - 1, list(range(len(self._asked))), self._experiment.repeats)
 
     def __len__(self) -> int:
         """How many cells there are."""

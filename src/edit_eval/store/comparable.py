@@ -20,7 +20,7 @@ from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.statistics.columns import NOT_SET, Column, Difference, columns_of, differences, incomparable
 from edit_eval.statistics.comparison import Comparison, compare
-from edit_eval.statistics.people_differences import Answers
+from edit_eval.statistics.people import PeoplesAnswers
 from edit_eval.store.examined import Examined, drift_between
 from edit_eval.text import Text
 
@@ -90,7 +90,7 @@ def compare_runs(
     detect: float | None = None,
     margin: float | None = None,
     allow_unscored: float | None = None,
-    people: Answers | None = None,
+    people: PeoplesAnswers | None = None,
 ) -> Comparison:
     """Compares every two (run, edit model) by each judge that all runs have.
 

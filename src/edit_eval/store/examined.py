@@ -18,7 +18,7 @@ from edit_eval.experiment import Experiment
 from edit_eval.passports import Passport
 from edit_eval.pictures import write_durably
 from edit_eval.protocols.asked import AskedJudge
-from edit_eval.statistics.drift import Drift, drift
+from edit_eval.statistics.agreement import Drift, drift
 from edit_eval.store.run_directory import RunDirectory
 
 COPIES, ANCHORS = "passports", "anchors"
@@ -26,7 +26,7 @@ COPIES, ANCHORS = "passports", "anchors"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class JudgedAnchors:
     """The anchors, judged again for a run."""
 
     date: str
@@ -42,7 +42,7 @@ class Examined:
     passport: Passport | None
     language: str
     """Of the run's instructions."""
-    judged: Judged | None = None
+    judged: JudgedAnchors | None = None
 
     @property
     def line(self) -> str:
@@ -136,7 +136,7 @@ def take_passports(experiment: Experiment, run: Path, folder: Path) -> bool:
     return changed
 
 
-def keep_judged(run: Path, passport: Passport, judged: Judged) -> None:
+def keep_judged(run: Path, passport: Passport, judged: JudgedAnchors) -> None:
     """Writes down how the anchors were judged again, in the place of an earlier time."""
     text = json.dumps(asdict(judged), ensure_ascii=False, allow_nan=False, indent=1)
     write_durably(text.encode(), _anchors_file(run, passport))
@@ -146,10 +146,10 @@ def _anchors_file(run: Path, passport: Passport) -> Path:
     return run / COPIES / ANCHORS / f"{passport.subject.key}.json"
 
 
-def _read_judged(path: Path) -> Judged | None:
+def _read_judged(path: Path) -> JudgedAnchors | None:
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         plain = json.loads(path.read_text("utf-8"))
-        return Judged(
+        return JudgedAnchors(
             date=str(plain["date"]), scores={str(one): float(score) for one, score in plain["scores"].items()}
         )
     return None

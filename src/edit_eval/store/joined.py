@@ -13,8 +13,8 @@ from itertools import combinations
 from edit_eval.config.identity import digest
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Judgement, Results, Sample, Scoring
-from edit_eval.statistics.judge_pairs import judge_difference
-from edit_eval.statistics.series import series_of
+from edit_eval.statistics.agreement import agreement, samples_of
+from edit_eval.statistics.instruments import judges_of
 from edit_eval.store.comparable import Made, judge_identity, run_names
 from edit_eval.text import Text
 
@@ -33,6 +33,7 @@ def joined(runs: Sequence[Made]) -> Results:
     edits: dict[str, dict[tuple[str, int], Edit]] = {}
     judges: dict[str, str] = {}
     scoring: dict[str, Scoring] = {}
+    resolved: list[dict[str, object]] = []
     judgements: dict[tuple[str, str, int, str, int], Judgement] = {}
     for name, run in zip(names, runs, strict=True):
         _take_samples(samples, run.results, name)
@@ -43,6 +44,7 @@ def joined(runs: Sequence[Made]) -> Results:
             if identity not in judges:
                 judges[identity] = _free(judge.name, name, scoring)
                 scoring[judges[identity]] = run.results.scoring[judge.name]
+                resolved.append({"name": judges[identity], "measures": judge.measures, "replays": judge.replays})
             labels[judge.name] = judges[identity]
         for one in run.results.judgements:
             made = replace(one, edit_model=models[one.edit_model], judge=labels[one.judge])
@@ -60,6 +62,7 @@ def joined(runs: Sequence[Made]) -> Results:
         scoring=scoring,
         controls=(),
         published={},
+        resolved={"judges": resolved},
     )
 
 
@@ -70,17 +73,18 @@ def judges_apart(runs: Sequence[Made]) -> list[str]:
     """
     try:
         results = joined(runs)
-        series = series_of(results)
+        judges = judges_of(results).values()
     except ConfigurationError:
         return []
     lines: list[str] = []
-    for a, b in combinations(series, 2):
-        found = judge_difference(results, (a, series[a]), (b, series[b]))
+    samples = samples_of(results, judges)
+    for a, b in combinations(judges, 2):
+        found = agreement(a, b, samples).difference()
         if found["difference"] is not None:
             ends = found["ci95"]
             interval = Text(", 95 % interval {:+.2f} to {:+.2f}", ends[0], ends[1]) if ends else ""
             both = Text("on the {} edits that both have scored", found["n"])
-            lines.append(Text("{}, {} is {:+.2f} from {}{}", both, a, found["difference"], b, interval))
+            lines.append(Text("{}, {} is {:+.2f} from {}{}", both, a.name, found["difference"], b.name, interval))
     return lines
 
 

@@ -120,6 +120,22 @@ class Matrix:
             reason=sample.fault,
         )
 
+    def grow(self, sample: Sample) -> int:
+        """One more sample (see `Experiment.grows`); returns the number of its edit, of which nothing is known yet."""
+        self.experiment.grow(sample)
+        self.cells.grow()
+        number = self.cells.edits - 1
+        model, edit_seed, _ = self.edit_parts(number)
+        key = edit_key(model, _sources(sample), sample.instruction, self._seed(model, edit_seed, sample))
+        self.edit_keys.append(key)
+        self.edits.append(self.new_edit(number))
+        new = len(self.cells) - len(self.replies)
+        self.replies += [[] for _ in range(new)]
+        self._readings += [None] * new
+        self._keys += [""] * new
+        self._settled += [None] * (self.cells.judgements - len(self._settled))
+        return number
+
     def edit_parts(self, number: int) -> tuple[Identity, int, Sample]:
         """Edit model, edit seed and sample of an edit."""
         model, edit_seed, sample = self.cells.edit_parts(number)

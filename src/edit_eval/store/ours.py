@@ -32,7 +32,7 @@ _WRITTEN = {
     "replies": _JOURNAL,
     "events": _JOURNAL,
     "votes": rf"(pages/)?{_JOURNAL}",
-    "images": r"[^/]+/[^/]+-[0-9a-f]{12}\.png",
+    "images": r"[^/]+/[^/]+-[0-9a-f]{12}\.[a-z0-9]{2,4}",
     "logs": r"(edit|judge)-[^/]+\.log",
     "report": r"index\.html|audit\.html|summary\.json|passport\.json|scores\.csv|replies\.jsonl|report\.md"
     r"|thumbnails/[0-9a-f]{32}\.webp|(thumbnails/)?\..+\.\d+\.tmp",

@@ -256,7 +256,7 @@ class RunDirectory:
     # -- writing --
 
     def append(self, journal: str, record: Record) -> None:
-        """Adds a line to `edits`, `judgements` or `events`. Raises `CannotWrite`, as all that writes does."""
+        """Adds a line to `edits`, `replies` or `events`. Raises `CannotWrite`, as all that writes does."""
         with _writing(self.path):
             self._segments[journal].append(record)
 
@@ -285,6 +285,16 @@ class RunDirectory:
         lines = b"".join(seal(asdict(sample)) for sample in samples)
         with _writing(self.path):
             write_durably(lines, self.path / "samples" / f"{self.number:04d}.jsonl")
+
+    def samples_grow(self) -> None:
+        """From now on samples are added one by one: `append("samples", ...)`."""
+        self._segments["samples"] = Segment(self.path / "samples" / f"{self.number:04d}.jsonl")
+
+    def lay_picture(self, data: bytes, path: Path) -> None:
+        """Writes a picture as somebody sent it. Not synced: what a machine loses with its power is sent again."""
+        with _writing(self.path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
 
     def take_picture(self, theirs: Path, path: Path) -> None:
         """Puts another run's picture at `path`: linked where the file system can, copied where it cannot."""

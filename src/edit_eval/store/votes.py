@@ -21,7 +21,7 @@ import msgspec
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Sample, Status
-from edit_eval.statistics.preferences import CHOICES, Vote
+from edit_eval.statistics.people import CHOICES, Vote
 from edit_eval.store.journal import Damage, Segment, read, segments, unseal
 from edit_eval.text import Text
 
@@ -62,7 +62,7 @@ class VoteLine(msgspec.Struct):
     """Seconds since 1970."""
 
 
-class Asked(msgspec.Struct):
+class AskedPair(msgspec.Struct):
     """A pair that somebody is asked about."""
 
     ticket: str
@@ -155,9 +155,9 @@ def _last(run: Path, damage: Damage) -> dict[tuple[str, str], VoteLine]:
     return last
 
 
-def read_asked(run: Path) -> list[Asked]:
+def read_asked(run: Path) -> list[AskedPair]:
     """The pairs of all raters' pages that were written for a run."""
-    return list(read(run / PAGES, Damage()).of(Asked))
+    return list(read(run / PAGES, Damage()).of(AskedPair))
 
 
 def add_saved_votes(run: Path, files: Iterable[Path]) -> dict[str, int]:
@@ -195,7 +195,7 @@ def _said(line: VoteLine) -> tuple[str, str, str, float]:
     return line.rater, line.ticket, line.choice, line.at
 
 
-def saved_votes(file: Path, asked: Mapping[str, Asked]) -> list[VoteLine]:
+def saved_votes(file: Path, asked: Mapping[str, AskedPair]) -> list[VoteLine]:
     """The votes in a file that a raters' page saved. `asked`: by ticket. Raises `ConfigurationError`."""
     try:
         with file.open("rb") as opened:
@@ -239,7 +239,7 @@ class Ballot:
         self._run, self._folder = run, folder
         self._segment: Segment | None = None
 
-    def add(self, *lines: VoteLine | Asked) -> None:
+    def add(self, *lines: VoteLine | AskedPair) -> None:
         """Keeps them; when this returns they survive the death of the machine. Raises `OSError`."""
         for line in lines:
             record = {field: getattr(line, field) for field in line.__struct_fields__}

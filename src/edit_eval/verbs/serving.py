@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edit_eval.command_line import answer, say_how_to_go_on, verb
+from edit_eval.command_line import answer, say, say_how_to_go_on, verb, words
 from edit_eval.errors import ConfigurationError, RunInterrupted
 from edit_eval.text import Text
 from edit_eval.verbs.arguments import Passports, RunDir
@@ -76,6 +77,68 @@ def score(
     answer(lambda: [one.as_plain() for one in found], lambda: _show(found))
     if missing_scores(found):
         sys.exit(3)
+
+
+@verb(serving, short_help="Serve a judge over HTTP: scores for training with rewards.")
+def serve(
+    judge: Annotated[str, typer.Argument(metavar="JUDGE", help=f"A configuration's YAML, or {JUDGE}.")],
+    *,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Listen there; default: here only.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", help="Listen on this port; 0 takes a free one.")] = 7861,
+    token: Annotated[
+        str, typer.Option(metavar="TOKEN|auto", help="Answer only with this token; required beyond this machine.")
+    ] = "",
+    door: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help="Open doors for the clients of these trainers.")
+    ] = None,
+    on_unscored: Annotated[
+        str, typer.Option(metavar="error|hold|group_mean", help="What a door answers for an edit without a score.")
+    ] = "error",
+    only: Annotated[str, typer.Option(metavar="NAME", help="Of several judges of a configuration this one.")] = "",
+    readings: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Ask each judge N times: shows how sure a score is.")
+    ] = None,
+    language: Annotated[str, typer.Option(metavar="en|zh", help="Language of the instructions.")] = "",
+    devices: Annotated[str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Where judges run.")] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep every request and reply there. Default: in runs/.")
+    ] = None,
+    ledger_size: Annotated[
+        float, typer.Option(metavar="GIB", min=0.1, help="Delete the oldest of it above this size.")
+    ] = 50.0,
+    root: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Read pictures that requests name by path, below this folder.")
+    ] = None,
+    queue: Annotated[int, typer.Option(metavar="N", min=1, help="Admit N pairs at once; more requests wait.")] = 8192,
+    grace: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="Time to answer what was admitted after SIGTERM.")
+    ] = 30.0,
+    examined: Annotated[bool, typer.Option("--examined", help="Refuse a judge that no audit has passed.")] = False,
+    passports: Passports = None,
+) -> None:
+    """Serve judges over HTTP until interrupted: edits in, scores or statuses out. Every answer is kept in a ledger."""
+    from edit_eval.serving.server import configuration_for
+    from edit_eval.serving.server import serve as serve_judges
+
+    if on_unscored not in ("error", "hold", "group_mean"):
+        raise ConfigurationError(Text("--on-unscored {}: give error, hold or group_mean", on_unscored))
+    serve_judges(
+        configuration_for(judge, only=only, devices=devices, readings=readings, language=language),
+        host=host,
+        port=port,
+        token=token,
+        doors=words(door) or (),
+        on_unscored=on_unscored,  # type: ignore[arg-type]
+        ledger=ledger,
+        ledger_bytes=int(ledger_size * 2**30),
+        root=root,
+        most_pairs=queue,
+        grace=grace,
+        passports=passports,
+        examined=examined,
+        tell=say,
+        command=("edit-eval", *sys.argv[1:]),
+    )
 
 
 def _show(found: list[Scored]) -> None:

@@ -11,17 +11,16 @@ from itertools import combinations
 import numpy as np
 
 from edit_eval.records import Edit, Status
-from edit_eval.statistics.preferences import SHARED, PairChoice, Vote, sample_chances, sample_order
+from edit_eval.statistics.instruments import Item
+from edit_eval.statistics.people import Vote
+from edit_eval.statistics.preferences import SHARED, PairChoice, sample_chances, sample_order
 from edit_eval.statistics.series import gain
-from edit_eval.store.votes import Asked, VoteLine
+from edit_eval.store.votes import AskedPair, VoteLine
 from edit_eval.viewer.following import Following
-
-Item = tuple[str, int, frozenset[str]]
-"""Sample, seed of the edit, and the two edit models, whatever their sides."""
 
 
 @dataclass(frozen=True)
-class Pair:
+class SidedPair:
     """Two edits of one sample, on sides drawn by chance."""
 
     sample: str
@@ -36,17 +35,17 @@ class Pair:
     @property
     def item(self) -> Item:
         """What it is about."""
-        return self.sample, self.edit_seed, frozenset((self.left.edit_model, self.right.edit_model))
+        return Item.of_two(self.left.edit_model, self.right.edit_model, self.sample, self.edit_seed)
 
 
-def item_of(line: Asked | VoteLine) -> Item:
+def item_of(line: AskedPair | VoteLine) -> Item:
     """What a vote, or a pair that somebody was asked about, is about."""
-    return line.sample, line.edit_seed, frozenset((line.left, line.right))
+    return Item.of_two(line.left, line.right, line.sample, line.edit_seed)
 
 
-def asked(ticket: str, pair: Pair, page: str = "") -> Asked:
+def asked_pair(ticket: str, pair: SidedPair, page: str = "") -> AskedPair:
     """A pair as it is written down; `page`: the raters' page that it is in."""
-    return Asked(
+    return AskedPair(
         ticket=ticket,
         page=page,
         sample=pair.sample,
@@ -85,14 +84,14 @@ class PairDraw:
         for vote in votes:
             self._count(vote.sample_id, vote.edit_seed)
 
-    def planned(self, lines: Iterable[Asked]) -> None:
+    def planned(self, lines: Iterable[AskedPair]) -> None:
         """Takes into account what somebody was asked, and has not answered yet."""
         for line in lines:
             self._plan(line.left, line.right, line.sample, line.edit_seed)
 
     def next(
-        self, seen: Collection[Item], others: Sequence[Asked | VoteLine], *, avoid: Collection[Item] = ()
-    ) -> Pair | None:
+        self, seen: Collection[Item], others: Sequence[AskedPair | VoteLine], *, avoid: Collection[Item] = ()
+    ) -> SidedPair | None:
         """One that is not among the `seen`; None where all are.
 
         `others`: what other raters were asked, of which some are drawn again; those to `avoid` only in that way.
@@ -107,19 +106,19 @@ class PairDraw:
         for a, b in self._choice.order():
             for sample, seed in due:
                 there = (a, sample, seed) in self._edits and (b, sample, seed) in self._edits
-                if there and (sample, seed, frozenset((a, b))) not in taken:
+                if there and Item.of_two(a, b, sample, seed) not in taken:
                     weight = 1 / (len(items) * float(self._chances[self._place[sample, seed]]))
                     return self._sided(a, b, sample, seed, weight, "telling")
         return None
 
-    def _is_there(self, line: Asked | VoteLine) -> bool:
+    def _is_there(self, line: AskedPair | VoteLine) -> bool:
         return all((model, line.sample, line.edit_seed) in self._edits for model in (line.left, line.right))
 
-    def _sided(self, a: str, b: str, sample: str, seed: int, weight: float, how: str) -> Pair:
+    def _sided(self, a: str, b: str, sample: str, seed: int, weight: float, how: str) -> SidedPair:
         self._plan(a, b, sample, seed)
         both = self._edits[a, sample, seed], self._edits[b, sample, seed]
         left, right = both if self._chance.random() < 0.5 else both[::-1]
-        return Pair(sample, seed, left, right, weight, how)
+        return SidedPair(sample, seed, left, right, weight, how)
 
     def _plan(self, a: str, b: str, sample: str, seed: int) -> None:
         self._choice.plan(a, b)

@@ -15,11 +15,11 @@ from edit_eval.records import Sample
 from edit_eval.reporting.page.export import SIDE, in_limits, refuse_existing, written_whole
 from edit_eval.reporting.page.thumbnails import thumbnails
 from edit_eval.small_copies import Size
-from edit_eval.store.votes import PAGES, Asked, Ballot, VoteLine, read_asked, read_votes
+from edit_eval.store.votes import PAGES, AskedPair, Ballot, VoteLine, read_asked, read_votes
 from edit_eval.text import Text
 from edit_eval.viewer.following import Following
 from edit_eval.viewer.pages import plain_page
-from edit_eval.viewer.pairs import Pair, PairDraw, asked, disputed, item_of
+from edit_eval.viewer.pairs import PairDraw, SidedPair, asked_pair, disputed, item_of
 
 PAIRS = 100
 """In a page, where nobody says otherwise."""
@@ -50,7 +50,7 @@ def write_raters_page(run: Path, target: Path, *, pairs: int = PAIRS, side: int 
     if not drawn:
         raise ConfigurationError(Text("{}: no pair of edits is left to ask about", run))
     page = secrets.token_hex(8)
-    lines = [asked(secrets.token_hex(12), pair, page) for pair in drawn]
+    lines = [asked_pair(secrets.token_hex(12), pair, page) for pair in drawn]
     samples = {
         one.id: one
         for one in with_known_sources(matrix.samples[following.samples[i]] for i in {p.sample for p in drawn})
@@ -73,16 +73,16 @@ def write_raters_page(run: Path, target: Path, *, pairs: int = PAIRS, side: int 
     return len(drawn)
 
 
-def _drawn(following: Following, count: int) -> list[Pair]:
+def _drawn(following: Following, count: int) -> list[SidedPair]:
     assert following.matrix is not None
     votes = read_votes(following.path, following.matrix.edits)
     before = read_asked(following.path)
     counted = votes.counted(following.matrix.samples)
     draw = PairDraw(following, counted, np.random.default_rng(), disputed(following))
     draw.planned(line for line in before if line.ticket not in votes.tickets)
-    others: list[Asked | VoteLine] = [*votes.lines, *before]
+    others: list[AskedPair | VoteLine] = [*votes.lines, *before]
     first = {item_of(line) for line in others}
-    found: dict[Any, Pair] = {}
+    found: dict[Any, SidedPair] = {}
     while len(found) < count:
         # What others have seen comes only as shared; when nothing else is left, so does the rest of it.
         pair = draw.next(found.keys(), others, avoid=first) or draw.next(found.keys(), ())
@@ -110,7 +110,7 @@ class _Shown:
         return self.place(self._run / image)
 
 
-def _task(shown: _Shown, line: Asked, pair: Pair, sample: Sample) -> dict[str, Any]:
+def _task(shown: _Shown, line: AskedPair, pair: SidedPair, sample: Sample) -> dict[str, Any]:
     source = sample.pictures.get("source")
     return {
         "ticket": line.ticket,

@@ -265,8 +265,8 @@ def serve(
     if token and not token.replace("-", "").replace("_", "").isalnum():
         raise ConfigurationError(Text("--token: letters, digits, - and _ only, or `auto`"))
     runs = Runs(places)
-    opened = _listen(host, port)
-    address = _address(host, opened.getsockname()[1])
+    opened = listen(host, port)
+    address = address_of(host, opened.getsockname()[1])
     only = next(iter(runs.cards)) if len(runs.cards) == 1 else ""
     page = f"{address}/run/{only}" if only else f"{address}/"
     tell(f"{page}?token={token}" if token else page)
@@ -298,7 +298,8 @@ def _prepare(runs: Runs, only: str, pages: Pages) -> None:
             pages.of(runs.open(only))
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens there. Raises `ConfigurationError`."""
     try:
         family, kind, _, _, where = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
         opened = socket.socket(family, kind)
@@ -317,7 +318,8 @@ def _listen(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def _address(host: str, port: int) -> str:
+def address_of(host: str, port: int) -> str:
+    """How others reach it."""
     name = host.strip("[]")
     if name in ("0.0.0.0", "::"):
         name = socket.gethostname()

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from edit_eval.statistics.preferences import CHOICES
+from edit_eval.statistics.people import CHOICES
 from edit_eval.store.votes import Ballot, is_rater_name, now, read_asked, read_votes
 from edit_eval.text import Text
-from edit_eval.viewer.pairs import Pair, PairDraw, asked, disputed, item_of
+from edit_eval.viewer.pairs import PairDraw, SidedPair, asked_pair, disputed, item_of
 from edit_eval.viewer.watching import WatchedRun
 
 MOST_TICKETS = 10_000
@@ -34,7 +34,7 @@ class Ticket:
     """A pair that was shown to somebody."""
 
     rater: str
-    pair: Pair
+    pair: SidedPair
 
 
 def rater_name(name: object) -> str:
@@ -74,7 +74,7 @@ class Voting:
                 self._disputed = watched.seen, disputed(watched.following)
             draw = PairDraw(watched.following, votes.counted(matrix.samples), self._chance, self._disputed[1])
             shown = {ticket.rater: (name, ticket) for name, ticket in self._tickets.items() if ticket.rater != rater}
-            waiting = [asked(name, ticket.pair) for name, ticket in shown.values()]
+            waiting = [asked_pair(name, ticket.pair) for name, ticket in shown.values()]
             draw.planned(one for one in (*read_asked(watched.path), *waiting) if one.ticket not in votes.tickets)
             others = [line for line in votes.lines if line.rater != rater]
             pair = draw.next({item_of(line) for line in mine}, others)
@@ -115,7 +115,7 @@ class Voting:
         if ticket is None or ticket.rater != rater:
             raise NotAVote(409, Text("that pair was not shown to you here; this is the next one"))
         with self._lock:
-            self._ballot.add(asked(str(name), ticket.pair).answered(rater, choice, float(seconds), now()))
+            self._ballot.add(asked_pair(str(name), ticket.pair).answered(rater, choice, float(seconds), now()))
         return self.next(rater)
 
     def close(self) -> None:

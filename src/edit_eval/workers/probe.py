@@ -58,9 +58,9 @@ def main(arguments: list[str]) -> None:
 def look(order: dict[str, Any], say: Say) -> None:
     """Finds out everything, the cheap things first.
 
-    `order`: class_path, path, parameters, methods, libraries, request (what a model is told about the drawn scene: the
-    fields of `EditRequest`, or of `JudgeRequest` and in place of its pictures `shows`, their names; without: source and
-    edit), packages (of a server's environment; then nothing else is looked at).
+    `order`: class_path, path, parameters, methods, libraries, example (the class that draws a scene), request (what a
+    model is told about it: the fields of `EditRequest`, or of `JudgeRequest` and in place of its pictures `shows`, the
+    names; without: source and edit), packages (of a server's environment; then nothing else is looked at).
     """
     say(python=".".join(map(str, sys.version_info[:3])), pip=importlib.util.find_spec("pip") is not None)
     say(libraries={name: version for name in order["libraries"] if (version := _version(name))})
@@ -122,7 +122,6 @@ def _look_at_class(order: dict[str, Any], say: Say) -> list[str]:
 
 def _examine(order: dict[str, Any], say: Say) -> None:
     """Asks a model that is elsewhere, where its class knows how, about a scene that is drawn for it."""
-    from edit_eval.benchmarks.scenes.benchmark import example_pictures
     from edit_eval.edit_models.contract import EditRequest
     from edit_eval.judges.contract import JudgeRequest
     from edit_eval.workers.model_class import find_class, make_parameters
@@ -134,7 +133,7 @@ def _examine(order: dict[str, Any], say: Say) -> None:
     about = dict(order["request"])
     if "labels" in about:
         about["labels"] = tuple(about["labels"])
-    there = example_pictures()
+    there = find_class(order["example"], []).example_pictures()
     edits = "edit" in order["methods"]
     shows = ["source"] if edits else about.pop("shows", list(there))
     pictures = {name: there[name] for name in shows if name in there}

@@ -22,6 +22,8 @@ from edit_eval.execution.drivers.contract import WorkerSpecification
 from edit_eval.execution.drivers.local import LocalDriver, reason_of
 from edit_eval.workers.messages import Message
 
+pytestmark = pytest.mark.usefixtures("cold_workers")
+
 PATIENCE = 30.0
 
 MODELS = """

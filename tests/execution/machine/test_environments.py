@@ -68,7 +68,7 @@ class TestLayersZip:
         names = {name.removeprefix("edit_eval/") for name in zipfile.ZipFile(path).namelist()}
         tops = {name.partition("/")[0] for name in names}
         assert tops == {
-            *("workers", "testing", "edit_models", "judges", "benchmarks", "endpoints", "pretrained"),
+            *("workers", "testing", "edit_models", "judges", "benchmarks", "scenes", "endpoints", "pretrained"),
             *("__init__.py", "errors.py", "privacy.py", "records.py", "text.py"),
             *("pictures.py", "small_copies.py", "user_cache.py", "hub.py"),
         }

@@ -16,7 +16,7 @@ from edit_eval.evaluation import compare
 from edit_eval.reporting.comparison import comparison_document
 from edit_eval.reporting.page.address import KEYS
 from edit_eval.reporting.page.files import write_report
-from edit_eval.run import Run
+from edit_eval.run import Run, compare
 from reporting.reports import Report
 from small_benchmark import configuration, sample_id, write_benchmark
 from source_texts import templates

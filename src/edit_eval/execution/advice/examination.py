@@ -17,8 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from edit_eval.benchmarks.scenes.benchmark import example_sample
-from edit_eval.config.components import Kind, import_class
+from edit_eval.config.components import Kind, import_class, named
 from edit_eval.config.families import shared_families
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError, Stopped
@@ -185,7 +184,7 @@ def _question(
         advice = Text("`edit-eval env create DIR --for {}` makes one", wanted.model.kind)
         findings.append(Finding("environments", "problem", Text("{}: {}", wanted.who, error), advice))
         return []
-    sample = example_sample(configuration.benchmark.language)
+    sample = named("benchmark", "scenes").example_sample(configuration.benchmark.language)
     first = _first_question(judge, sample) if judge else None
     edited = {"instruction": sample.instruction, "seed": section.seed, "sample_id": sample.id}
     asked = Question(

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from edit_eval.config.components import METHODS, Kind
+from edit_eval.config.components import METHODS, Kind, locate
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.findings import Finding, Level
 from edit_eval.execution.drivers.contract import Gpu
@@ -73,6 +73,7 @@ def probe(question: Question, seconds: float = SECONDS) -> dict[str, Any]:
         "libraries": (*question.packages, *LIBRARIES),
         "packages": question.packages,
         "request": dict(question.request),
+        "example": locate("benchmark", "scenes"),
     }
     with tempfile.TemporaryFile() as answers, tempfile.TemporaryFile() as errors:
         out = answers.fileno()

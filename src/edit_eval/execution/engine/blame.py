@@ -138,8 +138,8 @@ class Blame:
         return self._failures[replica.number] >= SLOT_FAILURES and bool(self._others(replica))
 
     def stop_if_systemic(self) -> None:
-        """Raises `Stopped` where the same happens again and again."""
-        if len(self._recent) < SAME_FAILURE_WINDOW:
+        """Raises `Stopped` where the same happens again and again; not where each failure is somebody's answer."""
+        if len(self._recent) < SAME_FAILURE_WINDOW or self._work.kept:
             return
         (what, status), count = Counter(self._recent).most_common(1)[0]
         if what and count > SAME_FAILURE_WINDOW // 2:

@@ -44,6 +44,11 @@ Users = Callable[[Sequence[str]], Sequence[str]]
 """Who else holds memory on these devices, as far as can be told in a moment: `4321 python (24.9 GiB)`."""
 
 
+More = Callable[[], bool]
+"""Adds to the work what has come since it was last asked, each time that the engine goes round; whether anything has
+(`serve`: all other work is there from the start)."""
+
+
 Interruption = Callable[[], str]
 """Asks whether somebody wants the run to end: `""`, `drain` (finish what is in hand) or `now`."""
 

@@ -17,7 +17,16 @@ from typing import Any
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.execution.drivers.contract import FLEET, Driver, Event, WorkerSpecification
 from edit_eval.execution.engine.blame import SLOT_FAILURES, Blame
-from edit_eval.execution.engine.contracts import Growth, Interruption, Observer, Records, Specifications, Users, Watcher
+from edit_eval.execution.engine.contracts import (
+    Growth,
+    Interruption,
+    More,
+    Observer,
+    Records,
+    Specifications,
+    Users,
+    Watcher,
+)
 from edit_eval.execution.engine.reading_again import FIRST_TICKET, ReadingAgain
 from edit_eval.execution.machine.installation import with_install_line
 from edit_eval.records import model_title
@@ -74,12 +83,13 @@ class Engine:
         interruption: Interruption = lambda: "",
         observer: Observer = lambda replica, what, message: None,
         users: Users = lambda devices: (),
+        more: More = lambda: False,
         poll_seconds: float = LOOK_EVERY,
     ) -> None:
         self._driver, self._policy, self._work = driver, policy, work
         self._records, self._watch = records, watcher
         self._specifications, self._growth = dict(specifications), growth
-        self._interruption, self._observe = interruption, observer
+        self._interruption, self._observe, self._more = interruption, observer, more
         self._poll_seconds = poll_seconds
         self._simulated = poll_seconds == float("inf")  # nobody interrupts a simulation, and no worker in it is silent
         self._workers: dict[int, Worker] = {}
@@ -125,7 +135,9 @@ class Engine:
                 self._awake += min(self._now - before, 2 * self._poll_seconds)
                 for event in events:
                     self._handle(event)
-                if not events:
+                if self._more():
+                    self._do(self._policy.look())
+                elif not events:
                     self._guard_progress()
                 if self._unsynced:
                     self._records.sync()
@@ -201,7 +213,7 @@ class Engine:
     def _guard_progress(self) -> None:
         """Everybody idle and work left: no event will ever come. Should not happen; is not to be waited for."""
         busy = any(w.replica.busy for w in self._workers.values())
-        if busy or self._work.finished or self._draining or self._again.waiting:
+        if busy or self._work.finished or self._work.kept or self._draining or self._again.waiting:
             return
         if self._first_load_error:
             self._explain()

@@ -14,7 +14,7 @@ from edit_eval.store.matrix import Matrix
 
 def settled(matrix: Matrix, cell: int) -> int:
     """The number under which `Work` knows that a cell has come to an end; those below it are edits."""
-    return matrix.cells.everything + cell
+    return matrix.cells.answers_from + cell
 
 
 def fill_work(

@@ -31,7 +31,7 @@ from edit_eval.pictures import write_durably
 from edit_eval.text import Text, joined
 from edit_eval.user_cache import cache_folder
 
-LAYERS = ("workers", "testing", "edit_models", "judges", "benchmarks", "endpoints", "pretrained")
+LAYERS = ("workers", "testing", "edit_models", "judges", "benchmarks", "scenes", "endpoints", "pretrained")
 FILES = (
     "__init__.py",
     "errors.py",

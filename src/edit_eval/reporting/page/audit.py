@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from edit_eval.benchmarks.scenes.ladder import FACT
+from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.passports import Passport
 from edit_eval.records import Results
 from edit_eval.reporting import formats
-from edit_eval.reporting.audit import AXES, MEANS, RESULTS, Row, beside_people, rows, weaknesses
+from edit_eval.reporting.audit import AXES, MEANS, RESULTS, MeasureRow, beside_people, rows, weaknesses
 from edit_eval.reporting.audit import RUNGS as RUNG_WORDS
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.files import whole
@@ -120,7 +120,7 @@ def write_audit_page(
         file.write(page)
 
 
-def _bar(row: Row) -> tuple[Row, dict[str, float] | None]:
+def _bar(row: MeasureRow) -> tuple[MeasureRow, dict[str, float] | None]:
     """The row, and where interval, value and floor lie on a line from 0 to 1, in percent."""
     one = row.measure
     if one.value is None or one.ci95 is None or one.floor is None:
@@ -217,7 +217,7 @@ def ladders(results: Results, trial: Trial, language: str) -> list[Ladder]:
                 steps.append((rung, trial.score(scene, rung)))
         plans.append((scene, steps))
     made = iter(list(thumbnails(paths, size_for(len(paths), BUDGET))))
-    facts = {sample.facts[FACT]["scene"]: sample for sample in reversed(results.samples) if FACT in sample.facts}
+    facts = {sample.facts[AUDIT]["scene"]: sample for sample in reversed(results.samples) if AUDIT in sample.facts}
     return [
         Ladder(
             short_category(facts[scene].category, language),

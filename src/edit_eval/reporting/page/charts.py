@@ -22,7 +22,7 @@ from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.address import link
-from edit_eval.reporting.page.agreement_chart import agreement
+from edit_eval.reporting.page.agreement_chart import agreement_charts
 from edit_eval.reporting.page.axes import Axis, axis_of
 from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows, chart_title, series_colour
 from edit_eval.reporting.page.entries import Choice, Entry, category_names, choices, entries
@@ -31,7 +31,7 @@ from edit_eval.reporting.page.people_chart import people_charts
 from edit_eval.reporting.page.texts import name_of, named_score, short_category
 from edit_eval.reporting.page.timeline import COLOURS, timeline, utilisation
 from edit_eval.reporting.terminal_text import one_line
-from edit_eval.statistics.failures import Failure, failures, missing_scores
+from edit_eval.statistics.failures import FailureGroup, failures, missing_scores
 from edit_eval.text import Text
 
 Specification = dict[str, Any]
@@ -85,7 +85,7 @@ def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[
     made: dict[str, list[AnyChart]] = {
         "failures": _failures(results, leading, language),
         "people": people_charts(summary, language),
-        "agreement": agreement(results, language),
+        "agreement": agreement_charts(results, language),
         "timeline": timeline(results, language),
         "utilisation": utilisation(summary, language),
     }
@@ -358,10 +358,10 @@ def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list
     # A failed edit has no judge, a skipped sample no model: a bar that belongs to no colour is grey.
     colour_of |= {(name, ""): name for name in map(one_line, results.edit_models) if name in series}
 
-    def series_of(failure: Failure) -> str:
+    def series_of(failure: FailureGroup) -> str:
         return colour_of.get((failure.edit_model, failure.judge), "")
 
-    reasons: dict[tuple[str, Status, str], list[Failure]] = {}
+    reasons: dict[tuple[str, Status, str], list[FailureGroup]] = {}
     for failure in [*failures(results), *missing_scores(results)]:
         reasons.setdefault((failure.score, failure.status, failure.reason), []).append(failure)
     ordered = sorted(reasons.items(), key=lambda item: -sum(failure.count for failure in item[1]))

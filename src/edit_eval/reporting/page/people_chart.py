@@ -11,7 +11,7 @@ from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows, chart_title, series_colour
 from edit_eval.reporting.page.texts import name_of
-from edit_eval.reporting.people_differences import KINDS, digits_of, people_of, rows_of
+from edit_eval.reporting.people_differences import ESTIMATES, digits_of, people_of, rows_of
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.people_differences import People, PeoplesDifference
 from edit_eval.text import Text
@@ -59,13 +59,13 @@ def _of_judge(people: People, pairs: list[PeoplesDifference], language: str) -> 
         }
         for pair, row in found
     ]
-    series = [name_of("whose", kind, language) for kind in KINDS]
+    series = [name_of("whose", kind, language) for kind in ESTIMATES]
     names = list(dict.fromkeys(row["pair"] for row in rows))
     known = [end for row in rows for end in (row["low"], row["high"], row["difference"]) if end is not None]
     low, high = min(0.0, *known), max(0.0, *known)
     room = 0.06 * (high - low or 1.0)
     x = alt.Scale(domain=[low - room, high + 3 * room], nice=False, zero=False)
-    base = chart_of_rows(rows, "pair", names, _LINE * len(KINDS) + _GAP).encode(
+    base = chart_of_rows(rows, "pair", names, _LINE * len(ESTIMATES) + _GAP).encode(
         yOffset=alt.YOffset("series:N", scale=alt.Scale(domain=series)),
         tooltip=[
             alt.Tooltip("pair:N", title=" "),

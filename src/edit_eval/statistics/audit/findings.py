@@ -5,17 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from edit_eval.records import Results
 from edit_eval.statistics.audit import order, steadiness
-from edit_eval.statistics.audit.measure import NEARLY, Measure
+from edit_eval.statistics.audit.measure import NEARLY, Anchor, Measure
 from edit_eval.statistics.audit.order import CONTROLS, DISPUTED, FLAWED
 from edit_eval.statistics.audit.shown import Trial
 from edit_eval.text import Text
 
 ORDER, ORDER_IN_CATEGORY, RIGHT_FIRST = 0.85, 0.70, 0.80
-KINDS, KINDS_WITHIN = 0.025, 0.01
+KINDS_ERROR, KINDS_ERROR_WITHIN = 0.025, 0.01
 """The errors, one-sided, at which each kind of pair has to be above chance over all scenes (corrected over the kinds),
 and at which one is named that is below it in a category, or where changes of one kind are done in part."""
 LOWEST_QUARTER = 0.25
@@ -42,18 +42,7 @@ VIEWS = {
 DECISIVE = ("order", "right_over_copy", "right_over_other", "instruction", "unscored")
 """Whoever fails one of these fails: its scores say nothing about edits. Failing another one limits what they say."""
 
-Verdict = Literal["passed", "limited", "failed"]
-
-
-class Candidate(NamedTuple):
-    """An edit that can be an anchor."""
-
-    sample: str
-    scene: str
-    rung: str
-    category: str
-    score: float
-    """In points."""
+AuditVerdict = Literal["passed", "limited", "failed"]
 
 
 @dataclass(frozen=True)
@@ -66,7 +55,7 @@ class Findings:
     """Of each category, and of a kind of change (`hue`, ...) of which something wrong is preferred."""
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> AuditVerdict:
         """`failed` where a decisive measure lies on the wrong side of its floor, or a worse edit is shown to be
         preferred; `limited` where anything else was not passed, be it that too few scenes were shown."""
         held = [self.measures, *self.categories.values()]
@@ -86,7 +75,7 @@ class Findings:
         """In points."""
         return None if self.retest_sd is None else steadiness.smallest_difference(self.retest_sd)
 
-    def anchors(self, each: int = 5) -> list[Candidate]:
+    def anchors(self, each: int = 5) -> list[Anchor]:
         """As many edits of each category as said, one of a rung, from the best to the worst, of scenes far apart."""
         found = []
         for category in self.trial.categories():
@@ -96,7 +85,7 @@ class Findings:
                 one = next((it for it in order.of_rung(self.trial, rung) if it.scene == scene), None)
                 if one is not None and one.score is not None:
                     points = self.trial.worst + one.score * (self.trial.best - self.trial.worst)
-                    found.append(Candidate(one.sample, one.scene, rung, category, points))
+                    found.append(Anchor(one.sample, one.scene, rung, category, "", points))
         return list(dict.fromkeys(found))
 
 
@@ -112,13 +101,13 @@ def findings(
 def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Findings:
     """The same of what was shown. Without `bounds` nothing is resampled, which takes a second."""
     kinds = order.axes(trial)
-    retest = steadiness.spread(trial, "again", STEADY)
+    retest = steadiness.scatter(trial, "again", STEADY)
     noise = steadiness.smallest_difference(retest.value or 0.0)
     measures = {
         "order": order.order(trial, ORDER),
         "right_over_copy": order.order(trial, RIGHT_FIRST, [("right", "copy")]),
         "right_over_other": order.order(trial, RIGHT_FIRST, [("right", "other")]),
-        **order.kinds(trial, KINDS, leave_out=("right_over_copy", "right_over_other")),
+        **order.kinds(trial, KINDS_ERROR, leave_out=("right_over_copy", "right_over_other")),
         **order.subtle(trial, NEARLY),
         **{f"{name}_level": order.level(trial, name, LOWEST_QUARTER) for name in CONTROLS},
         "instruction": steadiness.sees(trial, "instruction", noise, LOOKS),
@@ -127,8 +116,8 @@ def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Find
             f"dose_{kind}": order.dose_response(trial, some, FOLLOWS_DOSES if len(some) >= FEWEST_SCENES else None)
             for kind, some in kinds.items()
         },
-        **{name: steadiness.spread(trial, view, STEADY) for name, view in VIEWS.items()},
-        **{f"words_{one}": steadiness.gain(trial, f"words_{one}", GAIN) for one in ("en", "zh")},
+        **{name: steadiness.scatter(trial, view, STEADY) for name, view in VIEWS.items()},
+        **{f"words_{one}": steadiness.raised(trial, f"words_{one}", GAIN) for one in ("en", "zh")},
         "modal_share": steadiness.modal_share(trial, ONE_SCORE),
         "unscored": steadiness.unscored(trial, UNSCORED),
         # From here on nothing is asked of them.
@@ -148,14 +137,14 @@ def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Find
     categories = {
         category: {
             "order": order.order(trial, ORDER_IN_CATEGORY, scenes=scenes),
-            **order.preferred_wrongly(trial, KINDS_WITHIN, scenes),
+            **order.preferred_wrongly(trial, KINDS_ERROR_WITHIN, scenes),
         }
         for category, scenes in within.items()
     }
     liked = {
         kind: {
             **order.less_over_more(trial, scenes),
-            **order.preferred_wrongly(trial, KINDS_WITHIN, scenes, order.IN_PART),
+            **order.preferred_wrongly(trial, KINDS_ERROR_WITHIN, scenes, order.IN_PART),
         }
         for kind, scenes in kinds.items()
     }

@@ -1,11 +1,11 @@
-"""One number about a judge, how sure it is, and what is asked of it."""
+"""What an audit keeps of a judge: numbers, how sure each is and what is asked of it, and edits to judge again."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -110,6 +110,22 @@ def _number(plain: Any) -> float | None:
 def _interval(plain: Sequence[Any]) -> tuple[float, float]:
     low, high = plain
     return float(low), float(high)
+
+
+class Anchor(NamedTuple):
+    """One edit of the audit that is to be judged again where somebody asks whether the judge is still the same."""
+
+    sample: str
+    """The id of its sample in the audit's benchmark, which draws it again by the passport's `benchmark`."""
+    scene: str
+    """Which scene it is of."""
+    rung: str
+    category: str
+    pixels: str
+    """The digest of the edit's pixels (`pictures.pixel_digest`): another one is another edit. Empty before the edit is
+    looked up."""
+    score: float
+    """The headline, in points."""
 
 
 def average(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from edit_eval.statistics.audit.measure import CHANCE, Measure, above_chance, average, share
-from edit_eval.statistics.audit.shown import DOSE, Shown, Trial
+from edit_eval.statistics.audit.shown import DOSE, ShownEdit, Trial
 from edit_eval.statistics.intervals import FloatArray, bootstrap_interval, cluster_codes
 from edit_eval.text import Text
 
@@ -26,7 +26,7 @@ PAIRS = (
 )
 SUBTLE = (("right", "dose_75"), ("copy", "blank"))
 """Pairs that a judge may tie that sees well: of these it is only asked that the worse edit is not preferred."""
-KINDS = {f"{better}_over_{worse}": (better, worse) for better, worse in PAIRS if (better, worse) not in SUBTLE}
+KINDS_OF_PAIRS = {f"{better}_over_{worse}": (better, worse) for better, worse in PAIRS if (better, worse) not in SUBTLE}
 """What has to be above chance by itself."""
 IN_PART = tuple(pair for pair in PAIRS if any("dose" in rung for rung in pair))
 """What tells more of a change from less of it."""
@@ -92,7 +92,7 @@ def kinds(trial: Trial, error: float, leave_out: Container[str] = ()) -> dict[st
     one-sided, so that none hides among the others. Nothing is asked of a kind that no scene has."""
     found: dict[str, Measure] = {}
     chances: dict[str, float] = {}
-    for name, pair in KINDS.items():
+    for name, pair in KINDS_OF_PAIRS.items():
         if name in leave_out:
             continue
         if not _has(trial, pair):
@@ -242,6 +242,6 @@ def noticeable(trial: Trial, scenes: Sequence[str], *, resamples: int = 300) -> 
     )
 
 
-def of_rung(trial: Trial, rung: str) -> Iterator[Shown]:
+def of_rung(trial: Trial, rung: str) -> Iterator[ShownEdit]:
     """The edits of a rung, as they are."""
     return (one for one in trial.shown if one.rung == rung and not one.view)

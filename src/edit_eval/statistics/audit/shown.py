@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from edit_eval.benchmarks.scenes.ladder import FACT
+from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.records import NO_EDIT, Results, Scale, Status
 
 DOSE = {"copy": 0.0, "dose_25": 0.25, "dose_50": 0.5, "dose_75": 0.75, "right": 1.0}
@@ -14,7 +14,7 @@ DOSE = {"copy": 0.0, "dose_25": 0.25, "dose_50": 0.5, "dose_75": 0.75, "right": 
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownEdit:
     """One edit, as it was shown, and what the judge made of it."""
 
     sample: str
@@ -40,7 +40,7 @@ class Trial:
     """The headline that stands for 0."""
     best: float
     """The headline that stands for 1."""
-    shown: tuple[Shown, ...]
+    shown: tuple[ShownEdit, ...]
     closed: bool
     """Whether the scale has both ends. Where it has not, the worst and the best that the judge said stand for them, and
     no share of the range can be held against anything."""
@@ -48,7 +48,7 @@ class Trial:
     @classmethod
     def of(cls, results: Results, judge: str) -> Trial:
         """What one of the judges of an audit's run said; what was not judged because it is not drawn is left out."""
-        facts = {sample.id: sample.facts[FACT] for sample in results.samples if FACT in sample.facts}
+        facts = {sample.id: sample.facts[AUDIT] for sample in results.samples if AUDIT in sample.facts}
         rows = [one for one in results.judgements if one.judge == judge and one.sample_id in facts]
         rows = [one for one in rows if one.repeat == 0 and one.status not in (*NO_EDIT, Status.PENDING)]
         scale, headline = results.scoring[judge].scale, results.scoring[judge].headline
@@ -61,7 +61,7 @@ class Trial:
         worst, best = float(ends[0] or 0.0), float(ends[1] or 0.0)
         span = (best - worst) or 1.0
         shown = tuple(
-            Shown(
+            ShownEdit(
                 sample=one.sample_id,
                 category=one.category,
                 status=one.status,
@@ -73,13 +73,13 @@ class Trial:
         return cls(judge, scale, worst, best, shown, closed)
 
     @cached_property
-    def _places(self) -> dict[tuple[str, str, str], Shown]:
+    def _places(self) -> dict[tuple[str, str, str], ShownEdit]:
         return {(one.scene, one.rung, one.view): one for one in self.shown}
 
     @cached_property
-    def by_scene(self) -> dict[str, list[Shown]]:
+    def by_scene(self) -> dict[str, list[ShownEdit]]:
         """In their order."""
-        found: dict[str, list[Shown]] = {}
+        found: dict[str, list[ShownEdit]] = {}
         for one in self.shown:
             found.setdefault(one.scene, []).append(one)
         return found
@@ -106,7 +106,7 @@ class Trial:
         """In their order."""
         return list(dict.fromkeys(one.category for one in self.shown))
 
-    def in_view(self, view: str) -> Iterator[tuple[Shown, float, float]]:
+    def in_view(self, view: str) -> Iterator[tuple[ShownEdit, float, float]]:
         """What was scored both in that view and as it is, with both scores, the plain one first."""
         for one in self.shown:
             if one.view == view and one.score is not None:

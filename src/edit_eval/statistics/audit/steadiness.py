@@ -17,7 +17,7 @@ Z = 1.959963984540054
 """The two-sided 5 % point of the standard normal distribution."""
 
 
-def spread(trial: Trial, view: str, ceiling: float | None) -> Measure:
+def scatter(trial: Trial, view: str, ceiling: float | None) -> Measure:
     """The standard deviation of one edit's score between the edit as it is and in a view that should change nothing:
     the root of the mean of half the squared differences (Bland and Altman, BMJ 312, 1996), as a share of the range."""
     rows = list(trial.in_view(view))
@@ -44,7 +44,7 @@ def sees(trial: Trial, view: str, noise: float, floor: float | None) -> Measure:
     return share(won, [one.scene for one, _, _ in rows], floor=floor)
 
 
-def gain(trial: Trial, view: str, ceiling: float | None) -> Measure:
+def raised(trial: Trial, view: str, ceiling: float | None) -> Measure:
     """By how much a view raises the score, as a share of the range; negative where it lowers it."""
     rows = list(trial.in_view(view))
     gains = [other - plain for _, plain, other in rows]

@@ -1,0 +1,264 @@
+"""`ladder`: the scenes of an audit. A sample is an instruction and an edit of known worth, for a judge to score;
+`scene_rungs` draws the edit."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from edit_eval.benchmarks.categories import CATEGORIES
+from edit_eval.benchmarks.contract import AUDIT
+from edit_eval.benchmarks.source_cache import FULL
+from edit_eval.errors import ConfigurationError, Stopped
+from edit_eval.pictures import write_durably
+from edit_eval.records import Picture, Sample
+from edit_eval.scenes import recipes
+from edit_eval.scenes.benchmark import drawing_digest, lay_down
+from edit_eval.scenes.descriptions import describe
+from edit_eval.scenes.edits import Edit, apply
+from edit_eval.scenes.language import write
+from edit_eval.scenes.plans import SCENARIOS
+from edit_eval.scenes.recipes import Recipe
+from edit_eval.scenes.rungs import Climb, Rung, another_world, climb
+from edit_eval.scenes.scenarios import graded
+from edit_eval.scenes.scenarios.stage import Plan, Scenario, Stage
+from edit_eval.scenes.vocabulary import LANGUAGES
+from edit_eval.scenes.writing import WORDS
+from edit_eval.user_cache import cache_folder
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from edit_eval.edit_models.contract import EditRequest, OnStep
+
+GRADED = {
+    "physical": (graded.count, graded.place, graded.size, graded.hue),
+    "referential": (graded.place, graded.count, graded.hue, graded.size),
+}
+"""Categories in which every other scene is one of these, so that each kind of dose has enough scenes."""
+EXAMINED = (0, 3)
+"""Of each eight scenes of a category, those that are shown in all views, too."""
+
+
+class View(NamedTuple):
+    """Another way to show an edit that should change nothing, or everything."""
+
+    name: str
+    rungs: tuple[str, ...]
+    """What is shown so. `middle` is half of the change, or the right edit with something unasked."""
+    finish: str = ""
+    """What is done to the picture (`recipes.Recipe.finish`)."""
+    text: str = ""
+
+
+PROBED = ("right", "middle", "copy")
+VIEWS = (
+    View("again", PROBED),  # asked a second time
+    View("alone", PROBED),  # asked the very same in a batch of its own, where others are asked in batches
+    View("exchanged", PROBED),  # the two pictures in the other order, and the judge is told so
+    View("language", PROBED),  # instruction and wording in the other language
+    View("jpeg", PROBED, "jpeg"),
+    View("level", PROBED, "level"),
+    View("size", PROBED, "size"),
+    View("words_en", ("other", "copy"), "words", WORDS["en"]),
+    View("words_zh", ("other", "copy"), "words", WORDS["zh"]),
+    View("instruction", ("right",)),  # the same pixels under another instruction
+    View("source", ("right",)),  # the same pixels beside another source
+)
+"""How the edits of some scenes are shown besides."""
+
+
+class Ladder:
+    """Scenes with edits of known quality, for `edit-eval audit`; nothing to download.
+
+    Each sample is one edit of one scene under one instruction, and `scene_rungs` draws it.
+    """
+
+    unlinted = True
+    """That scenes come often, with the same instruction, is meant."""
+
+    @dataclass(frozen=True)
+    class Parameters:
+        """What can be set."""
+
+        __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
+
+        language: str = "en"
+        """Of the instructions: `en` or `zh`."""
+        scenes: int = 40
+        """Scenes a category."""
+        size: int = 512
+        """Width of the pictures in pixels; they are three quarters as high."""
+        seed: int = 0
+        """Another seed gives other scenes."""
+        alone: bool = False
+        """Whether some edits are judged once more in a batch of their own; for a judge that is asked in batches."""
+        cache_dir: str | None = None
+        """Where the drawn sources lie; null: the user's cache."""
+
+        def __post_init__(self) -> None:
+            if self.language not in LANGUAGES:
+                raise ValueError(f"language is one of {', '.join(LANGUAGES)}, not {self.language!r}")
+            if not 1 <= self.scenes <= 10_000:
+                raise ValueError(f"scenes must be from 1 to 10000, not {self.scenes}")
+            if not 128 <= self.size <= 2048:
+                raise ValueError(f"size must be from 128 to 2048 pixels, not {self.size}")
+
+    def __init__(self, parameters: Parameters) -> None:
+        self._parameters = parameters
+
+    @property
+    def directory(self) -> Path:
+        """Where sources and recipes lie: named by all that decides their bytes."""
+        p = self._parameters
+        root = cache_folder() if p.cache_dir is None else Path(p.cache_dir).expanduser().absolute()
+        return root / "ladder" / f"{p.size}-seed{p.seed}-{drawing_digest()}"
+
+    def samples(self) -> Iterator[Sample]:
+        """All samples, scene by scene; the categories take turns.
+
+        Raises `ConfigurationError` where the cache cannot be written, `Stopped` where the disk is full.
+        """
+        index = 0
+        for number in range(self._parameters.scenes):
+            for category in CATEGORIES:
+                for sample in self._of_scene(category, number, index):
+                    yield sample
+                    index += 1
+
+    def _plan(self, category: str, number: int) -> Plan:
+        p = self._parameters
+        stage = Stage(random.Random(f"ladder {p.seed} {category} {number}"), p.size, round(p.size * 3 / 4))
+        return scenario(category, number)(stage)
+
+    def _of_scene(self, category: str, number: int, index: int) -> Iterator[Sample]:
+        p, planned, foreign = self._parameters, self._plan(category, number), self._plan(category, number + 1)
+        chance = random.Random(f"rungs {p.seed} {category} {number}")
+        found = climb(planned.scene, planned.edit, apply(foreign.scene, foreign.edit), chance)
+        name = f"{category}-{number:02d}"
+        source = lay_down(self.directory / f"{name}.png", found.scene)
+        show = _Shower(self, category, number, name, found, source)
+        for rung in found.rungs:
+            yield show.sample(index, rung)
+            index += 1
+        if number % 8 not in EXAMINED:
+            return
+        for view in VIEWS:
+            if view.name == "alone" and not p.alone:
+                continue
+            for rung in show.probed(view):
+                yield show.sample(index, rung, view)
+                index += 1
+
+    def keep(self, data: bytes, name: str) -> Picture:
+        """A file of the cache with these bytes."""
+        path = self.directory / name
+        try:
+            if not (path.is_file() and path.read_bytes() == data):
+                write_durably(data, path)
+        except OSError as error:
+            if error.errno in FULL:
+                raise Stopped(f"no space left for the scenes in {path.parent}; free 50 MB, then run again") from error
+            raise ConfigurationError(f"the scenes cannot be written to {path.parent} ({error.strerror})") from error
+        return Picture(path=str(path), digest=hashlib.sha256(data).hexdigest())
+
+
+class _Shower(NamedTuple):
+    """One scene, from which samples are made."""
+
+    ladder: Ladder
+    category: str
+    number: int
+    name: str
+    climb: Climb
+    source: str
+    """The digest of its file."""
+
+    def probed(self, view: View) -> Iterator[Rung]:
+        """The rungs that the view shows."""
+        rungs = {rung.name: rung for rung in self.climb.rungs}
+        for name in view.rungs:
+            yield rungs[name] if name in rungs else rungs.get("dose_50", rungs["extra"])
+
+    def sample(self, index: int, rung: Rung, view: View | None = None) -> Sample:
+        """One edit, as it is, or in another view."""
+        language = self.ladder._parameters.language
+        scene, edit, recipe = self.climb.scene, self.climb.edit, rung.recipe
+        source = Picture(path=str(self.ladder.directory / f"{self.name}.png"), digest=self.source)
+        shown = "" if view is None else view.name
+        name = f"{self.name}.{rung.name}{'.' * bool(shown)}{shown}"
+        if view is not None:
+            recipe = _finished(recipe, view)
+            if shown == "language":
+                language = next(other for other in LANGUAGES if other != language)
+            elif shown == "instruction":
+                edit = self.climb.other
+            elif shown == "source":
+                scene = another_world(scene)
+                path = self.ladder.directory / f"{self.name}.other-source.png"
+                source = Picture(path=str(path), digest=lay_down(path, scene))
+        return Sample(
+            id=name,
+            index=index,
+            category=self.category,
+            pictures={"source": source, "source_2": self.ladder.keep(recipes.png(recipe, name), f"{name}.recipe.png")},
+            instruction=self.says(edit, language),
+            facts={AUDIT: self.fact(rung, shown)},
+            cluster=self.name,
+            description=describe(scene, language),
+            language=language,
+            tags=(f"{rung.name}{' ' * bool(shown)}{shown}",),
+            instructions={each: self.says(edit, each) for each in LANGUAGES},
+            alone=shown == "alone",
+        )
+
+    def says(self, edit: Edit, language: str) -> str:
+        return write(edit, language, self.number)
+
+    def fact(self, rung: Rung, view: str) -> dict[str, Any]:
+        fact = {"scene": self.name, "rung": rung.name, "axis": rung.axis, "view": view, "disputed": rung.disputed}
+        return {**fact, "seed": self.ladder._parameters.seed}
+
+
+def scenario(category: str, number: int) -> Scenario:
+    """What the scene of that number in the category is made of."""
+    own, packaged = GRADED.get(category, ()), SCENARIOS[category]
+    if own and number % 2:
+        return own[number // 2 % len(own)]
+    place = number // 2 if own else number
+    return packaged[place % len(packaged)]
+
+
+def _finished(recipe: Recipe, view: View) -> Recipe:
+    return replace(recipe, finish=view.finish, text=view.text)
+
+
+class SceneRungs:
+    """Draws what the benchmark `ladder` asks for, right or wrong; of no use for anything else."""
+
+    @dataclass(frozen=True)
+    class Parameters:
+        """There is nothing to set."""
+
+        __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
+
+    def __init__(self, parameters: Parameters) -> None:
+        pass
+
+    @staticmethod
+    def revision(parameters: Parameters) -> str:
+        """Of the code that draws."""
+        return drawing_digest()
+
+    def load(self, devices: Sequence[str]) -> None:
+        """Nothing to load; any device will do."""
+
+    def edit(self, request: EditRequest, on_step: OnStep) -> Image:
+        """The picture that the recipe among the sources describes. Raises `ModelError` where there is none."""
+        image = recipes.drawn(recipes.recipe_of(request.pictures, "scene_rungs"))
+        on_step(1, 1)
+        return image

@@ -1,0 +1,551 @@
+"""What a service answers over HTTP: `/v1/score`, `/v1/identity`, `/health`, `/metrics`, and the doors that are open."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import math
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from edit_eval import __version__
+from edit_eval.config.identity import digest
+from edit_eval.errors import ConfigurationError, EditEvalError, PictureError
+from edit_eval.records import Judgement, Scale, Status
+from edit_eval.serving.doors import BadRequest, Door, Given, Outcome, door_of, parsed, picture, with_group_means
+from edit_eval.serving.ledger import Pair
+from edit_eval.serving.pickles import RefusedPickle
+from edit_eval.serving.pictures import Sent, sent
+from edit_eval.serving.service import Closing, Service, Ticket
+from edit_eval.text import Text
+
+try:
+    from fastapi import FastAPI, Request
+    from fastapi.responses import JSONResponse, Response
+    from prometheus_client import CollectorRegistry, Histogram, generate_latest
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+except ImportError as missing:
+    raise ConfigurationError(
+        Text("`serve` needs {}, which is not installed; `pip install 'edit-eval[serve]'` brings it", missing.name)
+    ) from missing
+
+MOST_PAIRS = 8192
+"""That are admitted at once; more wait at the door."""
+MOST_BODY = 512 << 20
+MOST_BYTES = 1 << 30
+"""Of all requests that are admitted at once."""
+NATIVE_SECONDS = 600.0
+SHARE = 0.9
+"""Of a client's patience that is used: an answer that it does not wait for was judged for nobody."""
+AGAIN_AFTER = 2
+"""Seconds, in `Retry-After`."""
+HOLD_EVERY = 2.0
+"""Seconds between two attempts at a pair without a score (`hold`)."""
+
+OnUnscored = Literal["error", "hold", "group_mean"]
+
+
+class BelowRoot(BaseModel):
+    """A picture that the service reads itself."""
+
+    model_config = ConfigDict(extra="forbid")
+    path: str = Field(description="A file's path, from the folder that `--root` names; nothing outside of it is read.")
+
+
+SentPicture = str | BelowRoot
+
+
+class AskedPair(BaseModel):
+    """One edit that is to be judged."""
+
+    model_config = ConfigDict(extra="forbid")
+    source: SentPicture | list[SentPicture] = Field(description="Base64, a data URL, or `{path}`; several as a list.")
+    instruction: str = Field(min_length=1, max_length=20_000)
+    edit: SentPicture
+    category: str = ""
+    id: str = Field("", max_length=200, description="Your name for it: it comes back, and is in the ledger.")
+    facts: dict[str, Any] = Field({}, description="What some protocols read besides: explanations, rules, checks.")
+
+
+class Asked(BaseModel):
+    """A request."""
+
+    model_config = ConfigDict(extra="forbid")
+    pairs: list[AskedPair] = Field(min_length=1)
+
+
+class JudgedScore(BaseModel):
+    """What one judge says of one edit."""
+
+    status: str
+    reason: str
+    score: float | None
+    reward: float | None = Field(description="The score from 0 (worst) to 1 (best); null where the scale is open.")
+    error: float | None = Field(description="The standard error over the readings, in points; null for one reading.")
+    scores: dict[str, float]
+    missing: dict[str, str]
+
+
+class Form(BaseModel):
+    """How a picture was encoded: what a judge sees depends on it."""
+
+    format: str
+    quality: int | None
+    width: int
+    height: int
+
+
+class JudgedPair(JudgedScore):
+    """What became of one pair: by the first judge, and by each."""
+
+    id: str
+    form: Form | None = Field(description="Of the edit; null for what is no picture.")
+    judges: dict[str, JudgedScore]
+
+
+class Answer(BaseModel):
+    """The answer, in the order of the request."""
+
+    results: list[JudgedPair]
+    identity: str = Field(description="The digest of `/v1/identity`: two answers with the same are of one instrument.")
+    passports: dict[str, str]
+
+
+class Busy(Exception):
+    """There is no room, and the client will not wait much longer."""
+
+
+class Refusal(Exception):
+    """An answer that is no score, with its status."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+class Desk:
+    """Between HTTP and the service: who is admitted, who waits, who is gone."""
+
+    def __init__(self, service: Service, *, most_pairs: int = MOST_PAIRS, root: Path | None = None) -> None:
+        self.service, self._most_pairs = service, most_pairs
+        self._root = None if root is None else root.resolve()
+        self._bytes = 0
+        self._turn = asyncio.Lock()
+        self.counts: Counter[tuple[str, str]] = Counter()  # (door, what happened)
+        self.registry = CollectorRegistry()
+        self.seconds = Histogram(
+            "edit_eval_request_seconds",
+            "From the last byte of a request to its answer.",
+            ["door"],
+            registry=self.registry,
+        )
+        self.registry.register(_Figures(self))
+
+    # -- one request --
+
+    async def body(self, request: Request, until: float) -> bytes:
+        """The body, when there is room for it. Raises `Refusal`, and `Busy` where there is none until then."""
+        length = request.headers.get("content-length", "")
+        if not length.isdigit():
+            raise Refusal(411, "Content-Length is missing")
+        if int(length) > MOST_BODY:
+            raise Refusal(413, f"{int(length):,} bytes, and {MOST_BODY:,} is the most: send fewer pairs a request")
+        await self._until(lambda: not self._bytes or self._bytes + int(length) <= MOST_BYTES, until)
+        self._bytes += int(length)
+        try:
+            return await request.body()
+        except BaseException:
+            self._bytes -= int(length)
+            raise
+
+    def forget(self, body: bytes) -> None:
+        """The request is over."""
+        self._bytes -= len(body)
+
+    async def _until(self, there_is_room: Callable[[], bool], until: float) -> None:
+        """Waits in the order in which requests came."""
+        async with self._turn:
+            while not there_is_room():
+                if self.service.closing or time.monotonic() > until:
+                    raise Busy
+                await asyncio.sleep(0.02)
+
+    async def judged(
+        self, request: Request, pairs: Sequence[Pair | str], until: float, on_unscored: OnUnscored = "error"
+    ) -> list[dict[str, Judgement] | str]:
+        """The judgements of each pair, or why it is none; cancelled when the client is gone. Raises `Busy`."""
+        good = [pair for pair in pairs if isinstance(pair, Pair)]
+        service = self.service
+        await self._until(lambda: not service.waiting or service.waiting + len(good) <= self._most_pairs, until)
+        gone = asyncio.ensure_future(_disconnected(request))
+        try:
+            found = await self._answers(good, gone, until)
+            while on_unscored == "hold" and time.monotonic() + HOLD_EVERY < until:
+                again = [n for n, one in enumerate(found) if any(j.score is None for j in one.values())]
+                if not again:
+                    break
+                await asyncio.sleep(HOLD_EVERY)
+                for place, one in zip(again, await self._answers([good[n] for n in again], gone, until), strict=True):
+                    found[place] = one
+        finally:
+            gone.cancel()
+        rest = iter(found)
+        return [next(rest) if isinstance(pair, Pair) else pair for pair in pairs]
+
+    async def _answers(
+        self, pairs: Sequence[Pair], gone: asyncio.Future[None], until: float
+    ) -> list[dict[str, Judgement]]:
+        try:
+            tickets: list[Ticket] = self.service.submit(pairs)
+        except Closing:
+            raise Busy from None
+        every = asyncio.gather(*(asyncio.wrap_future(ticket.answer) for ticket in tickets))
+        try:
+            limit = max(0.1, until - time.monotonic())
+            either: set[asyncio.Future[Any]] = {every, gone}
+            await asyncio.wait(either, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+            if every.done():
+                return list(every.result())
+            raise Refusal(499, "the client is gone") if gone.done() else Busy
+        finally:
+            if not every.done():
+                self.service.cancel(tickets)
+                every.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await every
+
+    # -- the native door --
+
+    def pair(self, asked: AskedPair, place: int) -> Pair | str:
+        """A pair of the native door; where it cannot be one, why."""
+        try:
+            sources = asked.source if isinstance(asked.source, list) else [asked.source]
+            if not 1 <= len(sources) <= 9:
+                return "an edit has 1 to 9 sources"
+            pictures = {
+                "source" if n == 0 else f"source_{n + 1}": self._picture(one, f"source of pair {place}")
+                for n, one in enumerate(sources)
+            }
+            edit = self._picture(asked.edit, f"edit of pair {place}")
+        except PictureError as error:
+            return str(error)
+        return Pair(pictures, asked.instruction.strip(), edit, asked.category, asked.facts, asked.id)
+
+    def _picture(self, given: SentPicture, name: str) -> Sent:
+        if isinstance(given, str):
+            return picture(given, name)
+        if self._root is None:
+            raise PictureError(f"{name}: a path, and the service has no --root")
+        try:
+            path = (self._root / given.path).resolve()
+            if not path.is_relative_to(self._root) or not path.is_file():
+                raise PictureError(f"{name}: no such file below --root")
+            return sent(path.read_bytes(), name)
+        except (OSError, ValueError) as error:
+            raise PictureError(f"{name}: cannot be read") from error
+
+    def scored(self, judgement: Judgement) -> JudgedScore:
+        """A judgement as it is answered."""
+        spread, readings = judgement.spread.get(judgement.headline), len(judgement.readings)
+        return JudgedScore(
+            status=judgement.status.value,
+            reason=judgement.reason,
+            score=judgement.score,
+            reward=unit(judgement.score, self.scale(judgement)),
+            error=None if spread is None else spread / math.sqrt(readings),
+            scores=dict(judgement.scores),
+            missing={name: status.value for name, (status, _) in judgement.missing.items()},
+        )
+
+    def scale(self, judgement: Judgement) -> Scale:
+        """The scale of a judgement's score."""
+        judge = next(one for one in self.service.judges if one.name == judgement.judge)
+        return judge.scoring.scales[judgement.headline]
+
+    def result(self, asked: AskedPair, pair: Pair | str, found: dict[str, Judgement] | str) -> JudgedPair:
+        """One entry of the answer."""
+        if isinstance(found, str) or isinstance(pair, str):
+            nothing = JudgedScore(
+                status=Status.SKIPPED.value,
+                reason=str(found),
+                score=None,
+                reward=None,
+                error=None,
+                scores={},
+                missing={},
+            )
+            judges, form = {judge.name: nothing for judge in self.service.judges}, None
+        else:
+            judges, form = {name: self.scored(one) for name, one in found.items()}, Form(**pair.edit.form)
+        first = judges[self.service.judges[0].name]
+        return JudgedPair(**first.model_dump(), id=asked.id, form=form, judges=judges)
+
+    def outcome(self, found: dict[str, Judgement] | str) -> Outcome:
+        """What a door is told: the first judge's score, from 0 to 1."""
+        if isinstance(found, str):
+            return Outcome(None, found, {})
+        one = found[self.service.judges[0].name]
+        reward = unit(one.score, self.scale(one))
+        reason = one.reason if reward is not None else f"{one.status.value}: {one.reason}"
+        return Outcome(reward, reason, one.scores, one.score)
+
+    # -- what it is --
+
+    def identity(self) -> dict[str, Any]:
+        """Which instrument answers, and what is known of it."""
+        service, known = self.service, self.service.examined()
+        judges = {}
+        for judge in service.judges:
+            judges[judge.name] = {
+                "model": {**asdict(judge.model)},
+                "protocol": judge.protocol_name,
+                "parameters": judge.question_parameters(),
+                "texts": digest(dict(judge.texts)),
+                "headline": judge.scoring.headline,
+                "scales": {name: asdict(scale) for name, scale in judge.scoring.scales.items()},
+            }
+        asked = {
+            "judges": judges,
+            "readings": service.configuration.evaluation.readings,
+            "language": service.configuration.benchmark.language,
+        }
+        return {
+            **asked,
+            "digest": digest(asked),
+            "passports": {name: one.as_plain() for name, one in known.items()},
+            "edit_eval": __version__,
+            "ledger": str(service.ledger.directory.path),
+        }
+
+
+class _Figures:
+    """What `/metrics` tells, read when it is asked."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def collect(self) -> Iterable[Metric]:
+        service = self._desk.service
+        statuses = CounterMetricFamily("edit_eval_judgements", "Judgements by status.", labels=["judge", "status"])
+        for (judge, status), count in list(service.statuses.items()):
+            statuses.add_metric([judge, status], count)
+        yield statuses
+        requests = CounterMetricFamily(
+            "edit_eval_requests", "Requests by door and outcome.", labels=["door", "outcome"]
+        )
+        for (door, outcome), count in list(self._desk.counts.items()):
+            requests.add_metric([door, outcome], count)
+        yield requests
+        yield CounterMetricFamily("edit_eval_cancelled", "Pairs whose client was gone.", value=service.cancelled)
+        yield GaugeMetricFamily("edit_eval_waiting", "Pairs without an answer.", value=service.waiting)
+        replicas = GaugeMetricFamily("edit_eval_replicas", "Judges on devices by state.", labels=["judge", "state"])
+        for (judge, state), count in Counter((one["judge"], one["state"]) for one in service.replicas()).items():
+            replicas.add_metric([judge, state], count)
+        yield replicas
+
+
+def unit(score: float | None, scale: Scale) -> float | None:
+    """A score from 0 (the scale's worst end) to 1; None without one, and on an open scale."""
+    if score is None or scale.worst is None or scale.best is None or scale.best == scale.worst:
+        return None
+    return min(1.0, max(0.0, (score - scale.worst) / (scale.best - scale.worst)))
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def make_app(
+    service: Service,
+    *,
+    doors: Sequence[Door] = (),
+    on_unscored: OnUnscored = "error",
+    token: str = "",
+    root: Path | None = None,
+    most_pairs: int = MOST_PAIRS,
+) -> Any:
+    """The application (ASGI), guarded. Raises `ConfigurationError` for doors that a judge's scale does not fit."""
+    first = service.judges[0].scoring
+    if doors and first.scale.span is None:
+        raise ConfigurationError(
+            Text("--door: rewards are from 0 to 1, and the scale of {} has an open end", service.judges[0].name)
+        )
+    # Its own page of documentation would load scripts from elsewhere; `/openapi.json` is there.
+    app = FastAPI(title="edit-eval serve", version=__version__, redirect_slashes=False, docs_url=None, redoc_url=None)
+    desk = Desk(service, most_pairs=most_pairs, root=root)
+    identity: dict[str, Any] = {}
+
+    async def known() -> dict[str, Any]:
+        if not identity or not service.ready.is_set():  # a server says which model it has when it is loaded
+            identity.update(await asyncio.to_thread(desk.identity))
+        return identity
+
+    @app.get("/v1/identity")
+    async def get_identity() -> dict[str, Any]:
+        """Which judge answers, how it is asked, and what an audit found of it."""
+        return {**await known(), "ledger": str(service.ledger.directory.path)}
+
+    @app.get("/health")
+    async def health() -> Response:
+        """Whether judges are loaded; `rewards` is what UniRL looks for."""
+        ok = service.ready.is_set() and not service.closing
+        state = "ok" if ok else "closing" if service.closing else "loading"
+        rewards = {judge.name: [*judge.scoring.scales] for judge in service.judges} | {"edit_eval": ["score"]}
+        body = {"status": state, "rewards": rewards, "waiting": service.waiting, "replicas": service.replicas()}
+        return JSONResponse(body, 200 if ok else 503, headers={} if ok else {"Retry-After": str(AGAIN_AFTER)})
+
+    @app.get("/metrics")
+    async def metrics() -> Response:
+        """For Prometheus."""
+        return Response(generate_latest(desk.registry), media_type="text/plain; version=0.0.4")
+
+    @app.get("/ping")
+    async def ping() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @app.post(
+        "/v1/score",
+        response_model=Answer,
+        openapi_extra={
+            "requestBody": {"required": True, "content": {"application/json": {"schema": Asked.model_json_schema()}}}
+        },
+    )
+    async def post_score(request: Request) -> Response:
+        """Judges pairs; each has a status of its own."""
+
+        async def answered(body: bytes, until: float) -> Response:
+            try:
+                asked = await asyncio.to_thread(Asked.model_validate_json, body)
+            except ValidationError as error:
+                first = error.errors(include_url=False, include_input=False)[0]
+                raise BadRequest(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+            pairs = await asyncio.to_thread(lambda: [desk.pair(one, n) for n, one in enumerate(asked.pairs)])
+            found = await desk.judged(request, pairs, until)
+            results = [desk.result(*three) for three in zip(asked.pairs, pairs, found, strict=True)]
+            told = await known()
+            lines = {name: one.line for name, one in service.examined().items()}
+            answer = Answer(results=results, identity=told["digest"], passports=lines)
+            return Response(answer.model_dump_json(), media_type="application/json")
+
+        def refused(status: int, reason: str) -> Response:
+            return JSONResponse({"error": reason}, status)
+
+        return await _answering(desk, "native", request, NATIVE_SECONDS, answered, refused)
+
+    def open_door(path: str, here: Sequence[Door]) -> None:
+        async def post(request: Request) -> Response:
+            door = here[0]
+
+            async def answered(body: bytes, until: float) -> Response:
+                nonlocal door
+                found = await asyncio.to_thread(parsed, here[0].media, body)
+                door = door_of(here, found)
+                until = min(until, time.monotonic() + SHARE * door.seconds)
+                given: Given = await asyncio.to_thread(door.read, found)
+                judged = await desk.judged(request, given.pairs, until, on_unscored)
+                outcomes = [desk.outcome(one) for one in judged]
+                headers = {"X-Edit-Eval-Identity": (await known())["digest"]}
+                if (without := sum(one.reward is None for one in outcomes)) and not door.names_failures:
+                    headers["X-Edit-Eval-Unscored"] = str(without)
+                    desk.counts[door.name, "unscored_pairs"] += without
+                    if on_unscored == "group_mean":
+                        outcomes, filled = with_group_means(given.pairs, outcomes)
+                        desk.counts[door.name, "group_mean_pairs"] += filled
+                    why = next((one.reason for one in outcomes if one.reward is None), None)
+                    if why is not None:
+                        raise BadRequest(f"{without} of {len(outcomes)} edits have no score: {why}")
+                return Response(door.encode(door.write(given, outcomes)), media_type=door.media, headers=headers)
+
+            def refused(status: int, reason: str) -> Response:
+                return Response(door.encode({"error": reason}), status, media_type=door.media)
+
+            shortest = min(one.seconds for one in here)
+            return await _answering(desk, "/".join(one.name for one in here), request, shortest, answered, refused)
+
+        app.add_api_route(path, post, methods=["POST"], response_model=None, include_in_schema=False)
+
+    for path in dict.fromkeys(door.path for door in doors):
+        open_door(path, [door for door in doors if door.path == path])
+    app.state.desk = desk
+    return Guard(app, token)
+
+
+async def _answering(
+    desk: Desk,
+    door: str,
+    request: Request,
+    seconds: float,
+    answered: Callable[[bytes, float], Awaitable[Response]],
+    refused: Callable[[int, str], Response],
+) -> Response:
+    """One request from its first byte to its answer, whatever becomes of it."""
+    began = time.monotonic()
+    body = b""
+    outcome = "ok"
+    try:
+        body = await desk.body(request, began + SHARE * seconds)
+        return await answered(body, began + SHARE * seconds)
+    except Busy:
+        outcome = "busy"
+        found = refused(503, "the service is full, or coming to its end")
+        found.headers["Retry-After"] = str(AGAIN_AFTER)
+        return found
+    except Refusal as refusal:
+        outcome = "gone" if refusal.status == 499 else "refused"
+        return refused(refusal.status, str(refusal))
+    except (BadRequest, RefusedPickle) as error:
+        outcome = "refused"
+        return refused(400, str(error))
+    except EditEvalError as error:  # the service has ended under way
+        outcome = "failed"
+        found = refused(503, str(error))
+        found.headers["Retry-After"] = str(AGAIN_AFTER)
+        return found
+    finally:
+        desk.forget(body)
+        desk.counts[door, outcome] += 1
+        desk.seconds.labels(door).observe(time.monotonic() - began)
+
+
+class Guard:
+    """Who may ask: with a token whoever has it, in a header or as the first part of the path; no page of a browser.
+
+    A browser can be made to send anything to this machine by any page that it has open, and says so in its headers.
+    """
+
+    def __init__(self, app: Any, token: str) -> None:
+        self._app, self._token = app, token
+
+    @property
+    def state(self) -> Any:
+        """Of the application."""
+        return self._app.state
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope["headers"]}
+            if "origin" in headers or headers.get("sec-fetch-site", "none") != "none":
+                return await JSONResponse({"error": "no browser's page may ask"}, 403)(scope, receive, send)
+            if self._token and not self._let_in(scope, headers):
+                return await JSONResponse({"error": "the token is missing, or another one"}, 401)(scope, receive, send)
+        await self._app(scope, receive, send)
+
+    def _let_in(self, scope: dict[str, Any], headers: Mapping[str, str]) -> bool:
+        bearer = headers.get("authorization", "").removeprefix("Bearer ").strip()
+        for given in (bearer, headers.get("x-edit-eval-token", "")):
+            if given and hmac.compare_digest(given.encode(), self._token.encode()):
+                return True
+        _, first, *rest = [*scope["path"].split("/", 2), ""][:3]
+        if hmac.compare_digest(first.encode(), self._token.encode()):
+            scope["path"] = f"/{rest[0]}" if rest else "/"
+            scope["raw_path"] = scope["path"].encode()
+            return True
+        return False

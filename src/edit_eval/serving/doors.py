@@ -1,0 +1,303 @@
+"""Doors: what the clients of six trainers send and read, as they are.
+
+Each door turns a request into pairs, and their scores into the answer that its client reads. What a client has no word
+for, that an edit has no score, is decided by `--on-unscored`; 0 is never given for it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from edit_eval.errors import ConfigurationError, PictureError
+from edit_eval.serving.ledger import Pair
+from edit_eval.serving.pickles import Array, RawPicture, RefusedPickle, read_pickle
+from edit_eval.serving.pictures import Sent, decoded_text, sent
+from edit_eval.text import Text
+
+LONGEST_TEXT = 20_000
+SOURCES = ("source", "source_image", "ref_image", "ref_images", "input_image", "input_images", "condition_images")
+"""Where metadata may have the source."""
+INSTRUCTIONS = ("instruction", "prompt", "edit_instruction", "requirement")
+
+
+class BadRequest(Exception):
+    """A request that cannot be answered; the text says why."""
+
+
+class Outcome(NamedTuple):
+    """What became of one pair."""
+
+    reward: float | None
+    """From 0 (worst) to 1; None where there is no score."""
+    reason: str
+    scores: Mapping[str, float]
+    """In points."""
+    points: float | None = None
+
+
+class Given(NamedTuple):
+    """A request: pairs, or why one is none; and what the answer needs of it."""
+
+    pairs: list[Pair | str]
+    names: list[list[str]] = []  # noqa: RUF012 (nobody changes it)
+    """Of each pair the rewards that the client wants (UniRL)."""
+    meta: list[Any] = []  # noqa: RUF012
+
+
+@dataclass(frozen=True)
+class Door:
+    """One trainer's client."""
+
+    name: str
+    path: str
+    seconds: float
+    """How long the client waits."""
+    media: str
+    read: Callable[[Mapping[str, Any]], Given]
+    write: Callable[[Given, Sequence[Outcome]], Any]
+    refusal: int = 400
+    """The status with which the client is told what it cannot do anything about."""
+    names_failures: bool = False
+    """Whether it can be told of one pair that it has no score."""
+    knows: Callable[[Mapping[str, Any]], bool] = lambda body: True
+    """Whether a body at a shared path is for this door."""
+
+    def encode(self, answer: Any) -> bytes:
+        """As the client reads it."""
+        return pickle.dumps(answer, protocol=4) if self.media == PICKLE else json.dumps(answer).encode()
+
+
+PICKLE, JSON = "application/octet-stream", "application/json"
+
+
+# -- what they send --
+
+
+def parsed(media: str, body: bytes) -> dict[str, Any]:
+    """What a body holds. Raises `RefusedPickle` or `BadRequest`."""
+    return _unpickled(body) if media == PICKLE else _parsed(body)
+
+
+def _unpickled(body: bytes) -> dict[str, Any]:
+    found = read_pickle(body)
+    if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
+        raise RefusedPickle("not a dictionary")
+    return found
+
+
+def _parsed(body: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise BadRequest(f"not JSON ({error})"[:200]) from error
+    if not isinstance(found, dict):
+        raise BadRequest("not a JSON object")
+    return found
+
+
+def _row(body: Mapping[str, Any], name: str, needed: bool = True) -> list[Any]:
+    found = body.get(name)
+    if isinstance(found, Array):
+        found = found.texts()
+    if found is None and not needed:
+        return []
+    if not isinstance(found, list | tuple):
+        raise BadRequest(f"`{name}` is missing, or no list")
+    return list(found)
+
+
+def _equal(**rows: Sequence[Any]) -> int:
+    """How many there are. Raises `BadRequest` where rows differ in length: who belongs to whom would be a guess."""
+    lengths = {name: len(row) for name, row in rows.items()}
+    if len(set(lengths.values())) != 1:
+        said = ", ".join(f"{count} {name}" for name, count in lengths.items())
+        raise BadRequest(f"unequal lengths ({said}): pictures would be judged by other pictures' instructions")
+    return next(iter(lengths.values()))
+
+
+def picture(value: Any, name: str) -> Sent:
+    """A picture as any of them sends it: bytes, base64, a data URL, raw pixels. Raises `PictureError`."""
+    if isinstance(value, RawPicture):
+        return sent(value.file(name), name)
+    if isinstance(value, str):
+        return sent(decoded_text(value, name), name)
+    if isinstance(value, bytes | bytearray):
+        return sent(bytes(value), name)
+    raise PictureError(f"{name}: {type(value).__name__}, not a picture")
+
+
+def _pair(door: str, source: Any, instruction: Any, edit: Any, place: int) -> Pair | str:
+    """One pair; where it cannot be one, why."""
+    try:
+        if not isinstance(instruction, str) or not instruction.strip():
+            return "no instruction"
+        sources = list(source) if isinstance(source, list | tuple) else [source]
+        if not sources or sources[0] is None:
+            return "no source picture"
+        pictures = {
+            "source" if number == 0 else f"source_{number + 1}": picture(one, f"source of pair {place}")
+            for number, one in enumerate(sources[:9])
+        }
+        made = picture(edit, f"edit of pair {place}")
+        return Pair(pictures, instruction.strip()[:LONGEST_TEXT], made, door=door)
+    except PictureError as error:
+        return str(error)
+
+
+def _from_meta(meta: Any, keys: Sequence[str]) -> Any:
+    if isinstance(meta, str):
+        try:
+            meta = json.loads(meta)
+        except ValueError:
+            return None
+    if not isinstance(meta, dict):
+        return None
+    return next((meta[key] for key in keys if meta.get(key) is not None), None)
+
+
+def _flow_grpo(found: Mapping[str, Any]) -> Given:
+    images = _row(found, "images")
+    metas = _row(found, "meta_datas", needed=False) or [{}] * len(images)
+    prompts = _row(found, "prompts", needed=False) or [_from_meta(one, INSTRUCTIONS) for one in metas]
+    sources = _row(found, "ref_images", needed=False) or [_from_meta(one, SOURCES) for one in metas]
+    count = _equal(images=images, prompts=prompts, meta_datas=metas, sources=sources)
+    pairs = [_pair("flow_grpo", sources[n], prompts[n], images[n], n) for n in range(count)]
+    return Given(pairs, meta=["geneval"] if "only_strict" in found else [])
+
+
+def _flow_grpo_answer(given: Given, outcomes: Sequence[Outcome]) -> Any:
+    rewards = [one.reward for one in outcomes]
+    if not given.meta:
+        return {"outputs": rewards, "scores": rewards}
+    return {
+        "scores": rewards,
+        "rewards": rewards,
+        "strict_rewards": rewards,
+        "group_rewards": {},
+        "group_strict_rewards": {},
+    }
+
+
+def _edit_r1(found: Mapping[str, Any]) -> Given:
+    rows = {name: _row(found, name) for name in ("images", "ref_images", "prompts", "metadatas")}
+    count = _equal(**rows)
+    made = []
+    for n in range(count):
+        pair = _pair("edit_r1", rows["ref_images"][n], rows["prompts"][n], rows["images"][n], n)
+        wanted = _from_meta(rows["metadatas"][n], ["requirement"])
+        if isinstance(pair, Pair) and isinstance(wanted, str) and wanted.strip():
+            pair = pair._replace(facts={"requirement": wanted[:LONGEST_TEXT]})
+        made.append(pair)
+    return Given(made)
+
+
+def _editscore(found: Mapping[str, Any]) -> Given:
+    inputs, outputs, metas = (_row(found, name) for name in ("input_images", "output_image", "meta_datas"))
+    count = _equal(input_images=inputs, output_image=outputs, meta_datas=metas)
+    pairs = [_pair("editscore", inputs[n], _from_meta(metas[n], INSTRUCTIONS), outputs[n], n) for n in range(count)]
+    return Given(pairs, meta=[one if isinstance(one, str | dict) else str(one) for one in metas])
+
+
+def _editscore_answer(given: Given, outcomes: Sequence[Outcome]) -> Any:
+    return {
+        "scores": [one.points if one.points is not None else one.reward for one in outcomes],
+        "rewards": [one.reward for one in outcomes],
+        "reasoning": [one.reason for one in outcomes],
+        "meta_data": given.meta,
+    }
+
+
+def _verl_omni(found: Mapping[str, Any]) -> Given:
+    images, prompts = _row(found, "images"), _row(found, "prompts")
+    meta = found.get("metadata") or {}
+    count = _equal(images=images, prompts=prompts)
+    source = _from_meta(meta, SOURCES)
+    return Given([_pair("verl_omni", source, prompts[n], images[n], n) for n in range(count)])
+
+
+def _unirl(found: Mapping[str, Any]) -> Given:
+    pairs: list[Pair | str] = []
+    names: list[list[str]] = []
+    for place, one in enumerate(_row(found, "requests")):
+        turns = one.get("history") if isinstance(one, dict) else None
+        if not isinstance(turns, list) or len(turns) != 2 or not all(isinstance(turn, dict) for turn in turns):
+            pairs.append("its history is not the two turns of an edit: source, then edit")
+        else:
+            text = turns[1].get("text") or turns[0].get("text")
+            pairs.append(_pair("unirl", turns[0].get("image_b64"), text, turns[1].get("image_b64"), place))
+        wanted = one.get("required_rewards") if isinstance(one, dict) else None
+        names.append([str(name) for name in wanted] if isinstance(wanted, list) and wanted else ["edit_eval"])
+    return Given(pairs, names=names)
+
+
+def _unirl_answer(given: Given, outcomes: Sequence[Outcome]) -> Any:
+    results: list[dict[str, Any]] = []
+    errors: list[dict[str, str]] = []
+    for names, one in zip(given.names, outcomes, strict=True):
+        results.append({} if one.reward is None else {name: {"score": one.reward} for name in names})
+        errors.append(dict.fromkeys(names, one.reason or "no score") if one.reward is None else {})
+    return {"results": results, "errors": errors}
+
+
+def _flow_factory(found: Mapping[str, Any]) -> Given:
+    prompts, images = _row(found, "prompt"), _row(found, "image")
+    sources = _row(found, "condition_images")
+    count = _equal(prompt=prompts, image=images, condition_images=sources)
+    return Given([_pair("flow_factory", sources[n], prompts[n], images[n], n) for n in range(count)])
+
+
+def _rewards(name: str) -> Callable[[Given, Sequence[Outcome]], Any]:
+    return lambda given, outcomes: {name: [one.reward for one in outcomes]}
+
+
+DOORS = {
+    door.name: door
+    for door in (
+        Door("edit_r1", "/mode/logits_non_cot", 360, PICKLE, _edit_r1, _rewards("scores")),
+        Door("editscore", "/", 600, PICKLE, _editscore, _editscore_answer, knows=lambda body: "output_image" in body),
+        Door("verl_omni", "/", 120, PICKLE, _verl_omni, _rewards("scores"), knows=lambda body: "metadata" in body),
+        Door("flow_grpo", "/", 120, PICKLE, _flow_grpo, _flow_grpo_answer, knows=lambda body: "images" in body),
+        Door("unirl", "/score", 300, JSON, _unirl, _unirl_answer, names_failures=True),
+        Door("flow_factory", "/compute", 60, JSON, _flow_factory, _rewards("rewards")),
+    )
+}
+"""By name; of those that share a path the first that knows a body has it."""
+
+
+def opened(names: Sequence[str]) -> list[Door]:
+    """The doors of these names, in the order in which they are asked. Raises `ConfigurationError`."""
+    if unknown := [name for name in names if name not in DOORS]:
+        raise ConfigurationError(Text("--door {}: there is no such door; there are {}", unknown[0], [*DOORS]))
+    return [door for door in DOORS.values() if door.name in names]
+
+
+def door_of(doors: Sequence[Door], found: Mapping[str, Any]) -> Door:
+    """Which of the doors at one path a body is for. Raises `BadRequest`."""
+    for door in doors:
+        if len(doors) == 1 or door.knows(found):
+            return door
+    raise BadRequest(f"for none of the open doors ({', '.join(door.name for door in doors)}): {sorted(found)}"[:200])
+
+
+def with_group_means(pairs: Sequence[Pair | str], outcomes: Sequence[Outcome]) -> tuple[list[Outcome], int]:
+    """Outcomes in which those without a reward have the mean of their group's: same source, same instruction.
+
+    In a group's own normalisation that is an advantage of 0. One without scored siblings stays without. Returns how
+    many were filled in.
+    """
+    groups: dict[tuple[str, str], list[float]] = {}
+    for pair, one in zip(pairs, outcomes, strict=True):
+        if isinstance(pair, Pair) and one.reward is not None:
+            groups.setdefault((pair.shares, pair.instruction), []).append(one.reward)
+    made, filled = [], 0
+    for pair, one in zip(pairs, outcomes, strict=True):
+        siblings = groups.get((pair.shares, pair.instruction)) if isinstance(pair, Pair) else None
+        if one.reward is None and siblings:
+            one, filled = one._replace(reward=math.fsum(siblings) / len(siblings)), filled + 1
+        made.append(one)
+    return made, filled

@@ -1,0 +1,250 @@
+"""What a service keeps: every pair that was sent and every reply, as a run whose samples grow.
+
+So `report`, `compare`, `status` and `view` read a service as they read a run. When a run has `MOST_PAIRS` a new one is
+begun, which bounds what the service has in memory and how long a run takes to be read; the oldest go when all together
+take more room than they may.
+
+    <ledger>/0001/   a run directory, its pictures as they came
+    <ledger>/0002/
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from edit_eval.benchmarks.known_sources import remember_sources
+from edit_eval.config.identity import Identity
+from edit_eval.config.schema import Configuration
+from edit_eval.errors import RunDirectoryError
+from edit_eval.execution.engine.recorder import Audience, Recorder
+from edit_eval.experiment import Experiment
+from edit_eval.passports import passport_folder
+from edit_eval.protocols.asked import AskedJudge
+from edit_eval.protocols.contract import fault
+from edit_eval.records import Edit, Picture, Sample, Status
+from edit_eval.scheduling.tasks import Task, Work
+from edit_eval.serving.pictures import Sent
+from edit_eval.store.examined import take_passports
+from edit_eval.store.matrix import Matrix, Shown
+from edit_eval.store.ours import is_marked
+from edit_eval.store.recall import edit_record
+from edit_eval.store.run_directory import RunDirectory
+from edit_eval.text import Text
+
+MOST_PAIRS = 20_000
+CLIENT = Identity("client", "requests", "")
+"""Whose edits they are, as far as a service knows."""
+_VOLUME = re.compile(r"\d{4,}")
+
+
+class Pair(NamedTuple):
+    """What is to be judged: pictures by their names (`source`, `source_2`, `reference`, `mask`), and the edit."""
+
+    pictures: dict[str, Sent]
+    instruction: str
+    edit: Sent
+    category: str = ""
+    facts: dict[str, Any] = {}  # noqa: RUF012 (nobody changes it)
+    id: str = ""
+    door: str = ""
+
+    @property
+    def shares(self) -> str:
+        """What pairs have in common that are cheap to judge together: the same source."""
+        return self.pictures["source"].digest
+
+
+class _Recorder(Recorder):
+    """Edits that came with a request are known by their files, and nobody can make them again."""
+
+    def _picture(self, shown: Shown) -> dict[str, Any]:
+        if shown.pixels:
+            return {"path": os.path.abspath(self._directory.path / shown.path), "digest": shown.pixels}
+        return super()._picture(shown)
+
+    def leave(self, task: Task) -> None:
+        self.failed(task, "a picture of it can no longer be read", "")  # a service has no later start
+
+    def _make_again(self, number: int, reason: str, task: Task) -> None:
+        edit = self._matrix.edits[number]
+        lost = replace(edit, status=Status.EDIT_FAILED, reason=reason, image="", pixels="", width=0, height=0)
+        self._keep_edit(number, lost)
+
+
+class Ledger:
+    """The runs of a service, of which the last one is written. As `Records` it is what the engine tells."""
+
+    def __init__(
+        self,
+        folder: Path,
+        configuration: Configuration,
+        judges: Sequence[AskedJudge],
+        work: Work,
+        audience: Audience,
+        *,
+        most_bytes: int,
+        note: Callable[[str], None],
+        most_pairs: int = MOST_PAIRS,
+    ) -> None:
+        self.folder, self._configuration, self._judges = folder, configuration, judges
+        self._work, self._audience, self._note = work, audience, note
+        self._most_bytes, self.most_pairs = most_bytes, most_pairs
+        self.environment: dict[str, Any] = {}
+        folder.mkdir(parents=True, exist_ok=True)
+        if strange := [path.name for path in self.volumes() if not is_marked(path)]:
+            raise RunDirectoryError(Text("{} is no folder of a service ({}); name another one", folder, strange[0]))
+        self._begin()
+
+    def volumes(self) -> list[Path]:
+        """The runs, the oldest first."""
+        return sorted(path for path in self.folder.iterdir() if _VOLUME.fullmatch(path.name) and path.is_dir())
+
+    # -- one run after the other --
+
+    def _begin(self) -> None:
+        taken = [int(path.name) for path in self.volumes()]
+        self.directory = RunDirectory(self.folder / f"{max(taken, default=0) + 1:04d}")
+        self.directory.begin()
+        self.directory.samples_grow()
+        experiment = Experiment(
+            samples=cast("tuple[Sample, ...]", []),
+            edit_models=(CLIENT,),
+            judges=tuple(self._judges),
+            language=self._configuration.benchmark.language,
+            readings=self._configuration.evaluation.readings,
+            grows=True,
+        )
+        self.matrix = Matrix(experiment)
+        plain = self._configuration.as_plain()
+        plain["edit_models"] = {CLIENT.name: {"type": CLIENT.type, "params": {}}}
+        self.directory.write_configuration(plain, experiment.record(self._configuration.folder))
+        if self.environment:
+            self.directory.write_environment(self.environment)
+        take_passports(experiment, self.directory.path, passport_folder())
+        self.recorder = _Recorder(self.matrix, self.directory, self._work, self._audience)
+        self._work.answers_from = self.matrix.cells.answers_from
+        self._laid: dict[str, str] = {}
+        self._ids: set[str] = set()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the next pair belongs into another run; it must wait until nothing of this one is under way."""
+        return len(self.matrix.samples) >= self.most_pairs
+
+    def turn_over(self) -> None:
+        """Begins another run, and lets the oldest go where all of them take too much room."""
+        self.close()
+        sizes = {path: _weight(path) for path in self.volumes()}
+        while sum(sizes.values()) > self._most_bytes and len(sizes) > 1:
+            oldest = next(iter(sizes))
+            self._note(Text("{} is deleted: the ledger takes more than --ledger-size", oldest))
+            shutil.rmtree(oldest, ignore_errors=True)
+            del sizes[oldest]
+        self._begin()
+
+    def close(self) -> None:
+        """The last run is whole."""
+        remember_sources(self.matrix.samples)
+        self.directory.end()
+
+    def write_environment(self, environment: dict[str, Any]) -> None:
+        """Versions and devices, and what the models say of themselves: of this run, and of those that follow."""
+        self.environment = environment
+        self.directory.write_environment(environment)
+
+    # -- what is added --
+
+    def add(self, pair: Pair) -> int:
+        """Keeps a pair; returns the number of its edit. One that cannot be asked about is `skipped`, with the reason.
+
+        Raises `CannotWrite` when the disk is full.
+        """
+        index = len(self.matrix.samples)
+        given = pair.id or f"{index:06d}"
+        sample_id = given if given not in self._ids else f"{given} ({index})"
+        self._ids.add(sample_id)
+        pictures = {name: self._lay("source", name, one) for name, one in pair.pictures.items()}
+        sample = Sample(
+            id=sample_id,
+            index=index,
+            category=pair.category,
+            pictures={
+                name: Picture(path=str(self.directory.path.absolute() / path), digest=pair.pictures[name].digest)
+                for name, path in pictures.items()
+            },
+            instruction=pair.instruction,
+            facts={**pair.facts, **({"door": pair.door} if pair.door else {}), "form": pair.edit.form},
+            language=self.matrix.experiment.language,
+        )
+        if wrong := next(filter(None, (fault(judge.protocol, sample) for judge in self._judges)), ""):
+            sample = replace(sample, fault=wrong)
+        self.directory.append("samples", asdict(sample))
+        number = self.matrix.grow(sample)
+        if not sample.fault:
+            edit = replace(
+                self.matrix.edits[number],
+                status=Status.OK,
+                image=self._lay(CLIENT.name, sample_id, pair.edit),
+                pixels=pair.edit.digest,
+                width=pair.edit.width,
+                height=pair.edit.height,
+                file_bytes=len(pair.edit.data),
+            )
+            self.matrix.edits[number] = edit
+            self.directory.append("edits", {**edit_record(edit), "at": time.time()})
+        return number
+
+    def _lay(self, kind: str, name: str, picture: Sent) -> str:
+        """Writes a picture's file, once; returns its path in the run."""
+        if picture.digest not in self._laid:
+            path = self.directory.image_path(kind, name, picture.digest).with_suffix(f".{picture.suffix}")
+            self.directory.lay_picture(picture.data, path)
+            self._laid[picture.digest] = os.path.relpath(path, self.directory.path)
+        return self._laid[picture.digest]
+
+    def edit(self, number: int) -> Edit:
+        """An edit as it stands."""
+        return self.matrix.edits[number]
+
+    # -- `Records` of the engine --
+
+    def about(self, task: Task) -> str:
+        return self.recorder.about(task)
+
+    def order(self, task: Task) -> dict[str, Any]:
+        return self.recorder.order(task)
+
+    def done(self, task: Task, message: dict[str, Any], device: str) -> None:
+        self.recorder.done(task, message, device)
+
+    def failed(self, task: Task, reason: str, device: str) -> None:
+        self.recorder.failed(task, reason, device)
+
+    def refused(self, task: Task, reason: str) -> None:
+        self.recorder.refused(task, reason)
+
+    def attempt(self, task: Task, reason: str) -> None:
+        self.recorder.attempt(task, reason)
+
+    def leave(self, task: Task) -> None:
+        self.recorder.leave(task)
+
+    def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None:
+        self.recorder.activity(device, kind, model, begin, end, what)
+
+    def event(self, name: str, **fields: Any) -> None:
+        self.recorder.event(name, **fields)
+
+    def sync(self) -> None:
+        self.recorder.sync()
+
+
+def _weight(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

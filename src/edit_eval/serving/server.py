@@ -1,0 +1,122 @@
+"""`serve`: a judge that answers over HTTP until it is interrupted."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import uvicorn
+
+from edit_eval.config.loading import load_configuration
+from edit_eval.config.schema import Configuration
+from edit_eval.errors import ConfigurationError
+from edit_eval.execution.run_folders import RUNS
+from edit_eval.serving.application import MOST_PAIRS, OnUnscored, make_app
+from edit_eval.serving.doors import opened
+from edit_eval.serving.scoring import judges_of
+from edit_eval.serving.service import GRACE_SECONDS, LEDGER_BYTES, Service
+from edit_eval.text import Text
+from edit_eval.viewer.guard import is_loopback
+from edit_eval.viewer.server import address_of, listen
+
+PORT = 7861
+
+
+def configuration_for(
+    judge: str, *, only: str = "", devices: str | None = None, readings: int | None = None, language: str = ""
+) -> Configuration:
+    """What a service runs: the judges that `judge` names, as `score` takes it. Raises `ConfigurationError`."""
+    judges, rest = judges_of(judge, devices or "auto")
+    if only and only not in judges:
+        raise ConfigurationError(Text("{}: there is no judge {}; there are {}", judge, only, judges))
+    nowhere = "requests.csv"  # neither a table nor edits are there: both come with requests
+    return load_configuration(
+        {
+            **({"import_from": rest["import_from"]} if "import_from" in rest else {}),
+            "benchmark": {"type": "table", "data_path": nowhere, "language": language or rest.get("language", "en")},
+            "edit_models": {"client": {"type": "copy_source"}},
+            "judges": {name: section for name, section in judges.items() if only in ("", name)},
+            "evaluation": {"controls": 0, "readings": readings or rest.get("readings", 1)},
+            "execution": {"pilot": False},
+        },
+        data_may_be_missing=True,
+    ).model_copy(update={"name": "service"})
+
+
+def serve(
+    configuration: Configuration,
+    *,
+    host: str = "127.0.0.1",
+    port: int = PORT,
+    token: str = "",
+    doors: Sequence[str] = (),
+    on_unscored: OnUnscored = "error",
+    ledger: Path | None = None,
+    ledger_bytes: int = LEDGER_BYTES,
+    root: Path | None = None,
+    most_pairs: int = MOST_PAIRS,
+    grace: float = GRACE_SECONDS,
+    passports: Path | None = None,
+    examined: bool = False,
+    tell: Callable[[str], None] = print,
+    command: Sequence[str] = (),
+) -> None:
+    """Serves until it is interrupted, then answers what was admitted within `grace` seconds, and ends.
+
+    On loopback unless `host` says otherwise; then, and with a `token`, nothing is answered without it (`auto` makes
+    one). `tell` is told the address and what happens. With `examined` a judge whose passport does not say `passed` is
+    refused. Raises `ConfigurationError` before anything is loaded, and what an engine raises.
+    """
+    chosen = opened(doors)
+    if token == "auto" or (not is_loopback(host) and not token):
+        token = secrets.token_urlsafe(18)
+    if token and not token.replace("-", "").replace("_", "").isalnum():
+        raise ConfigurationError(Text("--token: letters, digits, - and _ only, or `auto`"))
+    if root is not None and not root.is_dir():
+        raise ConfigurationError(Text("--root {}: no such folder", root))
+    socket = listen(host, port)
+    try:
+        service = Service(
+            configuration,
+            ledger or RUNS / f"{configuration.name}-{socket.getsockname()[1]}",
+            tell=tell,
+            grace=grace,
+            ledger_bytes=ledger_bytes,
+            passports=passports,
+            command=command,
+        )
+        for name, one in service.examined().items():
+            passed = one.passport is not None and one.passport.verdict == "passed"
+            if examined and not passed:
+                raise ConfigurationError(
+                    Text("judge {}: {}; `edit-eval audit` examines it, or leave out --examined", name, one.line)
+                )
+            tell(Text("judge {}: {}", name, one.line))
+        app = make_app(service, doors=chosen, on_unscored=on_unscored, token=token, root=root, most_pairs=most_pairs)
+        server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                log_level="warning",
+                access_log=False,
+                ws="none",
+                server_header=False,
+                timeout_graceful_shutdown=5,
+                timeout_keep_alive=75,
+                backlog=2048,
+            )
+        )
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]}, name="http", daemon=True)
+        thread.start()
+        address = address_of(host, socket.getsockname()[1])
+        tell(Text("{}/v1/score", f"{address}/{token}" if token else address))
+        for door in chosen:
+            tell(Text("door {}: {}{}", door.name, f"{address}/{token}" if token else address, door.path))
+        try:
+            service.run()
+        finally:
+            server.should_exit = True
+            thread.join(10)
+    finally:
+        socket.close()

@@ -1,0 +1,417 @@
+"""A service: the engine of a run, whose work is added to while it goes on and whose judges stay loaded.
+
+The engine has its own thread, the one that calls `run`, and alone touches matrix, journals and work. Whoever has pairs
+to be judged, in any thread, leaves them in a queue and wakes it; each time that the engine goes round it takes them in,
+and cuts batches of what waits: a full one as soon as devices have less than they could take, one that is not full only
+for a device that has nothing to do. So batches are as large as the traffic allows, and nobody waits for company.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from edit_eval.config.schema import Configuration
+from edit_eval.errors import ConfigurationError, Stopped
+from edit_eval.execution.choices import choose
+from edit_eval.execution.drivers.local import LocalDriver
+from edit_eval.execution.engine.engine import Engine
+from edit_eval.execution.engine.interruption import Interruption
+from edit_eval.execution.engine.workload import is_left, settled
+from edit_eval.execution.machine.gauges import Gauges
+from edit_eval.execution.session import Session, environment_record
+from edit_eval.execution.spectator import Spectator
+from edit_eval.experiment import Experiment
+from edit_eval.protocols.asked import AskedJudge, asked_judges
+from edit_eval.records import Edit, Judgement, Picture, Sample
+from edit_eval.scheduling.estimates import Estimates
+from edit_eval.scheduling.policies import Policy
+from edit_eval.scheduling.replicas import Replica, State
+from edit_eval.scheduling.tasks import Work
+from edit_eval.serving.ledger import CLIENT, Ledger, Pair
+from edit_eval.store.examined import Examined, examined
+from edit_eval.store.provenance import ModelsSay
+from edit_eval.text import Text
+
+GRACE_SECONDS = 30.0
+"""After SIGTERM, for all that was admitted."""
+LEDGER_BYTES = 50 * 2**30
+LATEST = 1000
+"""Answers over which a service tells how it goes."""
+
+
+class Closing(Exception):
+    """The service takes no more."""
+
+
+@dataclass(eq=False)
+class Ticket:
+    """A pair on its way, and where its judgements will be: by the judges' names."""
+
+    pair: Pair
+    came: float
+    answer: Future[dict[str, Judgement]] = field(default_factory=Future)
+    judgements: dict[str, Judgement] = field(default_factory=dict)
+    number: int = -1
+    """Of its edit."""
+    sample_id: str = ""
+    gone: bool = False
+    """Nobody waits for it any more."""
+
+
+class Pending:
+    """The cells of one judge that wait for a batch, by what they share: question and source. The oldest come first."""
+
+    def __init__(self) -> None:
+        self._groups: OrderedDict[tuple[str, str], deque[int]] = OrderedDict()
+        self.count = 0
+
+    def put(self, question: str, shares: str, cell: int) -> None:
+        """One more."""
+        self._groups.setdefault((question, shares), deque()).append(cell)
+        self.count += 1
+
+    def take(self, size: int, is_wanted: Callable[[int], bool]) -> list[int]:
+        """At most `size` cells of one question: of the oldest group, then of those that were asked the same."""
+        found: list[int] = []
+        question = ""
+        for key in list(self._groups):
+            if found and key[0] != question:
+                continue
+            group = self._groups[key]
+            while group and len(found) < size:
+                cell = group.popleft()
+                self.count -= 1
+                if is_wanted(cell):
+                    found.append(cell)
+                    question = key[0]
+            if not group:
+                del self._groups[key]
+            if len(found) == size:
+                break
+        return found
+
+
+class _Audience(Spectator):
+    """Who is told what was recorded and what devices do: the service."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def note(self, text: str) -> None:
+        self._service.tell(text)
+
+    def judgement(self, judgement: Judgement) -> None:
+        self._service.judged(judgement)
+
+    def edit(self, edit: Edit) -> None:
+        return
+
+
+class Service:
+    """One service. Raises `ConfigurationError` for judges that cannot serve."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        folder: Path,
+        *,
+        tell: Callable[[str], None],
+        grace: float = GRACE_SECONDS,
+        ledger_bytes: int = LEDGER_BYTES,
+        passports: Path | None = None,
+        command: Sequence[str] = (),
+        most_pairs: int | None = None,
+    ) -> None:
+        """`configuration` has the judges; its edit models and its benchmark play no part."""
+        self.configuration = configuration.model_copy(update={"edit_models": {}})
+        self.tell, self._grace, self._command, self._passports = tell, grace, command, passports
+        if configuration.execution.driver != "local":
+            raise ConfigurationError(Text("execution.driver: a service runs on this machine; write `local`"))
+        self.judges: list[AskedJudge] = asked_judges(self.configuration)
+        if replaying := [judge.name for judge in self.judges if judge.replays]:
+            raise ConfigurationError(
+                Text("{} repeats replies that were given elsewhere, and cannot judge what is new", replaying[0])
+            )
+        self._driver = LocalDriver()
+        self._session = Session(self.configuration, self._driver)
+        self._wake_out, self._wake_in = os.pipe()
+        for end in (self._wake_out, self._wake_in):
+            os.set_blocking(end, False)
+        self._audience = _Audience(self)
+        self.work = Work(kept={f"judge:{judge.name}" for judge in self.judges})
+        more = {} if most_pairs is None else {"most_pairs": most_pairs}
+        self.ledger = Ledger(
+            folder,
+            self.configuration,
+            self.judges,
+            self.work,
+            self._audience,
+            most_bytes=ledger_bytes,
+            note=tell,
+            **more,
+        )
+        self._inbox: deque[Ticket] = deque()
+        self._held: deque[Ticket] = deque()  # taken in, and not yet in the matrix: it is full
+        self._abandoned: deque[Ticket] = deque()
+        self._open: dict[str, Ticket] = {}  # by sample id, what is in the matrix and not answered
+        self._by_number: dict[int, Ticket] = {}
+        self._pending = {judge.name: Pending() for judge in self.judges}
+        self._closing = threading.Event()
+        self._policy: Policy | None = None
+        self.ready = threading.Event()
+        """Every judge is loaded somewhere."""
+        self.ended = threading.Event()
+        self.began = time.time()
+        self.statuses: Counter[tuple[str, str]] = Counter()  # (judge, status)
+        self.cancelled = 0
+        self.latest: deque[tuple[float, float]] = deque(maxlen=LATEST)
+        """Of the last answers: when (seconds since 1970), and how long they took."""
+
+    # -- any thread --
+
+    def submit(self, pairs: Sequence[Pair]) -> list[Ticket]:
+        """Has pairs judged. Raises `Closing` once the service comes to its end."""
+        tickets = [Ticket(pair, time.monotonic()) for pair in pairs]
+        if self._closing.is_set():
+            raise Closing
+        self._inbox.extend(tickets)
+        self._wake()
+        return tickets
+
+    def cancel(self, tickets: Sequence[Ticket]) -> None:
+        """Nobody waits for these any more: what has not gone to a device never will."""
+        for ticket in tickets:
+            if not ticket.answer.done():
+                ticket.gone = True
+                self._abandoned.append(ticket)
+                self.cancelled += 1
+        self._wake()
+
+    def close(self) -> None:
+        """Takes no more, answers what was admitted, and ends."""
+        self._closing.set()
+        self._wake()
+
+    @property
+    def closing(self) -> bool:
+        """Whether it takes no more."""
+        return self._closing.is_set()
+
+    @property
+    def waiting(self) -> int:
+        """Pairs that were admitted and have no answer."""
+        return len(self._inbox) + len(self._held) + len(self._open)
+
+    def replicas(self) -> list[dict[str, Any]]:
+        """Each judge on its devices, and what it is doing."""
+        if self._policy is None:
+            return []
+        return [
+            {
+                "judge": one.model.name,
+                "devices": list(one.place),
+                "state": one.state.name.lower(),
+                "hands": len(one.hands),
+            }
+            for one in list(self._policy.replicas)
+        ]
+
+    def examined(self) -> Mapping[str, Examined]:
+        """What is known of each judge."""
+        return examined(self.ledger.matrix.experiment, self.ledger.directory.path, self._passports)
+
+    def _wake(self) -> None:
+        with contextlib.suppress(OSError):  # full: it will wake anyway
+            os.write(self._wake_in, b"x")
+
+    def _awake(self) -> None:
+        with contextlib.suppress(OSError):
+            os.read(self._wake_out, 1 << 16)
+
+    # -- the engine's thread --
+
+    def run(self) -> None:
+        """Serves until it is closed, or a signal closes it. Raises what the engine raises."""
+        session, layout, machine = self._session, self._session.layout, self._driver.machine()
+        session.refuse_judges(together=len(self.judges) > 1)
+        self._driver.wait_for(self._wake_out, self._awake)
+        choices = choose(self.configuration, layout.models, machine)
+        policy = self._policy = Policy(
+            layout.models,
+            self.work,
+            Estimates(),
+            placement="together" if len(self.judges) > 1 else "swap",
+            load_concurrency=choices.load_concurrency.value,
+        )
+        environment = {**environment_record(layout, machine), "command": " ".join(self._command)}
+        self.ledger.write_environment(environment)
+        self.ledger.event("devices", devices=list(layout.devices))
+        say = ModelsSay(self.ledger.directory, strict=False)
+        gauges = Gauges(policy.replicas, self.ledger.event, machine)
+
+        def observe(replica: Replica, what: str, message: Mapping[str, Any]) -> None:
+            gauges(replica, what, message)
+            if what == "loaded":
+                for note in say.compare(replica.model.key, message["about"], "+".join(replica.place)):
+                    self.tell(note)
+                self.ledger.write_environment(
+                    {**environment, "models": {**engine.about, replica.model.key: message["about"]}}
+                )
+
+        with Interruption(self._grace) as interruption:
+
+            def wanted() -> str:
+                """A signal closes the service; only when its time is over does the engine hear of it."""
+                found = interruption()
+                if found:
+                    self.close()
+                return "now" if found == "now" else ""
+
+            engine = Engine(
+                self._driver,
+                policy,
+                self.work,
+                self.ledger,
+                self._audience,
+                session.specifications(self._like_requests(), self.ledger.folder / "logs"),
+                interruption=wanted,
+                observer=observe,
+                users=gauges.users,
+                more=self._more,
+            )
+            try:
+                with gauges:
+                    engine.run()
+            except KeyboardInterrupt:
+                self.tell(Text("{} pairs had no answer when the time was over", self.waiting))
+            finally:
+                self._closing.set()
+                self.ended.set()
+                self._give_up()
+                self.ledger.close()
+                for end in (self._wake_in, self._wake_out):
+                    os.close(end)
+
+    def _like_requests(self) -> Experiment:
+        """What judges will be asked, by which they are prepared: before the first request has come."""
+        language = self.configuration.benchmark.language
+        sample = Sample(
+            id="example", index=0, pictures={"source": Picture(path="")}, instruction="Make it red.", language=language
+        )
+        return Experiment(
+            samples=(sample,),
+            edit_models=(CLIENT,),
+            judges=tuple(self.judges),
+            language=language,
+        )
+
+    def _more(self) -> bool:
+        """Takes in what has come and cuts batches; whether the work has changed."""
+        self._note_readiness()
+        while self._inbox:
+            self._held.append(self._inbox.popleft())
+        if self._held and self.ledger.is_full and not self._open and not self.work.tasks_left:
+            self.ledger.turn_over()
+        changed = False
+        while self._held and not self.ledger.is_full:
+            changed |= self._admit(self._held.popleft())
+        for judge in self.judges:
+            changed |= self._cut(judge.name)
+        while self._abandoned:  # what is at a device by now answers nobody; the ledger keeps it
+            self._forget(self._abandoned.popleft())
+        if self._closing.is_set() and not self.waiting:
+            self.work.kept.clear()
+            return True
+        return changed
+
+    def _note_readiness(self) -> None:
+        if self._policy is not None and not self.ready.is_set():
+            loaded = {one.key for one in self._policy.replicas if one.state is State.LOADED}
+            if loaded >= self.work.kept:
+                self.ready.set()
+
+    def _admit(self, ticket: Ticket) -> bool:
+        if ticket.gone:
+            return False
+        number = ticket.number = self.ledger.add(ticket.pair)
+        matrix = self.ledger.matrix
+        sample = matrix.samples[number]
+        ticket.sample_id = sample.id
+        self._open[sample.id] = ticket
+        self._by_number[number] = ticket
+        added = False
+        for judgement in matrix.cells.judgements_of(number):
+            if not matrix.is_pending(judgement):  # a protocol cannot ask about it
+                self.judged(matrix.judgement(judgement))
+                continue
+            for cell in matrix.cells.cells_of(judgement):
+                judge, question = matrix.judge_of(cell).name, matrix.address(cell)[5]
+                if before := matrix.cells.before(cell):
+                    after = [settled(matrix, one) for one in before.values()]
+                    self.work.add(f"judge:{judge}", [cell], after=after)
+                    added = True
+                else:
+                    self._pending[judge].put(question, ticket.pair.shares, cell)
+        return added
+
+    def _cut(self, judge: str) -> bool:
+        """Makes tasks of what waits for a judge, as far as its devices can take them."""
+        pending, key = self._pending[judge], f"judge:{judge}"
+        assert self._policy is not None
+        loaded = [one for one in self._policy.of(key) if one.state is State.LOADED]
+        if not pending.count or not loaded:
+            return False
+        hands = sum(one.capacity for one in loaded)
+        size = self.configuration.judges[judge].placement.batch_size
+        made = False
+        while pending.count:
+            under_way = self.work.left(key)
+            # Beside what is computed, each holds one more to open its pictures, and takes it only from a longer queue.
+            most = hands + 2 * len(loaded) + 1 if pending.count >= size else hands
+            if under_way >= most:
+                break
+            cells = pending.take(size, self._is_wanted)
+            if cells:
+                self.work.add(key, cells)
+                made = True
+        return made
+
+    def _is_wanted(self, cell: int) -> bool:
+        matrix = self.ledger.matrix
+        ticket = self._by_number.get(matrix.cells.parts(matrix.cells.judgement_of(cell))[0])
+        return ticket is not None and not ticket.gone and is_left(matrix, cell)
+
+    def judged(self, judgement: Judgement) -> None:
+        """A judgement has come to its end; with the last of an edit, its ticket has its answer."""
+        ticket = self._open.get(judgement.sample_id)
+        self.statuses[judgement.judge, judgement.status.value] += 1
+        if ticket is None:
+            return
+        ticket.judgements[judgement.judge] = judgement
+        if len(ticket.judgements) == len(self.judges):
+            self._forget(ticket)
+            self.latest.append((time.time(), time.monotonic() - ticket.came))
+            with contextlib.suppress(Exception):  # whoever asked is gone
+                ticket.answer.set_result(ticket.judgements)
+
+    def _forget(self, ticket: Ticket) -> None:
+        self._open.pop(ticket.sample_id, None)
+        self._by_number.pop(ticket.number, None)
+
+    def _give_up(self) -> None:
+        """Nothing more will be answered."""
+        for ticket in [*self._inbox, *self._held, *self._open.values()]:
+            if not ticket.answer.done():
+                ticket.answer.set_exception(Stopped("the service has ended"))
+        self._inbox.clear()
+        self._held.clear()
+        self._open.clear()

@@ -1,0 +1,235 @@
+"""Packages that bring components by entry points: installed for real, listed and run; and what is wrong with some."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edit_eval.config.components import built_in, describe, known, locate, nameless, unknown_type
+from edit_eval.config.identity import Identity, identity
+from edit_eval.config.loading import load_configuration
+from edit_eval.errors import BenchmarkError, ConfigurationError
+from edit_eval.experiment import load_samples
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "package"
+UV = Path(sys.executable).with_name("uv")
+
+
+def install(package: Path, target: Path) -> None:
+    """By uv, from a folder, without a network; builds the package on the way."""
+    command = [UV, "pip", "install", "-q", "--offline", "--no-index", "--no-deps", "--python", sys.executable]
+    subprocess.run([*command, "--target", target, package], check=True, timeout=300, capture_output=True, cwd=target)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the package of `examples/` is installed."""
+    target = tmp_path_factory.mktemp("site")
+    install(EXAMPLE, target)
+    return target
+
+
+@pytest.fixture
+def installed(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.syspath_prepend(str(site))
+    yield site
+    sys.modules.pop("my_benchmark", None)
+
+
+def named_by(folder: Path, name: str, points: str, **modules: str) -> None:
+    """A package as it lies where it was installed."""
+    info = folder / f"{name.replace('-', '_')}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[edit_eval.components]\n{points}\n")
+    for module, text in modules.items():
+        (folder / f"{module}.py").write_text(text)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder on Python's path in which packages can be."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    return folder
+
+
+def typed(site: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    command = [sys.executable, "-m", "edit_eval", *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
+
+
+def test_a_package_brings_a_benchmark_a_protocol_and_a_judge(site: Path, tmp_path: Path) -> None:
+    """`pip install my-benchmark`, then `benchmark: my_benchmark`."""
+    (tmp_path / "mine.yaml").write_text(
+        "benchmark: {type: my_benchmark, folder: squares}\n"
+        "diffusion_model: {type: copy_source, params: {device_ids: 'cpu:1'}}\n"
+        "reward_model: {type: my_judge, params: {device_ids: 'cpu:1'}}\n"
+        "evaluation: {controls: 0}\n"
+    )
+    done = typed(site, tmp_path, "run", "mine.yaml", "--run-dir", "run")
+    assert done.returncode == 0, done.stderr
+    rows = (tmp_path / "run" / "report" / "scores.csv").read_text().splitlines()
+    assert len([row for row in rows if ",my_judge," in row and ",followed,ok,0" in row]) == 6, rows
+    listed = json.loads(typed(site, tmp_path, "list", "--json").stdout)
+    for kind, name in (("benchmarks", "my_benchmark"), ("judges", "my_judge"), ("protocols", "my_protocol")):
+        (entry,) = [one for one in listed[kind] if one["name"] == name]
+        assert (entry["origin"], entry["problem"]) == ("my-benchmark 1.0", "")
+    (described,) = json.loads(typed(site, tmp_path, "describe", "my_benchmark", "--json").stdout)["components"]
+    assert (described["origin"], described["about"]["protocol"]) == ("my-benchmark 1.0", "my_protocol")
+    assert "from the package my-benchmark 1.0" in typed(site, tmp_path, "describe", "my_judge").stdout
+
+
+def test_what_it_says_needs_no_chinese(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDIT_EVAL_LANG", "zh")
+    assert "Grey squares to be made darker or lighter, drawn on my laptop." in " ".join(
+        typed(site, tmp_path, "list").stdout.split()
+    )
+
+
+def test_the_list_imports_nothing(installed: Path) -> None:
+    assert {one.name: one.summary for one in known("judge")}["my_judge"].startswith("Compares the brightness")
+    assert "my_benchmark" not in sys.modules
+
+
+def test_the_drawn_scenes_come_by_the_same_door() -> None:
+    (own,) = [one for one in importlib.metadata.distributions() if one.name == "edit-eval"]
+    points = {one.name: one.value for one in own.entry_points if one.group == "edit_eval.components"}
+    kinds = {name.partition(".")[0] for name in points}
+    assert kinds == {"benchmark", "edit_model", "judge"}
+    for point, value in points.items():
+        kind, _, name = point.partition(".")
+        assert built_in()[kind][name] == value  # type: ignore[index]
+        assert value.startswith("edit_eval.scenes.")
+        assert {one.name: one.origin for one in known(kind)}[name] == "built in"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("owner", ["the house", "another package"])
+def test_a_name_that_two_have_is_an_error_that_says_what_to_do(place: Path, owner: str) -> None:
+    named_by(place, "theirs", "benchmark.gedit = theirs:G\nbenchmark.both = theirs:B\nbenchmark.fine = theirs:F")
+    named_by(place, "others", "benchmark.both = others:B")
+    name, first, second = {
+        "the house": ("gedit", "edit-eval and theirs 1.0", "edit_eval.benchmarks.gedit:GEdit, theirs:G"),
+        "another package": ("both", "others 1.0 and theirs 1.0", "others:B, theirs:B"),
+    }[owner]
+    with pytest.raises(ConfigurationError) as caught:
+        locate("benchmark", name)
+    assert str(caught.value) == (
+        f"`{name}` is a benchmark of {first}; uninstall one package, "
+        f"or in place of the name give one of the class paths {second}"
+    )
+    with pytest.raises(ConfigurationError, match="uninstall one package"):
+        load_configuration({"benchmark": name, "diffusion_model": {"type": "blank"}})
+    assert locate("benchmark", "fine") == "theirs:F"
+    assert locate("benchmark", "kris"), "no other name suffers"
+    problems = {one.name: one.problem for one in known("benchmark") if one.origin == "theirs 1.0"}
+    assert "uninstall one package" in problems[name]
+
+
+def asked(judge: str) -> dict[str, Any]:
+    return {"benchmark": "scenes", "diffusion_model": {"type": "blank"}, "judges": {"j": {"type": judge}}}
+
+
+METHODS = "    def __init__(self, p): ...\n    def load(self, d): ...\n    def judge(self, r): ...\n"
+
+
+def test_a_package_that_fails_is_named_and_takes_down_nothing_else(place: Path) -> None:
+    named_by(
+        place,
+        "broken",
+        "judge.early = broken_early:Judge\njudge.syntax = broken_syntax:Judge\njudge.absent = broken_absent:Judge\n"
+        "judge.classless = broken_fine:Judges\njudge.fine = broken_fine:Judge",
+        broken_early=f"raise RuntimeError('no licence')\nclass Judge:\n{METHODS}",
+        broken_syntax="class Judge(:",
+        broken_fine=f"class Judge:\n{METHODS}",
+    )
+    found = {one.name: one for one in known("judge")}
+    assert found["fine"].problem == found["early"].problem == "", "nothing is imported to list it"
+    assert "there is no module `broken_absent`" in found["absent"].problem
+    assert "SyntaxError" in found["syntax"].problem
+    for name, text in (
+        ("early", "`broken_early:Judge` of broken 1.0 cannot be imported here: RuntimeError: no licence"),
+        ("syntax", "`broken_syntax:Judge` of broken 1.0 cannot be imported here: SyntaxError"),
+        ("absent", "`broken_absent:Judge` of broken 1.0: there is no module `broken_absent`"),
+    ):
+        (described,) = describe(name)
+        assert described.problem.startswith(text)
+        with pytest.raises(ConfigurationError) as caught:
+            load_configuration(asked(name))
+        assert text in str(caught.value)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(ConfigurationError, match=r"`broken_fine:Judges` of broken 1\.0: `broken_fine` has no class"):
+        describe("classless")
+    assert describe("fine")[0].problem == ""
+
+
+@pytest.mark.parametrize(
+    ("point", "line"),
+    [
+        ("mine = mine:Mine", "wrong 1.0: the entry point `mine` must be called benchmark.mine or edit_model.mine or"),
+        ("juge.mine = mine:Mine", "wrong 1.0: the entry point `juge.mine` must be called benchmark.juge.mine or"),
+        ("judge.mine = mine", "wrong 1.0: the entry point `judge.mine` must name a class: `mine:ClassName`"),
+    ],
+)
+def test_an_entry_point_that_names_no_component(place: Path, point: str, line: str) -> None:
+    named_by(place, "wrong", f"{point}\njudge.fine = mine:Fine")
+    assert [one.startswith(line) for one in nameless()] == [True]
+    assert locate("judge", "fine") == "mine:Fine"
+    if point.startswith("mine"):
+        assert unknown_type("judge", "mine").endswith(nameless()[0])
+
+
+def judge_of() -> Identity:
+    configuration = load_configuration(asked("fine"))
+    return identity(configuration.judges["j"], configuration.folder, "judge")
+
+
+def test_another_version_of_a_package_is_another_model(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What its old version said is not taken for what its new one would say; `revision` says otherwise."""
+    there = place / "site-packages"
+    there.mkdir()
+    monkeypatch.syspath_prepend(str(there))
+    named_by(there, "versioned", "judge.fine = versioned_judge:Judge", versioned_judge=f"class Judge:\n{METHODS}")
+    old = judge_of()
+    assert old.type == "fine of versioned 1.0"
+    info = there / "versioned-1.0.dist-info"
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: versioned\nVersion: 1.1\n")
+    info.rename(there / "versioned-1.1.dist-info")
+    assert judge_of().digest != old.digest
+    text = f"class Judge:\n{METHODS}    @staticmethod\n    def revision(p): return 'mine 3'\n"
+    (there / "versioned_judge.py").write_text(text)
+    sys.modules.pop("versioned_judge")
+    found = judge_of()
+    assert (found.type, found.revision) == ("fine", "mine 3")
+
+
+def test_help_does_not_look_at_packages(site: Path, tmp_path: Path) -> None:
+    script = (
+        "import importlib.metadata, sys\n"
+        "def looked(*a, **k): raise AssertionError('entry points')\n"
+        "importlib.metadata.entry_points = looked\n"
+        "sys.argv = ['edit-eval', '--help']\n"
+        "from edit_eval.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Usage" in done.stdout
+
+
+def test_a_benchmark_that_fails_is_no_fault_of_the_house(place: Path) -> None:
+    text = "class Late:\n    def __init__(self, p): ...\n    def samples(self): raise OSError('gone')\n"
+    named_by(place, "late", "benchmark.late = late_benchmark:Late", late_benchmark=text)
+    with pytest.raises(BenchmarkError) as caught:
+        load_samples(load_configuration(asked("testing") | {"benchmark": "late"}))
+    assert str(caught.value).startswith("`late_benchmark:Late` of late 1.0 failed at sample 0: OSError: gone;")

@@ -1,0 +1,60 @@
+"""Services in this process, over real HTTP on loopback."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import uvicorn
+
+from edit_eval.serving.application import make_app
+from edit_eval.serving.doors import opened
+from edit_eval.serving.service import Service
+from edit_eval.viewer.server import listen
+from service_at_work import Serve, Served, configured, encoded
+
+
+@pytest.fixture(scope="module")
+def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
+    """Starts services, and ends them with the module's last test."""
+    running: list[tuple[Service, uvicorn.Server, list[threading.Thread]]] = []
+
+    def start(
+        *,
+        doors: tuple[str, ...] = (),
+        batch_size: int = 4,
+        devices: int = 1,
+        ledger: dict[str, Any] | None = None,
+        **app: Any,
+    ) -> Served:
+        folder = tmp_path_factory.mktemp("service")
+        service = Service(configured(folder, batch_size, devices), folder / "ledger", tell=print, **(ledger or {}))
+        socket = listen("127.0.0.1", 0)
+        served = make_app(service, doors=opened(doors), **app)
+        server = uvicorn.Server(uvicorn.Config(served, log_level="warning", ws="none", timeout_graceful_shutdown=1))
+        threads = [
+            threading.Thread(target=server.run, kwargs={"sockets": [socket]}, daemon=True),
+            threading.Thread(target=service.run, daemon=True),
+        ]
+        for thread in threads:
+            thread.start()
+        running.append((service, server, threads))
+        assert service.ready.wait(120)
+        return Served(service, socket.getsockname()[1])
+
+    yield start
+    for service, server, threads in running:
+        service.close()
+        threads[1].join(60)
+        server.should_exit = True
+        threads[0].join(60)
+
+
+@pytest.fixture(scope="module")
+def served(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Served:
+    """One without a token, with all doors."""
+    root = tmp_path_factory.mktemp("root")
+    (root / "edit.jpg").write_bytes(encoded(255))
+    return serve(doors=("flow_grpo", "edit_r1", "editscore", "verl_omni", "unirl", "flow_factory"), root=root)

@@ -1,0 +1,178 @@
+"""A service over HTTP: every pair has a status of its own, requests wait, and the ledger is a run."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from edit_eval.run import Run
+from edit_eval.serving import application
+from service_at_work import Serve, Served, encoded, pair, text
+
+
+def replies(served: Served) -> list[dict[str, object]]:
+    lines = (served.service.ledger.directory.path / "replies" / "0001.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def wait_until(true: object, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not true():  # type: ignore[operator]
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_each_pair_has_its_own_status(served: Served) -> None:
+    found = served.score(
+        pair(255, id="red"),
+        pair(0),
+        {**pair(0), "edit": "AAAA"},
+        pair(255, "mumble something"),
+        pair(255, "fail at this"),
+        pair(128),
+    )
+    assert [one["status"] for one in found] == ["ok", "ok", "skipped", "unparseable", "judge_error", "ok"]
+    assert [one["score"] for one in found if one["status"] != "ok"] == [None, None, None]
+    assert found[0]["id"] == "red"
+    assert found[0]["reward"] == pytest.approx(found[0]["score"] / 10)
+    assert found[0]["score"] > found[5]["score"] > found[1]["score"]
+    assert found[0]["form"] == {"format": "JPEG", "quality": 75, "width": 32, "height": 32}
+    assert "not a picture" in found[2]["reason"]
+    assert "fails on purpose" in found[4]["reason"]
+
+
+def test_the_ledger_is_a_run_with_the_same_scores(serve: Serve) -> None:
+    served = serve()
+    answered = served.score(*(pair(red, id=str(red)) for red in (250, 10, 120)), pair(90, "mumble", id="none"))
+    served.service.close()
+    assert served.service.ended.wait(60)
+    run = Run(served.service.ledger.directory.path)
+    kept = {one.sample_id: (one.status.value, one.score) for one in run.results.judgements}
+    assert kept == {one["id"]: (one["status"], one["score"]) for one in answered}
+    assert {one.facts["form"]["quality"] for one in run.results.samples} == {75}
+    assert run.results.edit_models == ("client",)
+    run.draw()
+    assert run.page.is_file()
+
+
+def test_answers_say_which_instrument_gave_them(served: Served) -> None:
+    heard = served.post("/v1/score", json.dumps({"pairs": [pair(3)]}).encode())
+    known = served.get("/v1/identity").document
+    assert heard.document["identity"] == known["digest"]
+    assert heard.document["passports"] == {"redness": "unexamined"}
+    assert known["judges"]["redness"]["scales"]["score"]["highest"] == 10
+    assert "/v1/score" in served.get("/openapi.json").document["paths"]
+    health = served.get("/health").document
+    assert (health["status"], "redness" in health["rewards"]) == ("ok", True)
+    figures = served.get("/metrics").body.decode()
+    assert 'edit_eval_judgements_total{judge="redness",status="ok"}' in figures
+
+
+def test_requests_share_batches(serve: Serve) -> None:
+    served = serve(batch_size=8)
+    with ThreadPoolExecutor(25) as clients:
+        first = clients.submit(served.score, pair(1, "slow 2"))  # meanwhile the others come
+        wait_until(lambda: served.service.replicas()[0]["hands"])
+        rest = [clients.submit(served.score, pair(red, source=red % 3)) for red in range(24)]
+        assert first.result()[0]["status"] == "ok"
+        assert {one.result()[0]["status"] for one in rest} == {"ok"}
+    sizes = [one["batch"] for one in replies(served)]
+    assert max(sizes) == 8
+    assert len(sizes) == 25
+
+
+def test_pictures_by_path_lie_below_the_root(served: Served) -> None:
+    found = served.score(
+        {**pair(0), "edit": {"path": "edit.jpg"}},
+        {**pair(0), "edit": {"path": "../edit.jpg"}},
+        {**pair(0), "edit": {"path": "/etc/passwd"}},
+    )
+    assert [one["status"] for one in found] == ["ok", "skipped", "skipped"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"[]", b'{"pairs": []}', b'{"pairs": [{"source": 3}]}', json.dumps({"pairs": [pair(0)], "x": 1}).encode()],
+)
+def test_what_is_no_request_is_named(served: Served, body: bytes) -> None:
+    heard = served.post("/v1/score", body)
+    assert heard.status == 400
+    assert heard.document["error"]
+
+
+def test_only_with_the_token_and_never_for_a_browsers_page(serve: Serve, served: Served) -> None:
+    guarded = serve(token="open-sesame")
+    body = json.dumps({"pairs": [pair(0)]}).encode()
+    assert guarded.post("/v1/score", body).status == 401
+    assert guarded.post("/other/v1/score", body).status == 401
+    assert guarded.post("/v1/score", body, {"Authorization": "Bearer open-sesame"}).status == 200
+    assert guarded.post("/open-sesame/v1/score", body).status == 200
+    assert served.post("/v1/score", body, {"Origin": "http://127.0.0.1"}).status == 403
+    assert served.get("/health", {"Sec-Fetch-Site": "cross-site"}).status == 403
+
+
+def test_whoever_hangs_up_frees_the_work(serve: Serve) -> None:
+    served = serve(batch_size=1)
+    body = json.dumps({"pairs": [pair(n, "slow 0.5") for n in range(40)]}).encode()
+    client = socket.create_connection(("127.0.0.1", served.port))
+    client.sendall(b"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    wait_until(lambda: served.service.waiting == 40)
+    client.close()
+    wait_until(lambda: served.service.waiting == 0)
+    assert served.service.cancelled
+    assert served.score(pair(255))[0]["status"] == "ok"
+    assert len(replies(served)) < 40
+
+
+def test_a_worker_that_dies_in_a_batch_costs_no_score(serve: Serve, tmp_path: Path) -> None:
+    served = serve()
+    found = served.score(*(pair(red) for red in (10, 250)), pair(100, f"crash {tmp_path / 'crashed'}"))
+    assert (tmp_path / "crashed").exists()
+    assert [one["status"] for one in found] == ["ok"] * 3
+
+
+def test_what_was_admitted_is_answered_before_the_end(serve: Serve) -> None:
+    served = serve()
+    with ThreadPoolExecutor(1) as client:
+        slow = client.submit(served.score, *(pair(n, "slow 0.3") for n in range(5)))
+        wait_until(lambda: served.service.waiting == 5)
+        served.service.close()
+        heard = served.post("/v1/score", json.dumps({"pairs": [pair(0)]}).encode())
+        assert (heard.status, "Retry-After" in {name.title() for name in heard.headers}) == (503, True)
+        assert [one["status"] for one in slow.result()] == ["ok"] * 5
+    assert served.service.ended.wait(60)
+
+
+def test_requests_wait_rather_than_are_refused(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    served = serve(most_pairs=1, batch_size=1)
+    with ThreadPoolExecutor(3) as clients:
+        every = [clients.submit(served.score, pair(n, "slow 0.2")) for n in range(3)]
+        assert {one.result()[0]["status"] for one in every} == {"ok"}
+    monkeypatch.setattr(application, "NATIVE_SECONDS", 1.0)
+    with ThreadPoolExecutor(1) as clients:
+        first = clients.submit(served.post, "/v1/score", json.dumps({"pairs": [pair(0, "slow 3")]}).encode())
+        wait_until(lambda: served.service.waiting == 1)
+        heard = served.post("/v1/score", json.dumps({"pairs": [pair(1)]}).encode())
+        assert (heard.status, heard.headers["retry-after"]) == (503, "2")
+        assert first.result().status == 503
+
+
+def test_a_full_run_is_followed_by_another_and_the_oldest_goes(serve: Serve) -> None:
+    served = serve(ledger={"most_pairs": 3, "ledger_bytes": 1})
+    for n in range(4):
+        assert [one["status"] for one in served.score(pair(n), pair(n + 100))] == ["ok", "ok"]
+    assert [path.name for path in served.service.ledger.volumes()] == ["0002", "0003"]
+
+
+def test_what_cannot_be_a_picture_is_known_by_its_header(served: Served) -> None:
+    whole = encoded(9)
+    bomb = encoded(9, "PNG", 8)
+    wide = bomb[:16] + (60_000).to_bytes(4, "big") + (60_000).to_bytes(4, "big") + bomb[24:]
+    sent = [whole[: len(whole) // 2], b"GIF89a", wide, whole]
+    found = served.score(*({**pair(0), "edit": text(one)} for one in sent))
+    assert [one["status"] for one in found] == ["skipped", "skipped", "skipped", "ok"]

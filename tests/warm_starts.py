@@ -1,0 +1,263 @@
+"""Processes of `edit-eval` that begin in a moment, since their parent has done the imports.
+
+A command that a test types takes a second of computing for its imports, the report that it draws another one, and a
+worker a tenth of one. From `install` on, `subprocess` has them forked by processes that have done these imports: one
+for `python -m edit_eval ...` and for what draws, one for workers. What forks such a process waits for its end, too, and
+tells its code; a worker dies with its engine as ever. With anything unusual about it (other interpreters, variables of
+Python's, limits) a process is started cold, as is all that is asked for within `cold`.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import inspect
+import json
+import os
+import resource
+import runpy
+import select
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+IMPORTED = {
+    "command": (
+        *("edit_eval.auditing", "edit_eval.cli", "edit_eval.evaluation", "edit_eval.execution.session"),
+        *("edit_eval.run", "edit_eval.reporting.agreement", "edit_eval.reporting.page.drawing"),
+        *("edit_eval.reporting.progress.live", "edit_eval.reporting.tables", "pydantic.root_model", "scipy.special"),
+    ),
+    "worker": (
+        *("edit_eval.workers.process", "edit_eval.testing.fake_models", "edit_eval.judges.chat_endpoint"),
+        *("edit_eval.edit_models.image_endpoint", "aiohttp", "openai.resources.chat", "openai.resources.images"),
+    ),
+}
+MODULES = ("edit_eval", "edit_eval.run")
+ORDINARY = (-1, None, True, False)
+"""The values that those of `Popen`'s arguments mostly have that a fork cannot follow."""
+_cold = subprocess.Popen
+
+
+class Popen(_cold):  # type: ignore[type-arg]
+    """A process that is forked where that is possible."""
+
+    _line: socket.socket | None = None
+    """To whoever waits for it."""
+
+    def _execute_child(self, *arguments: Any) -> None:
+        given = inspect.signature(_cold._execute_child).bind(self, *arguments).arguments  # type: ignore[attr-defined]
+        self._line = _asked(given)
+        if self._line is None:
+            return super()._execute_child(*arguments)  # type: ignore[misc, no-any-return]
+        self.pid = int(self._line.recv(16))
+        self._child_created = True
+        self._close_pipe_fds(*(given[name] for name in PIPES))  # type: ignore[attr-defined]
+
+    def _internal_poll(self, *arguments: Any, **named: Any) -> int | None:
+        if self._line is None:
+            return super()._internal_poll(*arguments, **named)  # type: ignore[misc, no-any-return]
+        if self.returncode is None and select.select([self._line], [], [], 0)[0]:
+            self.returncode = int(self._line.recv(16) or -9)
+            self._line.close()
+        return self.returncode
+
+    def _wait(self, timeout: float | None) -> int:
+        if self._line is None:
+            return super()._wait(timeout)  # type: ignore[misc, no-any-return]
+        if self.returncode is None:
+            select.select([self._line], [], [], timeout)
+            if self._internal_poll() is None:
+                raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
+        return self.returncode
+
+
+PIPES = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
+
+
+class Forking(NamedTuple):
+    """A process that forks: its address, and what it took from its environment."""
+
+    address: str
+    surroundings: list[Any]
+    process: Any = None
+
+
+_forking: dict[str, Forking] = {}
+"""By kind; in a process that was forked, those that its own tests have."""
+_is_cold: set[str] = set()
+
+
+def install() -> None:
+    """Has `subprocess` start processes so from now on."""
+    subprocess.Popen = Popen  # type: ignore[misc]
+
+
+@contextmanager
+def cold(*kinds: str) -> Iterator[None]:
+    """For tests of how a process begins or ends: processes of these kinds are started as a user's are."""
+    before = {*_is_cold}
+    _is_cold.update(kinds)
+    try:
+        yield
+    finally:
+        _is_cold.clear()
+        _is_cold.update(before)
+
+
+def _asked(given: dict[str, Any]) -> socket.socket | None:
+    """The line to a process that is forked and runs, if it can be."""
+    unusual = ("executable", "preexec_fn", "shell", "gid", "gids", "uid", "umask", "process_group")
+    kind, words = _kind_and_words(given["args"], given["pass_fds"])
+    if not kind or kind in _is_cold or any(given[name] not in ORDINARY for name in unusual):
+        return None
+    environment = {**os.environ} if given["env"] is None else {**given["env"]}
+    if not all(isinstance(word, str) for word in (*environment, *environment.values(), *words)):
+        return None
+    forking = _forking.get(kind) or _forking.setdefault(kind, _started(kind))
+    if _surroundings(environment) != forking.surroundings:
+        return None
+    folder = os.path.abspath(os.fspath(given["cwd"] or ""))
+    told = [words, folder, environment, given["start_new_session"], list(given["pass_fds"]), sorted(_is_cold)]
+    streams = [given["p2cread"], given["c2pwrite"], given["errwrite"]]
+    line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    line.connect(forking.address)
+    try:
+        passed = [own if stream == -1 else stream for own, stream in enumerate(streams)] + list(given["pass_fds"])
+        socket.send_fds(line, [json.dumps(told).encode()], passed)
+    except OSError:  # a stream that is closed, or more than fits
+        line.close()
+        return None
+    return line
+
+
+def _kind_and_words(typed: Any, passed: Any) -> tuple[str, list[Any]]:
+    """What kind of process it is, and its arguments; no kind where it is none of ours."""
+    words = [typed] if isinstance(typed, str | bytes | os.PathLike) else [os.fspath(word) for word in typed]
+    if passed:
+        begins = words[:2] == [sys.executable, "-c"] and len(words) == 6 and "edit_eval.workers.process" in words[2]
+        return ("worker", words[2:]) if begins else ("", [])
+    own = [*words[:1], *words[2:]] if words[1:2] == ["-P"] else words
+    return ("command", own[2:]) if own[:2] == [sys.executable, "-m"] and own[2] in MODULES else ("", [])
+
+
+def _surroundings(environment: dict[str, str]) -> list[Any]:
+    """What an interpreter takes from its environment as it begins, so that a fork would miss it."""
+    names = [name for name in environment if name.startswith(("PYTHON", "LC_", "LANG", "OMP_", "OPENBLAS_"))]
+    limits = (resource.RLIMIT_AS, resource.RLIMIT_DATA, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE)
+    return [{name: environment[name] for name in sorted(names)}, [list(resource.getrlimit(one)) for one in limits]]
+
+
+def _started(kind: str) -> Forking:
+    if kind == "command" and "worker" not in _forking:
+        _forking["worker"] = _started("worker")  # which commands start
+    address = f"\0edit-eval-{kind}-{os.getpid()}-{time.monotonic_ns()}"
+    others = json.dumps({name: [one.address, one.surroundings] for name, one in _forking.items()})
+    words = [sys.executable, "-P", __file__, kind, address[1:], others]
+    process = _cold(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+    assert process.stdout
+    assert process.stdout.read(1), f"what forks each {kind} does not begin"
+    return Forking(address, _surroundings(dict(os.environ)), process)
+
+
+# -- in the process that forks --
+
+
+def _forked(address: str, kind: str) -> list[str]:
+    """Forks for whoever asks; returns the words in each process that is to run them, and in no other."""
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listening.bind(address)
+    listening.listen(64)
+    os.write(1, b"+")
+    while True:
+        if sys.stdin in select.select([listening, sys.stdin], [], [])[0]:
+            os._exit(0)  # the tests have ended
+        line, _ = listening.accept()
+        if not os.fork():
+            break
+        line.close()
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+    listening.close()
+    told, passed, _, _ = socket.recv_fds(line, 1 << 20, 8)
+    words, folder, environment, alone, places, cold_ones = json.loads(told)
+    child = os.fork()
+    if child:
+        os.closerange(0, line.fileno())
+        os.closerange(line.fileno() + 1, 256)
+        _wait_for(child, line, kind)
+    if alone:
+        os.setsid()
+    # First out of the way of where they are to be.
+    high = [os.dup2(stream, 200 + place) for place, stream in enumerate(passed)]
+    line = socket.socket(fileno=os.dup2(line.detach(), 199))
+    os.closerange(3, 199)
+    for place, stream in zip((0, 1, 2, *places), high, strict=True):
+        os.dup2(stream, place)
+        os.close(stream)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    _is_cold.update(cold_ones)
+    line.sendall(b"%d" % os.getpid())
+    line.close()
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        old = getattr(sys, name)
+        new: Any = open(old.fileno(), mode, encoding=old.encoding, errors=old.errors, closefd=False)  # noqa: SIM115
+        new.reconfigure(line_buffering=name == "stderr" or new.isatty(), write_through=old.write_through)
+        setattr(sys, name, new)
+        setattr(sys, f"__{name}__", new)
+    return [str(word) for word in words]
+
+
+def _wait_for(child: int, line: socket.socket, kind: str) -> None:
+    """Waits for its end and tells its code. A worker is to die with its engine, as its parent here does."""
+    end = os.pidfd_open(child)
+    if line in select.select([line, end], [], [])[0] and kind == "worker":
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    with suppress(OSError):
+        line.sendall(b"%d" % os.waitstatus_to_exitcode(status))
+    os._exit(0)
+
+
+def _compile_templates() -> None:
+    from reporting.reported_runs import build_run
+    from reporting.reports import report_on
+
+    with tempfile.TemporaryDirectory() as drawn:
+        report_on(build_run(Path(drawn), samples=1, size=(8, 8)))
+
+
+if __name__ == "__main__":
+    KIND, ADDRESS, OTHERS = sys.argv[1], "\0" + sys.argv[2], json.loads(sys.argv[3])
+    for MODULE in IMPORTED[KIND]:
+        with suppress(ImportError):
+            importlib.import_module(MODULE)
+    if KIND == "command":
+        sys.path.append(str(Path(__file__).parent))
+        _compile_templates()
+    gc.freeze()
+    install()
+    _forking.update({name: Forking(*one) for name, one in OTHERS.items()})
+    _forking[KIND] = Forking(ADDRESS, _surroundings(dict(os.environ)))
+    WORDS = _forked(ADDRESS, KIND)
+    if KIND == "worker":
+        sys.argv = ["-c", *WORDS[1:]]
+        sys.path.insert(0, "")
+        exec(WORDS[0], {"__name__": "__main__"})
+    else:
+        MODULE, *sys.argv[1:] = WORDS
+        sys.argv[0] = str(Path(sys.modules["edit_eval"].__file__ or "").with_name(f"{MODULE}.py"))
+        if MODULE == "edit_eval":
+            sys.path.insert(0, os.getcwd())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # that the module has been imported
+            runpy.run_module(MODULE, run_name="__main__", alter_sys=True)
