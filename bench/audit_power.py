@@ -28,7 +28,7 @@ from edit_eval.statistics.audit.findings import (
     findings_of,
 )
 from edit_eval.statistics.audit.measure import share
-from edit_eval.statistics.audit.order import PAIRS, outcome
+from edit_eval.statistics.audit.order import PAIRS, ahead
 from edit_eval.statistics.audit.shown import ShownEdit, Trial
 
 WORTH = {
@@ -144,7 +144,7 @@ def icc(one: Trial) -> float:
     groups = []
     for scene in one.scenes():
         found = [(one.score(scene, better), one.score(scene, worse)) for better, worse in PAIRS]
-        groups.append([outcome(high, low) for high, low in found if high is not None and low is not None])
+        groups.append([ahead(high, low) for high, low in found if high is not None and low is not None])
     sizes = np.array([len(group) for group in groups], dtype=float)
     means = np.array([np.mean(group) for group in groups])
     grand = float(np.concatenate([np.array(group) for group in groups]).mean())
