@@ -74,7 +74,7 @@ def correlation(first: Image.Image, second: Image.Image) -> float:
         return 0.0
 
 
-class MeasuredEdit:
+class Comparison:
     """One edited picture, measured. A picture of another size is brought to the source's first."""
 
     def __init__(self, scene: Scene, edit: Edit, edited: Image.Image) -> None:
