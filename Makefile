@@ -36,7 +36,7 @@ release: wheel  ## the same, ready to be uploaded: says what is still missing, o
 chaos: .venv/.dev  ## the faults of the tests far more often: 200 kills, every byte and bit of the journals, other runs than before, what intervals hold in drawn data; ten minutes
 	$(BIN)/pytest tests/faults tests/viewer tests/test_damaged_configuration.py -m chaos -n 2
 	$(BIN)/pytest tests/scheduling tests/config tests/store tests/execution -n 2 --hypothesis-profile=searching
-	$(BIN)/pytest tests/statistics -m chaos -n 2
+	$(BIN)/pytest tests/statistics -m chaos -n 2 --dist worksteal  # so that no long test waits behind another one
 
 proof: .venv/.dev  ## some two dozen evaluations come to what was recorded of them, word for word and key for key; three minutes
 	$(BIN)/pytest tests/proof -m "proof or not proof" -n 2

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from edit_eval.benchmarks.categories import CATEGORIES
 from edit_eval.records import Scale, Status
-from edit_eval.scenes.ladder import EXAMINED, VIEWS
+from edit_eval.scenes.ladder import BRIEF, BRIEFLY, EXAMINED, VIEWS
 from edit_eval.statistics.audit.findings import (
     DECISIVE,
     ORDER,
@@ -28,7 +28,7 @@ from edit_eval.statistics.audit.findings import (
     findings_of,
 )
 from edit_eval.statistics.audit.measure import share
-from edit_eval.statistics.audit.order import PAIRS, outcome
+from edit_eval.statistics.audit.order import PAIRS, ahead
 from edit_eval.statistics.audit.shown import ShownEdit, Trial
 
 WORTH = {
@@ -44,12 +44,12 @@ DOSED = {
     "environmental": {"light": 40},
     "social": {"count": 4, "hue": 4},
     "causal": {"light": 8},
-    "referential": {"hue": 17, "place": 5, "count": 5, "size": 5, "light": 2},
+    "referential": {"hue": 12, "place": 7, "count": 7, "size": 6, "light": 2},
 }
 """Of 40 scenes of a category, those with a change that can be done in part, by its kind. These figures and the next are
 the drawn ladder's; `test_the_simulated_ladder_has_as_many_scenes_of_each_rung_as_the_drawn_one` counts them."""
-NO_CONSEQUENCE = {"physical": 31, "environmental": 25, "social": 16, "causal": 28, "referential": 19}
-WRONG_TARGET = {"physical": 7, "social": 17, "causal": 4, "referential": 23}
+NO_CONSEQUENCE = {"physical": 31, "environmental": 26, "social": 16, "causal": 28, "referential": 25}
+WRONG_TARGET = {"physical": 7, "social": 18, "causal": 4, "referential": 31}
 """Of 40 scenes of a category, those with these rungs; what is disputed is left out."""
 
 
@@ -64,6 +64,16 @@ def rungs_of(category: str, number: int) -> tuple[list[str], str]:
         "wrong_target": _has(number, WRONG_TARGET.get(category, 0)),
     }
     return [rung for rung in WORTH if there.get(rung, True)], axis
+
+
+def brief_scenes(scenes: int) -> Iterator[tuple[str, str, list[str], str]]:
+    """The ladder's brief scenes: category, name, rungs and the kind of change."""
+    for number in range(scenes):
+        if number % 8 < len(BRIEF):
+            category, made = BRIEF[number % 8]
+            wrong = "wrong_target" if category == "referential" else "other"
+            there = [rung for rung in WORTH if rung == wrong or (rung in BRIEFLY and rung != "wrong_target")]
+            yield category, f"{category}-brief-{number}", there, made.__name__.removesuffix("_of_one")
 
 
 def _has(number: int, of_40: int) -> bool:
@@ -101,26 +111,24 @@ def trial(judge: Simulated, seed: int, scenes: int = 40) -> Trial:
         said = judge.step * round(float(np.clip(score, 0, 1)) / judge.step)
         shown.append(ShownEdit(f"{scene}.{rung}.{view}", scene, category, rung, view, axis, False, Status.OK, said))
 
+    def climbed(category: str, scene: str, rungs: list[str], axis: str) -> tuple[dict[str, float], Mapping[str, float]]:
+        """What it feels about each rung, and their worth; adds the scene as it is."""
+        worth = {**judge.worth, **judge.worth_in.get(category, {}), **judge.worth_in.get(axis, {})}
+        # What a scene has in common weighs against the right edit alone: else it would cancel within each pair.
+        common = chance.normal() * judge.error * judge.shared**0.5
+        own = {rung: chance.normal() * judge.error * (1 - judge.shared) ** 0.5 for rung in rungs}
+        felt = {rung: worth[rung] + own[rung] + (common if rung == "right" else 0.0) for rung in rungs}
+        if judge.flips:
+            felt |= {rung: ABOVE for rung in rungs if rung != "right" and chance.random() < judge.flips}
+        for rung in rungs:
+            said = felt[rung] + chance.normal() * judge.noise
+            add(category, scene, rung, "", axis if "dose" in rung else "", said)
+        return felt, worth
+
     for category in CATEGORIES:
         for number in range(scenes):
-            rungs, axis = rungs_of(category, number)
             scene = f"{category}-{number}"
-            worth = {**judge.worth, **judge.worth_in.get(category, {}), **judge.worth_in.get(axis, {})}
-            # What a scene has in common weighs against the right edit alone: else it would cancel within each pair.
-            common = chance.normal() * judge.error * judge.shared**0.5
-            own = {rung: chance.normal() * judge.error * (1 - judge.shared) ** 0.5 for rung in rungs}
-            felt = {rung: worth[rung] + own[rung] + (common if rung == "right" else 0.0) for rung in rungs}
-            if judge.flips:
-                felt |= {rung: ABOVE for rung in rungs if rung != "right" and chance.random() < judge.flips}
-            for rung in rungs:
-                add(
-                    category,
-                    scene,
-                    rung,
-                    "",
-                    axis if "dose" in rung else "",
-                    felt[rung] + chance.normal() * judge.noise,
-                )
+            felt, worth = climbed(category, scene, *rungs_of(category, number))
             if number % 8 in EXAMINED:
                 for view in VIEWS:
                     for rung in view.rungs:
@@ -129,6 +137,8 @@ def trial(judge: Simulated, seed: int, scenes: int = 40) -> Trial:
                         score = felt[name] if base is None else base + chance.normal() * judge.error
                         score += judge.shifts.get(view.name, 0.0) + chance.normal() * judge.noise
                         add(category, scene, name, view.name, "", score)
+    for brief in brief_scenes(scenes):
+        climbed(*brief)
     return Trial("judge", Scale(lowest=0.0, highest=1.0), 0.0, 1.0, tuple(shown), True)
 
 
@@ -144,7 +154,7 @@ def icc(one: Trial) -> float:
     groups = []
     for scene in one.scenes():
         found = [(one.score(scene, better), one.score(scene, worse)) for better, worse in PAIRS]
-        groups.append([outcome(high, low) for high, low in found if high is not None and low is not None])
+        groups.append([ahead(high, low) for high, low in found if high is not None and low is not None])
     sizes = np.array([len(group) for group in groups], dtype=float)
     means = np.array([np.mean(group) for group in groups])
     grand = float(np.concatenate([np.array(group) for group in groups]).mean())
@@ -260,6 +270,15 @@ JUDGES = {
         worth={**WORTH, "right": 0.9},
         worth_in={kind: {"dose_50": 1.0} for kind in ("place", "size", "count")},
     ),
+    "prefers half where one of several is meant": Simulated(
+        error=GOOD, worth={**WORTH, "right": 0.9}, worth_in={"referential": {"dose_50": 1.0}}
+    ),
+    **{
+        f"prefers half of a {kind}": Simulated(
+            error=GOOD, worth={**WORTH, "right": 0.9}, worth_in={kind: {"dose_50": 1.0}}
+        )
+        for kind in ("place", "size", "count")
+    },
     "prefers what nothing follows from": Simulated(error=GOOD, worth={**WORTH, "right": 0.9, "no_consequence": 1.0}),
     "gains .02 by words": Simulated(error=GOOD, shifts={"words_en": 0.02, "words_zh": 0.02}),
     "gains .06 by words": Simulated(error=GOOD, shifts={"words_en": 0.06, "words_zh": 0.06}),

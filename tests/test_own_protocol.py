@@ -79,6 +79,7 @@ def test_every_score_has_its_scale_and_the_headline_is_named(made: Run) -> None:
     assert first.score == pytest.approx(((both[0] - 1) / 4 + both[1] / 100 + both[2]) / 3)
 
 
+@pytest.mark.models
 def test_a_judge_with_weights_gives_the_probability(tiny_models: Path, tmp_path: Path) -> None:
     """Untrained weights write no numbers, but of yes and no they have some probability, which may be too small."""
     judge = {"type": "transformers", "params": {"model_name": str(tiny_models / "qwen3-vl"), "device_ids": "cpu:1"}}

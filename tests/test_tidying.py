@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from command_lines import Command, caller, one_error
+from command_lines import Command, caller, one_error, yaml_file
 from edit_eval import evaluate
 from edit_eval.benchmarks.source_cache import CachedSource, SourceCache
 from edit_eval.run import Run
@@ -156,7 +156,7 @@ def test_a_folder_that_only_looks_like_a_run_is_left_alone(command: Command, pla
     one_error(command("gc", "--run", "thesis", "--delete", "--yes"), 2, "--run thesis")
     (place / "thesis/edit-eval-run.txt").unlink()
     assert _files(place / "thesis") == before
-    one_error(command("run", "demo", "--run-dir", "thesis"), 2, "not a run directory")
+    one_error(command("run", yaml_file(place), "--run-dir", "thesis"), 2, "not a run directory")
     assert _files(place / "thesis") == before
 
 

@@ -28,7 +28,7 @@ from edit_eval.execution.tracking import Trackers
 from edit_eval.experiment import Experiment, load_samples, verify_sources
 from edit_eval.passports import passport_folder
 from edit_eval.reporting.progress.live import progress_of
-from edit_eval.run import Run, failures
+from edit_eval.run import Run, failure_statuses
 from edit_eval.store.examined import take_passports
 from edit_eval.store.matrix import what_is_left
 from edit_eval.store.run_directory import RunDirectory
@@ -77,7 +77,7 @@ def evaluate(
     if shard is not None and run_dir is None:
         raise ConfigurationError(Text("--shard needs --run-dir: all shards share one run directory"))
     part = None if shard is None or run_dir is None else read_shard(shard, os.environ, Path(run_dir))
-    again = failures(retry)
+    again = failure_statuses(retry)
     notes: Sequence[str] = ()
     if not isinstance(configuration, Configuration):  # whoever has loaded it has its notes, too
         configuration = load_configuration(configuration, **options)

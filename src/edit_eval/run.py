@@ -35,7 +35,7 @@ from edit_eval.store.votes import Votes, read_votes
 from edit_eval.text import Text
 
 
-def failures(names: Collection[str]) -> frozenset[Status]:
+def failure_statuses(names: Collection[str]) -> frozenset[Status]:
     """The statuses that are to be tried again. Raises `ConfigurationError` for a name that is no failure's."""
     known = {s.value: s for s in Status if s not in (Status.OK, Status.PENDING, Status.SKIPPED)}
     for name in names:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, fields
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +18,6 @@ from edit_eval.edit_models.contract import EditRequest
 from edit_eval.edit_models.diffusers import DiffusersModel
 from edit_eval.edit_models.image_endpoint import ImageEndpoint
 from edit_eval.edit_models.image_folder import ImageFolder
-from edit_eval.edit_models.preset_table import PIPELINES
 from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
 from edit_eval.judges.answers import read_answer
 from edit_eval.judges.chat_endpoint import ChatEndpoint
@@ -79,48 +77,6 @@ def test_every_yaml_block_fits_its_class() -> None:
     assert set(seen) == set(classes)
 
 
-@pytest.mark.parametrize(
-    ("heading", "parameters", "required"),
-    [
-        ("qwen_image_edit", QwenImageEdit, {}),
-        ("diffusers", DiffusersModel, {"model_name": ""}),
-        ("image_endpoint", ImageEndpoint, {"model": ""}),
-        ("image_folder", ImageFolder, {"folder": ""}),
-        ("qwen3_vl", Qwen3VL, {}),
-        ("chat_endpoint", ChatEndpoint, {"model": ""}),
-        ("embedding_metrics", EmbeddingMetrics, {}),
-        ("recorded", Recorded, {"path": "replies.csv"}),
-    ],
-)
-def test_the_tables_name_every_parameter_with_its_default(
-    heading: str, parameters: Any, required: dict[str, str]
-) -> None:
-    section = TEXT.split(f"## `{heading}`")[1].split("\n## ")[0]
-    rows = dict(re.findall(r"^\| (`.*?`) \| (?:`(.*?)`)? ?\|", section, re.M))
-    defaults = asdict(parameters.Parameters(**required))
-    written = {name: yaml.safe_load(value) for names, value in rows.items() for name in re.findall(r"`(\w+)`", names)}
-    assert {**written, **required} == defaults
-
-
-def preset_tables() -> str:
-    """The two tables of `diffusers` as the page has them."""
-    lines = ["| `model_name` | class | licence | terms | steps | weights | needs |", "|---|---|---|---|---|---|---|"]
-    for preset in DiffusersModel.presets():
-        name, shown = preset["model_name"], ("pipeline", "licence", "terms", "steps", "guidance", "environment")
-        lines.append(f"| `{name}` | {' | '.join(preset[key].removesuffix('Pipeline') for key in shown)} |")
-    lines += ["", "| class | sources | size of the edit | notes |", "|---|---|---|---|"]
-    for row in PIPELINES:
-        notes = "; ".join((*(("the source is cropped",) if row.cuts_source else ()), *row.notes))
-        if row.rewriting:
-            notes += f"; the prompt is rewritten with `call: {{{row.rewriting}: ...}}`, and only then"
-        lines.append(f"| `{row.name}` | {row.most_sources or 'any'} | {row.canvas.rule} | {notes} |")
-    return "\n".join(lines)
-
-
-def test_the_tables_of_presets_are_those_of_the_code() -> None:
-    assert preset_tables() in TEXT
-
-
 def judge_families() -> str:
     """The table of `transformers` as the page has it."""
     lines = ["| `model_type` | models | tokens per picture | thinking | needs |", "|---|---|---|---|---|"]
@@ -154,17 +110,6 @@ def judge_agreement() -> str:
 def test_the_tables_of_judges_are_those_of_the_code() -> None:
     assert judge_families() in TEXT
     assert judge_agreement() in TEXT
-
-
-def test_transformers_has_what_all_local_judges_have_and_the_rest_is_in_its_table() -> None:
-    section = TEXT.split("## `transformers`")[1].split("\n## ")[0]
-    rows = dict(re.findall(r"^\| `(\w+)` \| (?:`(.*?)`)? ?\|", section, re.M))
-    more = {field.name for field in fields(TransformersJudge.Parameters)} - {
-        field.name for field in fields(Qwen3VL.Parameters)
-    }
-    defaults = asdict(TransformersJudge.Parameters(model_name=""))
-    written = {name: yaml.safe_load(rows[name]) for name in more}
-    assert written == {name: defaults[name] for name in more}
 
 
 def test_every_type_is_named() -> None:

@@ -375,6 +375,7 @@ def pixels_elsewhere(folder: Path, **environment: str) -> str:
 
 
 @pytest.mark.real_models
+@pytest.mark.models
 def test_the_same_pixels_in_another_process_prepared_first_with_weights_read_by_several_threads(
     model: QwenImageEdit, copy: Path
 ) -> None:
@@ -437,6 +438,7 @@ class TestRow:
         assert row.edit(request(picture()), no_step).tobytes() == edited(loaded(tiny_models / name)).tobytes()
 
     @pytest.mark.real_models
+    @pytest.mark.models
     def test_no_variable_of_the_environment_changes_the_kernel_of_attention(
         self, copy: Path, model: QwenImageEdit
     ) -> None:

@@ -51,6 +51,7 @@ def test_pictures_outside_a_mask(pair: tuple[Path, Path], tmp_path: Path) -> Non
 
 
 @pytest.mark.real_models
+@pytest.mark.models
 def test_a_batch_of_embeddings(pair: tuple[Path, Path], tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     source, edit = pair

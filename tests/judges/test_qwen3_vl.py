@@ -74,7 +74,7 @@ class TestParameters:
 
 @pytest.mark.real_models
 class TestAnswers:
-    @pytest.mark.parametrize("words", [0, 5, 1000])
+    @pytest.mark.parametrize("words", [0, 5, pytest.param(1000, marks=pytest.mark.models)])
     def test_every_prompt_is_answered_with_a_score(self, judge: Qwen3VL, words: int) -> None:
         for answer in judge.judge([request(number, words) for number in range(4)]):
             assert re.fullmatch(r"Score: \d\.\d", answer)
@@ -99,8 +99,8 @@ class TestAnswers:
 
 @pytest.mark.real_models
 class TestBatches:
-    @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-    @pytest.mark.parametrize("name", JUDGES)
+    @pytest.mark.parametrize("dtype", ["float32", pytest.param("bfloat16", marks=pytest.mark.models)])
+    @pytest.mark.parametrize("name", ["qwen3-vl", *(pytest.param(one, marks=pytest.mark.models) for one in JUDGES[1:])])
     def test_a_row_is_answered_as_if_it_were_alone(self, name: str, dtype: str, tiny_models: Path) -> None:
         judge = loaded(tiny_models / name, dtype=dtype)
         requests = [request(number, words) for number, words in enumerate((5, 300, 40, 0, 120, 20))]
@@ -435,6 +435,7 @@ class TestLoading:
         with pytest.raises(LoadError, match="there is no folder"):
             loaded(tiny_models / "nothing")
 
+    @pytest.mark.models
     def test_a_torchvision_built_for_another_torch_is_named(self, tiny_models: Path, tmp_path: Path) -> None:
         package = tmp_path / "torchvision"
         package.mkdir()

@@ -108,6 +108,7 @@ class TestSpeed:
         prompt = judge._text(requests[0])
         assert judge._processor.tokenizer.decode(inputs["input_ids"][0]).endswith(prompt[-20:])
 
+    @pytest.mark.models
     def test_prepare_imports_what_loading_needs(self, tiny_models: Path) -> None:
         code = (
             "import sys; from edit_eval.judges.qwen3_vl import Qwen3VL\n"

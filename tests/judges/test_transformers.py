@@ -19,7 +19,7 @@ from edit_eval.judges.contract import Form, JudgeRequest
 from edit_eval.judges.thinking import Progress
 from edit_eval.judges.transformers import TransformersJudge
 from edit_eval.records import Reply, Status
-from edit_eval.scenes.benchmark import example_pictures
+from edit_eval.scenes.benchmark import Scenes
 from edit_eval.workers.probe import needed_modules
 from judges.local_judges import FAMILIES, any_loaded, picture, request, rewrite
 
@@ -37,8 +37,8 @@ SCHEMA = json.dumps(
 
 
 LEVELS = tuple(map(str, range(11)))
-SHOWN = ("qwen3-vl", "qwen3.5", "internvl", "gemma4")
-"""A family of each kind: pictures as pixels of any size, thoughts, tiles, a text that begins with a token."""
+SHOWN = ("qwen3-vl", "qwen3.5")
+"""Pictures of any size, and thoughts; the others, with tiles or a text that begins with a token, in `make models`."""
 
 
 @pytest.fixture(
@@ -57,7 +57,7 @@ def copied(tiny_judges: Path, tmp_path: Path) -> Any:
 def requests(form: str = "score", count: int = 3, **more: Any) -> list[JudgeRequest]:
     """About pairs of pictures of several shapes, a drawn scene among them, with prompts of several lengths."""
     found = [replace(request(number, 40 * number), form=form, **more) for number in range(count)]
-    return [*found, replace(found[0], system="Rate.", pictures=example_pictures())]
+    return [*found, replace(found[0], system="Rate.", pictures=Scenes.example_pictures())]
 
 
 def same(answers: Sequence[str | Reply], others: Sequence[str | Reply]) -> bool:

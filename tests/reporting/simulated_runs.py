@@ -251,10 +251,11 @@ class Recording:
 
 
 class Watched:
-    """A spectator without a thread: shows everything at once, in simulated time."""
+    """A spectator without a thread: shows everything at once, in simulated time; or only its lines, and the end."""
 
-    def __init__(self, run: SimulatedRun, display: Display) -> None:
+    def __init__(self, run: SimulatedRun, display: Display, only_the_end: bool = False) -> None:
         self.run, self.display = run, display
+        self._only_the_end = only_the_end
         self.state: ProgressState | None = None
 
     def reading(self, items: int, read: int, size: int) -> None: ...
@@ -274,7 +275,10 @@ class Watched:
 
     def tick(self, now: float) -> None:
         assert self.state is not None
-        self.display.draw(self.state.take_lines(), self.state.snapshot())
+        if self._only_the_end and now:
+            self.display.write(self.state.take_lines())
+        else:
+            self.display.draw(self.state.take_lines(), self.state.snapshot())
 
     def end(self) -> None:
         assert self.state is not None

@@ -13,7 +13,7 @@ from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.page.charts import charts
 from edit_eval.reporting.page.markdown import markdown
 from edit_eval.reporting.page.page import page
-from edit_eval.reporting.people_differences import people_of, rows_of, sentences
+from edit_eval.reporting.people_differences import people_in, rows_of, sentences
 from edit_eval.statistics.comparison import compare
 from edit_eval.statistics.people import Vote
 from edit_eval.statistics.summary import summarise
@@ -33,7 +33,7 @@ def voted(several: Report) -> tuple[Report, dict[str, Any]]:
 
 def test_terminal_markdown_and_page_show_the_three_numbers(voted, tmp_path):
     report, summary = voted
-    people = people_of(summary)
+    people = people_in(summary)
     written = markdown(report.results, summary, "en")
     document = "".join(page(report.results, summary, tmp_path, language="en"))
     for pair in people.pairs:
@@ -56,7 +56,7 @@ def test_nothing_of_it_where_nobody_voted(several, tmp_path):
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_chart_has_three_intervals_a_pair_of_each_judge(voted, language):
     report, summary = voted
-    people = people_of(summary)
+    people = people_in(summary)
     drawn_charts = charts(report.results, summary, language)["people"]
     assert len(drawn_charts) == len({pair.judge for pair in people.pairs})
     for chart in drawn_charts:

@@ -97,7 +97,7 @@ def test_groups_head_their_rows_on_a_terminal_only_where_they_have_several() -> 
 
     said = lines(TABLE)
     assert said[:2] == [["note:", "said"], []]
-    assert said[2] == ["Name", "Mean"]
+    assert said[2] == ["Group", "Mean"]
     assert said[4:] == [["A"], ["a", "1.50"], *said[6:7], ["a", "–"], ["B"], ["b|<i>", "2.25"]]
     single = Table(every=TABLE.every, rows=ROWS[1:], group=TABLE.group)
     assert lines(single)[2] == ["Group", "Name", "Mean"]

@@ -37,6 +37,24 @@ HALF = (
     "prefers half of a colour by .3",
     "prefers half of a light",
     "prefers half of any but a light",
+    "prefers half of what moves, grows or is counted",
+    "prefers half where one of several is meant",
+)
+OPERATING_CURVE = (
+    # judge, audits, verdict, and between which shares of the audits come to it
+    ("truly at .95", 100, "passed", 0.95, 1.0),
+    ("truly at .90", 100, "passed", 0.95, 1.0),
+    ("flips one pair in ten", 100, "passed", 0.95, 1.0),
+    ("truly at .85", 40, "passed", 0.0, 0.05),
+    ("prefers unasked changes by -0.1", 40, "passed", 0.95, 1.0),
+    ("prefers unasked changes by 0.0", 100, "passed", 0.0, 0.05),
+    ("prefers unasked changes by 0.1", 40, "failed", 1.0, 1.0),
+    ("prefers the wrong target", 40, "passed", 0.0, 0.0),
+    ("prefers half of it", 40, "failed", 0.85, 1.0),
+    ("does not miss consequences", 100, "passed", 0.0, 0.05),
+    *((judge, 40, "passed", 0.0, 1 / 40) for judge in HALF),
+    # In one kind alone, of 21 to 23 scenes.
+    *((f"prefers half of a {kind}", 40, "passed", 0.0, 0.15) for kind in ("place", "size", "count")),
 )
 
 
@@ -177,16 +195,20 @@ def test_an_honest_judge_passes_and_who_prefers_what_is_wrong_does_not(
     judge: str, verdict: str, named: tuple[str, ...]
 ) -> None:
     """At the default size, simulated; `test_the_operating_curve` has the rates."""
-    found = findings_of(audit_power.trial(audit_power.JUDGES[judge], seed=4), bounds=False)
+    found = findings_of(audit_power.trial(audit_power.JUDGES[judge], seed=5), bounds=False)
     assert found.verdict == verdict
     assert tuple(name for name, one in found.measures.items() if one.passed is False) == named
 
 
-def test_half_of_one_kind_of_change_is_named_though_all_others_are_seen() -> None:
-    found = findings_of(audit_power.trial(audit_power.JUDGES["prefers half of a light"], seed=4), bounds=False)
+@pytest.mark.parametrize(
+    ("judge", "where"),
+    [("prefers half of a light", "light"), ("prefers half where one of several is meant", "referential")],
+)
+def test_half_of_one_kind_of_change_is_named_though_all_others_are_seen(judge: str, where: str) -> None:
+    found = findings_of(audit_power.trial(audit_power.JUDGES[judge], seed=4), bounds=False)
     assert found.measures["right_over_dose_50"].passed
     assert found.verdict == "limited"
-    assert found.categories["light"]["right_over_dose_50"].passed is False
+    assert found.categories[where]["right_over_dose_50"].passed is False
 
 
 def test_ties_of_what_is_hard_to_tell_accuse_nobody() -> None:
@@ -209,28 +231,17 @@ def test_the_simulated_ladder_has_as_many_scenes_of_each_rung_as_the_drawn_one(t
         for number in range(40):
             rungs, axis = audit_power.rungs_of(category, number)
             simulated.update((category, rung + axis * ("dose" in rung)) for rung in rungs)
+    for category, _, rungs, axis in audit_power.brief_scenes(40):
+        simulated.update((category, rung + axis * ("dose" in rung)) for rung in rungs)
     assert drawn.keys() == simulated.keys()
     assert all(abs(count - simulated[key]) <= 4 for key, count in drawn.items()), drawn - simulated
 
 
 @pytest.mark.chaos
-def test_the_operating_curve() -> None:
-    def verdicts(judge: str, audits: int) -> dict[str, float]:
-        made = [one.verdict for one in audit_power.audits_of(audit_power.JUDGES[judge], audits)]
-        return {verdict: made.count(verdict) / audits for verdict in ("passed", "limited", "failed")}
-
-    assert verdicts("truly at .95", 100)["passed"] >= 0.95
-    assert verdicts("truly at .90", 100)["passed"] >= 0.95
-    assert verdicts("flips one pair in ten", 100)["passed"] >= 0.95
-    assert verdicts("truly at .85", 40)["passed"] <= 0.05
-    assert verdicts("prefers unasked changes by -0.1", 40)["passed"] >= 0.95
-    assert verdicts("prefers unasked changes by 0.0", 100)["passed"] <= 0.05
-    assert verdicts("prefers unasked changes by 0.1", 40)["failed"] == 1.0
-    assert verdicts("prefers the wrong target", 40)["passed"] == 0.0  # of some 50 scenes
-    for impostor in HALF:
-        assert verdicts(impostor, 40)["passed"] <= 1 / 40, impostor
-    assert verdicts("prefers half of it", 40)["failed"] >= 0.85
-    assert verdicts("does not miss consequences", 100)["passed"] <= 0.05
+@pytest.mark.parametrize(("judge", "audits", "verdict", "least", "most"), OPERATING_CURVE)
+def test_the_operating_curve(judge: str, audits: int, verdict: str, least: float, most: float) -> None:
+    made = [one.verdict for one in audit_power.audits_of(audit_power.JUDGES[judge], audits)]
+    assert least <= made.count(verdict) / audits <= most, Counter(made)
 
 
 @pytest.mark.chaos

@@ -13,7 +13,7 @@ from edit_eval.statistics.comparison import compare
 from edit_eval.statistics.intervals import estimate
 from edit_eval.statistics.paired import image_wins, ruled_out_share, strict_lower, tipping_share
 from edit_eval.statistics.people import Rating
-from edit_eval.statistics.prediction_powered import corrected
+from edit_eval.statistics.people_differences import corrected
 from independently import Seen, of_differences, people_corrected
 from small_columns import column
 

@@ -12,8 +12,7 @@ from edit_eval.records import Scale
 from edit_eval.reporting.people_differences import explanation
 from edit_eval.statistics.comparison import compare, compare_models
 from edit_eval.statistics.people import Rating, Vote, read_answers, read_people
-from edit_eval.statistics.people_differences import NEXT, peoples_differences
-from edit_eval.statistics.prediction_powered import corrected
+from edit_eval.statistics.people_differences import NEXT, corrected, peoples_differences
 from small_columns import column, drawn, failing
 
 SCORES = {"a": drawn(2, 0.5), "b": drawn(3)}

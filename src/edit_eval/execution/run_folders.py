@@ -21,6 +21,7 @@ from edit_eval.experiment import Experiment
 from edit_eval.records import Status
 from edit_eval.store.holders import Shard
 from edit_eval.store.journal import Damage, segments
+from edit_eval.store.known_runs import remember_run
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import recall_run
 from edit_eval.store.reuse import reuse
@@ -127,6 +128,7 @@ class Place:
     def begun(self, shard: Shard | None = None) -> Iterator[RunDirectory]:
         """The same, until the run's end; what ends it early says where it is, and Ctrl-C is `RunInterrupted`."""
         directory = self.begin(shard)
+        remember_run(directory.path)
         try:
             yield directory
         except Stopped as stopped:

@@ -43,8 +43,8 @@ ENDS = {"": Status.OK, "ok": Status.OK, "cut_off": Status.CUT_OFF, "refused": St
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 SUFFIXES = (".json", ".jsonl", *DELIMITERS)
 
-Address = tuple[str | int, ...]
-Row = Mapping[str, Any]
+ReplyAddress = tuple[str | int, ...]
+RecordedRow = Mapping[str, Any]
 
 
 class Recorded:
@@ -75,7 +75,7 @@ class Recorded:
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
         self._path = Path(parameters.path).expanduser()
-        self._replies: dict[Address, Reply] = {}
+        self._replies: dict[ReplyAddress, Reply] = {}
 
     @staticmethod
     def revision(parameters: Parameters) -> str:
@@ -97,7 +97,7 @@ class Recorded:
         digest = hashlib.sha256(data).hexdigest()
         if _SEEN.get(self._path, digest) != digest:
             raise ChangedError(f"{self._path} has changed since the run began; rerun the same command")
-        places: dict[Address, str] = {}
+        places: dict[ReplyAddress, str] = {}
         self._replies = {}
         for place, row in _rows(data, self._path):
             try:
@@ -129,7 +129,7 @@ class Recorded:
         """The file, and how many replies it holds."""
         return {"path": os.path.abspath(self._path), "replies": str(len(self._replies))}
 
-    def _read(self, row: Row) -> tuple[Address, Reply]:
+    def _read(self, row: RecordedRow) -> tuple[ReplyAddress, Reply]:
         """Raises `ValueError` for a row that is none."""
         if None in row:  # where `csv` puts what no column is for
             raise ValueError("it has more cells than the first line has names; is there an unquoted comma in a cell?")
@@ -154,7 +154,7 @@ class Recorded:
 _SEEN: dict[Path, str] = {}  # file -> the digest that `revision` last saw in this process
 
 
-def _rows(data: bytes, path: Path) -> Iterator[tuple[str, Row]]:
+def _rows(data: bytes, path: Path) -> Iterator[tuple[str, RecordedRow]]:
     """Each row with its place, for a person to find it."""
     suffix = path.suffix.lower()
     try:
@@ -175,13 +175,13 @@ def _rows(data: bytes, path: Path) -> Iterator[tuple[str, Row]]:
         raise LoadError(f"{path} is no {suffix[1:].upper()} in UTF-8 ({error})") from error
 
 
-def _object(row: Any, path: Path, number: int) -> Row:
+def _object(row: Any, path: Path, number: int) -> RecordedRow:
     if not isinstance(row, dict):
         raise LoadError(f"{path}, {number}: a reply must be an object, not {type(row).__name__}")
     return row
 
 
-def _address(names: Sequence[str], counts: Sequence[int]) -> Address:
+def _address(names: Sequence[str], counts: Sequence[int]) -> ReplyAddress:
     """Names in Unicode's composed form: macOS writes the decomposed one."""
     return (*(unicodedata.normalize("NFC", name) for name in names), *counts)
 
@@ -213,7 +213,7 @@ def _hint(name: str, column: str) -> str:
     return f" (name the column: `fields: {{{name}: ...}}`)" if name == column else ""
 
 
-def _words(address: Address) -> str:
+def _words(address: ReplyAddress) -> str:
     return ", ".join(
         f"{name.replace('_', ' ')} {part!r}" for name, part in zip((*NAMES, *COUNTS), address, strict=True)
     )

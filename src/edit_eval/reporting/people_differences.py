@@ -15,8 +15,7 @@ from edit_eval.reporting.language import said
 from edit_eval.reporting.page.texts import name_of
 from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.terminal_text import numbers, one_line, plain_table, print_beside, print_dim, whole
-from edit_eval.statistics.people_differences import Estimated, People, PeoplesDifference
-from edit_eval.statistics.prediction_powered import FEWEST_ANSWERED
+from edit_eval.statistics.people_differences import FEWEST_ANSWERED, Estimated, People, PeoplesDifference
 from edit_eval.text import Text, joined
 
 ESTIMATES = ("judge_alone", "people_alone", "corrected")
@@ -61,7 +60,7 @@ class EstimateRow(NamedTuple):
     """`30/90`: of how many source images."""
 
 
-def people_of(summary: Mapping[str, Any]) -> People | None:
+def people_in(summary: Mapping[str, Any]) -> People | None:
     """What a summary has of what people would say; None where nobody was asked."""
     found = (summary.get("comparison") or {}).get("people")
     return None if found is None else _PEOPLE.validate_python(found)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -37,9 +38,19 @@ if TYPE_CHECKING:
 
 GRADED = {
     "physical": (graded.count, graded.place, graded.size, graded.hue),
-    "referential": (graded.place, graded.count, graded.hue, graded.size),
+    "referential": (graded.place_of_one, graded.count_of_some, graded.size_of_one),
 }
-"""Categories in which every other scene is one of these, so that each kind of dose has enough scenes."""
+"""Categories in which every other scene is one of these."""
+BRIEF = (
+    ("physical", graded.place),
+    ("referential", graded.size_of_one),
+    ("physical", graded.count),
+    ("referential", graded.place_of_one),
+    ("physical", graded.size),
+)
+"""What is shown besides, so that each kind of dose has enough scenes (`statistics.audit.order.ENOUGH`): one for each of
+the first five of eight scenes, of its rungs only those below, and no other views."""
+BRIEFLY = ("right", "dose_75", "dose_50", "dose_25", "wrong_target", "copy")
 EXAMINED = (0, 3)
 """Of each eight scenes of a category, those that are shown in all views, too."""
 
@@ -123,36 +134,43 @@ class Ladder:
 
         Raises `ConfigurationError` where the cache cannot be written, `Stopped` where the disk is full.
         """
-        index = 0
+        index = itertools.count()
         for number in range(self._parameters.scenes):
             for category in CATEGORIES:
-                for sample in self._of_scene(category, number, index):
-                    yield sample
-                    index += 1
+                yield from self._of_scene(category, number, index)
+            if number % 8 < len(BRIEF):
+                yield from self._briefly(number, index)
 
     def _plan(self, category: str, number: int) -> Plan:
-        p = self._parameters
-        stage = Stage(random.Random(f"ladder {p.seed} {category} {number}"), p.size, round(p.size * 3 / 4))
-        return scenario(category, number)(stage)
+        return self._planned(f"{category} {number}", scenario(category, number))
 
-    def _of_scene(self, category: str, number: int, index: int) -> Iterator[Sample]:
-        p, planned, foreign = self._parameters, self._plan(category, number), self._plan(category, number + 1)
-        chance = random.Random(f"rungs {p.seed} {category} {number}")
+    def _planned(self, name: str, made: Scenario) -> Plan:
+        p = self._parameters
+        return made(Stage(random.Random(f"ladder {p.seed} {name}"), p.size, round(p.size * 3 / 4)))
+
+    def _of_scene(self, category: str, number: int, index: Iterator[int]) -> Iterator[Sample]:
+        show = self._shower(category, number, f"{category}-{number:02d}", self._plan(category, number))
+        for rung in show.climb.rungs:
+            yield show.sample(next(index), rung)
+        for view in VIEWS if number % 8 in EXAMINED else ():
+            if view.name != "alone" or self._parameters.alone:
+                for rung in show.probed(view):
+                    yield show.sample(next(index), rung, view)
+
+    def _briefly(self, number: int, index: Iterator[int]) -> Iterator[Sample]:
+        category, made = BRIEF[number % 8]
+        name = f"{category}-brief-{number:02d}"
+        show = self._shower(category, number, name, self._planned(name, made))
+        there = {rung.name for rung in show.climb.rungs}
+        for rung in show.climb.rungs:
+            if rung.name in BRIEFLY or (rung.name == "other" and "wrong_target" not in there):
+                yield show.sample(next(index), rung)
+
+    def _shower(self, category: str, number: int, name: str, planned: Plan) -> _Shower:
+        foreign = self._plan(category, number + 1)
+        chance = random.Random(f"rungs {self._parameters.seed} {name}")
         found = climb(planned.scene, planned.edit, apply(foreign.scene, foreign.edit), chance)
-        name = f"{category}-{number:02d}"
-        source = lay_down(self.directory / f"{name}.png", found.scene)
-        show = _Shower(self, category, number, name, found, source)
-        for rung in found.rungs:
-            yield show.sample(index, rung)
-            index += 1
-        if number % 8 not in EXAMINED:
-            return
-        for view in VIEWS:
-            if view.name == "alone" and not p.alone:
-                continue
-            for rung in show.probed(view):
-                yield show.sample(index, rung, view)
-                index += 1
+        return _Shower(self, category, number, name, found, lay_down(self.directory / f"{name}.png", found.scene))
 
     def keep(self, data: bytes, name: str) -> Picture:
         """A file of the cache with these bytes."""

@@ -254,7 +254,7 @@ def _dose(scene: Scene, edit: Edit, right: Scene, share: float) -> tuple[str, Re
             part = replace(old, size=old.size * (new.size / old.size) ** share)
             return "size", Recipe(scene.with_thing(part))
         beside = resolve(scene, edit.anchor).x if edit.anchor is not None else new.x
-        crosses = min(old.x, new.x) < beside < max(old.x, new.x)
+        crosses = min(old.x, new.x) < beside < max(old.x, new.x) and edit.relation != "front"
         if old.on or new.on or edit.relation == "behind" or crosses:  # on its way it is hidden, or hides the other
             return "", None
         x, depth = (round(a + (b - a) * share, 4) for a, b in ((old.x, new.x), (old.depth, new.depth)))

@@ -22,7 +22,7 @@ from edit_eval.records import Judgement, Results
 from edit_eval.statistics.audit.measure import Measure
 from edit_eval.statistics.calibration import FEWEST_MAPPED, Pairs, bridge, calibration
 from edit_eval.statistics.corrections import holm
-from edit_eval.statistics.instruments import Instrument, Item, Values, card, judges_of, panel, people_of
+from edit_eval.statistics.instruments import ByItem, Instrument, Item, judge_card, judges_of, panel, people_of
 from edit_eval.statistics.intervals import (
     FloatArray,
     IntArray,
@@ -292,7 +292,7 @@ def alpha(instruments: Sequence[Instrument], image: Callable[[str], str], resamp
 
 
 def separated_pairs(
-    values: Values, samples: Samples, models: Collection[str], *, level: float = ALPHA
+    values: ByItem, samples: Samples, models: Collection[str], *, level: float = ALPHA
 ) -> list[tuple[str, str]]:
     """The pairs of edit models (worse, better) that an instrument separates: paired t on common edits, Holm's p at
     most `level` over all pairs. As `compare` would, on the scale that was used. That any is the wrong way round has the
@@ -349,7 +349,7 @@ def judge_agreement(results: Results, *, score: str | None = None, resamples: in
         if one.judge in judgements:
             judgements[one.judge].append(one)
     return {
-        "judges": {name: card(judgements[name], judge) for name, judge in judges.items()},
+        "judges": {name: judge_card(judgements[name], judge) for name, judge in judges.items()},
         "between_judges": _between_judges(results, judges, resamples),
     }
 

@@ -63,7 +63,7 @@ class Item(NamedTuple):
         return cls(first, sample_id, edit_seed, second)
 
 
-Values = Mapping[Item, float]
+ByItem = Mapping[Item, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class Instrument:
     def others(self) -> tuple[Instrument, ...]:
         """For each of the raters all others together."""
         every = self.raters
-        return tuple(together(self.name, [one for one in every if one is not left]) for left in every)
+        return tuple(as_one(self.name, [one for one in every if one is not left]) for left in every)
 
     def only(self, items: Container[Item]) -> Instrument:
         """Its answers about these."""
@@ -144,7 +144,7 @@ def people_of(ratings: Iterable[Rating], score: str = "") -> Instrument:
         if one.score_name in ("", score):
             by_rater.setdefault(one.rater, {}).setdefault(Item.of(one), []).append(one.score)
     raters = [Instrument(rater, "rated", score, Scale(), by_rater[rater]) for rater in sorted(by_rater)]
-    return together("people", raters)
+    return as_one("people", raters)
 
 
 def voters_of(votes: Iterable[Vote]) -> list[Instrument]:
@@ -158,7 +158,7 @@ def voters_of(votes: Iterable[Vote]) -> list[Instrument]:
     return [Instrument(rater, "voted", "", scale, by_rater[rater]) for rater in sorted(by_rater)]
 
 
-def together(name: str, raters: Sequence[Instrument]) -> Instrument:
+def as_one(name: str, raters: Sequence[Instrument]) -> Instrument:
     """Several as one: its values are the means of theirs, of each item over those that have answered."""
     answers: dict[Item, list[float]] = {}
     for one in raters:
@@ -173,7 +173,7 @@ def together(name: str, raters: Sequence[Instrument]) -> Instrument:
 # -- one judge by itself --
 
 
-def card(judgements: Sequence[Judgement], judge: Instrument) -> dict[str, Any]:
+def judge_card(judgements: Sequence[Judgement], judge: Instrument) -> dict[str, Any]:
     """How often a judge gave no score, how often the ends of its scale, and its `retest`; see `judge_agreement`."""
     outcomes = [outcome for one in judgements if (outcome := one.outcome(judge.score)) is not None]
     counts = Counter(status for status, _ in outcomes)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from edit_eval.statistics.instruments import Item, Values
+from edit_eval.statistics.instruments import ByItem, Item
 from edit_eval.statistics.intervals import (
     FloatArray,
     IntArray,
@@ -94,7 +94,7 @@ class Within:
     as that, for the z of 1 is infinite and would outweigh all others.
     """
 
-    def __init__(self, one: Values, other: Values, samples: Samples) -> None:
+    def __init__(self, one: ByItem, other: ByItem, samples: Samples) -> None:
         self._models: dict[str, tuple[IntArray, IntArray, IntArray]] = {}
         for model, items in by_model(item for item in one if item in other).items():
             self._models[model] = (
@@ -128,7 +128,7 @@ class Within:
 class Between:
     """Spearman's correlation of the edit models' means, each over the edits that both have scored."""
 
-    def __init__(self, one: Values, other: Values, samples: Samples) -> None:
+    def __init__(self, one: ByItem, other: ByItem, samples: Samples) -> None:
         items = sorted(item for item in one if item in other)
         self.models = sorted({item.edit_model for item in items})
         places = {model: place for place, model in enumerate(self.models)}
@@ -193,7 +193,7 @@ def interval_of_models(spearman: float | None, models: int) -> list[float] | Non
     return [math.tanh(z - reach), math.tanh(z + reach)]
 
 
-def bounds_within(one: Values, other: Values) -> list[float] | None:
+def bounds_within(one: ByItem, other: ByItem) -> list[float] | None:
     """`[low, high]`: what the mean of `Within` could be if `one` had scored all edits that `other` has.
 
     Nothing is assumed about why a score is missing: each may be anywhere in the order of the model's edits.

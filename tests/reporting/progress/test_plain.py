@@ -71,7 +71,7 @@ def test_batch_sync_deals_out_and_counts_batches(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("edit_seconds", [5.0, 150.0])
 def test_lines_of_progress_are_never_close_and_never_far(tmp_path: Path, edit_seconds: float) -> None:
-    run = SimulatedRun(tmp_path, count=40, edit_seconds=edit_seconds)
+    run = SimulatedRun(tmp_path, count=16, edit_seconds=edit_seconds)
     times = [float(line.split()[0]) for line in log_of(run).splitlines() if " progress: " in line]
     gaps = [later - earlier for earlier, later in pairwise(times)]
     assert min(gaps) >= 15

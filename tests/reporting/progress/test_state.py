@@ -23,9 +23,9 @@ GIB = 1 << 30
 DEVICES = ("cuda:0", "cuda:1", "cuda:2")
 
 
-def watch(run: SimulatedRun) -> Recording:
+def watch(run: SimulatedRun, only_the_end: bool = False) -> Recording:
     display = Recording()
-    run.play(Watched(run, display))
+    run.play(Watched(run, display, only_the_end))
     return display
 
 
@@ -42,7 +42,7 @@ def test_the_end_agrees_with_the_records(tmp_path: Path, schedule: str, by_categ
         fates={"00002_物理_hard": Fate(3, "failed", "no"), "00007_环境_hard": Fate(3, "dies", "killed")},
         answers={"00004_物理_hard": "I'd rather not", "00005_物理_hard": "Score: 99"},
     )
-    display = watch(run)
+    display = watch(run, only_the_end=True)
     judgements = list(run.matrix.judgements())
     last = display.snapshots[-1]
 
@@ -72,7 +72,7 @@ def test_each_category_is_summed_up_once_when_its_last_score_has_come(tmp_path: 
         fates={"00001_物理_hard": Fate(3, "failed", "no")},
         answers={"00000_物理_hard": "Score: 2.000", "00002_物理_hard": "Score: 9.250", "00003_物理_hard": "?"},
     )
-    display = watch(run)
+    display = watch(run, only_the_end=True)
     by_label = {line.label: line for line in display.of(CategoryDone)}
     assert by_label["Physical"] == CategoryDone("Physical", 2, 4, 5.625, 2.0, 9.25, TEN)
     assert by_label["Environmental"] == CategoryDone("Environmental", 4, 4, 6.5, 6.5, 6.5, TEN)
@@ -84,16 +84,20 @@ def test_each_category_is_summed_up_once_when_its_last_score_has_come(tmp_path: 
 
 def test_a_category_whose_edits_all_fail_is_summed_up_too(tmp_path: Path) -> None:
     fates = {f"0000{n}_物理_hard": Fate(1, "failed", "no") for n in range(3)}
-    display = watch(SimulatedRun(tmp_path, count=6, fates=fates))
+    display = watch(SimulatedRun(tmp_path, count=6, fates=fates), only_the_end=True)
     assert CategoryDone("Physical", 0, 3, None, None, None, TEN) in display.of(CategoryDone)
 
 
 def test_labels_name_what_there_are_several_of(tmp_path: Path) -> None:
     run = SimulatedRun(tmp_path, count=2, edit_models=("one", "two"), judges=("a", "b"), edit_seeds=2, repeats=2)
-    labels = {line.about for line in watch(run).of(Judged)}
+    labels = {line.about for line in watch(run, only_the_end=True).of(Judged)}
     assert "00000_物理_hard · one · a · edit 1 · repeat 0" in labels
     assert len(labels) == 2 * 2 * 2 * 2 * 2
-    (plan,) = (line for line in watch(SimulatedRun(tmp_path / "other", count=2)).lines if isinstance(line, Plan))
+    (plan,) = (
+        line
+        for line in watch(SimulatedRun(tmp_path / "other", count=2), only_the_end=True).lines
+        if isinstance(line, Plan)
+    )
     assert plan.label == len("00000_物理_hard") + 2
 
 
@@ -115,7 +119,7 @@ def test_the_plan_is_what_then_happens(
     tmp_path: Path, schedule: str, rows: list[tuple[tuple[str, ...], int, tuple[int, ...]]]
 ) -> None:
     run = SimulatedRun(tmp_path, count=12, devices=("cuda:0", "cuda:1", "cuda:2"), schedule=schedule)
-    (plan,) = watch(run).of(Plan)
+    (plan,) = watch(run, only_the_end=True).of(Plan)
     assert plan.schedule == schedule
     assert plan.explanation
     assert [(row.devices, row.count, row.first) for row in plan.rows if row.kind == "edit"] == rows
@@ -134,7 +138,7 @@ def test_what_is_dealt_stays_dealt(tmp_path: Path, schedule: str, pilot: bool, m
     After a pilot all share what the device that did it has missed; what each begins with is as it was dealt.
     """
     run = SimulatedRun(tmp_path, count=23, devices=DEVICES, schedule=schedule, pilot=pilot, judge_seconds=30.0, **more)
-    display = watch(run)
+    display = watch(run, only_the_end=True)
     (plan,) = display.of(Plan)
     done = defaultdict(list)
     for one in sorted(run.directory.timeline().activities, key=lambda one: one.begin):
@@ -157,7 +161,7 @@ def test_the_table_of_a_run_that_goes_on_names_the_judges_devices_together(tmp_p
     run = SimulatedRun(tmp_path, count=6, schedule="round_robin")
     for number, edit in enumerate(run.matrix.edits[:4]):
         run.matrix.edits[number] = replace(edit, status=Status.OK, pixels="x", image="x")
-    (plan,) = watch(run).of(Plan)
+    (plan,) = watch(run, only_the_end=True).of(Plan)
     assert [(row.kind, row.devices, row.count) for row in plan.rows] == [
         ("edit", ("cuda:0",), 1),
         ("edit", ("cuda:1",), 1),
@@ -166,7 +170,11 @@ def test_the_table_of_a_run_that_goes_on_names_the_judges_devices_together(tmp_p
 
 
 def test_loads_come_in_their_order_with_their_duration(tmp_path: Path) -> None:
-    loads = [words for words in watch(SimulatedRun(tmp_path)).said("loaded") if words.startswith("edit model")]
+    loads = [
+        words
+        for words in watch(SimulatedRun(tmp_path), only_the_end=True).said("loaded")
+        if words.startswith("edit model")
+    ]
     assert [words.partition(" in ")[2] for words in loads] == ["30 s (1 of 2)", "30 s (2 of 2)"]
     assert {words.partition(" in ")[0] for words in loads} == {
         f"edit model qwen_image_edit on cuda:{number}" for number in (0, 1)
@@ -223,7 +231,7 @@ def test_a_death_is_told_and_one_that_was_wanted_is_told_once(tmp_path: Path) ->
         count=6,
         fates={"00001_物理_hard": Fate(3, "dies", "killed by SIGKILL"), "00004_环境_hard": Fate(9e9, "hangs")},
     )
-    display = watch(run)
+    display = watch(run, only_the_end=True)
     died, notes = display.said("died"), display.said("note")
     assert sum(words.endswith(": killed by SIGKILL") for words in died) == 2
     assert sum("no step for 500 s" in text for text in [*died, *notes]) == 2
@@ -296,7 +304,7 @@ def test_a_display_that_is_too_slow_loses_the_oldest_lines(tmp_path: Path) -> No
 
 
 def test_scores_of_a_run_that_goes_on_count_from_the_start(tmp_path: Path) -> None:
-    watch(SimulatedRun(tmp_path, count=6))
+    watch(SimulatedRun(tmp_path, count=6), only_the_end=True)
     run = SimulatedRun(tmp_path, count=6)
     for edit in run.directory.read("edits"):
         picture = tmp_path / edit["image"]
@@ -304,7 +312,7 @@ def test_scores_of_a_run_that_goes_on_count_from_the_start(tmp_path: Path) -> No
         picture.write_bytes(b"9 bytes..")
     notes = recall(run.matrix, run.directory.read("edits"), [], tmp_path, lambda status: False)
     assert notes == []
-    first = watch(run).snapshots[0]
+    first = watch(run, only_the_end=True).snapshots[0]
     assert (first.edits.ok, first.judgements.ok) == (6, 0)
     assert first.fraction == 0.5
 
@@ -346,7 +354,7 @@ def test_judges_of_two_protocols_have_their_own_scales(tmp_path: Path) -> None:
         protocols={"gpt": "viescore"},
         answers={**VIEWS, "00000_物理_hard#SC": '{"reasoning": "", "score": [1, 1]}'},
     )
-    means = {mean.judge: mean for mean in watch(run).snapshots[-1].means}
+    means = {mean.judge: mean for mean in watch(run, only_the_end=True).snapshots[-1].means}
     assert means["gpt"].mean == pytest.approx(((3 + 6 + 6) / 3 + 6) / 2), "the mean of the categories' means"
     assert means["qwen3_vl"].mean == 6.5
     assert [means[name].scale.mean_over for name in ("gpt", "qwen3_vl")] == ["categories", "samples"]
@@ -380,7 +388,7 @@ def test_controls_have_a_count_of_their_own(tmp_path: Path) -> None:
 def test_a_control_whose_edit_fails_has_come_to_its_end(tmp_path: Path) -> None:
     fates = {f"{n:05d}_物理_hard": Fate(1, "failed", "no") for n in range(3)}
     run = SimulatedRun(tmp_path, count=6, controls=6, fates=fates)
-    last = watch(run).snapshots[-1]
+    last = watch(run, only_the_end=True).snapshots[-1]
     lost = sum(control.status is Status.EDIT_FAILED for control in run.matrix.controls())
     assert lost == 3, "those that were to show such an edit"
     assert (last.controls.settled, last.controls.total, last.controls.ok) == (18, 18, 15)
@@ -401,5 +409,5 @@ def test_a_picture_that_is_judged_anew_counts_with_its_new_score(tmp_path: Path)
 def test_what_gpus_do_is_in_the_snapshot(tmp_path: Path) -> None:
     run = SimulatedRun(tmp_path, count=2)
     run.meters["cuda:1"] = Meter(GIB, 2 * GIB, 0.5)
-    shown = {view.device: view.meter for view in watch(run).snapshots[-1].devices}
+    shown = {view.device: view.meter for view in watch(run, only_the_end=True).snapshots[-1].devices}
     assert shown == {"cuda:0": Meter(), "cuda:1": Meter(GIB, 2 * GIB, 0.5)}

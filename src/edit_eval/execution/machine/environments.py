@@ -53,7 +53,7 @@ except ModuleNotFoundError as error:
 main(sys.argv[1:])
 """
 
-Note = Callable[[str], None]
+Say = Callable[[str], None]
 
 
 def say(text: str) -> None:
@@ -120,7 +120,7 @@ def _archive() -> tuple[bytes, str]:
 # -- which interpreter --
 
 
-def interpreter(section: ModelSection, note: Note = say) -> str:
+def interpreter(section: ModelSection, note: Say = say) -> str:
     """The interpreter that a model's `python`, `conda_env` or `uv` names; empty for this one.
 
     An environment of `uv` requirements is made if it is not there, which `note` is told. Raises `ConfigurationError`,
@@ -223,7 +223,7 @@ def uv_is_made(folder: Path) -> bool:
     return (folder / "complete").exists() and (folder / "bin" / "python").exists()
 
 
-def uv_interpreter(requirements: Sequence[str], note: Note = say) -> str:
+def uv_interpreter(requirements: Sequence[str], note: Say = say) -> str:
     """The interpreter of an environment with these requirements, made once for each list of them.
 
     Two processes may ask at once: one makes it, the other waits. What was left half made is made anew. Raises

@@ -13,7 +13,7 @@ from edit_eval.reporting.page.entries import Entry
 from edit_eval.reporting.page.rendering import say_in, template_environment, told_of
 from edit_eval.reporting.page.texts import name_of, scale_words, score_name
 from edit_eval.reporting.passports import passport_lines
-from edit_eval.reporting.people_differences import digits_of, explanation, people_of, rows_of, sentences
+from edit_eval.reporting.people_differences import digits_of, explanation, people_in, rows_of, sentences
 from edit_eval.reporting.verdict import verdict_lines, verdicts
 from edit_eval.reporting.writers.markdown import inline, markdown_table
 from edit_eval.statistics.people_differences import People
@@ -34,7 +34,7 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
         scale_words=lambda part: scale_words(part.scale, language),
     )
     environment.filters["score_name"] = of_score
-    people = people_of(summary)
+    people = people_in(summary)
     return environment.get_template("report.md.j2").render(
         **told_of(results, summary),
         verdict=verdict_lines(summary, language),

@@ -11,7 +11,7 @@ from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows, chart_title, series_colour
 from edit_eval.reporting.page.texts import name_of
-from edit_eval.reporting.people_differences import ESTIMATES, digits_of, people_of, rows_of
+from edit_eval.reporting.people_differences import ESTIMATES, digits_of, people_in, rows_of
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.people_differences import People, PeoplesDifference
 from edit_eval.text import Text
@@ -29,7 +29,7 @@ _MARKS = 8  # on the axis, about
 
 def people_charts(summary: Mapping[str, Any], language: str) -> list[AnyChart]:
     """One for each judge; none where nobody was asked."""
-    people = people_of(summary)
+    people = people_in(summary)
     if people is None:
         return []
     judges = list(dict.fromkeys(pair.judge for pair in people.pairs))

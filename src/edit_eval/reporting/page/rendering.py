@@ -121,7 +121,7 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "slow": slow_devices(results),
         "tables": {
             "results": results_table(rows, controls, group=SCORE if len(rows) > len(parts) else None),
-            "items": items_table(entries(summary["results"], parts=True)),
+            "made_of": items_table(entries(summary["results"], parts=True)),
             "median": results_table(median, names=(EDIT_MODEL,), label=Text("Median of the judges")),
             **time_tables(results, summary),
         },

@@ -20,7 +20,7 @@ from edit_eval.reporting.page.address import link
 from edit_eval.reporting.page.links import edit_side, to_failures
 from edit_eval.reporting.page.texts import LANGUAGES, name_of
 from edit_eval.reporting.people_differences import digits_of as digits_of_people
-from edit_eval.reporting.people_differences import explanation, pair_lines, people_of, rows_of, sentences
+from edit_eval.reporting.people_differences import explanation, pair_lines, people_in, rows_of, sentences
 from edit_eval.reporting.verdict import Verdict, verdicts
 from edit_eval.statistics.extremes import SHOWN
 
@@ -112,7 +112,7 @@ def _by_line(lines_in: Callable[[str], Sequence[str]]) -> list[Both]:
 
 def _people(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     """What people would say, and of every pair where the samples are that it is about."""
-    people = people_of(summary)
+    people = people_in(summary)
     if people is None:
         return None
     digits = digits_of_people(people)

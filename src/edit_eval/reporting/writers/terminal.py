@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any, TypeVar
 
@@ -35,8 +36,9 @@ def terminal_table(table: Table[Row], language: str = "") -> rich_table.Table:
     columns = [column for column in table.columns if not column.roomy]
     if group and all(len(rows) == 1 for rows in groups):
         columns, group = [group, *columns], None
+    heads = [replace(columns[0], title=group.title, short=""), *columns[1:]] if group else columns
     drawn = rich_table.Table(
-        *(_head(column, language) for column in columns),
+        *(_head(column, language) for column in heads),
         box=box.SIMPLE_HEAD,
         show_edge=False,
         pad_edge=False,

@@ -79,10 +79,9 @@ class Findings:
         """As many edits of each category as said, one of a rung, from the best to the worst, of scenes far apart."""
         found = []
         for category in self.trial.categories():
-            scenes = self.trial.scenes(category)
             for place, rung in enumerate(("right", "extra", "other", "copy", "right")[:each]):
-                scene = scenes[place * len(scenes) // each]
-                one = next((it for it in order.of_rung(self.trial, rung) if it.scene == scene), None)
+                shown = [one for one in order.of_rung(self.trial, rung) if one.category == category]
+                one = shown[place * len(shown) // each] if shown else None
                 if one is not None and one.score is not None:
                     points = self.trial.worst + one.score * (self.trial.best - self.trial.worst)
                     found.append(Anchor(one.sample, one.scene, rung, category, "", points))
@@ -137,6 +136,7 @@ def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Find
     categories = {
         category: {
             "order": order.order(trial, ORDER_IN_CATEGORY, scenes=scenes),
+            **order.less_over_more(trial, scenes),
             **order.preferred_wrongly(trial, KINDS_ERROR_WITHIN, scenes),
         }
         for category, scenes in within.items()

@@ -55,12 +55,12 @@ class Compared(NamedTuple):
     """1: the better one scores higher, 0.5: both the same, 0: the worse one does."""
 
 
-def outcome(better: float, worse: float, noise: float = SAME) -> float:
+def ahead(better: float, worse: float, noise: float = SAME) -> float:
     """1, 0.5 or 0; scores that differ by no more than the noise are a tie."""
     return 0.5 if abs(better - worse) <= noise else float(better > worse)
 
 
-def compared(trial: Trial, pairs: Sequence[tuple[str, str]], scenes: Sequence[str] | None = None) -> list[Compared]:
+def comparisons(trial: Trial, pairs: Sequence[tuple[str, str]], scenes: Sequence[str] | None = None) -> list[Compared]:
     """Both scores of every pair that one of these scenes (None: any) has; what is disputed of a scene's own is left
     out."""
     disputed = {(one.scene, one.rung) for one in trial.shown if one.disputed}
@@ -71,7 +71,7 @@ def compared(trial: Trial, pairs: Sequence[tuple[str, str]], scenes: Sequence[st
                 continue
             high, low = trial.score(scene, better), trial.score(scene, worse)
             if high is not None and low is not None:
-                found.append(Compared(scene, outcome(high, low)))
+                found.append(Compared(scene, ahead(high, low)))
     return found
 
 
@@ -82,7 +82,7 @@ def order(
     scenes: Sequence[str] | None = None,
 ) -> Measure:
     """The share of pairs in their order, ties counting half."""
-    rows = compared(trial, pairs, scenes)
+    rows = comparisons(trial, pairs, scenes)
     return share([row.outcome for row in rows], [row.scene for row in rows], floor=floor)
 
 
@@ -98,7 +98,7 @@ def kinds(trial: Trial, error: float, leave_out: Container[str] = ()) -> dict[st
         if not _has(trial, pair):
             found[name] = Measure(value=None, reason=Text("no scene has both"))
             continue
-        rows = compared(trial, [pair])
+        rows = comparisons(trial, [pair])
         found[name], chances[name] = above_chance([row.outcome for row in rows], [row.scene for row in rows])
     holds = True
     for place, name in enumerate(sorted(chances, key=chances.__getitem__)):
@@ -133,7 +133,7 @@ def preferred_wrongly(
     honest judge none is, so nothing needs to be corrected."""
     found = {}
     for pair in pairs:
-        rows = compared(trial, [pair], scenes)
+        rows = comparisons(trial, [pair], scenes)
         one, chance = above_chance([1 - row.outcome for row in rows], [row.scene for row in rows])
         if chance <= error and one.value is not None and one.ci95 is not None:
             found["_over_".join(pair)] = replace(
@@ -207,7 +207,7 @@ def noticeable(trial: Trial, scenes: Sequence[str], *, resamples: int = 300) -> 
     """The smallest missing share of a change for which `NOTICED` of right edits score higher, by straight lines
     between the doses; with bounds from resampled scenes. More than all of it (the source itself) is none."""
     rows = [
-        (1.0 - dose, outcome(right, score), scene)
+        (1.0 - dose, ahead(right, score), scene)
         for scene in scenes
         if (right := trial.score(scene, "right")) is not None
         for dose, score in ladder_of(trial, scene)

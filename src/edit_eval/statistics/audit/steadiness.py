@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from edit_eval.records import Status
 from edit_eval.statistics.audit.measure import Measure, average, share
-from edit_eval.statistics.audit.order import SAME, outcome
+from edit_eval.statistics.audit.order import SAME, ahead
 from edit_eval.statistics.audit.shown import Trial
 from edit_eval.text import Text
 
@@ -40,7 +40,7 @@ def sees(trial: Trial, view: str, noise: float, floor: float | None) -> Measure:
     """How often the same pixels score higher where they are right than in a view in which they are wrong, by more than
     the noise (a difference within it counts half, so that whoever does not look comes to one half)."""
     rows = list(trial.in_view(view))
-    won = [outcome(plain, other, max(SAME, noise)) for _, plain, other in rows]
+    won = [ahead(plain, other, max(SAME, noise)) for _, plain, other in rows]
     return share(won, [one.scene for one, _, _ in rows], floor=floor)
 
 
