@@ -12,7 +12,6 @@ from urllib.parse import parse_qsl
 import pytest
 
 from edit_eval import evaluate
-from edit_eval.evaluation import compare
 from edit_eval.reporting.comparison import comparison_document
 from edit_eval.reporting.page.address import KEYS
 from edit_eval.reporting.page.files import write_report
