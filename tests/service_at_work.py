@@ -32,6 +32,10 @@ class Redness:
             if words[0] == "crash" and not Path(words[1]).exists():
                 Path(words[1]).touch()
                 os.kill(os.getpid(), 9)
+            if words[0] == "stumble":
+                Path(words[1]).open("a").write("x")
+                if len(Path(words[1]).read_text()) < 3:
+                    raise RuntimeError("stumbles on purpose")
             if words[0] == "slow":
                 time.sleep(float(words[1]))
             if words[0] == "fail":

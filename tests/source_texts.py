@@ -19,7 +19,7 @@ import edit_eval
 from edit_eval.cli import app
 from edit_eval.config.components import built_in, describe
 from edit_eval.config.shipped import shipped, summary
-from edit_eval.execution.advice.findings import Level
+from edit_eval.execution.findings import Level
 from edit_eval.records import Status
 from edit_eval.reporting.components import _WORDS, PRESET_FACTS
 from edit_eval.reporting.page.page import sentences as sentences_of

@@ -30,6 +30,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
         **app: Any,
     ) -> Served:
         folder = tmp_path_factory.mktemp("service")
+        app.setdefault("window", 0)  # no canaries among what tests count
         service = Service(configured(folder, batch_size, devices), folder / "ledger", tell=print, **(ledger or {}))
         socket = listen("127.0.0.1", 0)
         served = make_app(service, doors=opened(doors), **app)

@@ -24,6 +24,7 @@ from edit_eval.serving.ledger import Pair
 from edit_eval.serving.pickles import RefusedPickle
 from edit_eval.serving.pictures import Sent, sent
 from edit_eval.serving.service import Closing, Service, Ticket
+from edit_eval.serving.watch import WINDOW, Watch
 from edit_eval.text import Text
 
 try:
@@ -349,6 +350,17 @@ class _Figures:
         for (judge, state), count in Counter((one["judge"], one["state"]) for one in service.replicas()).items():
             replicas.add_metric([judge, state], count)
         yield replicas
+        if service.watch is None:
+            return
+        yield CounterMetricFamily("edit_eval_alarms", "Alarms of the watch.", value=len(service.watch.alarms))
+        if service.watch.windows:
+            last = service.watch.windows[-1]
+            yield GaugeMetricFamily("edit_eval_near_copies", "Their share in the last window.", value=last.share)
+            canaries = GaugeMetricFamily("edit_eval_canary_reward", "Mean reward of canaries.", labels=["kind"])
+            for kind in ("source", "blank", "shuffled"):
+                if (mean := last.canary(kind)) is not None:
+                    canaries.add_metric([kind], mean)
+            yield canaries
 
 
 def unit(score: float | None, scale: Scale) -> float | None:
@@ -371,8 +383,12 @@ def make_app(
     token: str = "",
     root: Path | None = None,
     most_pairs: int = MOST_PAIRS,
+    window: int = WINDOW,
 ) -> Any:
-    """The application (ASGI), guarded. Raises `ConfigurationError` for doors that a judge's scale does not fit."""
+    """The application (ASGI), guarded; the watch looks at `window` pairs at a time (0: there is none).
+
+    Raises `ConfigurationError` for doors that a judge's scale does not fit.
+    """
     first = service.judges[0].scoring
     if doors and first.scale.span is None:
         raise ConfigurationError(
@@ -399,7 +415,14 @@ def make_app(
         ok = service.ready.is_set() and not service.closing
         state = "ok" if ok else "closing" if service.closing else "loading"
         rewards = {judge.name: [*judge.scoring.scales] for judge in service.judges} | {"edit_eval": ["score"]}
-        body = {"status": state, "rewards": rewards, "waiting": service.waiting, "replicas": service.replicas()}
+        alarms = service.watch.alarms[-5:] if service.watch else []
+        body = {
+            "status": state,
+            "rewards": rewards,
+            "waiting": service.waiting,
+            "replicas": service.replicas(),
+            "alarms": [str(line) for line in alarms],
+        }
         return JSONResponse(body, 200 if ok else 503, headers={} if ok else {"Retry-After": str(AGAIN_AFTER)})
 
     @app.get("/metrics")
@@ -475,6 +498,16 @@ def make_app(
     for path in dict.fromkeys(door.path for door in doors):
         open_door(path, [door for door in doors if door.path == path])
     app.state.desk = desk
+    if window:
+
+        def reward(judgement: Judgement) -> float | None:
+            return unit(judgement.score, desk.scale(judgement))
+
+        def submit(pairs: Sequence[Pair]) -> None:
+            with contextlib.suppress(Closing):
+                service.submit(pairs)
+
+        service.watch = Watch(submit, service.tell, reward, window=window)
     return Guard(app, token)
 
 

@@ -182,6 +182,7 @@ class Ledger:
             instruction=pair.instruction,
             facts={**pair.facts, **({"door": pair.door} if pair.door else {}), "form": pair.edit.form},
             language=self.matrix.experiment.language,
+            tags=("canary",) if pair.door.startswith("canary") else (),
         )
         if wrong := next(filter(None, (fault(judge.protocol, sample) for judge in self._judges)), ""):
             sample = replace(sample, fault=wrong)

@@ -74,7 +74,7 @@ class Array(_Inert):
         (count,) = shape
         if not isinstance(count, int) or not 0 <= count <= MOST_ITEMS:
             raise RefusedPickle("an array of too many items")
-        if dtype.code == "O" and isinstance(data, list) and len(data) == count:
+        if dtype.code[:1] == "O" and isinstance(data, list) and len(data) == count:
             return data
         if dtype.code[:1] == "U" and isinstance(data, bytes | bytearray) and dtype.code[1:].isdigit():
             size = 4 * int(dtype.code[1:])

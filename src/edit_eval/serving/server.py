@@ -17,6 +17,7 @@ from edit_eval.serving.application import MOST_PAIRS, OnUnscored, make_app
 from edit_eval.serving.doors import opened
 from edit_eval.serving.scoring import judges_of
 from edit_eval.serving.service import GRACE_SECONDS, LEDGER_BYTES, Service
+from edit_eval.serving.watch import WINDOW
 from edit_eval.text import Text
 from edit_eval.viewer.guard import is_loopback
 from edit_eval.viewer.server import address_of, listen
@@ -60,6 +61,7 @@ def serve(
     grace: float = GRACE_SECONDS,
     passports: Path | None = None,
     examined: bool = False,
+    window: int = WINDOW,
     tell: Callable[[str], None] = print,
     command: Sequence[str] = (),
 ) -> None:
@@ -94,7 +96,9 @@ def serve(
                     Text("judge {}: {}; `edit-eval audit` examines it, or leave out --examined", name, one.line)
                 )
             tell(Text("judge {}: {}", name, one.line))
-        app = make_app(service, doors=chosen, on_unscored=on_unscored, token=token, root=root, most_pairs=most_pairs)
+        app = make_app(
+            service, doors=chosen, on_unscored=on_unscored, token=token, root=root, most_pairs=most_pairs, window=window
+        )
         server = uvicorn.Server(
             uvicorn.Config(
                 app,

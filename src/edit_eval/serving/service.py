@@ -37,6 +37,7 @@ from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Replica, State
 from edit_eval.scheduling.tasks import Work
 from edit_eval.serving.ledger import CLIENT, Ledger, Pair
+from edit_eval.serving.watch import Watch
 from edit_eval.store.examined import Examined, examined
 from edit_eval.store.provenance import ModelsSay
 from edit_eval.text import Text
@@ -170,6 +171,7 @@ class Service:
         self.ready = threading.Event()
         """Every judge is loaded somewhere."""
         self.ended = threading.Event()
+        self.watch: Watch | None = None
         self.began = time.time()
         self.statuses: Counter[tuple[str, str]] = Counter()  # (judge, status)
         self.cancelled = 0
@@ -297,6 +299,8 @@ class Service:
                 self._closing.set()
                 self.ended.set()
                 self._give_up()
+                if self.watch is not None:
+                    self.watch.close()
                 self.ledger.close()
                 for end in (self._wake_in, self._wake_out):
                     os.close(end)
@@ -399,6 +403,8 @@ class Service:
         ticket.judgements[judgement.judge] = judgement
         if len(ticket.judgements) == len(self.judges):
             self._forget(ticket)
+            if self.watch is not None:
+                self.watch.saw(ticket.pair, ticket.judgements[self.judges[0].name])
             self.latest.append((time.time(), time.monotonic() - ticket.came))
             with contextlib.suppress(Exception):  # whoever asked is gone
                 ticket.answer.set_result(ticket.judgements)

@@ -113,6 +113,9 @@ def serve(
     grace: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="Time to answer what was admitted after SIGTERM.")
     ] = 30.0,
+    window: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Look at N pairs at a time for a policy that cheats; 0: never.")
+    ] = 1024,
     examined: Annotated[bool, typer.Option("--examined", help="Refuse a judge that no audit has passed.")] = False,
     passports: Passports = None,
 ) -> None:
@@ -136,6 +139,7 @@ def serve(
         grace=grace,
         passports=passports,
         examined=examined,
+        window=window,
         tell=say,
         command=("edit-eval", *sys.argv[1:]),
     )

@@ -1,0 +1,332 @@
+"""Clients of six trainers, small ones of our own, written from what theirs send and read; and what must not get in."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from edit_eval.serving.doors import DOORS, Outcome, with_group_means
+from edit_eval.serving.ledger import Pair
+from edit_eval.serving.pickles import RefusedPickle, read_pickle
+from edit_eval.serving.pictures import sent
+from service_at_work import Heard, Serve, Served, encoded, text
+
+WORDS = "make it red"
+
+
+class Client:
+    """One trainer's client: what it sends for edits of one source, and the rewards that it reads."""
+
+    path = "/"
+
+    def __init__(self, served: Served, prefix: str = "") -> None:
+        self._served, self._prefix = served, prefix
+
+    def ask(self, reds: list[int], instructions: list[str] | None = None) -> list[float]:
+        heard = self.heard(self.body(reds, instructions or [WORDS] * len(reds)))
+        return self.read(heard)
+
+    def heard(self, body: bytes) -> Heard:
+        return self._served.post(self._prefix + self.path, body)
+
+    def body(self, reds: list[int], instructions: list[str]) -> bytes:
+        raise NotImplementedError
+
+    def read(self, heard: Heard) -> list[float]:
+        raise NotImplementedError
+
+
+class FlowGrpo(Client):
+    """Reads whatever comes, and takes `scores` out of it."""
+
+    def body(self, reds: list[int], instructions: list[str]) -> bytes:
+        source = text(encoded(0))
+        metas = [{"instruction": words, "source": source} for words in instructions]
+        return pickle.dumps({"images": [encoded(red) for red in reds], "meta_datas": metas, "only_strict": False})
+
+    def read(self, heard: Heard) -> list[float]:
+        return [float(one) for one in pickle.loads(heard.body)["scores"]]
+
+
+class FlowGrpoArray(FlowGrpo):
+    """The same with an array of prompts, and reading `outputs`."""
+
+    def body(self, reds: list[int], instructions: list[str]) -> bytes:
+        pictures = [encoded(red) for red in reds]
+        return pickle.dumps(
+            {"images": pictures, "prompts": np.array(instructions), "ref_images": [encoded(0)] * len(reds)}
+        )
+
+    def read(self, heard: Heard) -> list[float]:
+        return [float(one) for one in pickle.loads(heard.body)["outputs"]]
+
+
+class EditR1(Client):
+    path = "/mode/logits_non_cot"
+
+    def body(self, reds: list[int], instructions: list[str]) -> bytes:
+        return pickle.dumps(
+            {
+                "images": [encoded(red) for red in reds],
+                "ref_images": [encoded(0)] * len(reds),
+                "prompts": instructions,
+                "metadatas": [{"requirement": "keep the rest"}] * len(reds),
+            }
+        )
+
+    def read(self, heard: Heard) -> list[float]:
+        return list(pickle.loads(heard.body)["scores"])
+
+
+class EditScore(Client):
+    """Sends pictures as Pillow has them in memory, and unpacks four lists."""
+
+    def body(self, reds: list[int], instructions: list[str]) -> bytes:
+        opened = [Image.open(io.BytesIO(encoded(red, "PNG"))) for red in reds]
+        return pickle.dumps(
+            {
+                "input_images": [[Image.new("RGB", (32, 32))] for _ in reds],
+                "output_image": opened,
+                "meta_datas": [json.dumps({"instruction": words}) for words in instructions],
+                "server_type": "vlm",
+            }
+        )
+
+    def read(self, heard: Heard) -> list[float]:
+        found = pickle.loads(heard.body)
+        _, rewards, _, _ = (found[name] for name in ("scores", "rewards", "reasoning", "meta_data"))
+        return list(rewards)
+
+
+class VerlOmni(Client):
+    """A request for each edit; `error` is raised, `score` else."""
+
+    def ask(self, reds: list[int], instructions: list[str] | None = None) -> list[float]:
+        words = instructions or [WORDS] * len(reds)
+        return [self.read(self.heard(self.body([red], [one])))[0] for red, one in zip(reds, words, strict=True)]
+
+    def body(self, reds: list[int], instructions: list[str]) -> bytes:
+        return pickle.dumps(
+            {"images": [encoded(reds[0])], "prompts": instructions, "metadata": {"source_image": encoded(0)}}
+        )
+
+    def read(self, heard: Heard) -> list[float]:
+        found = pickle.loads(heard.body)
+        if "error" in found:
+            raise RuntimeError(found["error"])
+        return [float(one) for one in found["scores"]]
+
+
+class UniRL(Client):
+    path = "/score"
+
+    def body(self, reds: list[int], instructions: list[str]) -> bytes:
+        requests = [
+            {
+                "history": [
+                    {"text": "", "image_b64": text(encoded(0))},
+                    {"text": words, "image_b64": text(encoded(red, quality=95))},
+                ],
+                "required_rewards": ["edit_reward"],
+                "metadata": {},
+            }
+            for red, words in zip(reds, instructions, strict=True)
+        ]
+        return json.dumps({"requests": requests}).encode()
+
+    def read(self, heard: Heard) -> list[float]:
+        found = heard.document
+        if any(found["errors"]):
+            raise RuntimeError(found["errors"])
+        return [next(iter(one["edit_reward"].values())) for one in found["results"]]
+
+
+class FlowFactory(Client):
+    path = "/compute"
+
+    def body(self, reds: list[int], instructions: list[str]) -> bytes:
+        return json.dumps(
+            {
+                "prompt": instructions,
+                "image": [text(encoded(red, "PNG")) for red in reds],
+                "video": None,
+                "condition_images": [[text(encoded(0, "PNG"))]] * len(reds),
+                "condition_videos": None,
+            }
+        ).encode()
+
+    def read(self, heard: Heard) -> list[float]:
+        if "error" in heard.document:
+            raise RuntimeError(heard.document["error"])
+        return list(heard.document["rewards"])
+
+
+CLIENTS = [FlowGrpo, FlowGrpoArray, EditR1, EditScore, VerlOmni, UniRL, FlowFactory]
+PICKLED = [FlowGrpo, EditR1, EditScore, VerlOmni]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_reads_its_rewards(served: Served, client: type[Client]) -> None:
+    low, high, middle = client(served).ask([0, 255, 128])
+    assert (low, high) == (pytest.approx(0, abs=0.02), pytest.approx(1, abs=0.02))
+    assert 0.4 < middle < 0.6
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("words", ["mumble", "fail"])
+def test_an_edit_without_a_score_is_an_error_and_never_0(served: Served, client: type[Client], words: str) -> None:
+    with pytest.raises((RuntimeError, KeyError)):
+        client(served).ask([255, 255], [WORDS, words])
+
+
+def test_one_that_can_name_a_failure_is_told_of_the_others(served: Served) -> None:
+    client = UniRL(served)
+    found = client.heard(client.body([255, 200], [WORDS, "mumble"])).document
+    assert found["results"][1] == {}
+    assert found["results"][0]["edit_reward"]["score"] > 0.9
+    assert found["errors"][0] == {}
+    assert "unparseable" in found["errors"][1]["edit_reward"]
+    assert served.get("/health").document["status"] == "ok"
+    assert served.get("/ping").status == 200
+
+
+@pytest.mark.parametrize(
+    ("client", "change"),
+    [
+        (EditR1, {"prompts": [WORDS] * 3}),
+        (EditR1, {"metadatas": []}),
+        (EditScore, {"meta_datas": ["{}"]}),
+        (FlowFactory, {"prompt": [WORDS] * 3}),
+        (FlowGrpo, {"meta_datas": [{}] * 3}),
+    ],
+)
+def test_rows_of_unequal_lengths_are_refused(served: Served, client: type[Client], change: dict[str, Any]) -> None:
+    one = client(served)
+    body = one.body([255, 0], [WORDS] * 2)
+    load, dump = (
+        (json.loads, lambda x: json.dumps(x).encode()) if client is FlowFactory else (pickle.loads, pickle.dumps)
+    )
+    heard = one.heard(dump({**load(body), **change}))
+    assert heard.status == 400
+    assert "unequal lengths" in load(heard.body)["error"]
+
+
+def test_the_mean_of_a_group_stands_in_where_it_is_asked_for(serve: Serve) -> None:
+    served = serve(doors=("edit_r1",), on_unscored="group_mean")
+    client = EditR1(served)
+    # The judge cannot read one of the pictures, which came cut in its middle.
+    body = pickle.loads(client.body([255, 128, 40], [WORDS] * 3))
+    whole = encoded(40, "PNG", 64)
+    body["images"][2] = whole[:60] + bytes(40) + whole[100:]
+    heard = client.heard(pickle.dumps(body))
+    red, middle, stand_in = client.read(heard)
+    assert stand_in == pytest.approx((red + middle) / 2)
+    assert {name.lower(): value for name, value in heard.headers.items()}["x-edit-eval-unscored"] == "1"
+    with pytest.raises(KeyError):  # nobody of its group has a score
+        client.ask([255], ["mumble"])
+    figures = served.get("/metrics").body.decode()
+    assert 'outcome="group_mean_pairs"} 1.0' in figures
+
+
+def test_what_is_held_is_tried_again(serve: Serve, tmp_path: Path) -> None:
+    served = serve(doors=("flow_factory",), on_unscored="hold")
+    # Both attempts fail, and so the edit has no score; it is judged once more while its client waits.
+    assert FlowFactory(served).ask([255], [f"stumble {tmp_path / 'twice'}"]) == [pytest.approx(1, abs=0.02)]
+
+
+def test_means_are_of_the_same_source_and_instruction() -> None:
+    def pair(source: int, words: str) -> Pair:
+        return Pair({"source": sent(encoded(source), "x")}, words, sent(encoded(1), "x"))
+
+    pairs = [pair(0, "a"), pair(0, "a"), pair(0, "a"), pair(0, "b"), pair(200, "a"), "no picture"]
+    rewards = [0.25, 0.75, None, None, None, None]
+    made, filled = with_group_means(pairs, [Outcome(reward, "", {}) for reward in rewards])
+    assert [one.reward for one in made] == [0.25, 0.75, 0.5, None, None, None]
+    assert filled == 1
+
+
+# -- pickles --
+
+
+class Hostile:
+    """Runs a command when it is read."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def __reduce__(self) -> Any:
+        return os.system, (f"touch {self._file}",)
+
+
+@pytest.mark.parametrize("client", PICKLED)
+def test_a_program_in_a_pickle_is_named_and_not_run(served: Served, client: type[Client], tmp_path: Path) -> None:
+    one = client(served)
+    body = pickle.loads(one.body([255], [WORDS])) | {"images": Hostile(tmp_path / "ran")}
+    heard = one.heard(pickle.dumps(body))
+    assert heard.status == 400
+    assert "system" in pickle.loads(heard.body)["error"]
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("protocol", [4, 5])
+def test_what_clients_send_is_read(protocol: int) -> None:
+    given = {
+        "prompts": np.array(["red", "a longer one", "红"]),
+        "objects": np.array(["red", None], dtype=object),
+        "picture": Image.new("RGB", (3, 2), (1, 2, 3)),
+        "grey": Image.new("L", (3, 2), 7),
+        "see_through": Image.new("RGBA", (1, 1), (255, 0, 0, 0)),
+        "rest": [1, 2.5, True, None, "x", b"y", ("z",)],
+    }
+    found = read_pickle(pickle.dumps(given, protocol=protocol))
+    assert found["prompts"].texts() == ["red", "a longer one", "红"]
+    assert found["objects"].texts() == ["red", None]
+    assert found["rest"] == given["rest"]
+    opened = Image.open(io.BytesIO(found["picture"].file("x")))
+    assert (opened.size, opened.getpixel((0, 0))) == ((3, 2), (1, 2, 3))
+    assert Image.open(io.BytesIO(found["grey"].file("x"))).getpixel((0, 0)) == 7
+    assert Image.open(io.BytesIO(found["see_through"].file("x"))).getpixel((0, 0)) == (255, 255, 255)
+
+
+HUGE = 1 << 40
+BOMBS = {
+    "a memo entry far away": b"\x80\x04N\x72" + struct.pack("<I", 2**31 - 1) + b".",
+    "bytes that are not there": b"\x80\x04\x8e" + struct.pack("<Q", HUGE) + b"x.",
+    "a byte array that is not there": b"\x80\x05\x96" + struct.pack("<Q", HUGE) + b"x.",
+    "a text that is not there": b"\x80\x04\x8d" + struct.pack("<Q", HUGE) + b"x.",
+    "a frame that is not there": b"\x80\x04\x95" + struct.pack("<Q", HUGE) + b"N.",
+    "a dotted name": b"\x80\x04\x8c\x05numpy\x8c\x0fndarray.__new__\x93.",
+    "builtins": b"c__builtin__\neval\n(S'1'\ntR.",
+    "a persistent id": b"\x80\x04N\x51.",
+    "an extension": b"\x80\x04\x82\x01.",
+    "nothing": b"",
+    "no pickle": b"GET / HTTP/1.1",
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
+def test_bombs_are_refused_before_they_take_any_room(bomb: bytes) -> None:
+    with pytest.raises(RefusedPickle):
+        read_pickle(bomb)
+
+
+def test_an_array_says_no_more_than_it_brings() -> None:
+    row = pickle.dumps(np.array(["red", "blue"]), protocol=4)
+    assert b"\x4b\x02\x85" in row  # its shape: (2,)
+    with pytest.raises(RefusedPickle):
+        read_pickle(row.replace(b"\x4b\x02\x85", b"\x4b\x7f\x85")).texts()
+    with pytest.raises(RefusedPickle):
+        read_pickle(pickle.dumps(np.zeros(3))).texts()
+
+
+def test_every_door_has_a_client_here() -> None:
+    assert len(DOORS) == 6
