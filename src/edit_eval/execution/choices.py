@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from edit_eval.config.schema import Configuration, ExecutionSection, ModelSection
-from edit_eval.execution.drivers.contract import Gpu, Machine
+from edit_eval.execution.contract import Gpu, Machine
 from edit_eval.execution.machine.experts import expert_bytes
 from edit_eval.execution.machine.fitting import (
     Wanted,

@@ -18,7 +18,7 @@ from edit_eval.config.schema import Configuration
 from edit_eval.errors import Stopped
 from edit_eval.execution.advice.checks import Context, refuse, short_limits
 from edit_eval.execution.choices import choose
-from edit_eval.execution.drivers.contract import Driver, Gpu, Machine, WorkerSpecification
+from edit_eval.execution.contract import Driver, Gpu, Machine, WorkerSpecification
 from edit_eval.execution.engine.contracts import Specifications
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.interruption import ENDED, GRACE_SECONDS, Interruption

@@ -15,7 +15,7 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.config.placement import Placement
 from edit_eval.config.schema import ModelSection
 from edit_eval.execution.advice.checks import Context, other_machines
-from edit_eval.execution.drivers.contract import FLEET, Event, Gpu, WorkerSpecification
+from edit_eval.execution.contract import FLEET, Event, Gpu, WorkerSpecification
 from edit_eval.execution.drivers.ray import Node, RayDriver, Remote
 from edit_eval.execution.drivers.ray_agent import Files, Frames, framed, known_by, pictures_of
 from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver

@@ -36,7 +36,7 @@ from edit_eval.execution.advice.probing import (
 )
 from edit_eval.execution.advice.reach import bytes_of_weights, download_command, hub_address, hub_answers, published
 from edit_eval.execution.choices import Room, decide, room_together
-from edit_eval.execution.drivers.contract import Gpu, Machine
+from edit_eval.execution.contract import Gpu, Machine
 from edit_eval.execution.findings import Finding, Level
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.environments import interpreter, uv_folder, uv_is_made

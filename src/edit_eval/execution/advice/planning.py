@@ -19,7 +19,7 @@ from edit_eval.execution.advice.checks import devices as devices_of
 from edit_eval.execution.advice.durations import Duration, durations_of, too_short
 from edit_eval.execution.advice.prediction import Durations, Prediction, lower_bound, simulate
 from edit_eval.execution.choices import Choices, Room, choose
-from edit_eval.execution.drivers.contract import Machine
+from edit_eval.execution.contract import Machine
 from edit_eval.execution.drivers.simulated import ImaginedMachine
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.places import Place, model_on, places

@@ -14,7 +14,7 @@ from typing import Any
 
 from edit_eval.config.components import METHODS, Kind, locate
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.drivers.contract import Gpu
+from edit_eval.execution.contract import Gpu
 from edit_eval.execution.drivers.local import how_it_ended, kill_group
 from edit_eval.execution.findings import Finding, Level
 from edit_eval.execution.machine.environments import import_path

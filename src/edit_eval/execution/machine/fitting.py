@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from edit_eval.config.schema import ModelSection
 from edit_eval.edit_models.release_table import RELEASE
 from edit_eval.endpoints.engines import UNCOUNTED, given
-from edit_eval.execution.drivers.contract import Gpu
+from edit_eval.execution.contract import Gpu
 from edit_eval.execution.findings import Finding, Level
 from edit_eval.execution.machine.places import Place
 from edit_eval.execution.machine.weights import GIB, PUBLISHED, Weights, find_weights, quantised_share

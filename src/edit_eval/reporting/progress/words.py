@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from edit_eval.execution.drivers.contract import Meter
+from edit_eval.execution.contract import Meter
 from edit_eval.judges.answers import is_prose
 from edit_eval.records import Judgement
 from edit_eval.reporting.formats import decimals, duration, score
