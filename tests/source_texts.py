@@ -147,3 +147,49 @@ def whole(words: str) -> str:
 
 def _called(call: ast.Call) -> str:
     return getattr(call.func, "attr", getattr(call.func, "id", ""))
+
+
+LOSING = {"partition", "rpartition", "replace", "format", "split", "rsplit", "splitlines"}
+"""Methods of a string after which a Text is a plain one."""
+
+
+def losses(source: str) -> Iterator[int]:
+    """Lines where a Text, or a list of them, is put through a method of strings and loses its template.
+
+    As far as can be seen without types: a Text that is made there, or in the same function under a name.
+    """
+    tree = ast.parse(source)
+    functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
+    for scope in (tree, *functions):
+        named = {
+            target.id
+            for one in ast.walk(scope)
+            if scope is not tree and isinstance(one, ast.Assign) and _has_text(one.value, set())
+            for target in one.targets
+            if isinstance(target, ast.Name)
+        }
+        for call in ast.walk(scope):
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+                continue
+            joins = call.func.attr == "join" and isinstance(call.func.value, ast.Constant)
+            put = call.args[0] if joins and call.args else call.func.value
+            if (joins or call.func.attr in LOSING) and _has_text(put, named):
+                yield call.lineno
+
+
+def _has_text(node: ast.AST, named: set[str]) -> bool:
+    """Whether a value is a Text, or a list of some."""
+    match node:
+        case ast.Call(func=ast.Name(id="Text" | "counted" | "joined")):
+            return True
+        case ast.Name(id=name):
+            return name in named
+        case ast.IfExp(body=one, orelse=other):
+            return _has_text(one, named) or _has_text(other, named)
+        case ast.List(elts=some) | ast.Tuple(elts=some):
+            return any(_has_text(one, named) for one in some)
+        case ast.GeneratorExp(elt=one) | ast.ListComp(elt=one) | ast.Starred(value=one):
+            return _has_text(one, named)
+        case ast.BinOp(left=one, right=other):
+            return _has_text(one, named) or _has_text(other, named)
+    return False

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 import source_texts
+from edit_eval.command_line import READABLE, _as_ours, say
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.language import catalogue, said
 from edit_eval.text import CONTEXT, EnglishOnly, Text, counted, joined, localized
@@ -137,3 +138,42 @@ def test_words_with_two_meanings_have_a_context() -> None:
 
 def test_a_value_is_shown_as_python_has_it() -> None:
     assert Text("it is {!r}, {!r}, {!r} and {}", None, b"x", ["a"], None) == "it is None, b'x', ['a'] and None"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'x = "; ".join(Text("a {}", n) for n in some)',
+        'x = " ".join(Text("{}: {}", a, b).split())',
+        'x = ", ".join([a, Text("b")])',
+        'def f():\n    said = [Text("a")]\n    return "; ".join([*said, *others])',
+        'def f():\n    what = Text("a") if b else "c"\n    return what.partition(":")',
+    ],
+)
+def test_where_a_text_loses_its_template_is_found(line: str) -> None:
+    assert list(source_texts.losses(line))
+
+
+def test_no_text_loses_its_template() -> None:
+    # What is wrong with a sample is a record, which is plain English.
+    files = [one for one in source_texts.SRC.rglob("*.py") if one.parent.name != "benchmarks" and one.name != "text.py"]
+    found = {
+        f"{file.relative_to(source_texts.SRC)}:{line}"
+        for file in files
+        for line in source_texts.losses(file.read_text(encoding="utf-8"))
+    }
+    assert not found
+
+
+@pytest.mark.parametrize("line", ["error: a  b.csv is not there", "  two  spaces\n  and a line \n\n below"])
+def test_only_line_breaks_are_folded(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    say(line)
+    assert capsys.readouterr().err == line.replace("\n  and a line \n\n below", " and a line below") + "\n"
+
+
+@pytest.mark.parametrize("kind", ["number", "whole number"])
+def test_what_the_library_of_the_command_line_says_is_ours(kind: str) -> None:
+    assert not [ours for _, ours in READABLE if isinstance(ours, Text)]
+    told = _as_ours(f"--seed must be a {kind}")
+    assert isinstance(told, Text)
+    assert told.fields == ("--seed",)

@@ -22,7 +22,7 @@ from edit_eval.statistics.columns import NOT_SET, Column, Difference, columns_of
 from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.statistics.people import PeoplesAnswers
 from edit_eval.store.examined import Examined, drift_between
-from edit_eval.text import Text
+from edit_eval.text import Text, joined
 
 NOTES: Mapping[str, Callable[..., Text]] = {
     "left_out": lambda *, run, judge, **_: Text(
@@ -286,7 +286,7 @@ def _no_judge_in_common(
         if all(differences(one, other) for one, other in both):
             nearest = min(both, key=lambda two: len(differences(*two)))
             return incomparable(names[0], name, _that_matter(*nearest))
-    every = "; ".join(Text("{} has {}", name, of_run) for name, of_run in zip(names, judges, strict=True))
+    every = joined(Text("{} has {}", name, of_run) for name, of_run in zip(names, judges, strict=True))
     return ConfigurationError(Text("the runs have no judge in common: {}; compare fewer of them at once", every))
 
 

@@ -36,7 +36,7 @@ def asked_words(row: PlanRow) -> list[str]:
         return []
     controls = [counted(row.controls, "control")] if row.controls else []
     questions = [Text("{:,} questions", row.questions)] if row.questions > row.count + row.controls else []
-    score_of = Text("{} of {}", row.scoring.headline, row.scoring.protocol)
+    score_of = Text("{} of {}", row.scoring.headline, row.scoring.protocol, context="part")
     return [*controls, *questions, score_of, scale_words(row.scoring.scale, spoken())]
 
 
