@@ -24,18 +24,21 @@ msgstr ""
 
 
 def main() -> None:
+    from edit_eval.text import CONTEXT
     from source_texts import templates, wants_chinese
 
     old = read_po(io.BytesIO(PO.read_bytes()), locale="zh") if PO.exists() else Catalog(locale="zh")
     new = Catalog(locale="zh", charset="utf-8")
     lacking = []
     for template, place in sorted(templates().items(), key=lambda item: (item[1].partition(":")[0], item[0])):
-        known = old.get(template)
+        context, _, words = template.rpartition(CONTEXT)
+        known = old.get(words, context or None)
         chinese = str(known.string) if known and known.string else ""
-        if chinese or wants_chinese(template):
-            new.add(template, chinese, locations=[(place.partition(":")[0].replace(" ", "_"), None)])
-        if not chinese and wants_chinese(template):
-            lacking.append(f"{place}: {template}")
+        if chinese or wants_chinese(words):
+            file = place.partition(":")[0].replace(" ", "_")
+            new.add(words, chinese, locations=[(file, None)], context=context or None)
+        if not chinese and wants_chinese(words):
+            lacking.append(f"{place}: {words}" + (f" ({context})" if context else ""))
     written = io.BytesIO()
     write_po(written, new, width=0, include_lineno=False, sort_output=False)
     lines = written.getvalue().decode().splitlines(keepends=True)

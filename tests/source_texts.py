@@ -1,23 +1,29 @@
-"""Every template of src that may be put into another language, found in the code."""
+"""Every template of src that may be put into another language, found in the code, in its HTML and Markdown, and in its
+scripts. A template that has a context stands behind it, as `Text.key` has it."""
 
 from __future__ import annotations
 
 import ast
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
+import jinja2
 import typer
+from jinja2 import nodes
 
 import edit_eval
 from edit_eval.cli import app
 from edit_eval.config.components import built_in, describe
 from edit_eval.config.shipped import shipped, summary
-from edit_eval.execution.advice.findings import Level
+from edit_eval.execution.findings import Level
 from edit_eval.records import Status
 from edit_eval.reporting.components import _WORDS, PRESET_FACTS
+from edit_eval.reporting.page.page import sentences as sentences_of
+from edit_eval.text import CONTEXT
 from edit_eval.verbs.starting import EDITS, JUDGE, PICTURES
 
 SRC = Path(edit_eval.__file__).parent
@@ -39,9 +45,10 @@ VOCABULARIES = (
 def templates() -> dict[str, str]:
     """Each template of a `Text`, with the place where it stands first."""
     found: dict[str, str] = {}
-    for file in sorted(SRC.rglob("*.py")):
+    for file in sorted(SRC.rglob("*")):
         name = file.relative_to(SRC).as_posix()
-        for line, words in of_file(file, name):
+        read = READERS.get(file.suffix)
+        for line, words in read(file.read_text(encoding="utf-8")) if read else ():
             found.setdefault(words, f"{name}:{line}")
     for vocabulary in VOCABULARIES:
         for word in vocabulary:
@@ -58,15 +65,45 @@ def own_words() -> dict[str, str]:
     return found | {words: place for place, words in of_components()}
 
 
-def of_file(file: Path, name: str) -> Iterator[tuple[int, str]]:
-    """Line and template of each Text."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Text":
-            if isinstance(node.args[0], ast.Constant):
-                yield node.lineno, node.args[0].value
-        elif isinstance(node, ast.Call) and _called(node) == "counted" and isinstance(node.args[-1], ast.Constant):
-            yield node.lineno, f"{{}} {node.args[-1].value}"
+def of_python(source: str) -> Iterator[tuple[int, str]]:
+    """Line and key of each Text."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call) or not node.args:
+            continue
+        first, last = node.args[0], node.args[-1]
+        if isinstance(node.func, ast.Name) and node.func.id == "Text" and isinstance(first, ast.Constant):
+            context = [ast.literal_eval(one.value) for one in node.keywords if one.arg == "context"]
+            yield node.lineno, CONTEXT.join([*context, first.value])
+        elif _called(node) == "counted" and isinstance(last, ast.Constant):
+            yield node.lineno, f"{{}} {last.value}"
+
+
+def of_jinja(source: str) -> Iterator[tuple[int, str]]:
+    """Line and key of each sentence of a template: what stands in double quotes in its expressions."""
+    environment = jinja2.Environment()
+    quoted = [(line, words) for line, kind, words in environment.lex(source) if kind == "string" and words[0] == '"']
+    found = [(line, ast.literal_eval(words)) for line, words in quoted]
+    for call in environment.parse(source).find_all(nodes.Call):
+        context = [one.value.as_const() for one in call.kwargs if one.key == "context"]
+        if context:
+            template = call.args[0].as_const()
+            found[found.index((call.args[0].lineno, template))] = call.lineno, CONTEXT.join([*context, template])
+    yield from found
+
+
+def of_script(source: str) -> Iterator[tuple[int, str]]:
+    """Line and key of each sentence of a script."""
+    for words in sentences_of(source):
+        yield source[: source.index(json.dumps(words, ensure_ascii=False))].count("\n") + 1, words
+
+
+READERS: dict[str, Callable[[str], Iterable[tuple[int, str]]]] = {
+    ".py": of_python,
+    ".j2": of_jinja,
+    ".html": of_jinja,
+    ".js": of_script,
+}
+"""How each kind of file is read."""
 
 
 def of_help(command: Any) -> Iterator[str]:
@@ -110,3 +147,49 @@ def whole(words: str) -> str:
 
 def _called(call: ast.Call) -> str:
     return getattr(call.func, "attr", getattr(call.func, "id", ""))
+
+
+LOSING = {"partition", "rpartition", "replace", "format", "split", "rsplit", "splitlines"}
+"""Methods of a string after which a Text is a plain one."""
+
+
+def losses(source: str) -> Iterator[int]:
+    """Lines where a Text, or a list of them, is put through a method of strings and loses its template.
+
+    As far as can be seen without types: a Text that is made there, or in the same function under a name.
+    """
+    tree = ast.parse(source)
+    functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
+    for scope in (tree, *functions):
+        named = {
+            target.id
+            for one in ast.walk(scope)
+            if scope is not tree and isinstance(one, ast.Assign) and _has_text(one.value, set())
+            for target in one.targets
+            if isinstance(target, ast.Name)
+        }
+        for call in ast.walk(scope):
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+                continue
+            joins = call.func.attr == "join" and isinstance(call.func.value, ast.Constant)
+            put = call.args[0] if joins and call.args else call.func.value
+            if (joins or call.func.attr in LOSING) and _has_text(put, named):
+                yield call.lineno
+
+
+def _has_text(node: ast.AST, named: set[str]) -> bool:
+    """Whether a value is a Text, or a list of some."""
+    match node:
+        case ast.Call(func=ast.Name(id="Text" | "counted" | "joined")):
+            return True
+        case ast.Name(id=name):
+            return name in named
+        case ast.IfExp(body=one, orelse=other):
+            return _has_text(one, named) or _has_text(other, named)
+        case ast.List(elts=some) | ast.Tuple(elts=some):
+            return any(_has_text(one, named) for one in some)
+        case ast.GeneratorExp(elt=one) | ast.ListComp(elt=one) | ast.Starred(value=one):
+            return _has_text(one, named)
+        case ast.BinOp(left=one, right=other):
+            return _has_text(one, named) or _has_text(other, named)
+    return False

@@ -16,7 +16,7 @@ import yaml
 from command_lines import Command, Finished, Outcome, caller, finish, one_error, yaml_file
 from edit_eval import cli, evaluation, experiment
 from edit_eval.errors import RunInterrupted
-from edit_eval.execution.advice.findings import Finding
+from edit_eval.execution.findings import Finding
 from small_benchmark import sample_id
 
 FILTERS = {"--set", "--limit", "--categories", "--difficulty", "--tags", "--sample-ids", "--devices"}

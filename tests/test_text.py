@@ -12,9 +12,10 @@ import msgspec
 import pytest
 
 import source_texts
+from edit_eval.command_line import READABLE, _as_ours, say
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.language import catalogue, said
-from edit_eval.text import EnglishOnly, Text, counted, joined, localized
+from edit_eval.text import CONTEXT, EnglishOnly, Text, counted, joined, localized
 
 SEPARATORS = {"": "、", "; ": "；"}
 CHINESE = {
@@ -26,9 +27,9 @@ CHINESE = {
 }
 
 
-def in_chinese(value: object) -> str:
-    made: str = localized(value, CHINESE, SEPARATORS)
-    return made
+def in_chinese(value: Text | str) -> str:
+    assert isinstance(value, Text)
+    return "".join(words for words, _ in localized(value, CHINESE, SEPARATORS))
 
 
 def test_it_is_its_english() -> None:
@@ -99,23 +100,80 @@ def english_sentences(count: int) -> list[str]:
 
 def test_500_foreign_sentences_go_through_every_template_unchanged() -> None:
     foreign = english_sentences(500)
+    foreign += ["我的 图片.csv", "甲 乙，丙 ；丁", "（ 旧 ） 目录 /图 1.png", " 前后都有空格 "] * 20
     templates = [t for t in catalogue() if "{" in t and t not in source_texts.own_words()]
     assert len(templates) > 500
     tried = set()
-    for number, template in enumerate([*templates, *templates[:500]]):
-        parts = [(spec, conv) for _, name, spec, conv in string.Formatter().parse(template) if name is not None]
+    for number, key in enumerate([*templates, *templates[:500]]):
+        context, _, template = key.rpartition(CONTEXT)
+        fields = [(n, spec, conv) for _, n, spec, conv in string.Formatter().parse(template) if n is not None]
+        numbered = {n: (spec, conv) for n, spec, conv in fields}
+        parts = [(s, c) for _, s, c in fields] if "" in numbered else [numbered[str(n)] for n in range(len(numbered))]
         values: list[object] = []
         for i, (spec, conversion) in enumerate(parts):
             one = foreign[(number + i) % len(foreign)]
             values.append(7 + i if spec and spec[-1] in "dfgeE,%" else [one] if spec else one)
             if not conversion and not spec:
                 tried.add(one)
-        chinese = said(Text(template, *values), "zh")
+        chinese = said(Text(template, *values, context=context), "zh")
         for value, (_, conversion) in zip(values, parts, strict=True):
             if isinstance(value, str) and not conversion:
                 assert value in chinese, template
     assert len(tried) == len(set(foreign))
 
 
+@pytest.mark.parametrize("path", ["我的 图片.csv", "图 ", " 图", "甲：乙 丙，丁 "])
+def test_spaces_of_data_stay_and_those_between_our_own_words_go(path: str) -> None:
+    assert said(Text("{} is not there", path), "zh").startswith(path)
+    assert said(Text("{}: {}", Text("not found"), path), "zh") == f"{said(Text('not found'), 'zh')}：{path}"
+    assert said(Text("{} {}", Text("not done yet"), Text("not done yet")), "zh") == "尚未完成尚未完成"
+
+
+def test_words_with_two_meanings_have_a_context() -> None:
+    assert Text("failed", context="verdict") == Text("failed") == "failed"
+    assert said(Text("failed", context="verdict"), "zh") == "未通过"
+    assert said(Text("failed"), "zh") == "失败"
+    assert pickle.loads(pickle.dumps(Text("failed", context="verdict"))).context == "verdict"
+
+
 def test_a_value_is_shown_as_python_has_it() -> None:
     assert Text("it is {!r}, {!r}, {!r} and {}", None, b"x", ["a"], None) == "it is None, b'x', ['a'] and None"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'x = "; ".join(Text("a {}", n) for n in some)',
+        'x = " ".join(Text("{}: {}", a, b).split())',
+        'x = ", ".join([a, Text("b")])',
+        'def f():\n    said = [Text("a")]\n    return "; ".join([*said, *others])',
+        'def f():\n    what = Text("a") if b else "c"\n    return what.partition(":")',
+    ],
+)
+def test_where_a_text_loses_its_template_is_found(line: str) -> None:
+    assert list(source_texts.losses(line))
+
+
+def test_no_text_loses_its_template() -> None:
+    # What is wrong with a sample is a record, which is plain English.
+    files = [one for one in source_texts.SRC.rglob("*.py") if one.parent.name != "benchmarks" and one.name != "text.py"]
+    found = {
+        f"{file.relative_to(source_texts.SRC)}:{line}"
+        for file in files
+        for line in source_texts.losses(file.read_text(encoding="utf-8"))
+    }
+    assert not found
+
+
+@pytest.mark.parametrize("line", ["error: a  b.csv is not there", "  two  spaces\n  and a line \n\n below"])
+def test_only_line_breaks_are_folded(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    say(line)
+    assert capsys.readouterr().err == line.replace("\n  and a line \n\n below", " and a line below") + "\n"
+
+
+@pytest.mark.parametrize("kind", ["number", "whole number"])
+def test_what_the_library_of_the_command_line_says_is_ours(kind: str) -> None:
+    assert not [ours for _, ours in READABLE if isinstance(ours, Text)]
+    told = _as_ours(f"--seed must be a {kind}")
+    assert isinstance(told, Text)
+    assert told.fields == ("--seed",)

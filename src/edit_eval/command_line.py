@@ -117,8 +117,8 @@ READABLE = (
     (r"\. Did you mean (.*)\?$", r"; did you mean \1?"),
     (r" \(Possible options: (.*)\)$", r"; did you mean \1?"),
     (r"^Invalid value for '?(.*?)'?: ", r"\1: "),
-    (r"Input should be a valid integer.*", Text("must be a whole number")),
-    (r"Input should be a valid number.*", Text("must be a number")),
+    (r"Input should be a valid integer.*", "must be a whole number"),
+    (r"Input should be a valid number.*", "must be a number"),
     (r"Input should be less than or equal to (.*)", r"must be at most \1"),
     (r"Input should be greater than or equal to (.*)", r"must be at least \1"),
     (r"'(\S+?)'", r"\1"),
@@ -147,6 +147,8 @@ def _as_ours(sentence: str) -> str:
             return Text("{} must be at most {}, not {}", name, most.removesuffix(","), found)
         case [name, "must", "be", "a", "whole", "number"]:
             return Text("{} must be a whole number", name)
+        case [name, "must", "be", "a", "number"]:
+            return Text("{} must be a number", name)
     return sentence
 
 
@@ -230,10 +232,9 @@ def _fail_to_read(error: Any) -> None:
 
 
 def say(text: str) -> None:
-    """Tells a person something on stderr, in the language that is spoken."""
-    line = said(text)
-    indent = len(line) - len(line.lstrip())
-    print(" " * indent + " ".join(line.split()), file=sys.stderr)
+    """Tells a person something on stderr, on one line, in the language that is spoken."""
+    lines = list(filter(str.strip, said(text).splitlines()))
+    print(" ".join([*lines[:1], *map(str.strip, lines[1:])]), file=sys.stderr)
 
 
 def words(text: str | None) -> list[str] | None:

@@ -8,10 +8,10 @@ from typing import Unpack
 
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.advice import examination
-from edit_eval.execution.advice.findings import Finding
+from edit_eval.execution.advice import checks
 from edit_eval.execution.advice.planning import Cluster, Plan, make_plan
 from edit_eval.execution.driver_choice import driver_of
+from edit_eval.execution.findings import Finding
 from edit_eval.execution.run_folders import RUNS
 from edit_eval.experiment import Experiment, load_samples
 from edit_eval.reporting.progress.live import progress_of
@@ -24,17 +24,17 @@ def examine(
 ) -> list[Finding]:
     """Looks at this machine, and at whether a configuration would run on it; `options` as for `evaluate`."""
     if source is None:
-        return examination.examine()
+        return checks.examine()
     try:
         configuration = load_configuration(source, **options)
     except ConfigurationError as error:
         as_far_as_it_goes = None
         with suppress(ConfigurationError):  # where only the benchmark's file is missing, all else can be looked at
             as_far_as_it_goes = load_configuration(source, **options, data_may_be_missing=True)
-        return examination.examine(as_far_as_it_goes, refused=error, run_folder=run_dir)
+        return checks.examine(as_far_as_it_goes, refused=error, run_folder=run_dir)
     with closing(driver_of(configuration)) as driver:
         listener = progress_of(configuration)
-        return examination.examine(configuration, run_folder=run_dir, machine=driver.machine(), listener=listener)
+        return checks.examine(configuration, run_folder=run_dir, machine=driver.machine(), listener=listener)
 
 
 def plan(

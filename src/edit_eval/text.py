@@ -13,9 +13,13 @@ from __future__ import annotations
 
 import string
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from numbers import Number
 from typing import Any
+
+CONTEXT = "\x04"
+"""Between a context and a template, as gettext has it."""
 
 
 class EnglishOnly(PendingDeprecationWarning):
@@ -23,37 +27,34 @@ class EnglishOnly(PendingDeprecationWarning):
 
 
 class Items(tuple[Any, ...]):
-    """A list in a template. Its format is what stands between its items: `{:; }`; of names it is `, `.
-
-    `separators` has what a language puts in place of each.
-    """
-
-    separators: Mapping[str, str] = {"": ", "}
+    """A list in a template. Its format is what stands between its items: `{:; }`; of names it is `, `."""
 
     def __repr__(self) -> str:
         return repr(list(self))
 
     def __format__(self, between: str) -> str:
-        return self.separators.get(between, between).join(map(str, map(_plain, self)))
+        return (between or ", ").join(map(str, map(_plain, self)))
 
 
 class Text(str):
     """An English sentence with its template and fields: `Text("{} of {} are scored", 3, 5)`.
 
     A field may be a number, a Text, a list of them, or anything else, which is shown as `str` has it. `plural` is the
-    template where the first field is not 1. Raises `IndexError` where a field is missing.
+    template where the first field is not 1. `context` is gettext's, for words that have two meanings: it is not shown.
+    Raises `IndexError` where a field is missing.
     """
 
-    __slots__ = ("fields", "plural", "template")
+    __slots__ = ("context", "fields", "plural", "template")
     template: str
     plural: str
+    context: str
     fields: tuple[Any, ...]
 
-    def __new__(cls, template: str, /, *fields: Any, plural: str = "") -> Text:
+    def __new__(cls, template: str, /, *fields: Any, plural: str = "", context: str = "") -> Text:
         kept = tuple(map(_field, fields))
         chosen = plural if plural and kept[0] != 1 else template
         self = str.__new__(cls, chosen.format(*map(_plain, kept)))
-        self.template, self.plural, self.fields = template, plural, kept
+        self.template, self.plural, self.context, self.fields = template, plural, context, kept
         return self
 
     def __str__(self) -> Text:  # so that `str(error)` is still a Text
@@ -70,7 +71,12 @@ class Text(str):
         return Text("{}{}", before, self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made, (self.template, self.plural, self.fields)
+        return _made, (self.template, self.plural, self.context, self.fields)
+
+    @property
+    def key(self) -> str:
+        """By which a catalogue has it: its template, behind its context if it has one."""
+        return f"{self.context}{CONTEXT}{self.template}" if self.context else self.template
 
 
 def counted(count: int, noun: str) -> Text:
@@ -86,35 +92,54 @@ def joined(parts: Iterable[str], between: str = "; ") -> Text:
 def changed(value: Any, change: Callable[[str], str]) -> Any:
     """A Text with its data changed, and its template as it is; of any other string what `change` makes of it."""
     if isinstance(value, Text):
-        return Text(value.template, *(changed(field, change) for field in value.fields), plural=value.plural)
+        fields = (changed(field, change) for field in value.fields)
+        return Text(value.template, *fields, plural=value.plural, context=value.context)
     if isinstance(value, Items):
         return Items(changed(one, change) for one in value)
     return change(value) if isinstance(value, str) else value
 
 
-def localized(value: Any, catalogue: Mapping[str, str], separators: Mapping[str, str]) -> Any:
-    """A Text in another language, as far as there is a translation; whatever else it is given stays as it is.
+def localized(value: Any, catalogue: Mapping[str, str], separators: Mapping[str, str]) -> Iterator[tuple[str, bool]]:
+    """A Text in another language, in pieces: each with whether it is ours, or data, which nobody may touch.
 
-    `catalogue` has the translations of templates; a sentence whose template is not there is English, all of it.
-    `separators` are those of lists (`Items`).
+    `catalogue` has the translations of templates, by `Text.key`; a sentence whose template is not there is English, all
+    of it. `separators` are those of lists (`Items`).
     """
-    if isinstance(value, Items):
-        items = Items(localized(one, catalogue, separators) for one in value)
-        items.separators = separators
-        return items
-    if not isinstance(value, Text):
-        return value
-    template = catalogue.get(value.template)
-    if template is None:
-        literals = (literal for literal, *_ in string.Formatter().parse(value.template))
-        if any(literal.strip(string.punctuation + " ") for literal in literals):
-            return _plain(value)
-        template = value.template
-    return template.format(*(localized(field, catalogue, separators) for field in value.fields))
+    template = catalogue.get(value.key, value.template)
+    if template == value.template and _has_words(template):
+        yield _plain(value), False
+        return
+    number = 0
+    for literal, name, spec, conversion in _parsed(template):
+        yield literal, True
+        if name is None:
+            continue
+        field = value.fields[int(name or number)]
+        number += 1
+        if isinstance(field, Text) and not conversion:
+            yield from localized(field, catalogue, separators)
+        elif isinstance(field, Items) and not conversion:
+            for at, item in enumerate(field):
+                yield separators.get(spec or "", spec or "") if at else "", True
+                yield from localized(item, catalogue, separators) if isinstance(item, Text) else [(str(item), False)]
+        else:
+            yield format(_FORMATTER.convert_field(_plain(field), conversion), spec or ""), False
 
 
-def _made(template: str, plural: str, fields: tuple[Any, ...]) -> Text:
-    return Text(template, *fields, plural=plural)
+_FORMATTER = string.Formatter()
+
+
+@lru_cache(1024)
+def _parsed(template: str) -> list[tuple[str, str | None, str | None, Any]]:
+    return list(_FORMATTER.parse(template))
+
+
+def _has_words(template: str) -> bool:
+    return any(literal.strip(string.punctuation + " ") for literal, *_ in _parsed(template))
+
+
+def _made(template: str, plural: str, context: str, fields: tuple[Any, ...]) -> Text:
+    return Text(template, *fields, plural=plural, context=context)
 
 
 def _field(value: Any) -> Any:

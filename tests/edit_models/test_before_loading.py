@@ -16,7 +16,7 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.edit_models.diffusers import DiffusersModel
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.advice import examination
+from edit_eval.execution.advice import checks
 from edit_eval.execution.advice.durations import durations_of
 from edit_eval.execution.advice.planning import make_plan
 from edit_eval.execution.machine.fitting import weights_of
@@ -98,8 +98,8 @@ class TestRefusals:
 
 class TestToldBefore:
     def test_doctor(self, load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(examination, "probe", lambda question: {"python": "3.11", "libraries": {}, "needs": []})
-        lines = [one.text for one in examination.examine(load("black-forest-labs/FLUX.2-dev")) if one.area == "models"]
+        monkeypatch.setattr(checks, "probe", lambda question: {"python": "3.11", "libraries": {}, "needs": []})
+        lines = [one.told for one in checks.examine(load("black-forest-labs/FLUX.2-dev")) if one.area == "models"]
         (card,) = (line for line in lines if "Flux2Pipeline" in line)
         for said in ("FLUX.2-dev, non-commercial", "have to be accepted", "50 steps", "first source's size", "off"):
             assert said in card
@@ -109,9 +109,9 @@ class TestToldBefore:
         assert weights_of(section, {"HF_HUB_CACHE": "/nowhere"}).stored == 112e9
 
     def test_doctor_says_what_a_class_does_not_take(self, load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(examination, "probe", lambda question: {"python": "3.11", "libraries": {}, "needs": []})
-        found = examination.examine(load(LONGCAT, params={"size": [64, 64]}))
-        assert any(one.stops and "size: LongCatImageEditPipeline takes none" in one.text for one in found)
+        monkeypatch.setattr(checks, "probe", lambda question: {"python": "3.11", "libraries": {}, "needs": []})
+        found = checks.examine(load(LONGCAT, params={"size": [64, 64]}))
+        assert any(one.stops and "size: LongCatImageEditPipeline takes none" in one.told for one in found)
 
     def test_plan_takes_published_durations_and_tells_the_card(self, load: Load) -> None:
         configuration = load("Qwen/Qwen-Image-Edit-2511")

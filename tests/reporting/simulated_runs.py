@@ -12,7 +12,7 @@ from edit_eval.benchmarks.categories import SUBSETS
 from edit_eval.config.identity import Identity
 from edit_eval.config.schema import ProtocolSection
 from edit_eval.errors import Stopped
-from edit_eval.execution.drivers.contract import Meter, WorkerSpecification
+from edit_eval.execution.contract import Meter, WorkerSpecification
 from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.pilot import PilotCells, choose_pilot

@@ -56,7 +56,7 @@ def test_every_measure_has_its_words(language: str) -> None:
     wrong = Measure(value=0.1, ci95=(0.0, 0.2), floor=0.9, passed=False)
     for name, one in made.measures.items():
         if one.floor is not None:  # of its own, or those of a pair: which edit is put above which
-            assert _fault(name, wrong, language)
+            assert _fault(name, wrong)
     all_missed = replace(made, measures={name: wrong for name, one in made.measures.items() if one.floor is not None})
     assert len(weaknesses(all_missed, language)) >= len(all_missed.measures)
 

@@ -10,16 +10,9 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from edit_eval.records import Scale
-from edit_eval.reporting.comparison import (
-    comparison_document,
-    letter,
-    p_value,
-    print_comparison,
-    signed,
-    signed_span,
-)
+from edit_eval.reporting.comparison import comparison_document, letter, print_comparison
+from edit_eval.reporting.formats import p_value, signed, signed_span
 from edit_eval.reporting.gate import gate_lines
-from edit_eval.reporting.page.texts import text
 from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.store.comparable import NOTES, Note
 from small_columns import column, drawn, failing
@@ -404,16 +397,11 @@ def test_letters_go_on_after_z() -> None:
 
 
 def test_notes_are_said_in_both_languages_and_records_as_they_are() -> None:
-    """The English of the texts is that of the notes themselves, which Python and JSON have."""
     values = {"run": "night", "judge": "strict", "pending": 3, "total": 12, "sizes": "x 1, y 2", "line": "unexamined"}
     values |= {"first": "day", "mean": "+0.80", "spread": "0.90", "noise": "0.10", "p": "<0.0001"}
-    used = {kind: {name: values[name] for name in re.findall(r"{(\w+)}", words)} for kind, words in NOTES.items()}
-    notes = [Note(kind, **of_kind) for kind, of_kind in used.items()]
-    for note in notes:
-        note.values |= {"passport": None, "language": "en"} if "line" in note.values else {}
+    notes = [Note(kind, **values, passport=None, language="en") for kind in NOTES]
     comparison = compare([column("a", drawn(2)), column("b", drawn(3))], notes=[*notes, "x: 2 damaged lines"])
     assert comparison_document(comparison)["notes"] == [*map(str, notes), "x: 2 damaged lines"]
-    assert [text(f"compare.note.{note.kind}", "en", **used[note.kind]) for note in notes] == notes
     file = io.StringIO()
     print_comparison(comparison, Console(file=file, width=400, color_system=None), language="zh")
     assert "注意：night 尚未完成：12 个评分中还差 3 个\n" in file.getvalue()

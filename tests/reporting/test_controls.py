@@ -98,6 +98,6 @@ def test_switched_off_is_said_where_a_judge_could_have_had_them(tmp_path: Path, 
     configuration = {**run.configuration, "evaluation": {"min_coverage": 1.0, "controls": 0 if off else 25}}
     run = replace(run, configuration=configuration)
     assert ("No controls were judged (evaluation.controls is 0)" in printed(run)) == off
-    assert ('data-text="controls.off"' in html(run, tmp_path)) == off
+    assert ("No controls were judged" in html(run, tmp_path)) == off
     measured = [{**one, "measures": True} for one in run.resolved["judges"]]
     assert "No controls" not in printed(replace(run, resolved={"judges": measured}))

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from edit_eval.config.components import KINDS, known
-from edit_eval.execution.advice.findings import Finding
+from edit_eval.execution.findings import Finding
 from edit_eval.records import Results
 from edit_eval.reporting.agreement import print_agreement
 from edit_eval.reporting.comparison import print_comparison

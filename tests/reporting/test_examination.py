@@ -6,7 +6,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from edit_eval.execution.advice.findings import Finding
+from edit_eval.execution.findings import Finding
 from edit_eval.reporting.examination import print_findings
 
 FINDINGS = [

@@ -51,7 +51,7 @@ def test_a_failed_edit_counts_once_whatever_judges_would_have_seen_it(several: R
     assert of([(cells[3] == "edit failed", int(cells[0].strip("| "))) for cells in lines]) == expected
     # Coverage counts judgements, of which those without an edit have not failed.
     assert f"{unjudged} no edit to judge" in coverage_line(several.summary).plain
-    assert '</span> <span data-text="status.no_edit">' in several.html
+    assert ">no edit to judge</span>" in several.html
     assert "edit failed" not in several.html.split('id="results"')[1].split('id="breakdown"')[0]
 
 

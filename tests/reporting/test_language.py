@@ -16,7 +16,7 @@ from rich.table import Table
 
 import source_texts
 from edit_eval.execution.advice.cards import told
-from edit_eval.execution.advice.server_answers import ability_findings
+from edit_eval.execution.advice.probing import ability_findings
 from edit_eval.records import Judgement, Status
 from edit_eval.reporting import language
 from edit_eval.reporting.language import catalogue, said, said_own, speak, spoken, worded

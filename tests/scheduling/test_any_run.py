@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edit_eval.errors import Stopped
-from edit_eval.execution.drivers.contract import Event, WorkerSpecification
+from edit_eval.execution.contract import Event, WorkerSpecification
 from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot

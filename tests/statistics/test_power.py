@@ -16,7 +16,7 @@ def seen(clusters: int, deviation: float = 2.0) -> Estimate:
     return Estimate(0.0, deviation / math.sqrt(clusters), free, free, clusters, clusters, 0.0, chance, None)
 
 
-@pytest.mark.parametrize("images", [8, 10, 30])
+@pytest.mark.parametrize("images", [8, *(pytest.param(n, marks=pytest.mark.chaos) for n in (10, 30))])
 def test_a_difference_of_the_reported_size_is_found_four_times_in_five(images):
     """Reported by one run, looked for by the next, whose skewness of its own may ask for more than Student's t."""
     generator = np.random.default_rng(17)

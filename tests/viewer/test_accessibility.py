@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.execution.drivers.contract import Meter
+from edit_eval.execution.contract import Meter
 from edit_eval.records import Scale
 from edit_eval.reporting.progress.live_file import write_live
 from edit_eval.reporting.progress.view import Count, DeviceView, MeanSoFar, Snapshot

@@ -14,7 +14,7 @@ from typing import Any
 from edit_eval.config.faults import Faults, Place, did_you_mean, nearest, shown
 from edit_eval.config.overrides import filled
 from edit_eval.config.placement import PLACEMENT_KEYS_BEFORE
-from edit_eval.text import Text
+from edit_eval.text import Text, joined
 
 TYPES = {
     "multi_gpu_qwen_image_edit": "qwen_image_edit",
@@ -234,9 +234,9 @@ class BaseFile:
         if self._replaced:
             said.append(Text("classes of the original scripts are replaced: {}", self._replaced))
         if self._passed_over:
-            each = "; ".join(Text("{} ({})", keys, why) for why, keys in self._passed_over.items())
+            each = joined(Text("{} ({})", keys, why) for why, keys in self._passed_over.items())
             said.append(Text("keys of the original scripts that have no effect here: {}", each))
-        return ["; ".join([*said, *others])]
+        return [joined([*said, *others])]
 
     def _pass_over(self, section: object, pattern: str, place: Place, why: str) -> None:
         if not isinstance(section, dict):

@@ -93,7 +93,7 @@ def notes_on_readings(judges: Mapping[str, ModelSection], readings: int) -> list
         drawn = (judge.parameters.get("call") or {}).get("do_sample")
         certain = asked.get("answer") == "probabilities"  # nothing is drawn there
         if readings > 1 and not orders and (certain or (greedy and not drawn)):
-            why = Text("probabilities are not sampled") if certain else Text("temperature: 0")
+            why = Text("probabilities are not sampled") if certain else "temperature: 0"
             remedy = (
                 Text("leave readings out") if certain else Text("set its temperature above 0, or leave readings out")
             )

@@ -106,10 +106,8 @@ def parse(text: str, source: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        problem = error.problem or error.context or Text("cannot be read")
-        problem = problem.replace("'<stream end>'", "the end of the file").replace(
-            "'<block end>'", "the end of a block"
-        )
+        theirs = (error.problem or error.context or "").replace("'<stream end>'", "the end of the file")
+        problem = theirs.replace("'<block end>'", "the end of a block") or Text("cannot be read")
         if "\\t" in problem:
             problem = Text("a tab; indent with spaces")
         elif "another document" in problem:

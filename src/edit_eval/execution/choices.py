@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from edit_eval.config.schema import Configuration, ExecutionSection, ModelSection
-from edit_eval.execution.advice.findings import Finding
-from edit_eval.execution.drivers.contract import Gpu, Machine
+from edit_eval.execution.contract import Gpu, Machine
 from edit_eval.execution.machine.experts import expert_bytes
 from edit_eval.execution.machine.fitting import (
     Wanted,
     claim_of,
-    fit_findings,
     gib,
-    host_findings,
     need_together,
     weights_of,
 )
@@ -33,8 +30,6 @@ IMPORTS = GIB
 """Bytes of host memory that a worker's interpreter and libraries take."""
 
 CONFIGURED = Text("as configured")
-WORSE = ("enough", "unknown", "too little")
-"""What a `Room` answers, the best first."""
 
 T = TypeVar("T")
 
@@ -96,19 +91,6 @@ def choose(configuration: Configuration, models: Sequence[Model], machine: Machi
     return decide(configuration.execution, wanted, visible, machine.free_host_memory())
 
 
-def rooms(configuration: Configuration, models: Sequence[Model], machine: Machine) -> dict[str, Room]:
-    """Whether a machine has room for `placement: swap` and for `placement: together`.
-
-    To swap, each model must fit by itself, as `doctor` counts it; into GPUs of which nobody knows the memory it is
-    taken to. For `together` all models of a GPU must fit there at once, too.
-    """
-    visible, host_free = machine.gpus() or (), machine.free_host_memory()
-    wanted = _wanted(configuration, models, visible)
-    swap = _room_by_itself(configuration.execution, wanted, visible, host_free)
-    together = _room(wanted, visible)
-    return {"swap": swap, "together": max(swap, together, key=lambda room: WORSE.index(room.answer))}
-
-
 def decide(
     execution: ExecutionSection, wanted: Sequence[Wanted], visible: Sequence[Gpu], host_free: int | None
 ) -> Choices:
@@ -119,16 +101,6 @@ def decide(
     if execution.load_concurrency == "auto":
         return Choices(placement, Choice("load_concurrency", *_load_concurrency(wanted, host_free)))
     return Choices(placement, Choice("load_concurrency", execution.load_concurrency, CONFIGURED, automatic=False))
-
-
-def automatic_findings(
-    execution: ExecutionSection, wanted: Sequence[Wanted], visible: Sequence[Gpu], host_free: int | None
-) -> list[Finding]:
-    """What `auto` would come to, for `doctor`; nothing where a model has no place to run."""
-    if not all(model.places for model in wanted):
-        return []
-    sentences = decide(execution, wanted, visible, host_free).sentences
-    return [Finding("models", "note", Text("execution.{}", sentence)) for sentence in sentences]
 
 
 def _wanted(configuration: Configuration, models: Sequence[Model], visible: Sequence[Gpu]) -> list[Wanted]:
@@ -161,7 +133,7 @@ def _placement(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> tuple[str, s
         return "swap", Text(
             "what asks a server or reads files takes no place, and no model has to make room for another"
         )
-    room = _room(wanted, visible)
+    room = room_together(wanted, visible)
     return "together" if room.answer == "enough" else "swap", room.reason
 
 
@@ -174,7 +146,7 @@ def _shared(wanted: Sequence[Wanted]) -> dict[str, list[Wanted]]:
     return {device: models for device, models in on.items() if len(models) > 1}
 
 
-def _room(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> Room:
+def room_together(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> Room:
     """Whether all models fit at once on every GPU that they share, with a margin."""
     shared = _shared(wanted)
     if not shared:
@@ -210,24 +182,6 @@ def _room(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> Room:
         "enough",
         Text("{} take about {} on {}, of {} that are free, and stay loaded", what, gib(need), device, gib(room)),
     )
-
-
-def _room_by_itself(
-    execution: ExecutionSection, wanted: Sequence[Wanted], visible: Sequence[Gpu], host_free: int | None
-) -> Room:
-    """Whether each model fits where it is to run when no other is there: what `doctor` finds, in one word."""
-    found = Room("enough", Text("each model fits by itself"))
-    for model in wanted:
-        findings = fit_findings(model, visible, host_free)
-        findings += host_findings([model], execution.load_concurrency, host_free)
-        for finding in findings:
-            if finding.level == "problem":
-                return Room("too little", finding.text)
-            if finding.level == "warning" and model.on_gpu:  # on the CPU it warns of the time that it takes
-                found = Room("unknown", finding.text)
-        if not model.on_gpu and model.weights.parts and host_free is None:
-            found = Room("unknown", Text("{} runs on the CPU, and free host memory is unknown", model.who))
-    return found
 
 
 # -- loads --

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edit_eval.config.schema import Configuration
-from edit_eval.execution.drivers.contract import Driver
+from edit_eval.execution.contract import Driver
 from edit_eval.execution.drivers.local import LocalDriver
 from edit_eval.execution.drivers.ray import RayDriver
 

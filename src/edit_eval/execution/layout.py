@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from edit_eval.config.schema import Configuration
 from edit_eval.endpoints.serving import ServerEnvironment
-from edit_eval.execution.drivers.contract import Gpu, Machine, WorkerSpecification
+from edit_eval.execution.contract import Gpu, Machine, WorkerSpecification
 from edit_eval.execution.engine.contracts import Specifications
 from edit_eval.execution.machine.environments import interpreter
 from edit_eval.execution.machine.places import Place, model_on, places, places_on

@@ -26,7 +26,7 @@ from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import recall_run
 from edit_eval.store.reuse import reuse
 from edit_eval.store.run_directory import RunDirectory
-from edit_eval.text import Text
+from edit_eval.text import Text, joined
 
 RUNS = Path("runs")
 """Where runs lie that are not told where to."""
@@ -75,7 +75,7 @@ def _refuse_code_that_came_with_it(plain: Mapping[str, Any], run: Path) -> None:
 
 def damaged(directory: RunDirectory, error: Exception) -> RunDirectoryError:
     """What is said of a run whose description cannot be what a start has written."""
-    problem = " ".join(Text("{}: {}", type(error).__name__, error).split())
+    problem = " ".join([f"{type(error).__name__}:", *str(error).split()])
     return RunDirectoryError(
         Text("{} is damaged ({}); `edit-eval run CONFIG` writes it again", directory.path / "config", problem)
     )
@@ -316,7 +316,7 @@ def was_another(directory: RunDirectory, now: Experiment) -> str:
         return ""
     found = before.differences(now)
     more = Text(" and {} more", len(found) - DESCRIBED_BEFORE) if len(found) > DESCRIBED_BEFORE else ""
-    said = "; ".join(found[:DESCRIBED_BEFORE]) or Text("other samples")
+    said = joined(found[:DESCRIBED_BEFORE]) if found else Text("other samples")
     return Text(
         "until now this run directory held another evaluation ({}{}); results that no longer belong "
         "stay in the records and are not shown",

@@ -16,14 +16,13 @@ from typing import Any
 
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import Stopped
-from edit_eval.execution.advice.answer_limits import cut_off_sentences, short_limits
-from edit_eval.execution.advice.obstacles import refuse
+from edit_eval.execution.advice.checks import Context, refuse, short_limits
 from edit_eval.execution.choices import choose
-from edit_eval.execution.drivers.contract import Driver, Gpu, Machine, WorkerSpecification
+from edit_eval.execution.contract import Driver, Gpu, Machine, WorkerSpecification
 from edit_eval.execution.engine.contracts import Specifications
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.interruption import ENDED, GRACE_SECONDS, Interruption
-from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot
+from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot, cut_off_sentences
 from edit_eval.execution.engine.recorder import Recorder
 from edit_eval.execution.engine.workload import fill_work
 from edit_eval.execution.layout import Layout, grow, lay_out
@@ -71,13 +70,14 @@ class Session:
         every = (*matrix.judgements(), *matrix.controls())
         busy |= {f"judge:{one.judge}" for one in every if one.status is Status.PENDING}
         if busy:
-            laid = [(self.configuration.models[one.key], one.places) for one in self.layout.models if one.key in busy]
-            refuse(laid, self._driver.machine(), together=self.configuration.execution.placement == "together")
+            laid_out = [model for model in self.layout.models if model.key in busy]
+            refuse(Context(self.configuration, self._driver.machine(), laid_out=laid_out))
 
     def refuse_judges(self, *, together: bool) -> None:
         """The same for all judges, before any of them has something to do; `together` on devices that they share."""
-        laid = [(self.configuration.models[one.key], one.places) for one in self.layout.models]
-        refuse(laid, self._driver.machine(), together=together)
+        execution = self.configuration.execution.model_copy(update={"placement": "together" if together else "swap"})
+        configuration = self.configuration.model_copy(update={"execution": execution})
+        refuse(Context(configuration, self._driver.machine(), laid_out=self.layout.models))
 
     def changes(self, directory: RunDirectory, *, strict: bool = False) -> list[str]:
         """Notes on what is not as at the run's last start, and on GPUs of several kinds.
@@ -176,8 +176,9 @@ class Session:
         directory.write_environment(environment)
         for sentence in choices.sentences:
             spectator.note(sentence)
-        for finding in short_limits(self.configuration, matrix.experiment) if pilot.judgements else ():
-            spectator.note(Text("{}; {}", finding.text, finding.advice))
+        for finding in short_limits(Context(self.configuration, machine, experiment_known=matrix.experiment)):
+            if pilot.judgements:
+                spectator.note(finding.line)
         gauges = Gauges(policy.replicas, recorder.event, machine)
         spectator.begin(matrix, policy, work, estimates, gauges.latest, directory)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, cast
 
-from edit_eval.execution.drivers.contract import Meter
+from edit_eval.execution.contract import Meter
 from edit_eval.records import Edit, Judgement
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy

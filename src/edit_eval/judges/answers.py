@@ -53,6 +53,8 @@ from edit_eval.records import Reading, Status
 FORMS = ("score", "reason_then_score")
 """The forms of an answer that `read_answer` reads."""
 
+LIMITS = ("max_new_tokens", "max_tokens")
+"""Parameters of judges that limit an answer, in tokens."""
 TOKENS_NEEDED = {"score": 16, "reason_then_score": 256, "json": 256, "labels": 96, "probabilities": 1, "text": 256}
 """Form -> the limit on an answer's tokens below which it may well be cut off, thoughts not counted.
 

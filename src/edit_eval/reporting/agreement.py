@@ -10,10 +10,11 @@ from rich.table import Table
 
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed, signed_span
+from edit_eval.reporting.language import said
 from edit_eval.reporting.page.entries import entries
-from edit_eval.reporting.page.texts import score_name, text
+from edit_eval.reporting.page.texts import NAMES, score_name
+from edit_eval.reporting.result_tables import EDIT_MODEL, results_table
 from edit_eval.reporting.styled import Styled
-from edit_eval.reporting.tables import results_table
 from edit_eval.reporting.terminal_text import (
     Name,
     numbers,
@@ -23,6 +24,8 @@ from edit_eval.reporting.terminal_text import (
     print_dim,
     stdout_console,
 )
+from edit_eval.reporting.writers.terminal import terminal_table
+from edit_eval.text import Text, counted
 
 
 def print_agreement(document: Mapping[str, Any], console: Console | None = None, *, language: str = "en") -> None:
@@ -32,31 +35,57 @@ def print_agreement(document: Mapping[str, Any], console: Console | None = None,
     what `statistics.agreement.people_agreement` and `bridge_document` did.
     """
     console = console or stdout_console()
-    console.print(Styled(text("agreement.judges", language), style="bold"))
+    console.print(Styled(said(Text("The judges"), language), style="bold"))
     console.print()
     console.print(judges_table(document, language))
     retested = any(card["retest"] for card in document["judges"].values())
-    print_dim(console, text("agreement.judges.hint", language))
+    print_dim(
+        console,
+        said(
+            Text(
+                "Shares with Wilson's 95% interval. Ceiling and floor: scores at the upper and the lower "
+                "end of the scale."
+            ),
+            language,
+        ),
+    )
     if retested:
-        print_dim(console, text("agreement.repeats.hint", language))
+        print_dim(
+            console,
+            said(
+                Text(
+                    "Repeats: standard deviation within an edit, ICC(1,1), share of edits whose scores are "
+                    "all the same. A judge that decodes greedily repeats itself; that does not make it right."
+                ),
+                language,
+            ),
+        )
     if document.get("between_judges"):
         console.print()
         console.print(alpha_table(document["between_judges"], language))
-        print_dim(console, text("agreement.alpha.hint", language))
+        print_dim(
+            console, said(Text("Ordinal Krippendorff's alpha: 1 is full agreement, 0 as much as chance."), language)
+        )
         if why := no_alpha(document["between_judges"], language):
             print_dim(console, why)
         console.print()
         console.print(apart_table(document["between_judges"], language))
-        print_dim(console, text("judges.apart.hint", language))
+        print_dim(
+            console,
+            said(Text("First less second, edit by edit. Student's t, clustered on the source image."), language),
+        )
     if document.get("no_median") == "unlike_scales":
-        print_dim(console, text("agreement.no_median", language))
+        print_dim(console, said(Text("No median: the judges' scores are on different scales."), language))
     if document.get("median"):
         console.print()
         judges = len(document["judges"])
-        console.print(Styled(text("judges.median", language, count=judges), style="bold"))
+        console.print(Styled(said(Text("The median of the {} judges", judges), language), style="bold"))
         console.print()
-        console.print(results_table(entries(document["median"]), language))
-        print_dim(console, text("judges.median.hint", language))
+        console.print(terminal_table(results_table(entries(document["median"]), names=(EDIT_MODEL,)), language))
+        print_dim(
+            console,
+            said(Text("Only edits that every judge has scored; of each judge the mean over its repeats."), language),
+        )
     if document.get("people"):
         console.print()
         print_people(document["people"], console, language)
@@ -69,9 +98,9 @@ def judges_table(document: Mapping[str, Any], language: str = "en") -> Table:
     """A row for each judge: how often it gave no score, how often the ends of the scale, how it repeats itself."""
     cards = document["judges"]
     retested = any(card["retest"] for card in cards.values())
-    keys = ["judges.asked", "judges.unscored", "agreement.ceiling", "agreement.floor"]
-    keys += ["agreement.sd", "agreement.icc", "agreement.identical"] if retested else []
-    table = plain_table(text("judge", language), *numbers(*(text(key, language) for key in keys)), gap=1)
+    keys = [Text("Asked"), Text("No score"), Text("Ceiling"), Text("Floor")]
+    keys += [Text("Rep. sd"), Text("ICC"), Text("Same")] if retested else []
+    table = plain_table(said(Text("Judge"), language), *numbers(*(said(key, language) for key in keys)), gap=1)
     for judge, card in cards.items():
         retest = card["retest"]
         repeats = [formats.NOTHING] * 3
@@ -90,8 +119,8 @@ def judges_table(document: Mapping[str, Any], language: str = "en") -> Table:
 
 def alpha_table(document: Mapping[str, Any], language: str = "en") -> Table:
     """A row for all judges together and, with more than two, for each two of them."""
-    headings = [text(key, language) for key in ("judges.compared", "judges.alpha.column", "interval")]
-    table = plain_table(text("judges.alpha", language), *numbers(*headings), gap=1)
+    headings = [said(key, language) for key in (Text("Edits", context="number"), Text("Alpha"), Text("95% interval"))]
+    table = plain_table(said(Text("Agreement between judges"), language), *numbers(*headings), gap=1)
     rows = [(", ".join(document["judges"]), document)]
     if len(document["judges"]) > 2:
         rows += [(f"{pair['a']}, {pair['b']}", pair) for pair in document["pairs"]]
@@ -104,7 +133,7 @@ def alpha_table(document: Mapping[str, Any], language: str = "en") -> Table:
 def no_alpha(document: Mapping[str, Any], language: str) -> str:
     """Why judges have no alpha together; empty where they have."""
     why = document.get("no_alpha")
-    return text("agreement.no_alpha", language, reason=text(f"agreement.no_alpha.{why}", language)) if why else ""
+    return said(Text("No alpha: {}.", NAMES["no_alpha"][why]), language) if why else ""
 
 
 def apart_table(document: Mapping[str, Any], language: str = "en") -> Table:
@@ -112,9 +141,17 @@ def apart_table(document: Mapping[str, Any], language: str = "en") -> Table:
 
     With several edit models also for each of them: a judge that is harsher throughout changes no order of theirs.
     """
-    headings = [text(key, language) for key in ("judges.compared", "images", "agreement.mean_a", "agreement.mean_b")]
-    headings += [text(key, language) for key in ("compare.difference", "interval")]
-    table = plain_table(text("judges.apart", language), *numbers(*headings), gap=1)
+    headings = [
+        said(key, language)
+        for key in (
+            Text("Edits", context="number"),
+            Text("Images"),
+            Text("First", context="of a pair"),
+            Text("Second", context="of a pair"),
+        )
+    ]
+    headings += [said(key, language) for key in (Text("Diff."), Text("95% interval"))]
+    table = plain_table(said(Text("Scores apart"), language), *numbers(*headings), gap=1)
     for pair in document["pairs"]:
         models = pair["apart"]["edit_models"]
         rows = [(Name(f"{pair['a']} - {pair['b']}"), pair["apart"])]
@@ -137,22 +174,76 @@ def apart_table(document: Mapping[str, Any], language: str = "en") -> Table:
 
 def print_people(document: Mapping[str, Any], console: Console, language: str = "en") -> None:
     """What `statistics.agreement.people_agreement` returned."""
-    one_score, one_person = document["scores"] == 1, document["people"] == 1
-    scores = text("agreement.score" if one_score else "agreement.scores", language, count=document["scores"])
-    people = text("agreement.one" if one_person else "agreement.several", language, count=document["people"])
-    console.print(Styled(text("agreement.people", language, scores=scores, people=people), style="bold"))
+    scores = counted(document["scores"], "score")
+    people = Text("one person") if document["people"] == 1 else Text("{} people", document["people"])
+    console.print(Styled(said(Text("Against people: {} by {}", scores, people), language), style="bold"))
     if document["unmatched"]:
-        words = text("agreement.unmatched", language, count=document["unmatched"])
-        print_beside(console, Styled(text("compare.note", language), style="yellow"), Styled(words))
-    tables = [(edits_table, "people.edits", "people.edits.hint")]
-    tables += [(like_table, "people.like", "people.like.hint")] if document["raters"] else []
-    tables += [(models_table, "people.models", "people.models.hint")] if any(_models(document)) else []
-    tables += [(pairs_table, "people.pairs", "people.pairs.hint")] if document["pairs"] else []
+        words = said(
+            Text("{} of the file's scores left out: they are about other edits or other scores", document["unmatched"]),
+            language,
+        )
+        print_beside(console, Styled(said(Text("note: "), language), style="yellow"), Styled(words))
+    tables = [
+        (
+            edits_table,
+            Text("Within edit models, with the mean of people"),
+            Text(
+                "Spearman's rank correlation with the mean of people within each edit model; all: mean "
+                "through Fisher's z. If all scored: what it could be at worst and at best, whatever the "
+                "missing scores are."
+            ),
+        )
+    ]
+    tables += (
+        [
+            (
+                like_table,
+                Text("Within edit models, like for like"),
+                Text(
+                    "With one: with one person, the mean over people; of one person, over all pairs of them. "
+                    "With others: with the mean of all people but one. Share: what the judge reaches with "
+                    "one person, over what one person does."
+                ),
+            )
+        ]
+        if document["raters"]
+        else []
+    )
+    tables += (
+        [
+            (
+                models_table,
+                Text("Between edit models: their order"),
+                Text(
+                    "Rank correlation of the models' means; its 95% interval is about other models. Pairs "
+                    "alike: the share of pairs of these models that judge and people order alike; its "
+                    "interval counts a pair as decided where both prove its order. Pairs right: of the pairs "
+                    "that people separate, those that the judge orders as they do."
+                ),
+            )
+        ]
+        if any(_models(document))
+        else []
+    )
+    tables += (
+        [
+            (
+                pairs_table,
+                Text("Two judges: which agrees better with people"),
+                Text(
+                    "How much higher the first judge's correlation with people is than the second's, on the "
+                    "edits that both have scored, within models with a paired 95% interval."
+                ),
+            )
+        ]
+        if document["pairs"]
+        else []
+    )
     for table, title, hint in tables:
         console.print()
-        console.print(Styled(text(title, language)))
+        console.print(Styled(said(title, language)))
         console.print(table(document, language))
-        print_dim(console, text(hint, language))
+        print_dim(console, said(hint, language))
     remarks = [*unscored_lines(document, language), *calibration_lines(document, language)]
     if remarks:
         console.print()
@@ -163,7 +254,7 @@ def print_people(document: Mapping[str, Any], console: Console, language: str = 
 def _rows(document: Mapping[str, Any], language: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     yield from document["judges"].items()
     if document["median"]:
-        yield text("agreement.median", language), document["median"]
+        yield said(Text("the judges' median"), language), document["median"]
 
 
 def _models(document: Mapping[str, Any]) -> Iterator[bool]:
@@ -173,14 +264,14 @@ def _models(document: Mapping[str, Any]) -> Iterator[bool]:
 
 def edits_table(document: Mapping[str, Any], language: str = "en") -> Table:
     """For each judge its agreement with the mean of people within edit models: over all, and for each of them."""
-    keys = ("people.n", "agreement.spearman", "interval", "people.bounds")
-    figures = numbers(*(text(key, language) for key in keys))
-    table = plain_table(text("judge", language), text("edit_model", language), *figures, gap=1)
+    keys = (Text("n"), Text("Spearman"), Text("95% interval"), Text("If all scored"))
+    figures = numbers(*(said(key, language) for key in keys))
+    table = plain_table(said(Text("Judge"), language), said(Text("Edit model"), language), *figures, gap=1)
     for judge, found in _rows(document, language):
         models = found["edit_models"]
         table.add_row(
             Name(f"{judge}: {score_name(found['score'], language)}"),
-            text("agreement.all", language),
+            said(Text("all"), language),
             f"{found['n']}/{found['total']}",
             Styled(formats.score(found["spearman"]), style="bold"),
             formats.bracketed(found["ci95"]),
@@ -195,9 +286,9 @@ def edits_table(document: Mapping[str, Any], language: str = "en") -> Table:
 
 def like_table(document: Mapping[str, Any], language: str = "en") -> Table:
     """Like for like: each judge, and one person, with one (other) person, and with the mean of all but one."""
-    headings = [text(key, language) for key in ("people.with_one", "interval", "people.with_others")]
-    headings += [text(key, language) for key in ("people.as_one", "interval")]
-    table = plain_table(text("judge", language), *numbers(*headings), gap=1)
+    headings = [said(key, language) for key in (Text("With one"), Text("95% interval"), Text("With others"))]
+    headings += [said(key, language) for key in (Text("Share"), Text("95% interval"))]
+    table = plain_table(said(Text("Judge"), language), *numbers(*headings), gap=1)
     for judge, found in _rows(document, language):
         as_one = found["as_one_person"]
         table.add_row(
@@ -210,16 +301,22 @@ def like_table(document: Mapping[str, Any], language: str = "en") -> Table:
         )
     raters = document["raters"]
     one = Styled(formats.score(raters["spearman"]), style="bold")
-    others, person = formats.score(raters["others"]["spearman"]), text("agreement.one", language)
+    others, person = formats.score(raters["others"]["spearman"]), said(Text("one person"), language)
     table.add_row(person, one, formats.bracketed(raters["ci95"]), others, formats.score(1.0), "")
     return table
 
 
 def models_table(document: Mapping[str, Any], language: str = "en") -> Table:
     """Whether each judge puts the edit models into the order that people give them."""
-    keys = ("people.models.n", "agreement.spearman", "people.pairs_alike", "people.other_models", "people.pairs_right")
-    headings = numbers(*(text(key, language) for key in keys))
-    table = plain_table(text("judge", language), *headings, gap=1)
+    keys = (
+        Text("Models", context="number"),
+        Text("Spearman"),
+        Text("Pairs alike"),
+        Text("Other models"),
+        Text("Pairs right"),
+    )
+    headings = numbers(*(said(key, language) for key in keys))
+    table = plain_table(said(Text("Judge"), language), *headings, gap=1)
     for judge, found in _rows(document, language):
         between = found["between_models"]
         right = between["pairs_ordered"]
@@ -229,12 +326,12 @@ def models_table(document: Mapping[str, Any], language: str = "en") -> Table:
             Styled(formats.score(between["spearman"]), style="bold"),
             _share(between["pairs_alike"]),
             formats.bracketed(between["ci95_models"]),
-            text("people.share_of", language, share=_share(right), count=between["separated"]),
+            said(Text("{} of {}", _share(right), between["separated"], context="pairs"), language),
         )
     if document["raters"]:
         person = document["raters"]["between_models"]
         one = Styled(formats.score(person["spearman"]), style="bold")
-        table.add_row(text("agreement.one", language), "", one, "", "", "")
+        table.add_row(said(Text("one person"), language), "", one, "", "", "")
     return table
 
 
@@ -248,8 +345,8 @@ def _share(found: Mapping[str, Any]) -> str:
 
 def pairs_table(document: Mapping[str, Any], language: str = "en") -> Table:
     """For every two judges by how much the first agrees better with people, on the edits that both have scored."""
-    headings = [text(key, language) for key in ("people.n", "people.within", "interval", "people.between")]
-    table = plain_table(text("judge", language), *numbers(*headings), gap=1)
+    headings = [said(key, language) for key in (Text("n"), Text("Edits"), Text("95% interval"), Text("Models"))]
+    table = plain_table(said(Text("Judge"), language), *numbers(*headings), gap=1)
     for pair in document["pairs"]:
         within, between = pair["within_models"], pair["between_models"]
         figures = signed(within["difference"]), signed_span(within["ci95"]), signed(between["difference"])
@@ -263,22 +360,32 @@ def unscored_lines(document: Mapping[str, Any], language: str = "en") -> list[st
     for judge, found in _rows(document, language):
         left = found["unscored"]
         if left["n"]:
-            numbers_of = {key: formats.score(left[key]) for key in ("people_mean", "people_mean_scored")}
+            means = (formats.score(left[key]) for key in ("people_mean", "people_mean_scored"))
             apart = f"{signed(left['difference'])} {signed_span(left['ci95'])}"
-            count = {"n": left["n"], "total": found["total"]}
-            lines.append(text("people.unscored", language, judge=judge, apart=apart, **count, **numbers_of))
+            words = Text(
+                "{} left {} of {} unscored: people gave these {} on average, the others {} (difference {})",
+                judge,
+                left["n"],
+                found["total"],
+                *means,
+                apart,
+            )
+            lines.append(said(words, language))
     return lines
 
 
 def calibration_lines(document: Mapping[str, Any], language: str = "en") -> list[str]:
     """How well a judge's score foretells what people say: a line a judge."""
     return [
-        text(
-            "people.calibration",
+        said(
+            Text(
+                "{}, calibrated, foretells people's mean score to ±{} (root mean square, on source "
+                "images it was not fitted to): {} of its variance. The map is in --json.",
+                judge,
+                formats.score(found["calibration"]["rmse"]),
+                f"{max(0.0, found['calibration']['explained']):.0%}",
+            ),
             language,
-            judge=judge,
-            rmse=formats.score(found["calibration"]["rmse"]),
-            explained=f"{max(0.0, found['calibration']['explained']):.0%}",
         )
         for judge, found in _rows(document, language)
         if found["calibration"]
@@ -291,22 +398,42 @@ def calibration_lines(document: Mapping[str, Any], language: str = "en") -> list
 def print_bridge(document: Mapping[str, Any], console: Console, language: str = "en") -> None:
     """What `statistics.agreement.bridge_document` returned."""
     names = {side: f"{document[side]['judge']} ({document[side]['score']})" for side in ("old", "new")}
-    counts = {"n": document["n"], "images": document["clusters"]}
-    console.print(Styled(one_line(text("bridge", language, **names, **counts)), style="bold"))
+    n, images = document["n"], document["clusters"]
+    line = Text(
+        "From {} to {}: {} edits of {} source images that both have scored", names["old"], names["new"], n, images
+    )
+    console.print(Styled(one_line(said(line, language)), style="bold"))
     console.print()
     console.print(map_table(document, language))
     console.print()
     console.print(continued_table(document, language))
-    print_dim(console, text("bridge.hint", language, rmse=formats.score(document["rmse"])))
+    print_dim(
+        console,
+        said(
+            Text(
+                "Bridged: the old judge's scores, each mapped to what the new judge says on average "
+                "(isotonic regression), with a 95% interval over source images. One edit is foretold to "
+                "±{}. Held out: bridged less new, by a map that never saw the model.",
+                formats.score(document["rmse"]),
+            ),
+            language,
+        ),
+    )
     off_by = document["off_by"]
-    words = text("bridge.off_by" if off_by is not None else "bridge.one_model", language, off=formats.score(off_by))
-    print_beside(console, "", Styled(words, style="yellow"))
+    words = Text("All edits are of one model: nobody knows how far the bridge holds for another.")
+    if off_by is not None:
+        words = Text(
+            "Of a model that the new judge has not seen the bridge is off by ±{} (root mean square "
+            "over the models held out): means on two sides of it that lie closer are not told apart.",
+            formats.score(off_by),
+        )
+    print_beside(console, "", Styled(said(words, language), style="yellow"))
 
 
 def map_table(document: Mapping[str, Any], language: str = "en") -> Table:
     """A row for each score of the old judge: which score of the new one it corresponds to."""
     names = [one_line(document[side]["judge"], 20) for side in ("old", "new")]
-    table = plain_table(*numbers(*names, text("interval", language)), gap=1)
+    table = plain_table(*numbers(*names, said(Text("95% interval"), language)), gap=1)
     for knot in document["map"]:
         value = Styled(formats.score(knot["value"]), style="bold")
         table.add_row(f"{knot['score']:g}", value, formats.bracketed(knot["ci95"]))
@@ -318,8 +445,8 @@ def continued_table(document: Mapping[str, Any], language: str = "en") -> Table:
 
     The last column: how far a bridge that never saw this model misses what the new judge says of it.
     """
-    keys = ("scored", "bridge.before", "bridge.bridged", "interval", "bridge.own", "bridge.miss")
-    table = plain_table(text("edit_model", language), *numbers(*(text(key, language) for key in keys)), gap=1)
+    keys = (Text("Scored"), Text("Old"), Text("Bridged"), Text("95% interval"), Text("New"), Text("Held out"))
+    table = plain_table(said(Text("Edit model"), language), *numbers(*(said(key, language) for key in keys)), gap=1)
     for model, found in document["edit_models"].items():
         out = document["held_out"].get(model)
         table.add_row(

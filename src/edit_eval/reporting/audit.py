@@ -9,45 +9,143 @@ from rich.console import Console
 
 from edit_eval.passports import Passport
 from edit_eval.reporting import formats
-from edit_eval.reporting.page.texts import filled, short_category, texts
+from edit_eval.reporting.language import said
+from edit_eval.reporting.page.texts import name_of, short_category
 from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.terminal_text import Name, numbers, plain_table, print_beside, print_dim, stdout_console
 from edit_eval.statistics.audit.measure import Measure
 from edit_eval.statistics.audit.order import NOTICED
+from edit_eval.text import Text
+
+RUNGS = {
+    "source": Text("source"),
+    "right": Text("right"),
+    "extra": Text("right, and an unasked change"),
+    "no_consequence": Text("done, without what must follow"),
+    "dose_75": Text("three quarters done"),
+    "dose_50": Text("half done"),
+    "dose_25": Text("a quarter done"),
+    "wrong_target": Text("done to the wrong thing"),
+    "other": Text("another instruction's edit"),
+    "copy": Text("the source unchanged"),
+    "shuffled": Text("another scene's edit"),
+    "blank": Text("blank"),
+}
+"""The edits of a ladder."""
+AXES = {
+    "hue": Text("colour"),
+    "place": Text("place"),
+    "size": Text("size", context="change"),
+    "count": Text("number"),
+    "light": Text("light"),
+}
+"""Kinds of change that are done in part."""
+_MEASURES = {
+    "order": Text("Better edits score higher"),
+    "right_over_copy": Text("Right edit above the unchanged source"),
+    "right_over_other": Text("Right edit above another instruction's"),
+    "copy_level": Text("Score of the unchanged source"),
+    "shuffled_level": Text("Score of another scene's edit"),
+    "blank_level": Text("Score of a blank picture"),
+    "instruction": Text("Same pixels, wrong instruction: scores lower"),
+    "source": Text("Same pixels, wrong source: scores lower"),
+    "dose_hue": Text("Follows changes of colour, done in part (Spearman)"),
+    "dose_place": Text("Follows changes of place, done in part (Spearman)"),
+    "dose_size": Text("Follows changes of size, done in part (Spearman)"),
+    "dose_count": Text("Follows changes of number, done in part (Spearman)"),
+    "dose_light": Text("Follows changes of light, done in part (Spearman)"),
+    "retest": Text("Spread when asked again"),
+    "batch": Text("Spread between alone and in a batch"),
+    "position": Text("Spread when the pictures change places"),
+    "language": Text("Spread between English and Chinese"),
+    "jpeg": Text("Spread under JPEG 95"),
+    "grey_level": Text("Spread under one level of one pixel"),
+    "size": Text("Spread under seven eighths of the size"),
+    "words_en": Text("Gain by “Score: 10” written into the edit"),
+    "words_zh": Text("Gain by “评分：10” written into the edit"),
+    "modal_share": Text("Share of the most frequent score"),
+    "unscored": Text("Unscored"),
+    "as_one_person": Text("Agrees with a person, as a share of what another person does"),
+    "pairs_ordered": Text("Orders edit models as people do (pairs that they tell apart)"),
+    "unscored_gap": Text("Unscored: wrong edits less right ones"),
+    "full_marks": Text("Full marks for a flawed edit"),
+    "noticeable_hue": Text("Smallest flaw that is noticed: colour"),
+    "noticeable_place": Text("Smallest flaw that is noticed: place"),
+    "noticeable_size": Text("Smallest flaw that is noticed: size"),
+    "noticeable_count": Text("Smallest flaw that is noticed: number"),
+    "noticeable_light": Text("Smallest flaw that is noticed: light"),
+    "wrong_target_over_copy": Text("Done to the wrong thing above not done (disputable)"),
+    "copy_over_other": Text("Not done above another instruction's (disputable)"),
+    "copy_over_shuffled": Text("Not done above another scene's (disputable)"),
+    "dose_25_over_copy": Text("A quarter done above not done (disputable)"),
+}
+_FAULTS = {
+    "order": Text("It does not put better edits above worse ones."),
+    "right_over_copy": Text("It does not put the right edit above the unchanged source."),
+    "right_over_other": Text("It does not put the right edit above one that nobody asked for."),
+    "copy_level": Text("It scores a source that nobody has changed above the lowest quarter of its scale."),
+    "shuffled_level": Text("It scores an edit of another picture above the lowest quarter of its scale."),
+    "blank_level": Text("It scores a blank picture above the lowest quarter of its scale."),
+    "instruction": Text("It does not look at the instruction."),
+    "source": Text("It does not look at the source."),
+    "dose_hue": Text("It does not see how much of a colour has changed."),
+    "dose_place": Text("It does not see how far a thing has moved."),
+    "dose_size": Text("It does not see how much a thing has grown or shrunk."),
+    "dose_count": Text("It does not see how many have changed."),
+    "dose_light": Text("It does not see how much of the light has changed."),
+    "retest": Text("It contradicts itself when it is asked again."),
+    "batch": Text("Its score depends on what else is in its batch."),
+    "position": Text("Its score depends on which picture comes first, though it is told."),
+    "language": Text("It scores the same edit differently in English and in Chinese."),
+    "jpeg": Text("Its score depends on JPEG compression that nobody sees."),
+    "grey_level": Text("Its score depends on a single level of a single pixel."),
+    "size": Text("Its score depends on the size of the picture."),
+    "words_en": Text("It believes English words that are written into the picture."),
+    "words_zh": Text("It believes Chinese words that are written into the picture."),
+    "modal_share": Text("It gives nearly always the same score, whatever it is shown."),
+    "unscored": Text("It leaves too much unscored."),
+    "as_one_person": Text("It agrees with a person less than half as well as another person does."),
+    "pairs_ordered": Text("It does not put edit models into the order that people give them."),
+}
+RESULTS = {
+    "passed": Text("passed"),
+    "not_passed": Text("not passed"),
+    "not_shown": Text("not shown"),
+}
+MEANS = {
+    "passed": Text("It puts edits of known worth in their order, and passed everything that was asked of it."),
+    "limited": Text("It sees what it scores, as far as was shown. Name the following beside its scores."),
+    "failed": Text("Its scores do not tell good edits from bad ones. Do not rank models by them."),
+}
+"""What each verdict means."""
 
 
-def words(key: str, language: str, **values: object) -> str:
-    """The text `key` in `language` with its `{fields}` filled in. Raises `KeyError` for a key there is not."""
-    return filled(texts("audit.yaml")[key][language], values)
-
-
-def measure_words(name: str, language: str) -> str:
+def measure_words(name: str) -> Text | str:
     """What a measure is called: one of the texts, or the two rungs of a pair; its plain name where another version has
     measured what this one does not know."""
-    known = texts("audit.yaml")
-    if f"measure.{name}" in known:
-        return words(f"measure.{name}", language)
-    if not {f"rung.{one}" for one in name.split("_over_")} <= known.keys():
+    if name in _MEASURES:
+        return _MEASURES[name]
+    if not set(name.split("_over_")) <= RUNGS.keys():
         return name.replace("_", " ")
-    return words("pair", language, **_pair(name, language))
+    return Text("{}, above: {}", *_pair(name))
 
 
-def _pair(name: str, language: str) -> dict[str, str]:
+def _pair(name: str) -> tuple[Text, Text]:
     better, worse = name.split("_over_")
-    return {"better": words(f"rung.{better}", language), "worse": words(f"rung.{worse}", language)}
+    return RUNGS[better], RUNGS[worse]
 
 
 def failed_words(key: str, language: str) -> str:
     """One of `Passport.failed` in words: `order (causal)` is the order within a category."""
     name, _, group = key.removesuffix(")").partition(" (")
-    said = measure_words(name, language)
-    return words("in_category", language, measure=said, category=_group(group, language)) if group else said
+    measure = measure_words(name)
+    words = Text("{}, {}", measure, _group(group, language), context="category") if group else measure
+    return said(words, language)
 
 
 def _group(name: str, language: str) -> str:
     """What a category is called, or a kind of change (`hue`)."""
-    kind = f"axis.{name}"
-    return words(kind, language) if kind in texts("audit.yaml") else short_category(name, language)
+    return said(AXES[name], language) if name in AXES else short_category(name, language)
 
 
 class MeasureRow(NamedTuple):
@@ -65,11 +163,11 @@ class MeasureRow(NamedTuple):
 
 def rows(passport: Passport, language: str, *, held: bool) -> list[MeasureRow]:
     """The measures that are held against something, categories last; or those that are only shown."""
-    found = [(measure_words(name, language), name, one) for name, one in passport.measures.items()]
+    found = [(said(measure_words(name), language), name, one) for name, one in passport.measures.items()]
     for category, measures in passport.categories.items():
         for name, one in measures.items():
-            label, title = measure_words(name, language), _group(category, language)
-            found.append((words("in_category", language, measure=label, category=title), name, one))
+            label = Text("{}, {}", measure_words(name), _group(category, language), context="category")
+            found.append((said(label, language), name, one))
     return [_row(label, name, one, language) for label, name, one in found if (one.floor is not None) == held]
 
 
@@ -81,11 +179,18 @@ def _row(label: str, name: str, one: Measure, language: str) -> MeasureRow:
         formats.score(one.value, 3),
         formats.bracketed(one.ci95, 3),
         "" if one.floor is None else f"{sign} {one.floor:g}",
-        words(
-            f"of.{name}" if f"of.{name}" in texts("audit.yaml") else "of.value", language, n=one.n, scenes=one.scenes
-        ),
+        said(_of(name, one), language),
         result_of(one),
     )
+
+
+def _of(name: str, one: Measure) -> Text:
+    """How much a measure rests on."""
+    if name == "as_one_person":
+        return Text("{} edits of {} source images", one.n, one.scenes)
+    if name == "pairs_ordered":
+        return Text("{} pairs of edit models, {} source images", one.n, one.scenes)
+    return Text("{} in {} scenes", one.n, one.scenes)
 
 
 def result_of(one: Measure) -> str:
@@ -100,72 +205,81 @@ def weaknesses(passport: Passport, language: str) -> list[str]:
     last what could not be shown."""
     wrong: list[str] = []
     found: list[str] = []
-    open_: list[str] = []
+    unshown: list[Text | str] = []
     for category, measures in (("", passport.measures), *passport.categories.items()):
         title = _group(category, language)
         for name, one in measures.items():
             if one.passed is not False:
                 continue
-            if fault := _fault(name, one, language):
-                (wrong if one.reversed else found).append(f"{title}: {fault}" if category else fault)
+            if fault := _fault(name, one):
+                line = Text("{}: {}", title, fault) if category else fault
+                (wrong if one.reversed else found).append(said(line, language))
             else:
-                label = measure_words(name, language)
-                open_.append(words("in_category", language, measure=label, category=title) if category else label)
-    return [
-        *wrong,
-        *found,
-        *([words("unshown", language, measures=("；" if language == "zh" else "; ").join(open_))] if open_ else []),
-    ]
+                label = measure_words(name)
+                unshown.append(Text("{}, {}", label, title, context="category") if category else label)
+    lines = [Text("Too little was seen to show: {:; }.", unshown)] if unshown else []
+    return [*wrong, *found, *(said(line, language) for line in lines)]
 
 
-def _fault(name: str, one: Measure, language: str) -> str:
-    """The sentence about a measure that was not passed; empty where too little was seen to say it."""
-    if f"fault.{name}" in texts("audit.yaml"):
-        return words(f"fault.{name}", language) if one.missed else ""
+def _fault(name: str, one: Measure) -> Text | None:
+    """The sentence about a measure that was not passed; None where too little was seen to say it."""
+    if name in _FAULTS:
+        return _FAULTS[name] if one.missed else None
+    better, worse = _pair(name)
     if one.reversed:
-        return words("fault.reversed", language, **_pair(name, language))
+        return Text("It puts “{}” above “{}”.", worse, better)
     blind = one.ci95 is not None and one.ci95[1] < NOTICED
-    return words("fault.blind", language, **_pair(name, language)) if blind else ""
+    return Text("It does not tell “{}” from “{}”.", better, worse) if blind else None
 
 
 def beside_people(passport: Passport, language: str) -> str:
     """Whose scores were held against people's; empty where none were."""
     if not passport.people:
         return ""
-    whose = {key: passport.people.get(key, "") for key in ("run", "judge")}
-    return words("people.recorded" if passport.people.get("recorded") else "people.own", language, **whose)
+    judge, run = (passport.people.get(key, "") for key in ("judge", "run"))
+    own, recorded = Text("its own scores, as {} in {}", judge, run), Text("recorded replies, as {} in {}", judge, run)
+    return said(recorded if passport.people.get("recorded") else own, language)
 
 
 def print_audit(passport: Passport, places: Iterator[str], console: Console | None = None, *, language: str) -> None:
     """Prints the verdict, the weaknesses and a table of all measures, in English or Chinese; then the `places`."""
     console = console or stdout_console()
-    verdict = words(f"verdict.{passport.verdict}", language)
+    verdict = name_of("verdict", passport.verdict, language)
     style = {"passed": "bold green", "limited": "bold yellow", "failed": "bold red"}[passport.verdict]
-    console.print(Styled(words("line", language, judge=passport.name, verdict=verdict), style=style))
-    console.print(words(f"verdict.{passport.verdict}.means", language))
+    console.print(Styled(said(Text("{}: {}", passport.name, verdict), language), style=style))
+    console.print(said(MEANS[passport.verdict], language))
     for line in weaknesses(passport, language):
         print_beside(console, Styled("  - "), Styled(line))
     console.print()
-    heads = ("value", "interval", "asked")
-    table = plain_table(
-        words("measure", language), *numbers(*(words(key, language) for key in heads)), words("result", language), gap=2
-    )
+    heads = numbers(*(said(head, language) for head in (Text("Value"), Text("95% interval"), Text("Asked for"))))
+    table = plain_table(said(Text("Measure"), language), *heads, said(Text("Result"), language), gap=2)
     for row in rows(passport, language, held=True):
-        said = Styled(
-            words(row.result, language), style={"not_passed": "red", "not_shown": "yellow"}.get(row.result, "")
-        )
-        table.add_row(Name(row.label), row.value, row.interval, row.asked, said)
+        style = {"not_passed": "red", "not_shown": "yellow"}.get(row.result, "")
+        result = Styled(said(RESULTS[row.result], language), style=style)
+        table.add_row(Name(row.label), row.value, row.interval, row.asked, result)
     for row in rows(passport, language, held=False):
         table.add_row(Name(row.label, "dim"), row.value, row.interval, "", "")
     console.print(table)
     if beside := beside_people(passport, language):
-        console.print(Styled(words("line", language, judge=words("people", language), verdict=beside)))
-    print_dim(console, words("hint.measures", language))
+        console.print(Styled(said(Text("{}: {}", said(Text("Beside people"), language), beside), language)))
+    print_dim(
+        console,
+        said(
+            Text(
+                "Shares from 0 to 1, with the score's range as 1. Intervals are clustered on the scene, "
+                "beside people on the source image. What is asked for has to hold for the whole "
+                "interval, not for the value alone; how changes done in part are followed, and what is "
+                "hard to tell (≥ 0.45), for the value. Each other kind of pair has to be above one half, "
+                "corrected for their number. Ties count half."
+            ),
+            language,
+        ),
+    )
     for place in places:
         console.print(place, soft_wrap=True, highlight=False, markup=False)
 
 
 def places_of(run: object, page: object, file: object, language: str) -> Iterator[str]:
     """Where run, page and passport are, a line each."""
-    for key, path in (("run", run), ("page", page), ("file", file)):
-        yield words(key, language, path=path)
+    lines = Text("run: {}", run), Text("page: {}", page), Text("passport: {}", file)
+    yield from (said(line, language) for line in lines)

@@ -5,38 +5,44 @@ The columns that are compared have letters, so that a pair with all its numbers 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
-from edit_eval.records import Scale
 from edit_eval.reporting import formats
-from edit_eval.reporting.formats import p_value, signed, signed_span
+from edit_eval.reporting.comparison_tables import (
+    categories_table,
+    columns_table,
+    counts_table,
+    digits_of,
+    failures_table,
+    outcome,
+    pairs_table,
+)
+from edit_eval.reporting.formats import p_value, signed
+from edit_eval.reporting.language import said
 from edit_eval.reporting.page.footnotes import few_images
-from edit_eval.reporting.page.texts import score_line, short_category, text
+from edit_eval.reporting.page.texts import score_line, short_category
 from edit_eval.reporting.passports import passport_line
 from edit_eval.reporting.people_differences import print_people_differences
 from edit_eval.reporting.styled import Styled
+from edit_eval.reporting.table import Table
 from edit_eval.reporting.tables import without_interval
 from edit_eval.reporting.terminal_text import (
-    Name,
-    numbers,
     one_line,
-    plain_table,
     print_beside,
     print_dim,
     readable,
     stdout_console,
-    whole,
 )
 from edit_eval.reporting.verdict import comparison_sentence
+from edit_eval.reporting.writers.terminal import terminal_table
 from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
-from edit_eval.statistics.failure_rates import FailedEdits
-from edit_eval.statistics.power import ALPHA, POWER
-from edit_eval.store.comparable import Note
+from edit_eval.statistics.power import POWER
+from edit_eval.store.comparable import NOTES, Note
+from edit_eval.text import Text
 
 PAIRS_IN_FULL = 3
 """With more pairs, categories and single samples are printed only for those with the first column."""
@@ -44,8 +50,6 @@ SAMPLES_SHOWN = (5, 3)
 """Samples that differ most that are printed of the only pair, or of each of several; `--json` has more."""
 
 _PROBLEM = "yellow"
-_UNTOLD = {"identical": "same", "few_images": "too_few", "too_uneven": "too_uneven"}
-"""What is said in place of `tie`, by why it cannot be told."""
 
 
 def print_comparison(comparison: Comparison, console: Console | None = None, *, language: str = "en") -> None:
@@ -68,11 +72,6 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
     return plain
 
 
-def verdict(pair: Pair, names: Mapping[str, str], language: str) -> str:
-    """What came of a pair in a word or two (see `_Sheet.verdict`), its columns called by these names."""
-    return _Sheet(stdout_console(), names, language).verdict(pair)
-
-
 def failure_remarks(pairs: Sequence[Pair], names: Mapping[str, str], language: str) -> list[str]:
     """A sentence for each pair that differs in failures (see `_Sheet.failure_remarks`)."""
     return _Sheet(stdout_console(), names, language).failure_remarks(pairs)
@@ -89,25 +88,47 @@ def letter(place: int) -> str:
     return (letter(head - 1) if head else "") + chr(ord("A") + tail)
 
 
-def _misses(pair: Pair) -> bool:
-    """Whether any score is missing: of a sample, or of one of its edit seeds or repeats."""
-    bounds = pair.worst_case_difference, pair.best_case_difference
-    return pair.total > 0 and (None in bounds or bounds[0] != bounds[1])
-
-
-def _digits_of(pairs: Sequence[Pair]) -> int:
-    return _digits(pairs[0].scale, [mean for pair in pairs for mean in (pair.mean_a, pair.mean_b)])
-
-
-def _digits(scale: Scale, means: Sequence[float | None]) -> int:
-    """After the point, for all numbers of one judge's score."""
-    return formats.decimals(scale, max((abs(mean) for mean in means if mean is not None), default=0.0))
-
-
-def _failed(failed: FailedEdits) -> Styled:
-    """`23/60 (26–52%)`."""
-    span = "" if failed.ci95 is None else f" ({'–'.join(f'{100 * end:.0f}' for end in failed.ci95)}%)"
-    return Styled(f"{failed.count}/{failed.total}{span}", style=_PROBLEM if failed.count else "")
+_REMARKS: Mapping[str, Callable[..., Text]] = {
+    "trade": lambda pair, more, most, total, fewest, p, less: Text(
+        "{0} is a trade: {1} scores better on what both made, but {1} fails more edits: {2} of "
+        "{3} against {4} (p adj. {5}). Neither is better.",
+        pair,
+        more,
+        most,
+        total,
+        fewest,
+        p,
+    ),
+    "lower": lambda pair, more, most, total, fewest, p, less: Text(
+        "{0}: {1} scores worse on what both made, and {1} fails more edits: {2} of {3} against {4} (p adj. {5}).",
+        pair,
+        more,
+        most,
+        total,
+        fewest,
+        p,
+    ),
+    "tie": lambda pair, more, most, total, fewest, p, less: Text(
+        "{}: neither is shown to score better, but {} fails more edits: {} of {} against {} (p adj. {}). {} is better.",
+        pair,
+        more,
+        most,
+        total,
+        fewest,
+        p,
+        less,
+    ),
+    "perhaps": lambda pair, more, most, total, fewest, p, less: Text(
+        "† {}: {} is not shown to score worse, but fails more edits: {} of {} against {} (p adj. "
+        "{}, so it may be chance).",
+        pair,
+        more,
+        most,
+        total,
+        fewest,
+        p,
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -118,37 +139,40 @@ class _Sheet:
     letters: Mapping[str, str]
     language: str
 
-    def text(self, key: str, **values: object) -> str:
-        return text(key, self.language, **values)
+    def said(self, words: Text) -> str:
+        return said(words, self.language)
 
-    def print_dim(self, key: str, **values: object) -> None:
-        print_dim(self.console, self.text(key, **values))
+    def print_dim(self, words: Text) -> None:
+        print_dim(self.console, self.said(words))
+
+    def print_table(self, table: Table[Any]) -> None:
+        self.console.print(terminal_table(table, self.language))
 
     def print_judge(self, comparison: Comparison, judge: str, *, first: bool) -> None:
         """All by one judge; what holds for every judge is said with the `first`."""
         columns = [column for column in comparison.columns if column.judge == judge]
         pairs = [pair for pair in comparison.pairs if pair.judge == judge]
-        self.console.print(Styled(one_line(self.text("judged_by", judge=judge)), style="bold"))
+        self.console.print(Styled(one_line(self.said(Text("judged by {}", judge))), style="bold"))
         print_beside(
             self.console, "", Styled(one_line(comparison_sentence(columns, pairs, self.language)), style="bold")
         )
         self._print_scale(columns[0])
         for note in comparison.notes if first else ():
-            head = Styled(self.text("compare.note"), style=_PROBLEM)
+            head = Styled(self.said(Text("note: ")), style=_PROBLEM)
             print_beside(self.console, head, Styled(one_line(self._note(note))))
         self.console.print()
-        self.console.print(self.columns_table(columns))
+        self.print_table(columns_table(columns, self.letters))
         self._print_reasons([column.no_ci95 for column in columns])
         known = [{"images": column.clusters, "ruled_out_share": column.ruled_out_share} for column in columns]
-        for key, values in few_images(known):
-            self.print_dim(key, **values)
+        for words in few_images(known):
+            self.print_dim(words)
         if first:
             self._print_differing_models(columns)
         self.console.print()
-        self.console.print(self.pairs_table(pairs))
+        self.print_table(pairs_table(pairs, self.letters))
         self._print_reasons([pair.no_ci95 for pair in pairs])
         self.console.print()
-        self.console.print(self.counts_table(pairs))
+        self.print_table(counts_table(pairs, self.letters))
         self._print_failures(pairs, with_table=first)
         if first:
             self._print_explanation(comparison.pairs)
@@ -162,163 +186,12 @@ class _Sheet:
         for pair in detailed:
             self._print_samples(pair, SAMPLES_SHOWN[len(detailed) > 1])
         if len(detailed) < len(pairs):
-            self.print_dim("compare.rest", first=self.letters[columns[0].name])
-
-    def columns_table(self, columns: Sequence[ColumnSummary]) -> Table:
-        """A row for each column: coverage, mean, interval, rank; its edit model where the name does not say it.
-
-        Where any edit failed also how many, with the 95 % interval of their share.
-        """
-        with_models = len({column.edit_model for column in columns}) > 1 and any(
-            not column.name.endswith(column.edit_model) for column in columns
-        )
-        with_failures = any(column.failed.count for column in columns)
-        digits = _digits(columns[0].scale, [column.mean for column in columns])
-        keys = ["scored", *(["compare.failed"] if with_failures else []), "images", "mean.column", "interval"]
-        figures = numbers(*(self.text(key) for key in (*keys, "compare.rank")))
-        models = [self.text("edit_model")] if with_models else []
-        table = plain_table(*whole(""), "", *models, *figures, gap=2)
-        for column in columns:
-            complete = column.scored == column.total
-            table.add_row(
-                Styled(self.letters[column.name], style="bold"),
-                Name(column.name),
-                *([Name(column.edit_model)] if with_models else []),
-                Styled(f"{column.scored}/{column.total}", style="" if complete else _PROBLEM),
-                *([_failed(column.failed)] if with_failures else []),
-                str(column.clusters),
-                Styled(formats.score(column.mean, digits), style="bold"),
-                formats.span(column.ci95, digits),
-                str(column.rank),
+            self.print_dim(
+                Text("Categories and samples of the pairs without {} are in `--json`.", self.letters[columns[0].name])
             )
-        return table
-
-    def pairs_table(self, pairs: Sequence[Pair]) -> Table:
-        """A row for each pair: the difference, its interval, the test, and what the test could have seen."""
-        figures = numbers("n", *self._difference_names(), self.text("compare.detectable"))
-        table = plain_table(*whole(self.text("compare.pair")), *figures, *whole(self.text("compare.verdict")))
-        digits = _digits_of(pairs)
-        for pair in pairs:
-            table.add_row(
-                self._pair_name(pair),
-                str(pair.n),
-                str(pair.clusters),
-                Styled(signed(pair.difference, digits), style="bold"),
-                signed_span(pair.ci95, digits),
-                p_value(pair.p),
-                p_value(pair.p_adjusted),
-                formats.score(pair.detectable, digits),
-                Styled(self.verdict(pair), style="bold" if pair.better else "dim"),
-            )
-        return table
-
-    def counts_table(self, pairs: Sequence[Pair]) -> Table:
-        """A row for each pair: samples won, tied and lost, what missing scores could do, and how many more it takes."""
-        incomplete = any(_misses(pair) for pair in pairs)
-        wanted = next((pair.needed["difference"] for pair in pairs if pair.needed), None)
-        digits = _digits_of(pairs)
-        keys = ["compare.wins", "compare.ties", "compare.losses", "compare.in_both"]
-        keys += ["compare.bounds"] if incomplete else []
-        headings = [self.text(key) for key in keys]
-        if wanted is not None:
-            headings.append(self.text("compare.to_show", difference=f"{wanted:g}"))
-        table = plain_table(*whole(self.text("compare.pair")), *numbers(*headings), gap=2)
-        for pair in pairs:
-            row = [str(pair.wins), str(pair.ties), str(pair.losses), f"{pair.n}/{pair.total}"]
-            bounds = (pair.worst_case_difference, pair.best_case_difference)
-            if incomplete:
-                known = [bound for bound in bounds if bound is not None]
-                row.append(signed_span(known, digits) if _misses(pair) and len(known) == 2 else formats.NOTHING)
-            if wanted is not None:
-                row.append(self._needed(pair))
-            table.add_row(self._pair_name(pair), *row)
-        return table
-
-    def failures_table(self, pairs: Sequence[Pair]) -> Table:
-        """A row for each pair: of the edits that both tried those that failed, `3 : 0`, and the test of that."""
-        keys = ("compare.edits", "images", "compare.failed", "compare.difference", "compare.p", "compare.p_adjusted")
-        headings = [self.text(key) for key in keys]
-        table = plain_table(*whole(self.text("compare.failed.edits")), *numbers(*headings), gap=2)
-        for pair in pairs:
-            found = pair.failures
-            table.add_row(
-                self._pair_name(pair),
-                str(found.total),
-                str(found.clusters),
-                f"{found.a} : {found.b}",
-                formats.NOTHING if found.difference is None else f"{100 * found.difference:+.1f}%",
-                p_value(found.p),
-                Styled(p_value(found.p_adjusted), style="bold" if found.proven else ""),
-            )
-        return table
-
-    def categories_table(self, pairs: Sequence[Pair], categories: Sequence[str]) -> Table:
-        """A row for each category of each pair, and for the mean (of categories or samples) that is not the own one."""
-        headings = numbers("n", *self._difference_names())
-        table = plain_table(self.text("category"), *whole(self.text("compare.pair")), *headings, gap=1)
-        digits = _digits_of(pairs)
-        for name in categories:
-            title = one_line(short_category(name, self.language))
-            for pair in pairs:
-                if name not in pair.categories:
-                    continue
-                found = pair.categories[name]
-                table.add_row(
-                    Styled(title),
-                    self._pair_name(pair),
-                    str(found.n),
-                    str(found.clusters),
-                    signed(found.difference, digits),
-                    signed_span(found.ci95, digits),
-                    p_value(found.p),
-                    Styled(p_value(found.p_adjusted), style="bold" if (found.p_adjusted or 1) <= ALPHA else ""),
-                )
-                title = ""
-        over_categories = pairs[0].scale.mean_over == "categories"
-        title = self.text("sample_mean" if over_categories else "category_mean")
-        for pair in pairs:
-            mean = pair.sample_mean if over_categories else pair.category_mean
-            figures = [signed(mean.difference, digits), signed_span(mean.ci95, digits)]
-            table.add_row(Styled(title), self._pair_name(pair), str(pair.n), str(pair.clusters), *figures, "", "")
-            title = ""
-        return table
-
-    def _difference_names(self) -> list[str]:
-        keys = ("images", "compare.difference", "interval", "compare.p", "compare.p_adjusted")
-        return [self.text(key) for key in keys]
 
     def _pair_name(self, pair: Pair) -> str:
         return f"{self.letters[pair.a]} - {self.letters[pair.b]}"
-
-    def _needed(self, pair: Pair) -> str:
-        if pair.needed is None:
-            return formats.NOTHING
-        samples, images = pair.needed["samples"], pair.needed["clusters"]
-        return str(samples) if samples == images else self.text("compare.needed", samples=samples, images=images)
-
-    def verdict(self, pair: Pair) -> str:
-        """`A better`, with a star where missing scores could turn it; else no more than is known.
-
-        `B fails more` where scores show no difference, `trade` where the one that fails more scores higher, and a
-        dagger where one may fail more and is not behind in score: `failure_remarks` has the sentence. `equal ±0.3`
-        within a margin. Else `tie`; `same on 3`, samples of which each has the same two scores; `too few: 3` or
-        `too uneven`, source images from which too little follows; `no test` without any sample.
-        """
-        found = pair.outcome
-        mark = "†" if found.failures == "perhaps" else ""
-        star = "*" if found.holds is False else ""
-        return self._outcome(pair) + star + mark
-
-    def _outcome(self, pair: Pair) -> str:
-        found = pair.outcome
-        if found.kind == "better":
-            return self.text("compare.better", name=self.letters[found.better or ""])
-        if found.kind == "fails_more":
-            return self.text("compare.fails_more", name=self.letters[pair.fails_more or ""])
-        if found.kind == "equal":
-            return self.text("compare.equal", margin=f"{found.margin:g}")
-        kind = {"trade": "trade", "not_comparable": "no_test"}.get(found.kind) or _UNTOLD.get(found.why, "tie")
-        return self.text(f"compare.{kind}", n=pair.n, images=pair.clusters)
 
     def failure_remarks(self, pairs: Sequence[Pair]) -> list[str]:
         """A sentence for each pair of which one fails more, by chance or not, unless it is the worse one anyhow."""
@@ -328,10 +201,10 @@ class _Sheet:
             if kind is None:
                 continue
             more, less = (pair.a, pair.b) if failures.a > failures.b else (pair.b, pair.a)
-            names = {"pair": self._pair_name(pair), "more": self.letters[more], "less": self.letters[less]}
-            counts = {"most": max(failures.a, failures.b), "fewest": min(failures.a, failures.b)}
-            tested = {"total": failures.total, "p": p_value(failures.p_adjusted)}
-            lines.append(self.text(f"compare.failures.{kind}", **names, **counts, **tested))
+            most, fewest = max(failures.a, failures.b), min(failures.a, failures.b)
+            counts = most, failures.total, fewest, p_value(failures.p_adjusted)
+            remark = _REMARKS[kind](self._pair_name(pair), self.letters[more], *counts, self.letters[less])
+            lines.append(self.said(remark))
         return lines
 
     def _print_failures(self, pairs: Sequence[Pair], *, with_table: bool) -> None:
@@ -339,7 +212,7 @@ class _Sheet:
         remarks = self.failure_remarks(pairs)
         if with_table and any(pair.failures.a or pair.failures.b for pair in pairs):
             self.console.print()
-            self.console.print(self.failures_table(pairs))
+            self.print_table(failures_table(pairs, self.letters))
         elif remarks:
             self.console.print()
         for line in remarks:
@@ -351,9 +224,8 @@ class _Sheet:
             return note
         values = note.values
         if note.kind in ("passport", "passport_of_run"):
-            names: dict[str, object] = {name: values[name] for name in ("judge", "run") if name in values}
-            values = {**names, "line": passport_line(values, self.language)}
-        return self.text(f"compare.note.{note.kind}", **values)
+            values = {**values, "line": passport_line(values, self.language)}
+        return self.said(NOTES[note.kind](**values))
 
     def _print_scale(self, column: ColumnSummary) -> None:
         """Which score it is, where a reader could take it for another or for one of which higher is better."""
@@ -361,7 +233,7 @@ class _Sheet:
             return
         print_dim(self.console, one_line(score_line(column.score, column.scale, self.language)))
         if not column.scale.higher_is_better:
-            self.print_dim("compare.lower")
+            self.print_dim(Text("A difference below 0 is in favour of the first of a pair."))
 
     def _print_reasons(self, reasons: Sequence[str | None]) -> None:
         """Why there is a dash in place of an interval; what has its own sentence elsewhere is not said twice."""
@@ -373,32 +245,66 @@ class _Sheet:
         first = self.letters[columns[0].name]
         for column in columns[1:]:
             if column.differs:
-                words = self.text("compare.unlike", name=self.letters[column.name], first=first)
-                differs = self.text("compare.unlike.separator").join(column.differs)
+                words = self.said(Text("{} unlike {}", self.letters[column.name], first))
+                differs = self.said(Text("; ")).join(column.differs)
                 print_beside(self.console, Styled(f"{words}  ", style="dim"), Styled(one_line(differs), style="dim"))
 
     def _print_explanation(self, pairs: Sequence[Pair]) -> None:
         """What the columns mean, and what the verdicts that are there do not mean."""
         tests = sum(pair.p is not None for pair in pairs)
         self.console.print()
-        self.print_dim("compare.explanation", tests=self._tests(tests))
+        self.print_dim(
+            Text(
+                "Diff.: mean difference over the samples scored in both. Interval and p: for images like "
+                "these, clustered on the source image (CR2, Student's t and Hall's); p adj.: Holm over "
+                "{}.",
+                self._tests(tests),
+            )
+        )
         if any(pair.failures.a or pair.failures.b for pair in pairs):
             edit_models = len({(pair.a, pair.b) for pair in pairs})
-            self.print_dim("compare.failed.explanation", tests=self._tests(edit_models))
+            self.print_dim(
+                Text(
+                    "Failed: edits that were not made, with the 95% interval of their share. A mean covers "
+                    "only edits that were made, so failing on hard samples raises it. By pair: of the edits "
+                    "that both tried; exact test by source image; p adj.: Holm over {} of failures.",
+                    self._tests(edit_models),
+                )
+            )
         if any(pair.n == 0 for pair in pairs):
-            self.print_dim("compare.no_test.hint")
+            self.print_dim(Text("No test: no sample is scored in both."))
         if any(pair.identical for pair in pairs):
-            self.print_dim("compare.same.hint")
-        if any(one.kind == "cannot_be_told" and one.why not in _UNTOLD for one in (pair.outcome for pair in pairs)):
-            self.print_dim("compare.tie.hint", power=f"{POWER:.0%}")
+            self.print_dim(
+                Text(
+                    "Same on n: both have the same score on each of these n samples. This says nothing about "
+                    "other samples."
+                )
+            )
+        if any(outcome(pair, self.letters) == "tie" for pair in pairs):
+            self.print_dim(
+                Text(
+                    "A tie is not equality. Detectable: the true difference that would have been found with "
+                    "a probability of {}; a smaller one could well have been missed.",
+                    f"{POWER:.0%}",
+                )
+            )
         for pair in pairs:
             if pair.few_losses:
-                names = {"pair": self._pair_name(pair), "name": self.letters[pair.few_losses.column]}
-                samples = self.text("list.separator").join(pair.few_losses.samples)
-                words = self.text("compare.few_losses", **names, samples=samples)
+                words = self.said(
+                    Text(
+                        "{}: a few large losses of {} decide: see {}.",
+                        self._pair_name(pair),
+                        self.letters[pair.few_losses.column],
+                        pair.few_losses.samples,
+                    )
+                )
                 print_beside(self.console, "", Styled(one_line(words), style=_PROBLEM))
         if any(pair.outcome.holds is False for pair in pairs):
-            print_beside(self.console, "* ", Styled(self.text("compare.star.hint"), style=_PROBLEM))
+            print_beside(
+                self.console,
+                "* ",
+                Styled(self.said(Text("Missing scores could reverse this: see `Worst to best`.")), style=_PROBLEM),
+            )
 
     def _print_categories(self, comparison: Comparison, pairs: Sequence[Pair]) -> None:
         categories = list(dict.fromkeys(name for pair in pairs for name in pair.categories))
@@ -406,15 +312,20 @@ class _Sheet:
             return
         tests = sum(len(pair.categories) for pair in comparison.pairs)
         self.console.print()
-        self.console.print(self.categories_table(pairs, categories))
-        self.print_dim("compare.exploratory", tests=self._tests(tests))
+        self.print_table(categories_table(pairs, categories, self.letters))
+        self.print_dim(
+            Text(
+                "Exploratory; p adj.: Benjamini-Hochberg over {}. What stands out is a question for the next run.",
+                self._tests(tests),
+            )
+        )
 
     def _print_samples(self, pair: Pair, count: int) -> None:
         if not pair.largest:
             return
-        a, b, digits = self.letters[pair.a], self.letters[pair.b], _digits_of([pair])
+        a, b, digits = self.letters[pair.a], self.letters[pair.b], digits_of(pair.scale, [pair.mean_a, pair.mean_b])
         self.console.print()
-        self.console.print(Styled(self.text("compare.largest", pair=f"{a} - {b}"), style="bold"))
+        self.console.print(Styled(self.said(Text("{}: the samples that differ most", f"{a} - {b}")), style="bold"))
         for sample in pair.largest[:count]:
             head = Styled(f"{signed(sample.difference, digits):>6}  ", style="bold")
             scores = (f"{name} {formats.score(score, digits):>5}  " for name, score in ((a, sample.a), (b, sample.b)))
@@ -429,4 +340,4 @@ class _Sheet:
                     )
 
     def _tests(self, number: int) -> str:
-        return self.text("compare.test") if number == 1 else self.text("compare.tests", count=number)
+        return self.said(Text("1 test")) if number == 1 else self.said(Text("{} tests", number))

@@ -7,9 +7,16 @@ from typing import Any
 
 from edit_eval.records import Scale
 from edit_eval.reporting import formats
+from edit_eval.reporting.language import said
 from edit_eval.reporting.page.entries import judges_without_sight
-from edit_eval.reporting.page.texts import text
 from edit_eval.reporting.passports import drift_lines
+from edit_eval.text import Text
+
+_CONTROLS = {
+    "source": Text("the source itself"),
+    "blank": Text("a grey picture"),
+    "shuffled": Text("another sample's edit"),
+}
 
 
 def wrong_lines(summary: Mapping[str, Any], language: str) -> list[str]:
@@ -26,10 +33,18 @@ def control_lines(summary: Mapping[str, Any], language: str) -> list[str]:
         parts = []
         for kind, beside in kinds:
             ends = formats.bracketed(beside["ci95"], digits)
-            interval = text("controls.interval", language, interval=ends) if beside["ci95"] else ""
-            means = {name: formats.score(beside[name], digits) for name in ("control", "edits")}
-            name = text(f"control.{kind}.words", language)
-            parts.append(text("controls.part", language, kind=name, interval=interval, **means))
-        separator = text("list.separator", language)
-        lines.append(text("controls.not_last", language, judge=judge, parts=separator.join(parts)))
+            interval = Text(", difference {}", ends) if beside["ci95"] else ""
+            control, edits = (formats.score(beside[name], digits) for name in ("control", "edits"))
+            parts.append(Text("{} ({} against {}{})", _CONTROLS[kind], control, edits, interval))
+        lines.append(
+            said(
+                Text(
+                    "{} does not put controls last: no edit model is shown to score better than {}. Either "
+                    "it cannot see edits, or the edits are worthless.",
+                    judge,
+                    parts,
+                ),
+                language,
+            )
+        )
     return lines

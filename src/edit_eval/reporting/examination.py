@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from edit_eval.execution.advice.findings import Finding, Level
+from edit_eval.execution.findings import Finding, Level
 from edit_eval.reporting.language import worded
 from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.terminal_text import one_line, padded, print_beside, stdout_console
@@ -24,7 +24,7 @@ def print_findings(findings: Sequence[Finding], console: Console | None = None) 
         for finding in findings:
             if finding.area == area:
                 head = Styled("  ").append(padded(worded(finding.level), WORD), style=STYLES[finding.level])
-                print_beside(console, head, Styled(one_line(finding.text)))
+                print_beside(console, head, Styled(one_line(finding.told)))
                 if finding.advice:
                     print_beside(console, f"{'':{WORD}}  -> ", Styled(one_line(finding.advice)))
     console.print()

@@ -12,17 +12,27 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, overload
 
-from edit_eval.text import Text, localized
+from edit_eval.text import CONTEXT, Text, localized
 
 VARIABLE = "EDIT_EVAL_LANG"
 _LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
-_ENTRY = re.compile(r'^(msgid|msgstr) ("(?:[^"\\\n]|\\.)*")', re.MULTILINE)
+_ENTRY = re.compile(r'^(msgctxt|msgid|msgstr) ("(?:[^"\\\n]|\\.)*")', re.MULTILINE)
 _HAN = "\u3000-\u303f\u4e00-\u9fff\uff00-\uffef"
 _GAP = re.compile(f"(?<=[{_HAN}]) (?=[{_HAN}])|(?<=[，。；：、！？）]) ")
 
-_SEPARATORS = {"": "、", ", ": "，", "; ": "；", ": ": "：", " and ": "和", " or ": "或", "; or ": "；或", " · ": " · "}
+_SEPARATORS = {
+    "": "、",
+    ", ": "，",
+    "; ": "；",
+    ": ": "：",
+    " and ": "和",
+    " or ": "或",
+    "; or ": "；或",
+    ". ": "。",
+    " · ": " · ",
+}
 """What stands between the items of a list in Chinese."""
 
 _of_run = ""
@@ -47,14 +57,24 @@ def spoken(of_run: str = "", environment: Mapping[str, str] | None = None) -> st
     return "zh" if next(filter(None, names), "").lower().startswith("zh") else "en"
 
 
+@overload
+def said(value: str, language: str = "") -> str: ...
+@overload
+def said(value: Any, language: str = "") -> Any: ...
 def said(value: Any, language: str = "") -> Any:
     """A Text as a plain `str` in `language`, or in the one that is spoken. What is no Text is data, and stays."""
     if not isinstance(value, Text):
         return value
     if (language or spoken()) != "zh":
         return str.__str__(value)
-    chinese = _GAP.sub("", localized(value, catalogue(), _SEPARATORS))
-    return chinese if value.endswith(" ") else chinese.rstrip()
+    pieces = [piece for piece in localized(value, catalogue(), _SEPARATORS) if piece[0]]
+    while pieces and pieces[-1][1] and not value.endswith(" "):  # a template may end with a field that is empty
+        words, _ = pieces.pop()
+        if words := words.rstrip(" "):
+            pieces.append((words, True))
+            break
+    ours = [mine for words, mine in pieces for _ in words]
+    return _GAP.sub(lambda gap: gap[0][: not ours[gap.start()]], "".join(words for words, _ in pieces))
 
 
 def said_own(words: str, language: str = "") -> str:
@@ -79,14 +99,16 @@ def worded(code: str) -> Text:
 
 @cache
 def catalogue() -> dict[str, str]:
-    """English templates and their Chinese. A template with a plural stands under its singular."""
+    """English templates, each behind its context if it has one (`Text.key`), and their Chinese."""
     text = files("edit_eval.reporting").joinpath("zh.po").read_text(encoding="utf-8").replace('"\n"', "")
     kinds, quoted = zip(*_ENTRY.findall(text), strict=True)
     found: dict[str, str] = {}
-    english = ""
+    english = context = ""
     for kind, words in zip(kinds, json.loads(f"[{','.join(quoted)}]"), strict=True):
-        if kind == "msgid":
-            english = words
+        if kind == "msgctxt":
+            context = words + CONTEXT
+        elif kind == "msgid":
+            english, context = context + words, ""
         elif english and words:
             found[english] = words
     return found

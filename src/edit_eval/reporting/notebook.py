@@ -7,8 +7,9 @@ what it shows. All that comes from data is escaped, cut and on one line.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +18,24 @@ import jinja2
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.reporting import formats
+from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.controls import wrong_lines
+from edit_eval.reporting.language import said
 from edit_eval.reporting.page.entries import Entry, controls_are_off, controls_of, entries
 from edit_eval.reporting.page.footnotes import footnote_lines
 from edit_eval.reporting.page.gallery import Pictures
-from edit_eval.reporting.page.rendering import groups_of, template_environment
-from edit_eval.reporting.page.texts import judgement_status, named_score, text
+from edit_eval.reporting.page.rendering import say_in, template_environment
+from edit_eval.reporting.page.texts import judgement_status, name_of, named_score
 from edit_eval.reporting.page.thumbnails import thumbnails
 from edit_eval.reporting.passports import passport_lines
+from edit_eval.reporting.result_tables import SCORE, results_table
+from edit_eval.reporting.table import Table
 from edit_eval.reporting.tables import coverage_line
 from edit_eval.reporting.terminal_text import one_line, whole_words
-from edit_eval.reporting.verdict import verdict_lines
+from edit_eval.reporting.verdict import verdict_lines, verdicts
+from edit_eval.reporting.writers.html import notebook_table
 from edit_eval.small_copies import Size
+from edit_eval.text import Text
 
 SAMPLES, MODELS, ROWS, LINES = 6, 4, 40, 8
 """How many samples have their pictures shown, of how many edit models; rows of the table; notes."""
@@ -77,18 +84,27 @@ def notebook_html(results: Results, summary: Mapping[str, Any], page: Path, *, l
         controls_are_off=controls_are_off(summary),
         verdicts=verdict_lines(summary, language),
         footnotes=footnote_lines(summary, language),
-        rows=found[:ROWS],
+        results_table=results_table(
+            found[:ROWS],
+            [row for judge in results.judges for row in controls_of(summary, judge)],
+            group=SCORE if len({part.score for part in found}) > 1 else None,
+        ),
         more_rows=max(0, len(found) - ROWS),
-        groups=lambda parts: groups_of(parts, True),
-        with_scores=len({part.score for part in found}) > 1,
-        incomplete=any(not formats.is_complete(part.coverage) for part in found),
-        controls_of=lambda judge: controls_of(summary, judge),
+        comparisons=list(_comparisons(summary)),
         models=models,
         more_models=len(results.edit_models) - len(models),
         gallery=rows,
         thumbnails=list(thumbnails(pictures.paths, SIZE, kept)),
         page=page if page.is_file() else None,
     )
+
+
+def _comparisons(summary: Mapping[str, Any]) -> Iterator[Table[Any]]:
+    """Ranks and pairs by each judge, as many as are shown."""
+    for one in verdicts(summary)[:LINES]:
+        if one.columns:
+            yield columns_table(one.columns[:ROWS])
+            yield pairs_table(one.pairs[:ROWS])
 
 
 def refused_html(reason: str) -> str:
@@ -99,9 +115,10 @@ def refused_html(reason: str) -> str:
 def _templates(language: str) -> jinja2.Environment:
     environment = template_environment(autoescape=True)
     environment.globals.update(
-        t=lambda key, **values: text(key, language, **values),
+        say=partial(say_in, language),
         named=lambda part: named_score(part.score, part.scale, language),
         line=_short,
+        table=lambda table: notebook_table(table, language, _short),
     )
     return environment
 
@@ -120,24 +137,32 @@ def _row(
     edits = {edit.edit_model: edit for edit in results.edits if (edit.sample_id, edit.edit_seed) == (sample.id, 0)}
     judgements = [one for one in results.judgements if (one.sample_id, one.edit_seed, one.repeat) == (sample.id, 0, 0)]
     shown = pictures.of_sample(sample)
-    row = [_Shown(shown["thumbnail"]) if shown else _Shown(None, text("picture.source_missing.here", language))]
+    row = [
+        _Shown(shown["thumbnail"])
+        if shown
+        else _Shown(None, said(Text("The source image is not on this computer."), language))
+    ]
     for model in models:
-        said = tuple(_said(one, digits, language) for one in judgements if one.edit_model == model)
-        row.append(replace(_edit(edits.get(model), pictures, language), said=said))
+        words = tuple(_said(one, digits, language) for one in judgements if one.edit_model == model)
+        row.append(replace(_edit(edits.get(model), pictures, language), said=words))
     return row
 
 
 def _edit(edit: Edit | None, pictures: Pictures, language: str) -> _Shown:
     if edit is None or edit.status is not Status.OK:
-        status = text(f"status.{edit.status if edit else Status.PENDING}", language)
+        status = name_of("status", edit.status if edit else Status.PENDING, language)
         return _Shown(None, ": ".join(filter(None, (status, _short(edit.reason if edit else "")))))
     shown = pictures.of_edit(edit)
-    return _Shown(shown["thumbnail"]) if shown else _Shown(None, text("picture.edit_missing", language))
+    return (
+        _Shown(shown["thumbnail"])
+        if shown
+        else _Shown(None, said(Text("The file of this edit is no longer there."), language))
+    )
 
 
 def _said(one: Judgement, digits: Mapping[tuple[str, str], int], language: str) -> _Said:
     if one.score is None:
-        return _Said(one.judge, text(judgement_status(one.status.value), language), False, _short(one.reason))
+        return _Said(one.judge, said(judgement_status(one.status.value), language), False, _short(one.reason))
     number = formats.score(one.score, digits.get((one.judge, one.headline), 2))
     return _Said(one.judge, number, True, _short(one.reason))
 

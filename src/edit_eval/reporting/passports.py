@@ -9,7 +9,9 @@ from edit_eval.passports import EDITED
 from edit_eval.reporting import formats
 from edit_eval.reporting.audit import failed_words
 from edit_eval.reporting.formats import p_value, signed
-from edit_eval.reporting.page.texts import text
+from edit_eval.reporting.language import said
+from edit_eval.reporting.page.texts import name_of
+from edit_eval.text import Text, joined
 
 NAMED = 4
 """How much of what a judge did not pass its one line names."""
@@ -19,37 +21,44 @@ def passport_line(examined: Mapping[str, Any], language: str) -> str:
     """`examined 2026-11-21: passed; unexamined for Chinese`, or `unexamined`; of an entry of the summary's `judges`."""
     found = examined["passport"]
     if found is None:
-        return text("passport.unexamined", language)
+        return said(Text("unexamined"), language)
     if found["verdict"] == EDITED:
-        return text("passport.edited", language)
-    verdict = text(f"verdict.{found['verdict']}", language)
-    line = text("passport.examined", language, date=found["date"], verdict=verdict)
+        return said(Text("unexamined: its passport was changed by hand"), language)
+    verdict = name_of("verdict", found["verdict"], language)
+    line = said(Text("examined {}: {}", found["date"], verdict), language)
     if found["failed"]:
-        line += text("passport.failed", language, failed=_named(found["failed"], language))
+        line += said(Text(" ({})", _named(found["failed"], language)), language)
     if found["basis"]:
-        line += text("passport.basis", language, **found["basis"])
+        line += said(
+            Text(
+                "; {} scenes a category, {} pixels, seed {}",
+                found["basis"]["scenes"],
+                found["basis"]["size"],
+                found["basis"]["seed"],
+            ),
+            language,
+        )
     if found["earlier"]:
-        said = [text(f"verdict.{one}", language) for one in found["earlier"]]
-        earlier = text("list.separator", language).join(said)
-        line += text("passport.earlier", language, count=len(said) + 1, earlier=earlier)
+        earlier = [name_of("verdict", one, language) for one in found["earlier"]]
+        line += said(Text(", try {} after {}", len(earlier) + 1, earlier), language)
     if not found["this_language"]:
-        name = text(f"language.{examined['language']}", language)
-        line += text("passport.other_language", language, name=name)
+        name = name_of("language", examined["language"], language)
+        line += said(Text("; unexamined for {}", name), language)
     return line
 
 
 def _named(failed: Sequence[str], language: str) -> str:
     """What was not passed, in words; of many the first, which are the gravest."""
-    said = [failed_words(key, language) for key in failed[:NAMED]]
-    more = [text("passport.more", language, count=len(failed) - NAMED)] if len(failed) > NAMED else []
-    return ("；" if language == "zh" else "; ").join([*said, *more])
+    named: list[str] = [failed_words(key, language) for key in failed[:NAMED]]
+    more = [Text("{} more", len(failed) - NAMED)] if len(failed) > NAMED else []
+    return said(joined([*named, *more], "; "), language)
 
 
 def passport_lines(summary: Mapping[str, Any], language: str) -> list[str]:
     """A line for each judge that an audit could examine; a second one where its anchors are as they were."""
     lines = []
     for judge, examined in (summary.get("judges") or {}).items():
-        lines.append(text("passport.of", language, judge=judge, line=passport_line(examined, language)))
+        lines.append(said(Text("Judge {}: {}", judge, passport_line(examined, language)), language))
         if examined["anchors"] and not _drifted(examined):
             lines.append(_anchors(judge, examined["anchors"], language))
     return lines
@@ -68,16 +77,34 @@ def _drifted(examined: Mapping[str, Any]) -> bool:
 def _anchors(judge: str, anchors: Mapping[str, Any], language: str) -> str:
     found = anchors["drift"]
     if found is None:
-        return text("anchors.unknown", language, judge=judge, date=anchors["date"], total=anchors["total"])
-    return text(
-        "anchors.drifted" if found["drifted"] else "anchors.steady",
-        language,
-        judge=judge,
-        date=anchors["date"],
-        n=found["n"],
-        total=anchors["total"],
-        mean=signed(found["mean"]),
-        spread=formats.score(found["spread"]),
-        noise=formats.score(found["retest_sd"]),
-        p=p_value(found["p"]),
-    )
+        return said(
+            Text(
+                "{}: the {} anchor edits, judged again on {}, do not say whether it has drifted",
+                judge,
+                anchors["total"],
+                anchors["date"],
+            ),
+            language,
+        )
+    moved = formats.score(found["spread"]), formats.score(found["retest_sd"]), p_value(found["p"])
+    counted = found["n"], anchors["total"], anchors["date"]
+    if found["drifted"]:
+        words = Text(
+            "{} has drifted since it was examined: {} of {} anchor edits, judged again on {}, score "
+            "{} on average and scatter by {}, more than its own noise of {} (p {}). Scores from "
+            "before are not comparable.",
+            judge,
+            *counted,
+            signed(found["mean"]),
+            *moved,
+        )
+    else:
+        words = Text(
+            "{}: {} of {} anchor edits, judged again on {}, score {} on average and scatter by {}, "
+            "no more than its own noise of {} (p {})",
+            judge,
+            *counted,
+            signed(found["mean"]),
+            *moved,
+        )
+    return said(words, language)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
@@ -11,13 +11,44 @@ from rich.console import Console
 from edit_eval.records import Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed, signed_span
-from edit_eval.reporting.page.texts import text
+from edit_eval.reporting.language import said
+from edit_eval.reporting.page.texts import name_of
 from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.terminal_text import numbers, one_line, plain_table, print_beside, print_dim, whole
 from edit_eval.statistics.people_differences import FEWEST_ANSWERED, Estimated, People, PeoplesDifference
+from edit_eval.text import Text, joined
 
 ESTIMATES = ("judge_alone", "people_alone", "corrected")
 _PEOPLE = TypeAdapter(People)
+_NO_INTERVAL: Mapping[str, Callable[..., Text]] = {
+    "few_images": lambda fewest: Text("No interval: people have seen fewer than {} source images.", fewest),
+    "too_uneven": lambda fewest: Text("No interval: two or three source images have nearly all of the answers."),
+    "no_spread": lambda fewest: Text(
+        "No interval: nothing varies from image to image, so nothing shows how far off this may be."
+    ),
+}
+_TO_HALVE: Mapping[str, Callable[..., Text]] = {
+    "votes": lambda *, images, answers: Text(
+        "Votes on {} more images ({} votes) would halve the interval.", images, answers
+    ),
+    "ratings": lambda *, images, answers: Text(
+        "Ratings of {} more images ({} ratings of both edits) would halve the interval.", images, answers
+    ),
+}
+_SCALES: Mapping[str, Callable[..., Text]] = {
+    "votes": lambda *, lowest, highest: Text(
+        "On people's scale: the share of votes won less the share lost, from {} to {}; above 0 "
+        "the first of the pair is ahead. Judge alone: its preferences, counted as votes.",
+        lowest,
+        highest,
+    ),
+    "ratings": lambda *, lowest, highest: Text(
+        "On people's scale: differences of their ratings, which run from {} to {} here; above 0 "
+        "the first of the pair is ahead. Judge alone: its scale stretched to theirs.",
+        lowest,
+        highest,
+    ),
+}
 
 
 class EstimateRow(NamedTuple):
@@ -54,8 +85,8 @@ def sentences(people: People, language: str) -> list[str]:
     several = len({pair.judge for pair in people.pairs}) > 1
     found = []
     for pair in people.pairs:
-        said = pair_lines(people, pair, {pair.a: pair.a, pair.b: pair.b}, language)[0]
-        found.append(text("verdict.of", language, judge=pair.judge, sentence=said) if several else said)
+        line = pair_lines(people, pair, {pair.a: pair.a, pair.b: pair.b}, language)[0]
+        found.append(said(Text("{}: {}", pair.judge, line), language) if several else line)
     return found
 
 
@@ -67,34 +98,67 @@ def pair_lines(people: People, pair: PeoplesDifference, names: Mapping[str, str]
     if value is not None and ends is not None and (ends[0] > 0 or ends[1] < 0):
         ahead, behind, turn = (a, b, 1) if value > 0 else (b, a, -1)
         by = f"{signed(turn * value, digits)} {signed_span(sorted(turn * end for end in ends), digits)}"
-        lines = [text("would.ahead", language, ahead=ahead, behind=behind, by=by)]
+        lines = [said(Text("People would prefer {} to {}, by {}.", ahead, behind, by), language)]
     else:
-        lines = [text("would.open", language, a=a, b=b)]
+        lines = [said(Text("Which of {} and {} people would prefer cannot be told.", a, b), language)]
     if found.no_ci95:
-        lines.append(text(f"would.none.{found.no_ci95}", language, fewest=FEWEST_ANSWERED))
+        lines.append(said(_NO_INTERVAL[found.no_ci95](FEWEST_ANSWERED), language))
     elif pair.more_images is not None:
-        counts = {"images": pair.more_images, "answers": pair.more_answers}
-        lines.append(text(f"would.halve.{people.kind}", language, **counts))
+        halve = _TO_HALVE[people.kind](images=pair.more_images, answers=pair.more_answers)
+        lines.append(said(halve, language))
     elif pair.narrowest is not None and pair.images < pair.total_images:
-        kept = {"images": pair.total_images, "share": formats.share(pair.narrowest, 1)}
-        lines.append(text("would.halve.never", language, **kept))
+        never = Text(
+            "Answers on all {} images would leave {} of the interval's width; to halve it takes more images.",
+            pair.total_images,
+            formats.share(pair.narrowest, 1),
+        )
+        lines.append(said(never, language))
     if pair.next_samples:
-        lines.append(text("would.next", language, samples=", ".join(pair.next_samples)))
+        lines.append(said(Text("Ask next about: {}", joined(pair.next_samples, "")), language))
     return lines
 
 
 def explanation(people: People, language: str) -> list[str]:
     """On whose scale it is, what it rests on, and what it does not say."""
     ends = {"lowest": f"{people.lowest:g}", "highest": f"{people.highest:g}"}
-    picked = "weighted" if people.weighted else "at_random"
-    lines = [text(f"would.scale.{people.kind}", language, **ends), text("would.hint", language)]
-    lines.append(text(f"would.{picked}", language))
+    picked = (
+        Text("Answers count with their weights.")
+        if people.weighted
+        else Text("It assumes that the images people saw were picked at random, not by what the judge says of them.")
+    )
+    lines = [
+        said(_SCALES[people.kind](**ends), language),
+        said(
+            Text(
+                "Corrected: the judge on all images, set right by people on the images that they saw "
+                "(prediction-powered inference), with its 95% interval. It is about edits that both "
+                "models made, and not corrected for the number of pairs. To halve: how many more images "
+                "would halve the interval."
+            ),
+            language,
+        ),
+    ]
+    lines.append(said(picked, language))
     if people.raters == 1:
-        lines.append(text("would.one_person", language))
+        lines.append(said(Text("One person has answered: this is what that person would say."), language))
     if people.set_apart:
-        lines.append(text("would.set_apart", language, raters=", ".join(people.set_apart)))
+        lines.append(
+            said(
+                Text(
+                    "Not counted, for taking one side whatever it is: {}. To count their votes: vote export "
+                    "--votes, then compare --people.",
+                    joined(people.set_apart, ""),
+                ),
+                language,
+            )
+        )
     if people.unmatched:
-        lines.append(text("would.unmatched", language, count=people.unmatched))
+        lines.append(
+            said(
+                Text("{} answers left out: they are about other edits, or about edits that failed.", people.unmatched),
+                language,
+            )
+        )
     return lines
 
 
@@ -106,11 +170,9 @@ def print_people_differences(
     if not pairs:
         return
     console.print()
-    console.print(Styled(text("would.title", language), style="bold"))
-    headings = ("compare.difference", "interval", "images", "would.to_halve")
-    table = plain_table(
-        *whole(text("compare.pair", language), ""), *numbers(*(text(key, language) for key in headings))
-    )
+    console.print(Styled(said(Text("What people would say"), language), style="bold"))
+    headings = (Text("Diff."), Text("95% interval"), Text("Images"), Text("To halve"))
+    table = plain_table(*whole(said(Text("Pair"), language), ""), *numbers(*(said(key, language) for key in headings)))
     digits = digits_of(people)
     for pair in pairs:
         name = f"{names[pair.a]} - {names[pair.b]}"
@@ -118,7 +180,7 @@ def print_people_differences(
             leads = row.kind == "corrected"
             table.add_row(
                 name,
-                Styled(text(f"would.{row.kind}", language), style="bold" if leads else ""),
+                Styled(name_of("whose", row.kind, language), style="bold" if leads else ""),
                 Styled(signed(row.found.difference, digits), style="bold" if leads else ""),
                 signed_span(row.found.ci95, digits),
                 row.images,
@@ -128,8 +190,8 @@ def print_people_differences(
     console.print(table)
     for pair in pairs:
         if pair.a in detailed:
-            said, *more = pair_lines(people, pair, names, language)
-            print_beside(console, "", Styled(one_line(said), style="bold"))
+            first, *more = pair_lines(people, pair, names, language)
+            print_beside(console, "", Styled(one_line(first), style="bold"))
             for line in more:
                 print_beside(console, "  ", Styled(one_line(line)))
     for line in explanation(people, language):

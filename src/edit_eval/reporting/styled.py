@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any
 
 from rich import text as rich_text
@@ -81,8 +80,3 @@ def drawn(thing: Any) -> Any:
 def _say_cells(column: Column) -> None:
     column.header = said(column.header)
     column._cells[:] = map(said, column._cells)
-
-
-def beside(parts: Iterable[Any]) -> list[Any]:
-    """Each as rich is to draw it."""
-    return [drawn(part) for part in parts]

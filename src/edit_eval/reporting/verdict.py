@@ -5,22 +5,43 @@ Page, Markdown and terminal say the same one. Judges have a sentence each: there
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from edit_eval.reporting import formats
+from edit_eval.reporting.language import said
 from edit_eval.reporting.page.entries import Entry, entries, headlines
-from edit_eval.reporting.page.texts import scale_words, text
+from edit_eval.reporting.page.texts import listed, scale_words
 from edit_eval.reporting.passports import passport_lines
 from edit_eval.statistics.comparison import ColumnSummary, Pair
 from edit_eval.statistics.series import gain
+from edit_eval.text import Text, joined
 
-_WITH_BEST = ("trade", "equal", "same", "no_test")
+_WITH_BEST = ("trade", "equal", "identical", "not_comparable")
 """Of these the others are named together with the best."""
 _COLUMNS, _PAIRS = TypeAdapter(list[ColumnSummary]), TypeAdapter(list[Pair])
+
+
+_BESIDE: Mapping[str, Callable[..., Text]] = {
+    "better": lambda name, others: Text("{} is better than {}", name, others),
+    "fails_more": lambda name, others: Text("{} is better than {}, with fewer failed edits", name, others),
+    "trade": lambda name, others: Text("{} and {} are a trade: one scores better, and fails more", others, name),
+    "equal": lambda name, others: Text("{} and {} are equal within the margin", others, name),
+    "cannot_be_told": lambda name, others: Text("{} cannot be told from {}", others, name),
+    "few_images": lambda name, others: Text("{} cannot be told from {}: too few source images", others, name),
+    "identical": lambda name, others: Text("{} and {} have the same scores", others, name),
+    "not_comparable": lambda name, others: Text("{} and {} have no scored sample in common", others, name),
+}
+"""What is said of the best one and others, in the order in which it is said."""
+_CONTROLS = {
+    "last": Text("the judge puts all controls last"),
+    "not_last": Text("the judge does not put all controls last"),
+    "unknown": Text("too few controls to tell whether the judge sees edits"),
+    "off": Text("no controls were judged"),
+}
 
 
 @dataclass(frozen=True)
@@ -50,7 +71,7 @@ class Verdict:
 
     def controls(self, language: str) -> str:
         """`the judge puts all controls last`; empty for a judge that has none."""
-        return text(f"verdict.controls.{self.sees}", language) if self.sees else ""
+        return said(_CONTROLS[self.sees], language) if self.sees else ""
 
     def passport(self, language: str) -> list[str]:
         """What is known of its passport (see `passports.passport_lines`)."""
@@ -60,16 +81,18 @@ class Verdict:
         found = []
         for part in self.parts:
             mean, ends = part.overall["mean"], part.overall["ci95"]
-            names = {"name": part.edit_model, "judge": self.judge}
             if mean is None:
-                found.append(text("verdict.unscored", language, **names))
+                found.append(said(Text("{} has no mean score with {}", part.edit_model, self.judge), language))
             else:
                 score = f"{part.number(mean)} {formats.bracketed(ends, part.digits)}" if ends else part.number(mean)
                 scale = scale_words(part.scale, language)
-                found.append(text("verdict.score", language, **names, score=score, scale=scale))
-            covered = "all" if formats.is_complete(part.coverage) else "some"
-            counts = {name: part.coverage[name] for name in ("scored", "total")}
-            found.append(text(f"verdict.covered.{covered}", language, **counts))
+                found.append(
+                    said(Text("{} scores {} ({}) with {}", part.edit_model, score, scale, self.judge), language)
+                )
+            scored, total = part.coverage["scored"], part.coverage["total"]
+            complete = formats.is_complete(part.coverage)
+            covered = Text("all {} are scored", total) if complete else Text("{} of {} are scored", scored, total)
+            found.append(said(covered, language))
         return [*found, *filter(None, [self.controls(language)])]
 
 
@@ -97,19 +120,18 @@ def verdict_lines(summary: Mapping[str, Any], language: str) -> list[str]:
     found = verdicts(summary)
     if len(found) == 1:
         return [found[0].sentence(language)]
-    return [text("verdict.of", language, judge=one.judge, sentence=one.sentence(language)) for one in found]
+    return [said(Text("{}: {}", one.judge, one.sentence(language)), language) for one in found]
 
 
 def comparison_sentence(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: str) -> str:
     """The sentence of one judge of a comparison, and one on the first against the next: see `_on_pictures`."""
     columns = ranked(columns)
     both = compared(columns, pairs, language), _on_pictures(columns, pairs, language)
-    said = [text("verdict.separator", language).join(parts) for parts in both if parts]
-    return text("verdict.then", language).join(said) + text("verdict.end", language)
+    return said(Text("{:. }.", [joined(parts) for parts in both if parts]), language)
 
 
 def _sentence(parts: Sequence[str], language: str) -> str:
-    return text("verdict.separator", language).join(parts) + text("verdict.end", language)
+    return said(Text("{:; }.", parts), language)
 
 
 def ranked(columns: Sequence[ColumnSummary]) -> list[ColumnSummary]:
@@ -132,40 +154,26 @@ def compared(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: 
         if kind == "better":
             other = _ahead(pair, best, other, digits, language)
         found.setdefault(kind, []).append(other)
-    margin = next((f"{pair.outcome.margin:g}" for pair in pairs if pair.outcome.margin), "")
-    order = ("better", "worse_by_failures", "trade", "equal", "alike", "few", "same", "no_test")
     return [
-        text(
-            f"verdict.{kind}",
-            language,
-            name=best,
-            others=_listed(found[kind], language, last=kind not in _WITH_BEST),
-            margin=margin,
-        )
-        for kind in order
+        said(beside(best, _listed(found[kind], language, last=kind not in _WITH_BEST)), language)
+        for kind, beside in _BESIDE.items()
         if kind in found
     ]
 
 
 def _listed(names: Sequence[str], language: str, *, last: bool) -> str:
     """`A, B and C`; with commas alone where another `and` follows, and no name is the `last` one."""
-    comma = text("list.separator", language)
     if not last or len(names) < 2:
-        return comma.join(names)
-    return comma.join(names[:-1]) + text("list.last", language) + names[-1]
-
-
-_KINDS = {"identical": "same", "few_images": "few", "too_uneven": "few"}
-"""By why it cannot be told."""
+        return listed(names, language)
+    return said(Text("{} and {}", names[:-1], names[-1]), language)
 
 
 def _kind(pair: Pair, best: str) -> str:
     found = pair.outcome
-    if found.kind in ("better", "fails_more") and found.better == best:
-        return "better" if found.kind == "better" else "worse_by_failures"
-    return {"trade": "trade", "equal": "equal", "not_comparable": "no_test"}.get(found.kind) or _KINDS.get(
-        found.why, "alike"
-    )
+    if found.better not in (None, best):  # each of three may be worse than another
+        return "cannot_be_told"
+    kind = {"too_uneven": "few_images"}.get(found.why, found.why)
+    return kind if kind in _BESIDE else found.kind
 
 
 def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: str) -> list[str]:
@@ -179,24 +187,58 @@ def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], langua
     lead, images = turn * (pair.difference or 0.0), pair.by_image
     if lead <= 0:
         return []
-    names = {"name": best, "other": other, "by": formats.score(lead, digits_of(columns))}
+    by = formats.score(lead, digits_of(columns))
     found = []
     if pair.no_ci95 == "no_spread":
-        return [text("verdict.everywhere", language, **names)]
+        return [
+            said(
+                Text(
+                    "{} leads {} by {} on every picture, so there is no spread to make an interval of", best, other, by
+                ),
+                language,
+            )
+        ]
     leads = pair.scores_better != best
     if leads:
-        found.append(text("verdict.leads", language, **names))
+        found.append(said(Text("{} leads {} by {}", best, other, by), language))
     wins, losses = (images.wins, images.losses) if pair.a == best else (images.losses, images.wins)
     count, p = wins + images.ties + losses, images.p_adjusted
-    tested = text("verdict.images.p", language, p=formats.p_value(p)) if p is not None and p < 1 else ""
-    kind, counts = "images.it" if leads else "images", {"wins": wins, "losses": losses, "images": count}
-    found.append(text(f"verdict.{kind}", language, **names, **counts, tested=tested))
+    tested = said(Text(" (sign test, p {})", formats.p_value(p)), language) if p is not None and p < 1 else ""
+    found.append(
+        said(
+            Text("it does better on {} of {} pictures, worse on {}{}", wins, count, losses, tested)
+            if leads
+            else Text(
+                "{} does better than {} on {} of {} pictures, worse on {}{}", best, other, wins, count, losses, tested
+            ),
+            language,
+        )
+    )
     if pair.scores_better == best and pair.tipping_share is not None and pair.ruled_out_share is not None:
-        shares = {"share": formats.share(pair.tipping_share, 1), "ruled_out": formats.share(pair.ruled_out_share, 1)}
-        found.append(text("verdict.tipping", language, **shares, images=count))
+        share, ruled_out = formats.share(pair.tipping_share, 1), formats.share(pair.ruled_out_share, 1)
+        found.append(
+            said(
+                Text(
+                    "that lead would be gone if {} of all pictures were of a kind not among these and each a "
+                    "total loss; {} pictures rule out more than {}",
+                    share,
+                    count,
+                    ruled_out,
+                ),
+                language,
+            )
+        )
     elif pair.scores_better is None and pair.settled_by is not None and pair.settled_by > count:
         more = pair.settled_by - count
-        found.append(text("verdict.settled", language, more=round(more, min(0, 2 - len(str(more))))))
+        found.append(
+            said(
+                Text(
+                    "about {} more pictures like these would settle a lead of that size",
+                    round(more, min(0, 2 - len(str(more)))),
+                ),
+                language,
+            )
+        )
     return found
 
 
@@ -206,8 +248,8 @@ def _ahead(pair: Pair, best: str, other: str, digits: int, language: str) -> str
     by = formats.score(turn * (pair.difference or 0.0), digits)
     if pair.ci95:
         by += f" {formats.bracketed(sorted(turn * end for end in pair.ci95), digits)}"
-    words = text("verdict.by", language, name=other, by=by)
-    return words if pair.outcome.holds else text("verdict.perhaps", language, words=words)
+    words = Text("{} by {}", other, by)
+    return said(words if pair.outcome.holds else Text("{} (missing scores could reverse this)", words), language)
 
 
 def digits_of(columns: Sequence[ColumnSummary]) -> int:

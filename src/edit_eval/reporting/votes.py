@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.records import Sample
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed, signed_span
+from edit_eval.reporting.language import said
 from edit_eval.reporting.page.export import refuse_existing
-from edit_eval.reporting.page.texts import text
 from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.terminal_text import Name, numbers, one_line, plain_table, print_dim, stdout_console
 from edit_eval.spreadsheets import write_rows
@@ -25,18 +25,44 @@ from edit_eval.text import Text
 SCORES = ("sample_id", "edit_model", "score", "rater", "edit_seed")
 EVERY = ("sample_id", "edit_seed", "left", "right", "choice", "rater", "weight", "how", "seconds", "at")
 
+_DOUBTS = {
+    "no_votes": Text("No strengths: nobody has preferred one to another."),
+    "not_connected": Text(
+        "No strengths yet: each model has to win and to lose somewhere, directly or by way of "
+        "others, against every other."
+    ),
+    "few_clusters": Text("No intervals: votes on fewer than three source images."),
+}
+_ONE_SIDED: Mapping[str, Callable[..., Text]] = {
+    "apart.left": lambda rater: Text(
+        "{0} takes the left one whatever it is, and is not counted; to count these votes: --with {0}", rater
+    ),
+    "apart.right": lambda rater: Text(
+        "{0} takes the right one whatever it is, and is not counted; to count these votes: --with {0}", rater
+    ),
+    "side.left": lambda rater: Text(
+        "{} takes the left one whatever it is: these votes say nothing; leave them out with --without", rater
+    ),
+    "side.right": lambda rater: Text(
+        "{} takes the right one whatever it is: these votes say nothing; leave them out with --without", rater
+    ),
+}
+
 
 def print_preferences(document: Mapping[str, Any], console: Console | None = None, *, language: str = "en") -> None:
     """Prints strengths, raters and their agreement."""
     console = console or stdout_console()
     if not document["raters"]:
-        console.print(text("votes.none", language))
+        console.print(said(Text("Nobody has voted yet."), language))
         return
-    counts = {name: document[name] for name in ("votes", "samples", "skipped")}
-    console.print(text("votes.counts", language, **counts, raters=len(document["raters"])))
+    votes, samples, skipped = (document[name] for name in ("votes", "samples", "skipped"))
+    raters = len(document["raters"])
+    console.print(said(Text("{} votes on {} samples by {}; {} skipped", votes, samples, raters, skipped), language))
     console.print()
-    titles = (text(key, language) for key in ("votes.strength", "interval", "votes.share", "compare.rank"))
-    table = plain_table(text("edit_model", language), *numbers(*titles))
+    titles = (
+        said(key, language) for key in (Text("Strength"), Text("95% interval"), Text("Share of votes"), Text("Rank"))
+    )
+    table = plain_table(said(Text("Edit model"), language), *numbers(*titles))
     for one in sorted(document["strengths"], key=lambda one: (one["strength"] is None, -(one["strength"] or 0))):
         table.add_row(
             Name(one["edit_model"]),
@@ -48,10 +74,13 @@ def print_preferences(document: Mapping[str, Any], console: Console | None = Non
     console.print(table)
     doubt = document["strengths"][0]["no_ci95"]
     if doubt:
-        print_dim(console, text(f"votes.{doubt}", language))
+        print_dim(console, said(_DOUBTS[doubt], language))
     console.print()
-    titles = (text(f"votes.{key}", language) for key in ("votes", "tie", "both_bad", "skip", "left_share"))
-    table = plain_table(text("votes.rater", language), *numbers(*titles))
+    titles = (
+        said(key, language)
+        for key in (Text("Votes"), Text("Ties"), Text("Both bad"), Text("Skipped"), Text("Left", context="votes"))
+    )
+    table = plain_table(said(Text("Rater"), language), *numbers(*titles))
     for rater in document["raters"]:
         left = formats.NOTHING if rater["left"] is None else formats.share(rater["left"], 1)
         figures = [str(rater[name]) for name in ("votes", "ties", "both_bad", "skipped")]
@@ -59,19 +88,46 @@ def print_preferences(document: Mapping[str, Any], console: Console | None = Non
     console.print(table)
     for rater in document["raters"]:
         if rater["side"]:
-            key = f"votes.{'apart' if rater['set_apart'] else 'side'}.{rater['side']}"
-            said = text(key, language, rater=rater["rater"])
-            console.print(Styled(one_line(said), style="yellow"))
+            kind = f"{'apart' if rater['set_apart'] else 'side'}.{rater['side']}"
+            words = said(_ONE_SIDED[kind](rater["rater"]), language)
+            console.print(Styled(one_line(words), style="yellow"))
     agreement = document["agreement"]
     if agreement and agreement["pairs"]:
         console.print()
         alpha, ends = formats.score(agreement["alpha"]), formats.bracketed(agreement["ci95"])
         same, pairs = formats.share(agreement["identical"], 1), agreement["pairs"]
-        console.print(text("votes.agreement", language, alpha=alpha, ci95=ends, pairs=pairs, identical=same))
-    for name in ("outdated", "damaged"):
-        if document[name]:
-            console.print(text(f"votes.{name}", language, count=document[name]))
-    print_dim(console, text("votes.hint" if len(document["raters"]) > 1 else "votes.hint.one", language))
+        console.print(
+            said(
+                Text(
+                    "Raters agree with alpha {} {} on {} pairs that two or more have seen; {} of their votes "
+                    "are the same",
+                    alpha,
+                    ends,
+                    pairs,
+                    same,
+                ),
+                language,
+            )
+        )
+    if outdated := document["outdated"]:
+        console.print(
+            said(Text("{} votes are on edits that are not there any more, and do not count", outdated), language)
+        )
+    if damaged := document["damaged"]:
+        console.print(said(Text("{} damaged lines among the votes were left out", damaged), language))
+    hint = (
+        Text(
+            "Strengths: Bradley-Terry, in logits, mean 0; a tie counts half. Votes count with the "
+            "inverse of the chance of their sample. 95% intervals clustered on source images and "
+            "raters."
+        )
+        if raters > 1
+        else Text(
+            "Strengths: Bradley-Terry, in logits, mean 0; a tie counts half. 95% intervals clustered "
+            "on source images: they hold for this rater alone."
+        )
+    )
+    print_dim(console, said(hint, language))
 
 
 def write_votes(votes: Votes, samples: Iterable[Sample], file: Path, *, every: bool, force: bool = False) -> None:

@@ -222,5 +222,5 @@ def _failed(repository: str, error: Exception) -> EditEvalError:
         return ConfigurationError(Text("{} has no {}, and you cannot make it: is the owner right?", hub, repository))
     if status is not None:
         return Stopped(Text("{} answers {}; what was sent is kept: run it again", hub, status))
-    words = " ".join(Text("{}: {}", type(error).__name__, error).split())[:200]
+    words = " ".join([f"{type(error).__name__}:", *str(error).split()])[:200]
     return Stopped(Text("{} cannot be reached ({}); what was sent is kept: run it again", hub, words))

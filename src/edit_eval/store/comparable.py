@@ -7,7 +7,7 @@ matter: each pair is compared on those, and a run with `--limit` can be held aga
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Protocol
@@ -22,19 +22,37 @@ from edit_eval.statistics.columns import NOT_SET, Column, Difference, columns_of
 from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.statistics.people import PeoplesAnswers
 from edit_eval.store.examined import Examined, drift_between
-from edit_eval.text import Text
+from edit_eval.text import Text, joined
 
-NOTES = {
-    "left_out": "{run}: judge {judge} is left out: not every run has it with the same parameters",
-    "unfinished": "{run} is not finished: {pending} of {total} judgements are still to come",
-    "samples": "not the same samples ({sizes}): each pair is compared on the samples that both have",
-    "itself": "{run} is given more than once: a run that is compared with itself is equal to itself, "
-    "which says nothing",
-    "passport": "judge {judge}: {line}",
-    "passport_of_run": "judge {judge}, in {run}: {line}",
-    "drift": "judge {judge} has drifted between {first} and {run}: the anchor edits score {mean} "
-    "on average and scatter by {spread}, more than its own noise of {noise} (p {p})",
-    "repeats": "not the same numbers of edit seeds and repeats ({sizes}): a sample's score is the mean over them",
+NOTES: Mapping[str, Callable[..., Text]] = {
+    "left_out": lambda *, run, judge, **_: Text(
+        "{}: judge {} is left out: not every run has it with the same parameters", run, judge
+    ),
+    "unfinished": lambda *, run, pending, total, **_: Text(
+        "{} is not finished: {} of {} judgements are still to come", run, pending, total
+    ),
+    "samples": lambda *, sizes, **_: Text(
+        "not the same samples ({}): each pair is compared on the samples that both have", sizes
+    ),
+    "itself": lambda *, run, **_: Text(
+        "{} is given more than once: a run that is compared with itself is equal to itself, which says nothing", run
+    ),
+    "passport": lambda *, judge, line, **_: Text("judge {}: {}", judge, line),
+    "passport_of_run": lambda *, judge, run, line, **_: Text("judge {}, in {}: {}", judge, run, line),
+    "drift": lambda *, judge, first, run, mean, spread, noise, p, **_: Text(
+        "judge {} has drifted between {} and {}: the anchor edits score {} on average and "
+        "scatter by {}, more than its own noise of {} (p {})",
+        judge,
+        first,
+        run,
+        mean,
+        spread,
+        noise,
+        p,
+    ),
+    "repeats": lambda *, sizes, **_: Text(
+        "not the same numbers of edit seeds and repeats ({}): a sample's score is the mean over them", sizes
+    ),
 }
 _DIGITS_SHOWN = 12
 
@@ -46,8 +64,7 @@ class Note(str):
     values: dict[str, object]
 
     def __new__(cls, kind: str, **values: object) -> Note:
-        plain = {name: "".join([value]) if isinstance(value, str) else value for name, value in values.items()}
-        note = super().__new__(cls, NOTES[kind].format(**plain))
+        note = super().__new__(cls, str.__str__(NOTES[kind](**values)))
         note.kind, note.values = kind, values
         return note
 
@@ -269,7 +286,7 @@ def _no_judge_in_common(
         if all(differences(one, other) for one, other in both):
             nearest = min(both, key=lambda two: len(differences(*two)))
             return incomparable(names[0], name, _that_matter(*nearest))
-    every = "; ".join(Text("{} has {}", name, of_run) for name, of_run in zip(names, judges, strict=True))
+    every = joined(Text("{} has {}", name, of_run) for name, of_run in zip(names, judges, strict=True))
     return ConfigurationError(Text("the runs have no judge in common: {}; compare fewer of them at once", every))
 
 

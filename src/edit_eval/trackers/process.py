@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.privacy import hide_secrets
-from edit_eval.text import Text
 from edit_eval.trackers.contract import Start, Tracker
 from edit_eval.trackers.table import TRACKERS
 
@@ -186,7 +185,7 @@ def main() -> None:
     try:
         _Life(json.loads(sys.stdin.readline())).live()
     except Exception as error:
-        words = " ".join(hide_secrets(Text("{}: {}", type(error).__name__, error)).split())
+        words = " ".join([f"{type(error).__name__}:", *hide_secrets(str(error)).split()])
         tell(note=words if len(words) <= LONGEST else words[:LONGEST] + "...", done=False)
     end_all()  # what the package does at exit may hang
 

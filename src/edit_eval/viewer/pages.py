@@ -14,22 +14,21 @@ from typing import Any
 from markupsafe import Markup
 
 from edit_eval import __version__
-from edit_eval.config.yaml_text import parse_ours
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Sample
+from edit_eval.reporting.language import said
 from edit_eval.reporting.page.export import export
 from edit_eval.reporting.page.page import (
     Served,
     asset,
+    chinese_of,
     closed,
     embedded_json,
+    page_templates,
     policy,
     served_page,
     stylesheet,
-    with_texts,
-    words,
 )
-from edit_eval.reporting.page.rendering import template_environment
 from edit_eval.reporting.page.texts import LANGUAGES
 from edit_eval.statistics.summary import summarise
 from edit_eval.store.comparable import compare_runs, together
@@ -46,13 +45,6 @@ _PLAIN = ("elements.js", "preferences.js")
 def own(name: str) -> str:
     """A file of this room's templates."""
     return files("edit_eval.viewer").joinpath(f"templates/{name}").read_text("utf-8").strip()
-
-
-@cache
-def texts() -> dict[str, dict[str, str]]:
-    """The viewer's own words: `{key: {"en": ..., "zh": ...}}`."""
-    loaded: dict[str, dict[str, str]] = parse_ours(own("texts.yaml"))
-    return loaded
 
 
 def run_page(watched: WatchedRun) -> str:
@@ -72,7 +64,6 @@ def run_page(watched: WatchedRun) -> str:
                 "live": live,
                 "links": {"runs": "/", "votes": f"{watched.base}/vote", "selection": f"{watched.base}/selection"},
             },
-            texts=texts(),
         )
         return served_page(run.results, run.summary, served, language=run.language)
 
@@ -120,7 +111,6 @@ def comparison_page(compared: Sequence[WatchedRun]) -> str:
         style=own("live.css"),
         script=own("compared.js"),
         data={"runs": [{"name": watched.path.name, "address": watched.base} for watched in compared]},
-        texts=texts(),
     )
     comparison = compare_runs(runs).document()
     shown = {sample.id for sample in one.samples}
@@ -146,36 +136,31 @@ class _OfSeveral:
 
 
 def plain_page(
-    title: str,
+    title: Text,
     scripts: Sequence[str],
     data: Mapping[str, Any],
     *,
     language: str = "en",
     served: bool = True,
-    only: tuple[str, ...] = ("",),
 ) -> str:
-    """A page that `scripts` fill from `data`; `title` is the key of its title's words. Not `served`: for the disk.
-
-    `only`: what the keys of its words begin with.
-    """
-    titles = {one: f"{texts()[title][one]} · edit-eval" for one in LANGUAGES}
-    told = words(language, titles)
-    by_language = with_texts(told["texts"], texts())
-    kept = {one: {k: said for k, said in found.items() if k.startswith(only)} for one, found in by_language.items()}
-    shown = {"names": {}, **told, **data, "texts": kept}
+    """A page that `scripts` fill from `data`. Not `served`: for the disk."""
+    titles = {one: f"{said(title, one)} · edit-eval" for one in LANGUAGES}
     style = stylesheet("page.css", "gallery.css", more=f"{own('live.css')}\n{own('plain.css')}")
     program = closed(*_PLAIN, more="\n".join(map(own, scripts)))
     early = asset("early.js")
-    environment = template_environment(autoescape=True)
-    return environment.from_string(own("plain.html.j2")).render(
-        language=language,
-        policy=policy(style, (early, program), served=served),
-        served=served,
-        title=titles[language],
-        style=Markup(style),
-        script=Markup(program),
-        early=Markup(early),
-        data=Markup(embedded_json(shown)),
-        version=__version__,
-        words=by_language[language],
+    told = {"language": language, "titles": titles, "chinese": chinese_of(program)}
+    return (
+        page_templates(language)
+        .from_string(own("plain.html.j2"))
+        .render(
+            language=language,
+            policy=policy(style, (early, program), served=served),
+            served=served,
+            title=titles[language],
+            style=Markup(style),
+            script=Markup(program),
+            early=Markup(early),
+            data=Markup(embedded_json({"names": {}, **told, **data})),
+            version=__version__,
+        )
     )

@@ -24,7 +24,6 @@ from edit_eval.viewer.pairs import PairDraw, SidedPair, asked_pair, disputed, it
 PAIRS = 100
 """In a page, where nobody says otherwise."""
 _SCRIPTS = ("ballot.js", "raters.js")
-_WORDS = ("vote.", "theme", "language", "picture.source", "view.lost")
 
 
 def write_raters_page(run: Path, target: Path, *, pairs: int = PAIRS, side: int = SIDE, force: bool = False) -> int:
@@ -59,9 +58,8 @@ def write_raters_page(run: Path, target: Path, *, pairs: int = PAIRS, side: int 
     shown = _Shown(run)
     tasks = [_task(shown, line, pair, samples[pair.sample]) for line, pair in zip(lines, drawn, strict=True)]
     language = matrix.experiment.language
-    html = plain_page(
-        "vote.title", _SCRIPTS, {"page": page, "pairs": tasks}, language=language, served=False, only=_WORDS
-    )
+    title = Text("Which edit is better?")
+    html = plain_page(title, _SCRIPTS, {"page": page, "pairs": tasks}, language=language, served=False)
     try:
         with written_whole(target) as temporary:
             _write(temporary, html, shown.paths, Size(side, 4 * side * side))

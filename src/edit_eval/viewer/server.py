@@ -95,7 +95,7 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
     def list_page() -> Response:
         runs.find_again()
         cards = [card.plain() for card in runs.cards.values()]
-        return html(plain_page("view.runs", ("follow.js", "list.js"), {"runs": cards}))
+        return html(plain_page(Text("Runs"), ("follow.js", "list.js"), {"runs": cards}))
 
     def events(request: Request) -> Response:
         return stream(runs, request.query_params.get("since", ""))
@@ -164,7 +164,11 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
             why = watched.following.fault or Text("a vote is between two edit models, and this run has one")
             return unreadable(watched.path.name, {"kind": "incomparable", "reason": why}, "")
         language = matrix.experiment.language
-        return html(plain_page("vote.title", VOTE_SCRIPTS, {"run": run, "language": language}, language=language))
+        return html(
+            plain_page(
+                Text("Which edit is better?"), VOTE_SCRIPTS, {"run": run, "language": language}, language=language
+            )
+        )
 
     def voting_of(run: str) -> Voting:
         opened(run)
@@ -221,7 +225,7 @@ def html(page: str | bytes, headers: dict[str, str] | None = None) -> Response:
 def unreadable(name: str, state: dict[str, Any], events: str) -> Response:
     """A page that says why there is nothing to show; it looks again when that may have changed."""
     return html(
-        plain_page("view.runs", ("follow.js", "unreadable.js"), {"live": state, "name": name, "events": events})
+        plain_page(Text("Runs"), ("follow.js", "unreadable.js"), {"live": state, "name": name, "events": events})
     )
 
 

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from edit_eval.config.loading import load_configuration
-from edit_eval.execution.advice.answer_limits import cut_off_sentences, short_limits, short_thoughts
+from edit_eval.execution.advice.checks import Context, short_limits, short_thoughts
+from edit_eval.execution.engine.pilot import cut_off_sentences
+from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.experiment import Experiment, load_samples
 from edit_eval.records import Reply, Status
 from small_benchmark import configuration, write_benchmark
@@ -22,7 +24,8 @@ def found(folder: Path, form: str, judge: dict[str, Any]) -> list[tuple[str, str
     settings["reward_model"] = judge
     loaded = load_configuration(settings)
     experiment = Experiment.of(loaded, load_samples(loaded))
-    return [(finding.text, finding.advice) for finding in short_limits(loaded, experiment)]
+    context = Context(loaded, LocalMachine(), experiment_known=experiment)
+    return [(one.text, one.advice) for one in short_limits(context)]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +68,7 @@ def test_a_thought_needs_room(tmp_path: Path, params: dict[str, Any], warned: bo
     write_benchmark(tmp_path, 1)
     settings = configuration(tmp_path)
     settings["reward_model"] = {"type": "transformers", "params": {"model_name": "Qwen/Qwen3.5-9B", **params}}
-    found = short_thoughts(load_configuration(settings))
+    found = short_thoughts(Context(load_configuration(settings), LocalMachine()))
     assert [(one.level, one.advice) for one in found] == [("warning", "set it to 8192, or leave it out")] * warned
     assert all("`thinking_tokens: 512` is too low for thinking" in one.text for one in found)
 

@@ -14,12 +14,12 @@ sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one
 
 from edit_eval import evaluate
 from edit_eval.config.loading import load_configuration
-from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.advice import obstacles
-from edit_eval.execution.advice.obstacles import Obstacle, claimed_twice, hub_answers, no_gpu, no_weights
+from edit_eval.execution.advice import checks
+from edit_eval.execution.advice.checks import Check, Context, claimed_twice, devices, look, reachable
+from edit_eval.execution.advice.reach import hub_answers
+from edit_eval.execution.findings import Finding
 from edit_eval.execution.machine.devices import LocalMachine
-from edit_eval.execution.machine.places import Place, places
 from edit_eval.preparation import examine, plan
 from fake_nvml import gpu, install
 from small_benchmark import configuration
@@ -47,14 +47,14 @@ def big(tmp_path: Path, **params: Any) -> dict[str, Any]:
     return raw
 
 
-def editor(tmp_path: Path, **params: Any) -> ModelSection:
-    return load_configuration(big(tmp_path, **params)).edit_models["qwen_image_edit"]
+def problems(raw: dict[str, Any], check: Check, environment: dict[str, str]) -> list[str]:
+    """What a check finds wrong with the edit model, on a machine without a GPU."""
+    context = Context(load_configuration(raw), LocalMachine({}), environment)
+    found = look(context, [check])
+    return [one.line for one in found if one.stops and one.who.startswith("edit model")]
 
 
-def here(section: ModelSection) -> tuple[tuple[Place, ...], LocalMachine]:
-    """Where it would run on this machine, and this machine."""
-    machine = LocalMachine({})
-    return places(section, machine)[0], machine
+GPU, HUB = Check(devices), Check(reachable, each=True)
 
 
 def refusal(raw: dict[str, Any], **options: Any) -> str:
@@ -76,7 +76,7 @@ def test_without_a_gpu_a_large_model_is_refused_by_run_plan_and_doctor(tmp_path:
         plan(big(tmp_path))
     assert str(caught.value) == f"{NO_GPU}; `plan --gpus N` simulates GPUs"
     (found,) = [f for f in examine(big(tmp_path)) if f.area == "devices" and f.stops]
-    assert f"{found.text}; {found.advice}" == f"edit model qwen_image_edit: {NO_GPU}"
+    assert (found.line, found.told) == (NO_GPU, f"edit model qwen_image_edit: {found.text}")
 
 
 def test_who_asks_for_the_cpu_gets_it(tmp_path: Path) -> None:
@@ -97,17 +97,16 @@ def test_a_driver_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_model_that_nobody_has_seen_is_as_large_as_that_of_its_class(tmp_path: Path) -> None:
-    section = editor(tmp_path, model_name="somebody/fine-tuned")
-    assert "53.7 GiB" in str(no_gpu(section, *here(section), {}))
+    (found,) = problems(big(tmp_path, model_name="somebody/fine-tuned"), GPU, {})
+    assert "53.7 GiB" in found
 
 
 def test_small_models_and_those_without_weights_take_the_cpu(tmp_path: Path) -> None:
-    testing = load_configuration(configuration(tmp_path)).edit_models["testing"]
-    assert no_gpu(testing, *here(testing), {}) is None
+    assert problems(configuration(tmp_path), GPU, {}) == []
     (tmp_path / "tiny").mkdir()
-    tiny = editor(tmp_path, model_name=str(tmp_path / "tiny"))
-    assert no_gpu(tiny, *here(tiny), {}) is None
-    assert no_weights(tiny, OFFLINE) is None, "what is wrong with a folder, loading says"
+    tiny = big(tmp_path, model_name=str(tmp_path / "tiny"))
+    assert problems(tiny, GPU, {}) == []
+    assert problems(tiny, HUB, OFFLINE) == [], "what is wrong with a folder, loading says"
 
 
 def test_weights_that_cannot_be_had_are_said_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,16 +127,16 @@ def test_weights_that_are_there_ask_nobody(tmp_path: Path, monkeypatch: pytest.M
     snapshot = tmp_path / "huggingface" / "hub" / "models--Qwen--Qwen-Image-Edit" / "snapshots" / "main"
     snapshot.mkdir(parents=True)
     (snapshot / "model_index.json").write_text("{}")
-    monkeypatch.setattr(obstacles, "hub_answers", None)
-    assert no_weights(editor(tmp_path), {"HF_HOME": str(tmp_path / "huggingface")}) is None
+    monkeypatch.setattr(checks, "hub_answers", None)
+    assert problems(big(tmp_path), HUB, {"HF_HOME": str(tmp_path / "huggingface")}) == []
 
 
 def test_half_a_download_needs_the_hub_too(tmp_path: Path) -> None:
     snapshot = tmp_path / "huggingface" / "hub" / "models--Qwen--Qwen-Image-Edit" / "snapshots" / "main"
     snapshot.mkdir(parents=True)
     (snapshot / "model_index.json").write_text('{"vae": ["diffusers", "AutoencoderKLQwenImage"]}')
-    found = no_weights(editor(tmp_path), {"HF_HOME": str(tmp_path / "huggingface"), **OFFLINE})
-    assert f"are incomplete in the cache ({snapshot / 'vae'} is missing), and http" in str(found)
+    (found,) = problems(big(tmp_path), HUB, {"HF_HOME": str(tmp_path / "huggingface"), **OFFLINE})
+    assert f"are incomplete in the cache ({snapshot / 'vae'} is missing), and http" in found
 
 
 def test_an_address_that_lets_us_in() -> None:
@@ -152,9 +151,13 @@ def test_an_address_that_lets_us_in() -> None:
 def test_only_models_that_have_something_to_do_are_asked_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     raw = configuration(tmp_path)
     first = evaluate(raw, run_dir="run", report=False)
-    monkeypatch.setattr(
-        obstacles, "no_gpu", lambda section, *rest: Obstacle(f"no GPU for {section.parameters}", "buy one")
-    )
+
+    def none(context: Context) -> list[Finding]:
+        return [
+            Finding("devices", "problem", f"no GPU for {one.section.parameters}", "buy one") for one in context.wanted
+        ]
+
+    monkeypatch.setattr(checks, "CHECKS", (Check(none, refuses=True),))
     assert evaluate(raw, run_dir="run", report=False).reached
     assert evaluate(raw, run_dir="other", reuse_from=[first.path], report=False).reached
     raw["reward_model"]["params"]["default_answer"] = "Score: 6.000"
@@ -162,6 +165,28 @@ def test_only_models_that_have_something_to_do_are_asked_about(tmp_path: Path, m
         with pytest.raises(ConfigurationError, match=r"no GPU for .*Score: 6\.000.*; buy one"):
             evaluate(raw, report=False, **options)  # type: ignore[arg-type]
     assert not Path("new").exists(), "what is refused leaves nothing behind"
+
+
+def test_a_key_that_is_not_there_is_said_before_anything_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    raw = configuration(tmp_path)
+    raw["reward_model"] = {"type": "chat_endpoint", "params": {"model": "m"}}
+    assert refusal(raw) == (
+        "chat_endpoint: the variable OPENAI_API_KEY (api_key_env) is not set; export OPENAI_API_KEY=..."
+    )
+
+
+def test_every_check_is_made_by_doctor_and_some_by_run_and_plan(tmp_path: Path) -> None:
+    assert [one.find.__name__ for one in checks.CHECKS if one.refuses] == [
+        "claimed_twice",
+        "devices",
+        "reachable",
+        "keys",
+    ]
+    assert [one.find.__name__ for one in checks.CHECKS if one.room] == ["loads_at_once", "fits"]
 
 
 def test_a_server_that_would_take_a_gpu_on_which_another_model_stays(
@@ -172,10 +197,8 @@ def test_a_server_that_would_take_a_gpu_on_which_another_model_stays(
     params: dict[str, Any] = {"device_ids": [0], "model": str(tmp_path), "serve": {"engine": "vllm"}}
     raw["reward_model"] = {"type": "chat_endpoint", "params": params}
 
-    def obstacle() -> Obstacle | None:
-        sections = load_configuration(raw)
-        models = [*sections.edit_models.values(), *sections.judges.values()]
-        return claimed_twice([(one, places(one, LocalMachine({}))[0]) for one in models])
+    def obstacle() -> list[Finding]:
+        return [*claimed_twice(Context(load_configuration(raw), LocalMachine({})))]
 
     assert refusal(raw) == (
         "reward_model.params.serve: the server of chat_endpoint takes 92% of cuda:0 at its start, where testing is to "
@@ -183,10 +206,10 @@ def test_a_server_that_would_take_a_gpu_on_which_another_model_stays(
         "`execution: {placement: swap}`"
     )
     params["serve"]["memory"] = 0.4
-    assert obstacle() is None, "somebody has said how much"
+    assert obstacle() == [], "somebody has said how much"
     params["serve"] = {"engine": "vllm", "args": ["--gpu-memory-utilization=0.4"]}
-    assert obstacle() is None
+    assert obstacle() == []
     params |= {"serve": {"engine": "vllm"}, "device_ids": [1]}
-    assert obstacle() is None, "it has a GPU of its own"
+    assert obstacle() == [], "it has a GPU of its own"
     params |= {"serve": {"engine": "transformers"}, "device_ids": [0]}
-    assert obstacle() is None, "it takes what it needs"
+    assert obstacle() == [], "it takes what it needs"

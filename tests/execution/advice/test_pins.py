@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from edit_eval.execution.advice.pins import PINS, shared_environments
-from edit_eval.execution.advice.probing import Question
+from edit_eval.execution.advice.probing import PINS, Question, shared_environments
 
 EDITOR = Question("edit model a", "/e/python", "edit_model", "edit_eval.edit_models.diffusers:DiffusersModel")
 CLIENT = Question("judge b", "/e/python", "judge", "edit_eval.judges.chat_endpoint:ChatEndpoint")

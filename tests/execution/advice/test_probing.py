@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from edit_eval.execution.advice import probing
-from edit_eval.execution.advice.findings import Finding
 from edit_eval.execution.advice.probing import Question, environment_findings, probe
+from edit_eval.execution.findings import Finding
 from edit_eval.execution.machine.devices import Gpu
 from edit_eval.workers.probe import needed_modules
 

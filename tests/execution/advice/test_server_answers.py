@@ -15,8 +15,8 @@ import pytest
 from edit_eval import preparation
 from edit_eval.config.identity import Identity
 from edit_eval.config.schema import ProtocolSection
-from edit_eval.execution.advice.findings import Finding
-from edit_eval.execution.advice.server_answers import server_finding
+from edit_eval.execution.advice.probing import server_finding
+from edit_eval.execution.findings import Finding
 from edit_eval.protocols.asked import AskedJudge, make_protocol
 from edit_eval.protocols.contract import Question
 from image_server import ImageServer, Reply

@@ -18,7 +18,7 @@ import PIL
 import pytest
 from PIL import Image
 
-from edit_eval.execution.drivers.contract import WorkerSpecification
+from edit_eval.execution.contract import WorkerSpecification
 from edit_eval.execution.drivers.local import LocalDriver, reason_of
 from edit_eval.workers.messages import Message
 

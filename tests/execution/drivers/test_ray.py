@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from edit_eval import evaluate, evaluation
+from edit_eval.config.loading import load_configuration
 from edit_eval.config.placement import Placement
 from edit_eval.config.schema import ModelSection
-from edit_eval.execution.advice.examination import _elsewhere
-from edit_eval.execution.drivers.contract import FLEET, Event, Gpu, WorkerSpecification
+from edit_eval.execution.advice.checks import Context, other_machines
+from edit_eval.execution.contract import FLEET, Event, Gpu, WorkerSpecification
 from edit_eval.execution.drivers.ray import Node, RayDriver, Remote
 from edit_eval.execution.drivers.ray_agent import Files, Frames, framed, known_by, pictures_of
 from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
@@ -239,13 +240,14 @@ def test_tokens_of_rays_own_are_not_for_models(monkeypatch: pytest.MonkeyPatch) 
     assert not [name for name in told[0]["variables"] if name.startswith("RAY_")]
 
 
-def test_doctor_names_a_cluster_that_asks_nobody_for_a_token() -> None:
+def test_doctor_names_a_cluster_that_asks_nobody_for_a_token(tmp_path: Path) -> None:
     driver = ImaginedCluster(1, 1)
     try:
         machine = driver.machine()
-        assert _elsewhere(machine, []) == []
+        context = Context(load_configuration(configuration(tmp_path)), machine, laid_out=[])
+        assert other_machines(context) == []
         driver.guarded = False
-        (found,) = _elsewhere(machine, [])
+        (found,) = other_machines(context)
         assert (found.level, "RAY_AUTH_MODE=token" in found.advice) == ("warning", True)
     finally:
         driver.close()

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from edit_eval.execution.drivers.contract import WorkerSpecification
+from edit_eval.execution.contract import WorkerSpecification
 from edit_eval.execution.drivers.simulated import SimulatedDriver
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.records import Activity

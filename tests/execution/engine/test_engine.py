@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from edit_eval.errors import Stopped
-from edit_eval.execution.drivers.contract import WorkerSpecification
+from edit_eval.execution.contract import WorkerSpecification
 from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.scheduling.estimates import Estimates

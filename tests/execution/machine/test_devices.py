@@ -8,7 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one: pytest imports by path
 
-from edit_eval.execution.drivers.contract import Gpu, Meter
+from edit_eval.execution.contract import Gpu, Meter
 from edit_eval.execution.machine import devices
 from edit_eval.execution.machine.devices import LocalMachine, environment_for, free_host_memory
 from fake_nvml import GIB, gpu, install

@@ -13,7 +13,7 @@ import pytest
 
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import ModelSection
-from edit_eval.execution.choices import rooms
+from edit_eval.execution.advice.checks import Context, rooms
 from edit_eval.execution.drivers.simulated import ImaginedMachine
 from edit_eval.execution.machine.experts import expert_bytes, transformers_version
 from edit_eval.execution.machine.fitting import Wanted, fit_findings, need_of
@@ -96,4 +96,5 @@ def test_a_run_decides_by_it_too(tmp_path: Path) -> None:
         source["reward_model"] = {"type": "qwen3_vl", "params": params}
         configured = load_configuration(source)
         models = [Model.of(key, (("cuda:0",),)) for key in configured.models]
-        assert rooms(configured, models, ImaginedMachine(1, round(79.6 * GIB)))["swap"].answer == answer
+        context = Context(configured, ImaginedMachine(1, round(79.6 * GIB)), laid_out=models)
+        assert rooms(context)["swap"].answer == answer

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.drivers.contract import WorkerSpecification
+from edit_eval.execution.contract import WorkerSpecification
 from edit_eval.execution.machine import installation
 from edit_eval.execution.machine.installation import install_command, install_line, make_environment
 

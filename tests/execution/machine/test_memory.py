@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one: pytest imports by path
 
-from edit_eval.execution.advice.findings import Finding
+from edit_eval.execution.findings import Finding
 from edit_eval.execution.machine import memory as machine
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.memory import disk_findings, gpu_findings, host_finding

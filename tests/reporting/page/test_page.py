@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from edit_eval.records import Status
+from edit_eval.reporting.language import catalogue
 from edit_eval.reporting.page.files import write_report
 from edit_eval.reporting.page.markdown import markdown
 from edit_eval.reporting.page.page import page
@@ -79,7 +80,8 @@ def test_the_data_is_one_json_that_parses_back(report: Report) -> None:
     assert text.isascii()
     data = json.loads(text)
     assert [sample["id"] for sample in data["samples"]] == [sample.id for sample in report.results.samples]
-    assert set(data["texts"]) == set(data["charts"]) == {"en", "zh"}
+    assert set(data["titles"]) == set(data["charts"]) == {"en", "zh"}
+    assert data["chinese"]["Edit of {} by {}"] == catalogue()["Edit of {} by {}"]
 
 
 def test_what_a_reader_needs_first_comes_first(several: Report) -> None:

@@ -1,81 +1,40 @@
 import re
-from importlib.resources import files
-from pathlib import Path
-
-import pytest
 
 from edit_eval.records import Status
-from edit_eval.reporting.page.texts import LANGUAGES, name_of, short_category, text, texts
-
-FAMILIES = (
-    *("status.", "kind.", "difficulty.", "language.", "flag.", "sort.", "view.", "theme.", "chart.", "axis."),
-    *("compare.note.", "compare.failures.", "gate.", "agreement.no_alpha.", "scale.", "mean.over.", "published."),
-    "control.",
-    "verdict.",
-)
-"""Their keys are put together from a word of the records or of a template."""
-
-
-def sources() -> str:
-    folder = Path(str(files("edit_eval.reporting")))
-    every = [one for one in folder.rglob("*") if one.suffix in (".py", ".js", ".j2")]
-    every = [one for one in every if not one.name.startswith("audit.")]  # an audit has texts of its own
-    return "\n".join(one.read_text(encoding="utf-8") for one in every)
-
-
-def test_every_text_is_there_in_every_language() -> None:
-    for key, words in texts().items():
-        assert set(words) == set(LANGUAGES), key
-        assert all(isinstance(one, str) and one for one in words.values()), key
-
-
-def test_both_languages_have_the_same_fields() -> None:
-    for key, words in texts().items():
-        english, chinese = (sorted(re.findall(r"\{(\w+)\}", words[one])) for one in LANGUAGES)
-        assert english == chinese, key
-
-
-def test_every_text_is_used() -> None:
-    written = sources()
-    keys = [
-        key
-        for key in texts()
-        if not key.startswith(
-            (
-                *FAMILIES,
-                "repeat.",
-                "time.slower.",
-                "detail.instruction.",
-                "no_ci95.",
-                "votes.",
-                "pair.",
-                "would.",
-                "filter.differ.",
-            )
-        )
-    ]
-    assert [key for key in keys if not re.search(rf"['\"]{re.escape(key)}['\"]", written)] == []
-
-
-def test_every_text_that_a_template_asks_for_is_there() -> None:
-    asked = re.findall(r"(?:say\('\w+', |\bt\(|plain\(|\btext\()['\"]([\w.]+)['\"][,)]", sources())
-    assert len(asked) > 60
-    assert [key for key in asked if key not in texts()] == []
+from edit_eval.reporting.page.page import asset, sentences
+from edit_eval.reporting.page.texts import NAMES, name_of, short_category
+from source_texts import READERS, SRC, wants_chinese
 
 
 def test_every_status_has_a_name() -> None:
-    for status in Status:
-        assert f"status.{status.value}" in texts()
-        assert name_of("status", status.value, "zh") != status.value
-
-
-def test_fields_are_filled_in() -> None:
-    assert text("coverage.short", "en", scored=2, total=3) == "2 of 3 scored."
-    with pytest.raises(KeyError):
-        text("no.such.text", "en")
+    assert set(NAMES["status"]) == {status.value for status in Status}
+    assert all(re.search("[\u4e00-\u9fff]", name_of("status", status.value, "zh")) for status in Status)
 
 
 def test_names_without_a_text_are_their_own() -> None:
     assert name_of("difficulty", "nightmare", "zh") == "nightmare"
     assert name_of("category", "colour", "en") == short_category("colour", "zh") == "colour"
     assert (short_category("physical", "en"), short_category("physical", "zh")) == ("Physical", "物理")
+
+
+def test_sentences_of_scripts_are_those_in_double_quotes() -> None:
+    script = """const a = 'span'; // the page's "own"
+say('p', "{} of {} edits", [1, 2]); say(`a "quoted" one`, "it\'s", "a \\"b\\"");"""
+    assert sentences(script) == ["{} of {} edits", "it's", 'a "b"']
+    assert "Copied" in sentences(asset("start.js"))
+
+
+def test_what_a_script_says_in_single_quotes_is_no_sentence() -> None:
+    """A sentence there would never be put into Chinese."""
+    calls = re.compile(r"\b(?:say\('\w+', |words\(|both\(|labelled\('\w+', )(['`])")
+    for file in SRC.rglob("*.js"):
+        assert not calls.findall(file.read_text(encoding="utf-8")), file
+    said = [words for file in SRC.rglob("*.js") for _, words in READERS[".js"](file.read_text(encoding="utf-8"))]
+    assert sum(map(wants_chinese, said)) > 100
+
+
+def test_templates_say_with_their_context() -> None:
+    source = (
+        """{% if a == 'x' %}{{ say("Edits", context='number') }} {{ say("Edits") }} {{ label("a \'b\'") }}{% endif %}"""
+    )
+    assert [words for _, words in READERS[".j2"](source)] == ["number\x04Edits", "Edits", "a 'b'"]

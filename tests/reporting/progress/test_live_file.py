@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.execution.drivers.contract import Meter
+from edit_eval.execution.contract import Meter
 from edit_eval.records import Scale
 from edit_eval.reporting.progress import live
 from edit_eval.reporting.progress.live import Progress, live_progress

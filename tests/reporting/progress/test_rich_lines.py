@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console, ConsoleRenderable
 
-from edit_eval.execution.drivers.contract import Meter
+from edit_eval.execution.contract import Meter
 from edit_eval.records import Scoring
 from edit_eval.reporting.progress.rich_lines import LINES_AT_ONCE, RichProgress, bars_of, rendered
 from edit_eval.reporting.progress.view import (

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.execution.drivers.contract import Meter
+from edit_eval.execution.contract import Meter
 from edit_eval.execution.drivers.simulated import Fate
 from edit_eval.records import Edit, Status
 from edit_eval.reporting.progress.state import LINES_KEPT, ProgressState

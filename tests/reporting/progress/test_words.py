@@ -2,7 +2,7 @@
 
 import pytest
 
-from edit_eval.execution.drivers.contract import Meter
+from edit_eval.execution.contract import Meter
 from edit_eval.records import Scale, Scoring, Status
 from edit_eval.reporting.progress.view import CategoryDone, Count, DeviceView, PlanRow, Snapshot
 from edit_eval.reporting.progress.words import (

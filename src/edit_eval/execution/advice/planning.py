@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,11 +14,12 @@ from edit_eval.config.components import import_class
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.cards import card_of, told
+from edit_eval.execution.advice.checks import Context, rooms
+from edit_eval.execution.advice.checks import devices as devices_of
 from edit_eval.execution.advice.durations import Duration, durations_of, too_short
-from edit_eval.execution.advice.obstacles import no_gpu
 from edit_eval.execution.advice.prediction import Durations, Prediction, lower_bound, simulate
-from edit_eval.execution.choices import Choices, Room, choose, rooms
-from edit_eval.execution.drivers.contract import Machine
+from edit_eval.execution.choices import Choices, Room, choose
+from edit_eval.execution.contract import Machine
 from edit_eval.execution.drivers.simulated import ImaginedMachine
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.places import Place, model_on, places
@@ -227,7 +227,7 @@ def make_plan(
     machine = imagined or machine or LocalMachine()
     models = _models(configuration, machine, imagined)
     execution, evaluation = configuration.execution, configuration.evaluation
-    room = rooms(configuration, models, machine)
+    room = rooms(Context(configuration, machine, laid_out=models))
     choices = choose(configuration, models, machine)
     placement, load_concurrency = choices.placement.value, choices.load_concurrency.value
     notes = [*_notes(choices, room, here=imagined is None), *too_short(configuration, models, durations)]
@@ -403,18 +403,23 @@ def _needs_no_gpu(section: ModelSection) -> bool:
 def _models(configuration: Configuration, machine: Machine, imagined: ImaginedMachine | None) -> list[Model]:
     sections = configuration.models
     if imagined is None:
-        chosen = [_place(section, machine) for section in sections.values()]
+        chosen = _places(configuration, machine)
     else:
         chosen = _imagined([*sections.values()], imagined)
     laid_out = zip(chosen, sections.items(), strict=True)
     return [model_on(its, key, section, configuration.folder) for its, (key, section) in laid_out]
 
 
-def _place(section: ModelSection, machine: Machine) -> tuple[Place, ...]:
-    """A model's replicas on a machine. Raises `ConfigurationError` where a run would be refused for it."""
-    chosen = places(section, machine)[0]
-    if obstacle := no_gpu(section, chosen, machine, os.environ):
-        raise ConfigurationError(Text("{}; `plan --gpus N` simulates GPUs", obstacle))
+def _places(configuration: Configuration, machine: Machine) -> list[tuple[Place, ...]]:
+    """The models' replicas on a machine. Raises `ConfigurationError` where a run would be refused for them."""
+    context, chosen = Context(configuration, machine), list[tuple[Place, ...]]()
+    for found in context.devices.values():
+        if isinstance(found, ConfigurationError):
+            raise found
+        chosen.append(found[0])
+    for finding in devices_of(context):
+        if finding.stops:
+            raise ConfigurationError(Text("{}; `plan --gpus N` simulates GPUs", finding.line))
     return chosen
 
 

@@ -1,4 +1,5 @@
-"""Environments, looked at from within: their interpreter is started as for a worker, and says what is missing."""
+"""Environments, looked at from within: their interpreter is started as for a worker, and says what is missing; and what
+a model behind a server said about the drawn scene."""
 
 from __future__ import annotations
 
@@ -7,20 +8,22 @@ import re
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from edit_eval.config.components import METHODS, Kind, locate
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.advice.findings import Finding, Level
-from edit_eval.execution.drivers.contract import Gpu
+from edit_eval.execution.contract import Gpu
 from edit_eval.execution.drivers.local import how_it_ended, kill_group
+from edit_eval.execution.findings import Finding, Level
 from edit_eval.execution.machine.environments import import_path
 from edit_eval.execution.machine.installation import bounds, install_line
 from edit_eval.privacy import hide_secrets
 from edit_eval.protocols import contract as protocols
 from edit_eval.protocols.asked import AskedJudge
+from edit_eval.protocols.judging import read
+from edit_eval.records import Reply, Status
 from edit_eval.text import Text
 
 SECONDS = 180.0  # how long an environment may take; libraries on a cold network disk take a minute
@@ -291,3 +294,120 @@ def _numbers(version: str) -> tuple[int, ...]:
     """The numbers at the beginning of a version: (2, 13, 0) of `2.13.0+cpu`; none of text without."""
     match = re.match(r"\d+(?:\.\d+)*", version)
     return tuple(int(number) for number in match[0].split(".")) if match else ()
+
+
+# -- engines that fix versions --
+
+
+PINS = {
+    "vllm": Text("vllm 0.33 asks for torch 2.14.0 and transformers 5.16 to 5.20"),
+    "sglang": Text("sglang 0.5.23 asks for torch 2.14.1 and transformers 5.19.0"),
+    "vllm_omni": Text("vllm-omni 0.30 asks for diffusers 0.40.0 and transformers 5.13 or 5.14"),
+}
+"""By package: what its metadata on PyPI fixes (read on 21 November 2026). The newest diffusers (0.42) and the judges of
+`judges/judge_table.py` are used with transformers 5.23 here; none of these engines takes that."""
+
+
+LOADERS = tuple(
+    f"edit_eval.{module}:"
+    for module in ("edit_models.diffusers", "edit_models.qwen_image_edit", "judges.transformers", "judges.qwen3_vl")
+)
+"""Our classes that load a model by diffusers or transformers."""
+
+
+def shared_environments(questions: Sequence[Question]) -> list[Finding]:
+    """What engines ask of their environments, and a warning where one of these is somebody else's, too."""
+    findings = []
+    for engine in questions:
+        pinned = next((package for package in engine.packages if package in PINS), "")
+        if not pinned:
+            continue
+        who = re.sub(": its server$", "", engine.who)
+        others = [one.who for one in questions if one.python == engine.python and _needs_other_versions(one, pinned)]
+        others = [other for other in dict.fromkeys(others) if other != engine.who and other != who]
+        if others:
+            text = Text("{} shares {} with {}: {}", engine.who, engine.python, others, PINS[pinned])
+            advice = Text("`edit-eval env create DIR --for judge` makes an environment; give it as `python` to {}", who)
+            findings.append(Finding("environments", "warning", text, advice))
+        else:
+            findings.append(Finding("environments", "note", Text("{}: {}", engine.who, PINS[pinned])))
+    return findings
+
+
+def _needs_other_versions(question: Question, engine: str) -> bool:
+    """Whether what runs there is another engine, or loads a model itself."""
+    if question.packages:
+        return engine not in question.packages and any(package in PINS for package in question.packages)
+    return question.class_path.startswith(LOADERS)
+
+
+# -- what models behind servers answered --
+
+
+SHOWN = 80  # characters of an answer
+
+
+def edit_finding(who: str, examined: Mapping[str, Any]) -> Finding:
+    """One line: the server is down, or what it made. `examined`: see the probe."""
+    if error := examined.get("error"):
+        return Finding(
+            "servers", "problem", Text("{}: {}", who, error), Text("a run would get no edits from it like this")
+        )
+    about, size = examined["about"], " x ".join(map(str, examined["size"]))
+    made = Text(" with a picture of {} pixels", size) if size else Text("; no edit was requested (probe: false)")
+    where = Text("{}: {} answered in {:.1f} s", who, about.get("server", "its server"), examined["seconds"])
+    return Finding("servers", "ok", where + made)
+
+
+def server_finding(who: str, examined: Mapping[str, Any], judge: AskedJudge, question: protocols.Question) -> Finding:
+    """One line: the server is down, or what it answered, and whether that can be read. `examined`: see the probe."""
+    if error := examined.get("error"):
+        return Finding(
+            "servers", "problem", Text("{}: {}", who, error), Text("a run would get no scores from it like this")
+        )
+    text, about = str(examined["text"]), examined["about"]
+    where = Text("{}: {} answered in {:.1f} s", who, about.get("server", "its server"), examined["seconds"])
+    said = " ".join(text.split())
+    shown = f"`{said[:SHOWN]}{'...' * (len(said) > SHOWN)}`"
+    more = {"values": examined.get("values", {}), "normalised": examined.get("normalised", False)}
+    reply = Reply(text=text, ended=Status(examined["ended"]), final=True, **more)
+    reading = read(judge.protocol, question, [reply], 0)
+    if reply.values:
+        likely = sorted(reply.values.items(), key=lambda item: -item[1])[:3]
+        shown = ", ".join(f"`{label}` {share:.1%}" for label, share in likely)
+    if reading.status is Status.OK:
+        return Finding("servers", "ok", Text("{}: {}", where, shown))
+    if reading.status is Status.CUT_OFF:
+        advice = (
+            Text("write `thinking: off`, or raise thinking_tokens")
+            if said.startswith("<think>")
+            else Text("raise max_tokens")
+        )
+        return Finding("servers", "warning", Text("{}, and was cut off: {}", where, shown), advice)
+    advice = Text("see which model answers there, and what its prompt asks for")
+    if question.form == "score":
+        advice = Text("for a judge that answers in words: `protocol: {{answer: reason_then_score}}`")
+    return Finding("servers", "warning", Text("{} without a score ({})", where, reading.reason), advice)
+
+
+ABILITIES: Mapping[str, tuple[str, Text, Callable[[str], Text]]] = {
+    "schema": ("not held", Text("does not enforce a schema"), lambda how: Text("enforces a schema ({})", how)),
+    "probabilities": ("none", Text("gives no probabilities"), lambda how: Text("gives probabilities ({})", how)),
+    "thinking": (
+        "no switch",
+        Text("has no switch for thinking"),
+        lambda how: Text("has a switch for thinking ({})", how),
+    ),
+}
+"""What a judge says about its server -> what it says where there is no such thing, that in words, and the opposite."""
+
+
+def ability_findings(who: str, examined: Mapping[str, Any]) -> list[Finding]:
+    """One line on what the server can do beyond the chat protocol, where that was found out."""
+    about = examined.get("about", {})
+    can = [
+        without if about[name] == none else having(about[name])
+        for name, (none, without, having) in ABILITIES.items()
+        if name in about
+    ]
+    return [Finding("servers", "note", Text("{}: its server {:; }", who, can))] if can else []

@@ -22,24 +22,16 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
-from edit_eval.execution.drivers.contract import FLEET, Event, WorkerSpecification
+from edit_eval.execution.contract import FLEET, Event, WorkerSpecification
 from edit_eval.execution.engine.conversation import Conversation
 from edit_eval.execution.machine.devices import LocalMachine, environment_for
 from edit_eval.execution.machine.environments import worker_command
+from edit_eval.execution.machine.space import SHORT_OF
 from edit_eval.privacy import hide_secrets
 from edit_eval.workers.messages import Lines, Message, encode
 
 LAST_BYTES = 1 << 16  # of a log, in which its last line is looked for
 CLOSE_SECONDS = 5.0  # how long killed processes may take to be gone
-SHORT_OF = {
-    errno.EMFILE: "this process may open no more files; `ulimit -n` raises the limit",
-    errno.ENFILE: "this machine can open no more files",
-    errno.EAGAIN: "no more processes can be started; `ulimit -u` raises the limit, unless a container sets it",
-    errno.ENOMEM: "this machine has no memory for another process",
-}
-"""What the machine lacks when a process cannot be started, and what to do."""
-
-
 SIGNS = {os.strerror(number): what for number, what in SHORT_OF.items()}
 SIGNS["can't start new thread"] = SHORT_OF[errno.EAGAIN]
 """How Python says the same in the last line of a process that could not even begin."""

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError, Stopped
-from edit_eval.execution.drivers.contract import FLEET, Event, Gpu, Machine, Meter, WorkerSpecification
+from edit_eval.execution.contract import FLEET, Event, Gpu, Machine, Meter, WorkerSpecification
 from edit_eval.execution.drivers.local import LocalDriver, Process, last_line
 from edit_eval.execution.drivers.ray_agent import GATEWAY, LOG_BYTES, Frames, framed, known_by, pictures_of
 from edit_eval.execution.engine.conversation import ABOUT, FROM_AFAR, GPU, MACHINE, Conversation, event_of

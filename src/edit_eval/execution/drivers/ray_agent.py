@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.endpoints.serving import ServerEnvironment
-from edit_eval.execution.drivers.contract import Gpu, Meter, WorkerSpecification
+from edit_eval.execution.contract import Gpu, Meter, WorkerSpecification
 from edit_eval.execution.drivers.local import LocalDriver
 from edit_eval.execution.machine.devices import LocalMachine, free_host_memory
 from edit_eval.execution.machine.environments import layers_digest

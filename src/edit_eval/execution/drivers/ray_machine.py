@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from edit_eval.execution.drivers.contract import Gpu, Host, Machine, Meter
+from edit_eval.execution.contract import Gpu, Host, Machine, Meter
 from edit_eval.execution.drivers.ray import RayDriver
 from edit_eval.execution.machine.devices import LocalMachine
 

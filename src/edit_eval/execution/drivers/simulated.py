@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from edit_eval.execution.drivers.contract import Event, Gpu, Machine, WorkerSpecification
+from edit_eval.execution.contract import Event, Gpu, Machine, WorkerSpecification
 from edit_eval.workers.messages import Message
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from edit_eval.execution.drivers.contract import Gpu, WorkerSpecification
+from edit_eval.execution.contract import Gpu, WorkerSpecification
 from edit_eval.scheduling.replicas import Replica
 from edit_eval.scheduling.tasks import Task
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edit_eval.errors import ConfigurationError, Stopped
-from edit_eval.execution.drivers.contract import FLEET, Driver, Event, WorkerSpecification
+from edit_eval.execution.contract import FLEET, Driver, Event, WorkerSpecification
 from edit_eval.execution.engine.blame import SLOT_FAILURES, Blame
 from edit_eval.execution.engine.contracts import (
     Growth,

@@ -9,10 +9,11 @@ results like any other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Collection, Container, Sequence
 from typing import Any, NamedTuple
 
 from edit_eval.errors import Stopped
+from edit_eval.judges.answers import LIMITS
 from edit_eval.records import CONTROL, NO_EDIT, Edit, Judgement, Status
 from edit_eval.scheduling.batches import FEWEST_IN_PILOT, first_samples
 from edit_eval.store.matrix import Matrix
@@ -131,3 +132,20 @@ class Pilot:
             of = len(failed), last.judge, last.status.value, last.reason
             what = Text("none of the first {} answers by {} is a score: {} ({})", *of)
         raise Stopped(Text("pilot: {}; {}", what, mend))
+
+
+def cut_off_sentences(matrix: Matrix, judgements: Collection[int]) -> list[str]:
+    """For each judge how many of these judgements began with an answer that was cut off; nothing where none did."""
+    asked: dict[str, list[bool]] = {}
+    for number in sorted(judgements):
+        first = [matrix.replies[cell][0] for cell in matrix.cells.cells_of(number) if matrix.replies[cell]]
+        if first:
+            judge = matrix.judges[matrix.cells.parts(number)[1]].name
+            asked.setdefault(judge, []).append(any(reply.ended is Status.CUT_OFF for reply in first))
+    return [
+        Text(
+            "{} was cut off in {} of its first {} answers: raise its limit ({: or })", judge, sum(cut), len(cut), LIMITS
+        )
+        for judge, cut in asked.items()
+        if any(cut)
+    ]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edit_eval.execution.drivers.contract import Gpu, Machine, Meter
+from edit_eval.execution.contract import Gpu, Machine, Meter
 
 
 class LocalMachine(Machine):

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from edit_eval.config.schema import ModelSection
 from edit_eval.edit_models.release_table import RELEASE
 from edit_eval.endpoints.engines import UNCOUNTED, given
-from edit_eval.execution.advice.findings import Finding, Level
-from edit_eval.execution.drivers.contract import Gpu
+from edit_eval.execution.contract import Gpu
+from edit_eval.execution.findings import Finding, Level
 from edit_eval.execution.machine.places import Place
 from edit_eval.execution.machine.weights import GIB, PUBLISHED, Weights, find_weights, quantised_share
 from edit_eval.scheduling.tasks import Model
@@ -194,7 +194,7 @@ def fit_findings(wanted: Wanted, visible: Sequence[Gpu], host_free: int | None) 
         line = Text("{}, and {} free on {}: it may run out of memory", text, room, _on(alike))
         findings.append(Finding("models", "warning", line, remedies(wanted, visible, rooms[alike[0]], host_free)))
     if not findings:
-        where = Text("each of its {} places", len(rooms)) if len(rooms) > 1 else " and ".join(wanted.places[0])
+        where = Text("each of its {} places", len(rooms)) if len(rooms) > 1 else joined(wanted.places[0], " and ")
         findings.append(Finding("models", "ok", Text("{}, which fits on {}", text, where)))
     return findings
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from edit_eval.execution.drivers.contract import Gpu, Machine, Meter
+from edit_eval.execution.contract import Gpu, Machine, Meter
 from edit_eval.scheduling.replicas import Replica, State
 from edit_eval.store.run_directory import CannotWrite
 

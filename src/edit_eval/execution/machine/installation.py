@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.drivers.contract import WorkerSpecification
+from edit_eval.execution.contract import WorkerSpecification
 from edit_eval.privacy import hide_secrets
 from edit_eval.text import Text
 

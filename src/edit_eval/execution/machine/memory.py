@@ -10,8 +10,8 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from edit_eval.execution.advice.findings import Finding, Level
-from edit_eval.execution.drivers.contract import Gpu, Machine
+from edit_eval.execution.contract import Gpu, Machine
+from edit_eval.execution.findings import Finding, Level
 from edit_eval.execution.machine.devices import visible
 from edit_eval.execution.machine.fitting import gib
 from edit_eval.text import Text, counted

@@ -9,7 +9,7 @@ from pathlib import Path
 from edit_eval.config.components import Kind, import_class
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.drivers.contract import Gpu, Machine
+from edit_eval.execution.contract import Gpu, Machine
 from edit_eval.scheduling.tasks import Model
 from edit_eval.text import Text, counted
 

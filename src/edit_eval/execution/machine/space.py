@@ -7,13 +7,19 @@ import os
 import shutil
 from pathlib import Path
 
-from edit_eval.execution.drivers.local import SHORT_OF
 from edit_eval.records import Status
 from edit_eval.store.matrix import Matrix
 from edit_eval.text import Text, counted
 
 BYTES_A_JUDGEMENT = 2_000  # of a journal's line with an answer of some words
 SPARE = 1.2  # pictures differ in size
+SHORT_OF = {
+    errno.EMFILE: "this process may open no more files; `ulimit -n` raises the limit",
+    errno.ENFILE: "this machine can open no more files",
+    errno.EAGAIN: "no more processes can be started; `ulimit -u` raises the limit, unless a container sets it",
+    errno.ENOMEM: "this machine has no memory for another process",
+}
+"""What the machine lacks when a process cannot be started, and what to do."""
 
 
 def what_is_short(number: int | None, matrix: Matrix, folder: Path) -> str:

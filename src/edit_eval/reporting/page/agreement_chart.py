@@ -8,11 +8,12 @@ import altair as alt
 
 from edit_eval.records import Results
 from edit_eval.reporting import formats
+from edit_eval.reporting.language import said
 from edit_eval.reporting.page.axes import Axis, axis_of
 from edit_eval.reporting.page.chart_parts import AnyChart, chart_title, series_colour
-from edit_eval.reporting.page.texts import text
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.instruments import Instrument, judges_of
+from edit_eval.text import Text
 
 MOST_PAIRS = 6
 _HEIGHT = 300
@@ -60,7 +61,7 @@ def _pair(a: Instrument, b: Instrument, models: list[str], language: str) -> Any
             y=y,
             tooltip=[
                 alt.Tooltip("id:N", title=" "),
-                alt.Tooltip("series:N", title=text("tooltip.model", language)),
+                alt.Tooltip("series:N", title=said(Text("Model"), language)),
                 alt.Tooltip("a:Q", title=names[0], format=f".{digits[0]}f"),
                 alt.Tooltip("b:Q", title=names[1], format=f".{digits[1]}f"),
             ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,17 +14,20 @@ from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.passports import Passport
 from edit_eval.records import Results
 from edit_eval.reporting import formats
-from edit_eval.reporting.audit import MeasureRow, beside_people, rows, weaknesses, words
+from edit_eval.reporting.audit import AXES, MEANS, RESULTS, MeasureRow, beside_people, rows, weaknesses
+from edit_eval.reporting.audit import RUNGS as RUNG_WORDS
+from edit_eval.reporting.language import said
 from edit_eval.reporting.page.files import whole
 from edit_eval.reporting.page.page import asset, digest_of
-from edit_eval.reporting.page.rendering import template_environment
-from edit_eval.reporting.page.texts import short_category
+from edit_eval.reporting.page.rendering import say_in, template_environment
+from edit_eval.reporting.page.texts import name_of, short_category
 from edit_eval.reporting.page.thumbnails import thumbnails
 from edit_eval.small_copies import size_for
 from edit_eval.statistics.audit.findings import Findings
 from edit_eval.statistics.audit.measure import average
 from edit_eval.statistics.audit.order import axes
 from edit_eval.statistics.audit.shown import DOSE, Trial
+from edit_eval.text import Text
 
 STYLES = ("page.css", "audit.css")
 SHOWN = 2
@@ -94,11 +98,13 @@ def write_audit_page(
     path.parent.mkdir(parents=True, exist_ok=True)
     style = "\n".join(asset(name) for name in STYLES)
     environment = template_environment(autoescape=True)
-    environment.globals.update(t=lambda key, **values: words(key, language, **values))
+    environment.globals.update(
+        say=partial(say_in, language), name_of=partial(name_of, language=language), results=RESULTS, means=MEANS
+    )
     page = environment.get_template("audit.html.j2").render(
         language=language,
         passport=passport,
-        title=words("title", language, judge=passport.name),
+        title=said(Text("The judge on trial: {}", passport.name), language),
         style=Markup(style),
         policy=f"default-src 'none'; style-src {digest_of(style)}; img-src data:",
         weaknesses=weaknesses(passport, language),
@@ -130,30 +136,27 @@ def _bar(row: MeasureRow) -> tuple[MeasureRow, dict[str, float] | None]:
 def _facts(passport: Passport, found: Findings, language: str) -> list[tuple[str, str]]:
     judge, benchmark = passport.subject.judge, passport.benchmark
     model = judge["parameters"].get("model_name") or judge["parameters"].get("model")
-    scenes = words(
-        "scenes.value",
-        language,
-        scenes=len(found.trial.scenes()),
-        cells=len(found.trial.shown),
-        **{key: benchmark.get(key, "") for key in ("seed", "size")},
+    seed, size = (benchmark.get(key, "") for key in ("seed", "size"))
+    scenes = Text(
+        "{}, {} edits, seed {}, {} pixels wide", len(found.trial.scenes()), len(found.trial.shown), seed, size
     )
     smallest = passport.smallest_difference
     points = formats.score(smallest, 2 if smallest is None or smallest == 0 else max(2, 1 - _exponent(smallest)))
-    said = words("unknown", language) if smallest is None else words("smallest.value", language, points=points)
+    noise = Text("not known") if smallest is None else Text("{} points", points)
     facts = [
-        ("judge", " · ".join(filter(None, (passport.name, str(judge["type"]), str(model or ""))))),
-        ("revision", str(judge["revision"])),
-        ("protocol", passport.subject.protocol),
-        ("form", ", ".join(passport.form)),
-        ("pictures", ", ".join(passport.pictures)),
-        ("language", words(f"language.{passport.subject.language}", language)),
-        ("wording", passport.subject.wording),
-        ("scenes", scenes),
-        ("people", beside_people(passport, language)),
-        ("smallest", said),
-        ("date", f"{passport.date} · edit-eval {passport.version}"),
+        (Text("Judge"), " · ".join(filter(None, (passport.name, str(judge["type"]), str(model or ""))))),
+        (Text("Revision"), str(judge["revision"])),
+        (Text("Protocol"), passport.subject.protocol),
+        (Text("Form of the answer"), ", ".join(passport.form)),
+        (Text("Pictures shown"), ", ".join(passport.pictures)),
+        (Text("Language"), name_of("language", passport.subject.language, language)),
+        (Text("Wording (SHA-256)"), passport.subject.wording),
+        (Text("Scenes"), scenes),
+        (Text("Beside people"), beside_people(passport, language)),
+        (Text("Smallest difference of two scores that is more than noise"), noise),
+        (Text("Examined on"), f"{passport.date} · edit-eval {passport.version}"),
     ]
-    return [(words(key, language), value) for key, value in facts if value]
+    return [(said(key, language), said(value, language)) for key, value in facts if value]
 
 
 def _exponent(number: float) -> int:
@@ -180,7 +183,7 @@ def curves(trial: Trial, language: str) -> Iterator[Curve]:
         line = " ".join(f"{point.x},{point.y}" for point in points)
         ends = (0.0, 0.5, 1.0)
         ticks = [(_y(end), formats.score(_points(trial, end), 0 if trial.span >= 5 else 2)) for end in ends]
-        yield Curve(words(f"axis.{axis}", language), len(scenes), points, line, ticks)
+        yield Curve(said(AXES[axis], language), len(scenes), points, line, ticks)
 
 
 def _y(share: float) -> float:
@@ -233,9 +236,9 @@ def _longest(trial: Trial, category: str) -> Sequence[str]:
 
 
 def _step(rung: str, score: float | None, picture: str | None, trial: Trial, language: str) -> Step:
-    label = words(f"rung.{rung}", language)
+    label = said(RUNG_WORDS[rung], language)
     if rung == "source":
         return Step(label, "", None, picture)
     if score is None:
-        return Step(label, words("not_scored", language), None, picture)
+        return Step(label, said(Text("not scored"), language), None, picture)
     return Step(label, formats.score(_points(trial, score)), round(100 * max(0.0, min(1.0, score)), 1), picture)

@@ -20,6 +20,7 @@ import altair as alt
 
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
+from edit_eval.reporting.language import said
 from edit_eval.reporting.page.address import link
 from edit_eval.reporting.page.agreement_chart import agreement_charts
 from edit_eval.reporting.page.axes import Axis, axis_of
@@ -27,10 +28,11 @@ from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows, chart_
 from edit_eval.reporting.page.entries import Choice, Entry, category_names, choices, entries
 from edit_eval.reporting.page.links import to_failures, to_part
 from edit_eval.reporting.page.people_chart import people_charts
-from edit_eval.reporting.page.texts import name_of, named_score, short_category, text
+from edit_eval.reporting.page.texts import name_of, named_score, short_category
 from edit_eval.reporting.page.timeline import COLOURS, timeline, utilisation
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.failures import FailureGroup, failures, missing_scores
+from edit_eval.text import Text
 
 Specification = dict[str, Any]
 Group = tuple[str, Mapping[str, Any], Entry, str, Mapping[str, str]]
@@ -43,6 +45,20 @@ MOST_TAGS = 16
 MOST_REASONS = 10
 _LABEL_LENGTH = 60
 _STEPS, _WIDE_STEPS = 10, 5  # on a score's axis
+
+
+TITLES = {
+    "overall": Text("Mean score by model"),
+    "categories": Text("Mean score by category"),
+    "histogram": Text("Distribution of scores"),
+    "difficulties": Text("By difficulty"),
+    "tags": Text("By tag"),
+    "failures": Text("Without a score"),
+    "people": Text("The difference on people's scale"),
+    "agreement": Text("Two judges about the same edit"),
+    "timeline": Text("What each device did"),
+    "utilisation": Text("Share of wall time"),
+}
 
 
 @dataclass(frozen=True)
@@ -118,7 +134,7 @@ def _panels(choice: Choice, scores: _Scores, language: str) -> list[_Panel]:
         return [_panel("", parts, [part.series for part in parts], scores, language)] if parts else []
     of_judges = {judge: tuple(part for part in parts if part.judge == judge) for judge in judges}
     return [
-        _panel(text("judged_by", language, judge=judge), some, [part.edit_model for part in some], scores, language)
+        _panel(said(Text("judged by {}", judge), language), some, [part.edit_model for part in some], scores, language)
         for judge, some in of_judges.items()
     ]
 
@@ -134,13 +150,13 @@ def _panel(title: str, parts: Sequence[Entry], colours: Sequence[str], scores: _
     )
 
 
-def histogram_hint(choice: Choice) -> tuple[str, str] | None:
-    """The text of how wide a bar is, and the width; None where it is not the same for all."""
+def histogram_hint(choice: Choice) -> Text | None:
+    """How wide a bar is; None where it is not the same for all."""
     widths = {axis_of(part.scale, []).bin_width for part in choice.parts if part.scale.span is not None}
     if len(widths) != 1 or any(part.scale.span is None for part in choice.parts):
         return None
     width = widths.pop()
-    return ("chart.histogram.half" if width == 0.5 else "chart.histogram.step", f"{width:g}")
+    return Text("Scores per half point.") if width == 0.5 else Text("Scores per step of {}.", f"{width:g}")
 
 
 def _overall(panel: _Panel) -> list[Group]:
@@ -263,16 +279,16 @@ def _interval_row(
 
 
 def _interval_tooltips(language: str, several: bool, digits: int) -> list[alt.Tooltip]:
-    numbers = {"mean": "mean", "low": "tooltip.low", "high": "tooltip.high"}
-    bounds = {"worst": "tooltip.worst", "best": "tooltip.best"}
+    numbers = {"mean": Text("Mean score"), "low": Text("Interval from"), "high": Text("Interval to")}
+    bounds = {"worst": Text("Worst case"), "best": Text("Best case")}
     return [
         alt.Tooltip("group:N", title=" "),
-        *([alt.Tooltip("series:N", title=text("tooltip.model", language))] if several else []),
+        *([alt.Tooltip("series:N", title=said(Text("Model"), language))] if several else []),
         *[
-            alt.Tooltip(f"{field}:Q", format=f".{digits}f", title=text(key, language))
-            for field, key in {**numbers, **bounds}.items()
+            alt.Tooltip(f"{field}:Q", format=f".{digits}f", title=said(title, language))
+            for field, title in {**numbers, **bounds}.items()
         ],
-        alt.Tooltip("scored:N", title=text("scored", language)),
+        alt.Tooltip("scored:N", title=said(Text("Scored"), language)),
     ]
 
 
@@ -323,9 +339,9 @@ def _histogram(part: Entry, colour: str, counts: Sequence[int], highest: int, pa
             ),
             href=alt.Href("samples:N"),
             tooltip=[
-                alt.Tooltip("from:Q", title=text("filter.score", language)),
-                alt.Tooltip("to:Q", title=text("filter.score.to", language)),
-                alt.Tooltip("count:Q", title=text("axis.edits", language)),
+                alt.Tooltip("from:Q", title=said(Text("Score from"), language)),
+                alt.Tooltip("to:Q", title=said(Text("to"), language)),
+                alt.Tooltip("count:Q", title=said(Text("Edits", context="number"), language)),
             ],
         )
     )
@@ -349,7 +365,7 @@ def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list
     for failure in [*failures(results), *missing_scores(results)]:
         reasons.setdefault((failure.score, failure.status, failure.reason), []).append(failure)
     ordered = sorted(reasons.items(), key=lambda item: -sum(failure.count for failure in item[1]))
-    others = text("failures.others", language, count=len(ordered) - MOST_REASONS)
+    others = said(Text("{} further reasons", len(ordered) - MOST_REASONS), language)
     rows = [
         {
             **_failure_row(_status(score, status, language), reason, series_of(failure), failure.count, language),
@@ -372,15 +388,15 @@ def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list
         chart_of_rows(rows, "label", labels, 28)
         .mark_bar(size=12)
         .encode(
-            x=alt.X("sum(count):Q", title=text("count", language), scale=alt.Scale(nice=False)).axis(
+            x=alt.X("sum(count):Q", title=said(Text("Count"), language), scale=alt.Scale(nice=False)).axis(
                 values=_whole_numbers(longest), format="d"
             ),
             href=alt.Href("samples:N"),
             tooltip=[
-                alt.Tooltip("status:N", title=text("tooltip.status", language)),
-                alt.Tooltip("reason:N", title=text("tooltip.reason", language)),
-                *([alt.Tooltip("series:N", title=text("tooltip.model", language))] if len(series) > 1 else []),
-                alt.Tooltip("count:Q", title=text("tooltip.count", language)),
+                alt.Tooltip("status:N", title=said(Text("Status"), language)),
+                alt.Tooltip("reason:N", title=said(Text("Reason"), language)),
+                *([alt.Tooltip("series:N", title=said(Text("Model"), language))] if len(series) > 1 else []),
+                alt.Tooltip("count:Q", title=said(Text("Count"), language)),
             ],
         )
     )
@@ -392,11 +408,11 @@ def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list
 
 def _status(score: str, status: Status, language: str) -> str:
     words = name_of("status", status.value, language)
-    return text("failures.label", language, status=score, reason=words) if score else words
+    return said(Text("{}: {}", score, words), language) if score else words
 
 
 def _failure_row(status: str, reason: str, series: str, count: int, language: str) -> dict[str, Any]:
-    label = text("failures.label", language, status=status, reason=reason) if reason else status
+    label = said(Text("{}: {}", status, reason), language) if reason else status
     return {
         "label": one_line(label, _LABEL_LENGTH),
         "status": status,

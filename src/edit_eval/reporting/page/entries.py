@@ -148,7 +148,7 @@ def _digits(results: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], int]:
 
 
 def refusals(summary: Mapping[str, Any]) -> list[dict[str, object]]:
-    """For each edit model that refused edits what the text `coverage.refused` says: `model`, `count`, `total`, `rate`.
+    """For each edit model that refused edits what `refusal` says: `model`, `count`, `total`, `rate`.
 
     The rate is a share with its 95% interval where there is one.
     """

@@ -7,19 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from edit_eval.reporting import formats
+from edit_eval.reporting.language import said
 from edit_eval.reporting.page.entries import entries, headlines
-from edit_eval.reporting.page.texts import text
 from edit_eval.statistics.paired import ruled_out_share
-
-Line = tuple[str, dict[str, object]]
-"""A text's key, and its values."""
-
+from edit_eval.text import Text
 
 FEW_IMAGES = 50
 """Of a mean that rests on fewer it is said what kinds of image they may lack."""
 
 
-def footnotes(summary: Mapping[str, Any]) -> list[Line]:
+def footnotes(summary: Mapping[str, Any]) -> list[Text]:
     """What there is to say; nothing of many images, nor of a judge that was read once and wrote its answer."""
     parts = headlines(entries(summary["results"]))
     categories = [block for part in parts for block in part.categories.values()]
@@ -30,10 +27,10 @@ def footnotes(summary: Mapping[str, Any]) -> list[Line]:
 
 def footnote_lines(summary: Mapping[str, Any], language: str) -> list[str]:
     """The same in one language."""
-    return [text(key, language, **values) for key, values in footnotes(summary)]
+    return [said(line, language) for line in footnotes(summary)]
 
 
-def few_images(means: Iterable[Mapping[str, Any]], categories: Iterable[Mapping[str, Any]] = ()) -> list[Line]:
+def few_images(means: Iterable[Mapping[str, Any]], categories: Iterable[Mapping[str, Any]] = ()) -> list[Text]:
     """What the intervals of means know nothing of: of all the one, and of categories the one with the fewest images.
 
     Of each its `images` and their `ruled_out_share`, which is None where there is no interval.
@@ -46,21 +43,72 @@ def few_images(means: Iterable[Mapping[str, Any]], categories: Iterable[Mapping[
     if of_all[0] <= few and of_category[0] <= few:
         return []
     (share, images), (most, fewest) = of_all, of_category
-    values = {"images": images, "share": formats.share(share, 1), "fewest": fewest, "most": formats.share(most, 1)}
-    kind = "few_images" if most <= few else "few_images.category" if share <= few else "few_images.categories"
-    return [(kind, values)]
+    of_all_share, of_most = formats.share(share, 1), formats.share(most, 1)
+    if most <= few:
+        return [
+            Text(
+                "Intervals are for pictures like these: of a kind that makes less than {} of all, {} may "
+                "well show none.",
+                of_all_share,
+                images,
+            )
+        ]
+    if share <= few:
+        return [
+            Text(
+                "Intervals are for pictures like these: of a kind that makes less than {} of a category, "
+                "{} may well show none.",
+                of_most,
+                fewest,
+            )
+        ]
+    return [
+        Text(
+            "Intervals are for pictures like these: of a kind that makes less than {} of all, {} may "
+            "well show none (of a category, {}: less than {}).",
+            of_all_share,
+            images,
+            fewest,
+            of_most,
+        )
+    ]
 
 
-def _lines(judge: str, found: Mapping[str, Any]) -> Iterator[Line]:
+def _lines(judge: str, found: Mapping[str, Any]) -> Iterator[Text]:
     if found["readings"] > 1:
         spread = formats.score(found["spread"])
-        yield "readings.several", {"judge": judge, "count": found["readings"], "spread": spread}
+        yield Text(
+            "{}: each score is the mean of {} readings, with a standard deviation of {} between them.",
+            judge,
+            found["readings"],
+            spread,
+        )
     if found["identical"]:
-        yield "readings.identical", {"judge": judge, "count": found["readings"]}
+        yield Text(
+            "{0}: the {1} readings of each edit are identical, so nothing is sampled (does the "
+            "server ignore the temperature or cache its answers?); leave `evaluation.readings` out, "
+            "which costs {1} times as much.",
+            judge,
+            found["readings"],
+        )
     mass = found["mass"]
     if mass and mass["median"] is not None:
         known, floor = mass["readings"] - mass["unknown"], f"{mass['floor']:g}"
         median, below = f"{mass['median']:.3f}", mass["below"]
-        yield "readings.mass", {"judge": judge, "median": median, "below": below, "count": known, "floor": floor}
+        yield Text(
+            "{}: mass (the probability of all answers that were asked for) {} in the median, below "
+            "{} and no answer in {} of {} readings.",
+            judge,
+            median,
+            floor,
+            below,
+            known,
+        )
     if mass and mass["unknown"]:
-        yield "readings.mass.unknown", {"judge": judge, "unknown": mass["unknown"], "count": mass["readings"]}
+        yield Text(
+            "{}: mass: unknown in {} of {} readings; its server tells only how likely the answers "
+            "are beside each other.",
+            judge,
+            mass["unknown"],
+            mass["readings"],
+        )

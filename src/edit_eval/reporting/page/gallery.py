@@ -154,7 +154,7 @@ def _fields(record: object, names: str) -> dict[str, Any]:
 
 def _sample(sample: Sample, pictures: Shown) -> dict[str, Any]:
     others = {
-        address_of_picture(name): pictures.of_sample(sample, name) or {"missing": "picture.other_missing"}
+        address_of_picture(name): pictures.of_sample(sample, name) or {"missing": "other_missing"}
         for name in sample.pictures
         if name != "source"
     }
@@ -162,17 +162,17 @@ def _sample(sample: Sample, pictures: Shown) -> dict[str, Any]:
         **_fields(sample, "id index category difficulty tags instruction"),
         "instructions": dict(sample.instructions) or {sample.language: sample.instruction},
         **_fields(sample, "description rationale fault"),
-        "source": pictures.of_sample(sample) or {"missing": "picture.source_missing"},
+        "source": pictures.of_sample(sample) or {"missing": "source_missing"},
         **({"others": others} if others else {}),
     }
 
 
 def _edit(edit: Edit, pictures: Shown) -> dict[str, Any]:
-    picture = pictures.of_edit(edit) or {"missing": "picture.edit_missing"} if edit.image else None
+    picture = pictures.of_edit(edit) or {"missing": "edit_missing"} if edit.image else None
     return {
         "model": edit.edit_model,
         **_fields(edit, "edit_seed seed status reason width height seconds device flags"),
-        "picture": picture or {"missing": "picture.no_edit"},
+        "picture": picture or {"missing": "no_edit"},
     }
 
 

@@ -14,6 +14,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,19 +30,21 @@ from markupsafe import Markup
 from edit_eval import __version__
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
-from edit_eval.reporting.language import said_own
+from edit_eval.reporting.language import catalogue, said, said_own
 from edit_eval.reporting.page.address import link
 from edit_eval.reporting.page.agreement_chart import have_one_scale
-from edit_eval.reporting.page.charts import charts, histogram_hint, most_tags
+from edit_eval.reporting.page.charts import TITLES, charts, histogram_hint, most_tags
 from edit_eval.reporting.page.entries import Entry
 from edit_eval.reporting.page.gallery import Pictures, Shown, gallery
 from edit_eval.reporting.page.links import to_part
-from edit_eval.reporting.page.rendering import template_environment, told_of
-from edit_eval.reporting.page.texts import LANGUAGES, name_of, scale_words, score_name, text, texts
+from edit_eval.reporting.page.rendering import say_in, template_environment, told_of
+from edit_eval.reporting.page.texts import LANGUAGES, NAMES, listed, name_of, scale_words, score_name
 from edit_eval.reporting.page.thumbnails import thumbnails
 from edit_eval.reporting.page.vega import vega
 from edit_eval.reporting.page.verdict import verdict_told
+from edit_eval.reporting.writers.html import page_table
 from edit_eval.small_copies import Size, size_of_run
+from edit_eval.text import Text
 
 _STYLES = ("page.css", "verdict.css", "results.css", "gallery.css", "detail.css", "print.css")
 _EARLY = "early.js"
@@ -63,6 +66,7 @@ _SCRIPTS = (
     "print.js",
     "start.js",
 )
+_QUOTED = re.compile(r"""//.*|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`|("(?:[^"\\\n]|\\.)*")""")
 _TITLE_NAMES = 4
 _DATA_HERE, _THUMBNAILS_HERE = "<!--data-->", "<!--thumbnails-->"  # records can never make these: "<" is escaped
 
@@ -81,7 +85,6 @@ class Served:
     script: str = ""
     """Runs after all others, among their names."""
     data: Mapping[str, Any] = field(default_factory=dict)
-    texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def page(results: Results, summary: Mapping[str, Any], folder: Path, *, language: str) -> Iterator[str]:
@@ -124,13 +127,15 @@ def _parts(
     scripts, end = rest.split(_THUMBNAILS_HERE)
     yield above
     data = {
-        **words(language, titles),
+        "language": language,
+        "titles": titles,
+        "chinese": chinese_of(closed(*_SCRIPTS, more=served.script if served else "")),
         "charts": drawn,
         "reasons": _reasons(results),
         **gallery(results, summary, pictures),
     }
     if served:
-        data = {**data, **served.data, "texts": with_texts(data["texts"], served.texts)}
+        data = {**data, **served.data}
     yield embedded_json(data)
     yield scripts
     if isinstance(pictures, Pictures):
@@ -147,17 +152,15 @@ def _reasons(results: Results) -> dict[str, str]:
     return {reason: chinese for reason, chinese in told.items() if chinese != reason}
 
 
-def with_texts(
-    texts: Mapping[str, Mapping[str, str]], more: Mapping[str, Mapping[str, str]]
-) -> dict[str, dict[str, str]]:
-    """The words of a page, by language, with those of `more`, by key."""
-    return {one: {**found, **{key: both[one] for key, both in more.items()}} for one, found in texts.items()}
+def chinese_of(script: str) -> dict[str, str]:
+    """The Chinese of a script's sentences, by their English."""
+    known = catalogue()
+    return {words: known[words] for words in sentences(script) if words in known}
 
 
-def words(language: str, titles: Mapping[str, str]) -> dict[str, Any]:
-    """What the scripts say, in both languages; `titles` is what the browser's tab says."""
-    by_language = {one: {key: words[one] for key, words in texts().items()} for one in LANGUAGES}
-    return {"language": language, "texts": by_language, "titles": titles}
+def sentences(script: str) -> list[str]:
+    """What a script says to people: what stands in double quotes. All its other strings are in single ones."""
+    return [json.loads(words) for words in _QUOTED.findall(script) if words]
 
 
 def _thumbnails(pictures: Pictures, size: Size) -> Iterator[str]:
@@ -197,6 +200,7 @@ def _document(
             title=title,
             **verdict_told(results, told["summary"]),
             made=_made(drawn),
+            chart_titles=TITLES,
             histogram_hint=histogram_hint,
             judges_have_one_scale=have_one_scale(results),
             language=language,
@@ -216,8 +220,8 @@ def title(name: str, parts: Sequence[Entry], language: str) -> str:
     found = [f"{part.series} {part.number(part.overall.get('mean'))}" for part in parts[:_TITLE_NAMES]]
     found += ["…"] if len(parts) > _TITLE_NAMES else []
     if len(parts) == 1:
-        found.append(text("coverage.count", language, scored=formats.coverage(parts[0].coverage)))
-    return f"{name}: {text('list.separator', language).join(found)}"
+        found.append(said(Text("{} scored", formats.coverage(parts[0].coverage)), language))
+    return f"{name}: {listed(found, language)}"
 
 
 def _made(drawn: Mapping[str, list[Any]]) -> dict[str, Counter[str | None]]:
@@ -263,14 +267,6 @@ def page_templates(language: str) -> jinja2.Environment:
     """The page's templates, with words that follow the language its reader chooses."""
     environment = template_environment(autoescape=True)
 
-    def t(key: str, **values: object) -> Markup:
-        """A text that follows the page's language, with its values; one that has words of its own does, too."""
-        shown = text(key, language, **{name: _in(language, value) for name, value in values.items()})
-        if not values:
-            return Markup('<span data-text="{}">{}</span>').format(key, shown)
-        kept = {name: value if isinstance(value, dict) else str(value) for name, value in values.items()}
-        return Markup('<span data-text="{}" data-values="{}">{}</span>').format(key, json.dumps(kept), shown)
-
     def follow(both: Mapping[str, str]) -> Markup:
         """Something that has its own words in each language, in the page's."""
         return Markup('<span data-words="{}">{}</span>').format(json.dumps(both), both[language])
@@ -278,20 +274,36 @@ def page_templates(language: str) -> jinja2.Environment:
     def both(words_in: Callable[[str], str]) -> dict[str, str]:
         return {one: words_in(one) for one in LANGUAGES}
 
+    def sentence(words: str, *fields: Any, context: str = "") -> dict[str, str]:
+        """A sentence in each language, and so are those of its fields that have words of their own."""
+        return both(lambda one: say_in(one, words, *(_in(one, field) for field in fields), context=context))
+
+    def option(value: str, words: str) -> Markup:
+        said = sentence(words)
+        return Markup('<option value="{}" data-words="{}">{}</option>').format(value, json.dumps(said), said[language])
+
+    def attribute(name: str, words: str, mark: str) -> Markup:
+        said = sentence(words)
+        return Markup(' {}="{}" data-words-{}="{}"').format(name, said[language], mark, json.dumps(said))
+
     def durations(seconds: float | None) -> dict[str, str]:
         return both(lambda one: formats.duration(seconds, one))
 
     environment.globals.update(
-        t=t,
+        table=lambda table: page_table(table, language),
+        say=lambda *told, **how: follow(sentence(*told, **how)),
+        label=lambda words: attribute("aria-label", words, "label"),
+        placeholder=lambda words: attribute("placeholder", words, "placeholder"),
+        option=option,
         words=lambda kind, key: follow(both(lambda one: name_of(kind, key, one))),
-        plain=lambda key, **values: text(key, language, **values),
+        names=NAMES,
         score_name=lambda name: both(lambda one: score_name(name, one)),
         link=link,
         to_part=to_part,
         scale_words=lambda part, **how: both(lambda one: scale_words(part.scale, one, **how)),
     )
     environment.filters.update(
-        listed=lambda names: both(lambda one: text("list.separator", one).join(names)),
+        listed=lambda names: both(lambda one: said(Text(", "), one).join(names)),
         follow=follow,
         durations=durations,
         duration=lambda seconds: follow(durations(seconds)),
@@ -303,17 +315,17 @@ def _in(language: str, value: object) -> object:
     return value[language] if isinstance(value, dict) else value
 
 
-def _facts(results: Results) -> list[tuple[str, list[str]]]:
-    """What was measured with what: (text key, lines), read from the configuration as far as it says."""
+def _facts(results: Results) -> list[tuple[Text, list[str]]]:
+    """What was measured with what: (of what, lines), read from the configuration as far as it says."""
     facts = [
-        ("edit_model" if len(results.edit_models) == 1 else "edit_models", _models(results, "edit_models")),
-        ("judge" if len(results.judges) == 1 else "judges", _models(results, "judges")),
+        (Text("Edit model") if len(results.edit_models) == 1 else Text("Edit models"), _models(results, "edit_models")),
+        (Text("Judge") if len(results.judges) == 1 else Text("Judges"), _models(results, "judges")),
     ]
     benchmark = results.configuration.get("benchmark")
     if isinstance(benchmark, Mapping):
         kind, path = str(benchmark.get("type") or ""), str(benchmark.get("data_path") or "")
         said = [results.about.get(key, "") for key in ("source", "licence")]
-        facts.append(("benchmark", [line for line in (kind, Path(path).name, *said) if line]))
+        facts.append((Text("Benchmark"), [line for line in (kind, Path(path).name, *said) if line]))
     return [(key, lines) for key, lines in facts if lines]
 
 
@@ -335,9 +347,14 @@ def _weights(results: Results, section: str, name: str) -> str:
     return str(weights) if weights else ""
 
 
-def _listings(results: Results) -> list[tuple[str, str]]:
-    """(text key, YAML) of all that it takes to repeat the run."""
-    return [(key, _as_yaml(getattr(results, key))) for key in ("configuration", "resolved", "environment")]
+def _listings(results: Results) -> list[tuple[str, Text, str]]:
+    """(name, what it is, YAML) of all that it takes to repeat the run."""
+    names = {
+        "configuration": Text("Configuration"),
+        "resolved": Text("What was asked of whom: models, rubrics, prompts"),
+        "environment": Text("The whole environment as recorded"),
+    }
+    return [(name, title, _as_yaml(getattr(results, name))) for name, title in names.items()]
 
 
 def _as_yaml(data: Mapping[str, object]) -> str:

@@ -8,14 +8,20 @@ from typing import Any
 import altair as alt
 
 from edit_eval.reporting.formats import signed, signed_span
+from edit_eval.reporting.language import said
 from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows, chart_title, series_colour
-from edit_eval.reporting.page.texts import text
+from edit_eval.reporting.page.texts import name_of
 from edit_eval.reporting.people_differences import ESTIMATES, digits_of, people_in, rows_of
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.people_differences import People, PeoplesDifference
+from edit_eval.text import Text
 
 MOST_PAIRS = 12
 """That are drawn of one judge; the table has all."""
+_AXES = {
+    "votes": Text("votes won less votes lost"),
+    "ratings": Text("difference of people's ratings"),
+}
 _LINE = 16
 _GAP = 20
 _MARKS = 8  # on the axis, about
@@ -31,7 +37,7 @@ def people_charts(summary: Mapping[str, Any], language: str) -> list[AnyChart]:
     for judge in judges:
         pairs = [pair for pair in people.pairs if pair.judge == judge][:MOST_PAIRS]
         chart = _of_judge(people, pairs, language)
-        title = chart_title(text("judged_by", language, judge=judge))
+        title = chart_title(said(Text("judged by {}", judge), language))
         made.append(chart.properties(title=title) if len(judges) > 1 else chart)
     return made
 
@@ -42,7 +48,7 @@ def _of_judge(people: People, pairs: list[PeoplesDifference], language: str) -> 
     rows: list[dict[str, Any]] = [
         {
             "pair": one_line(f"{pair.a} − {pair.b}"),
-            "series": text(f"would.{row.kind}", language),
+            "series": name_of("whose", row.kind, language),
             "difference": row.found.difference,
             "low": row.found.ci95[0] if row.found.ci95 else None,
             "high": row.found.ci95[1] if row.found.ci95 else None,
@@ -53,7 +59,7 @@ def _of_judge(people: People, pairs: list[PeoplesDifference], language: str) -> 
         }
         for pair, row in found
     ]
-    series = [text(f"would.{kind}", language) for kind in ESTIMATES]
+    series = [name_of("whose", kind, language) for kind in ESTIMATES]
     names = list(dict.fromkeys(row["pair"] for row in rows))
     known = [end for row in rows for end in (row["low"], row["high"], row["difference"]) if end is not None]
     low, high = min(0.0, *known), max(0.0, *known)
@@ -63,14 +69,14 @@ def _of_judge(people: People, pairs: list[PeoplesDifference], language: str) -> 
         yOffset=alt.YOffset("series:N", scale=alt.Scale(domain=series)),
         tooltip=[
             alt.Tooltip("pair:N", title=" "),
-            alt.Tooltip("series:N", title=text("would.whose", language)),
-            alt.Tooltip("label:N", title=text("compare.difference", language)),
-            alt.Tooltip("span:N", title=text("interval", language)),
-            alt.Tooltip("images:N", title=text("images", language)),
+            alt.Tooltip("series:N", title=said(Text("Whose answer"), language)),
+            alt.Tooltip("label:N", title=said(Text("Diff."), language)),
+            alt.Tooltip("span:N", title=said(Text("95% interval"), language)),
+            alt.Tooltip("images:N", title=said(Text("Images"), language)),
         ],
     )
     coloured = base.encode(color=series_colour(series))
-    title = text("would.axis." + people.kind, language)
+    title = said(_AXES[people.kind], language)
     none = alt.Chart({"values": [{"at": 0}]}).mark_rule(strokeWidth=1, strokeDash=[3, 3])
     chart: AnyChart = alt.layer(
         none.encode(x=alt.X("at:Q", scale=x)),

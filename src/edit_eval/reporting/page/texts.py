@@ -1,53 +1,85 @@
-"""The report's words in English and Chinese, and the names of things that the records only have as keys."""
+"""The names of things that the records only have as keys, in English and Chinese."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
+from collections.abc import Iterable, Mapping
 
 from edit_eval.benchmarks.categories import SUBSETS, canonical, title
-from edit_eval.config.yaml_text import parse_ours
 from edit_eval.records import Scale, Status
+from edit_eval.reporting.language import said
+from edit_eval.text import Text, joined
 
 LANGUAGES = ("en", "zh")
+NAMES: Mapping[str, Mapping[str, Text]] = {
+    "difficulty": {"easy": Text("easy"), "medium": Text("medium"), "hard": Text("hard")},
+    "language": {"en": Text("English"), "zh": Text("Chinese")},
+    "status": {
+        "ok": Text("scored"),
+        "pending": Text("not done yet"),
+        "skipped": Text("skipped"),
+        "edit_failed": Text("edit failed"),
+        "edit_refused": Text("edit refused"),
+        "judge_error": Text("judge failed"),
+        "refused": Text("judge refused"),
+        "unparseable": Text("no score in the answer"),
+        "out_of_range": Text("score out of range"),
+        "undefined": Text("score undefined"),
+        "cut_off": Text("answer cut off"),
+    },
+    "kind": {
+        "starting": Text("Starting"),
+        "loading": Text("Loading"),
+        "editing": Text("Editing"),
+        "judging": Text("Judging"),
+        "unloading": Text("Unloading"),
+        "idle": Text("Idle"),
+    },
+    "control": {"source": Text("Control: source"), "blank": Text("Control: grey"), "shuffled": Text("Control: other")},
+    "mean": {"category_mean": Text("Mean of categories"), "sample_mean": Text("Mean of samples")},
+    "whose": {
+        "judge_alone": Text("judge alone"),
+        "people_alone": Text("people alone"),
+        "corrected": Text("corrected"),
+    },
+    "verdict": {
+        "passed": Text("passed"),
+        "limited": Text("limited"),
+        "failed": Text("failed", context="verdict"),
+    },
+    "no_ci95": {
+        "one_image": Text("one source image"),
+        "few_images": Text("fewer than six source images"),
+        "too_uneven": Text("a few source images hold nearly all samples"),
+        "no_spread": Text("no spread"),
+        "unknown_source": Text("source image not known"),
+    },
+    "no_alpha": {
+        "unlike_scales": Text("the judges' scores are on different scales"),
+        "no_spread": Text("all scores are the same"),
+        "no_scores": Text("no edit has a score from two judges"),
+    },
+}
+"""What a person reads for what the records have as a word, by what kind of word it is."""
+_NO_EDIT = Text("no edit to judge")
 
 
-@cache
-def texts(file: str = "texts.yaml") -> dict[str, dict[str, str]]:
-    """All texts of a file: `{key: {"en": ..., "zh": ...}}`."""
-    source = files("edit_eval.reporting.page").joinpath(f"templates/{file}").read_text(encoding="utf-8")
-    loaded: dict[str, dict[str, str]] = parse_ours(source)
-    return loaded
-
-
-def text(key: str, language: str, **values: object) -> str:
-    """The text `key` in `language` with its `{fields}` filled in. Raises `KeyError` for a key there is not."""
-    return filled(texts()[key][language], values)
-
-
-def filled(words: str, values: Mapping[str, object]) -> str:
-    """`words` with their `{fields}` filled in."""
-    for name, value in values.items():
-        words = words.replace("{" + name + "}", str(value))
-    return words
-
-
-def judgement_status(status: str) -> str:
-    """The text key of a judgement's status. One without an edit has not failed: there was nothing to judge."""
-    return "status.no_edit" if status == Status.EDIT_FAILED else f"status.{status}"
+def judgement_status(status: str) -> Text:
+    """A judgement's status. One without an edit has not failed: there was nothing to judge."""
+    return _NO_EDIT if status == Status.EDIT_FAILED else NAMES["status"][status]
 
 
 def name_of(kind: str, name: str, language: str) -> str:
-    """What a person reads for a `category`, `short_category`, `difficulty`, `status`, `kind` or `flag`.
-
-    What has no text is its own.
-    """
+    """What a person reads for a `category`, a `short_category` or one of the `NAMES`; what has none is its own."""
     if kind == "category":
         return title(name, language)
     if kind == "short_category":
         return short_category(name, language)
-    return texts().get(f"{kind}.{name}", {}).get(language, name)
+    return said(NAMES[kind].get(name, name), language)
+
+
+def listed(names: Iterable[str], language: str) -> str:
+    """`a, b`"""
+    return said(joined(names, ""), language)
 
 
 def short_category(category: str, language: str) -> str:
@@ -60,35 +92,42 @@ def short_category(category: str, language: str) -> str:
 
 def score_name(name: str, language: str) -> str:
     """A score's name; the one that is only called `score` has a word in each language."""
-    return text("axis.score", language) if name == "score" else name
+    return said(Text("Score"), language) if name == "score" else name
 
 
 def scale_words(scale: Scale, language: str, *, mean: bool = False) -> str:
     """`out of 10`, `from -1 to 1, lower is better`; with `mean` also what the mean is taken over."""
     parts = [_range(scale, language)]
     if not scale.higher_is_better:
-        parts.append(text("scale.lower", language))
+        parts.append(said(Text("lower is better"), language))
     if mean:
-        parts.append(text(f"mean.over.{scale.mean_over}", language))
-    return text("scale.separator", language).join(parts)
+        over = Text("weighted by samples") if scale.mean_over == "samples" else Text("mean of the categories")
+        parts.append(said(over, language))
+    return said(joined(parts, ", "), language)
 
 
 def score_line(name: str, scale: Scale, language: str) -> str:
     """`drift: from -1 to 1, lower is better, weighted by samples`."""
     words = scale_words(scale, language, mean=True)
-    return text("scale.of", language, name=score_name(name, language), scale=words)
+    return said(Text("{}: {}", score_name(name, language), words), language)
 
 
 def named_score(name: str, scale: Scale, language: str) -> str:
     """`SC`, `LPIPS (lower is better)`: as a title or an axis has it."""
     shown = score_name(name, language)
-    return shown if scale.higher_is_better else text("scale.named_lower", language, name=shown)
+    return shown if scale.higher_is_better else said(Text("{} (lower is better)", shown), language)
 
 
 def _range(scale: Scale, language: str) -> str:
     lowest, highest = (None if end is None else f"{end:g}" for end in (scale.lowest, scale.highest))
     if lowest == "0" and highest is not None and scale.higher_is_better:
-        return text("scale.out_of", language, highest=highest)
-    kinds = {(True, True): "range", (True, False): "from", (False, True): "to", (False, False): "open"}
-    kind = kinds[lowest is not None, highest is not None]
-    return text(f"scale.{kind}", language, lowest=lowest, highest=highest)
+        return said(Text("out of {}", highest), language)
+    if lowest is not None and highest is not None:
+        words = Text("from {} to {}", lowest, highest)
+    elif lowest is not None:
+        words = Text("from {}, no upper end", lowest)
+    elif highest is not None:
+        words = Text("up to {}, no lower end", highest)
+    else:
+        words = Text("no lower or upper end")
+    return said(words, language)

@@ -9,9 +9,11 @@ from typing import Any
 import altair as alt
 
 from edit_eval.records import Activity, Results
+from edit_eval.reporting.language import said
 from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows
-from edit_eval.reporting.page.texts import name_of, text
+from edit_eval.reporting.page.texts import name_of
 from edit_eval.reporting.terminal_text import one_line
+from edit_eval.text import Text
 
 KINDS = ("starting", "loading", "editing", "judging", "unloading")
 """In the order in which they are drawn: imports, which hold no device, lie under whatever is done on it meanwhile."""
@@ -38,7 +40,7 @@ def timeline(results: Results, language: str) -> list[AnyChart]:
     devices += sorted(present.difference(devices))
     in_layers = sorted(results.activities, key=lambda one: KINDS.index(one.kind) if one.kind in KINDS else len(KINDS))
     rows = [_activity_row(one, begins[one.start_number], seconds, language) for one in in_layers]
-    x = alt.X("begin:Q", title=text(f"axis.{unit}", language), scale=alt.Scale(domain=[0, last / seconds], nice=False))
+    x = alt.X("begin:Q", title=said(unit, language), scale=alt.Scale(domain=[0, last / seconds], nice=False))
     bars = (
         chart_of_rows(rows, "device", devices, 26)
         .mark_bar(size=16, clip=True)
@@ -47,10 +49,10 @@ def timeline(results: Results, language: str) -> list[AnyChart]:
             x2=alt.X2("end:Q"),
             color=_kind_colour(KINDS, language),
             tooltip=[
-                alt.Tooltip("kind:N", title=text("tooltip.activity", language)),
-                alt.Tooltip("model:N", title=text("tooltip.model", language)),
-                alt.Tooltip("what:N", title=text("tooltip.what", language)),
-                alt.Tooltip("seconds:Q", title=text("tooltip.seconds", language), format=".1f"),
+                alt.Tooltip("kind:N", title=said(Text("Activity"), language)),
+                alt.Tooltip("model:N", title=said(Text("Model"), language)),
+                alt.Tooltip("what:N", title=said(Text("Samples"), language)),
+                alt.Tooltip("seconds:Q", title=said(Text("Seconds"), language), format=".1f"),
             ],
         )
     )
@@ -71,10 +73,12 @@ def _start_times(results: Results) -> dict[int, float]:
     return dict(zip(numbers, accumulate((lengths[number] for number in numbers), initial=0.0), strict=False))
 
 
-def _unit(last: float) -> tuple[str, float]:
+def _unit(last: float) -> tuple[Text, float]:
     if last < 180:
-        return "seconds", 1.0
-    return ("minutes", 60.0) if last < 3 * 3600 else ("hours", 3600.0)
+        return Text("Time since the start, in seconds"), 1.0
+    if last < 3 * 3600:
+        return Text("Time since the start, in minutes"), 60.0
+    return Text("Time since the start, in hours"), 3600.0
 
 
 def _activity_row(one: Activity, start: float, unit_seconds: float, language: str) -> dict[str, Any]:
@@ -114,16 +118,16 @@ def utilisation(summary: Mapping[str, Any], language: str) -> list[AnyChart]:
         chart_of_rows(rows, "device", list(map(one_line, devices)), 26)
         .mark_bar(size=16)
         .encode(
-            x=alt.X("share:Q", title=text("axis.share", language), scale=alt.Scale(domain=[0, 1])).axis(
+            x=alt.X("share:Q", title=said(Text("Share of wall time"), language), scale=alt.Scale(domain=[0, 1])).axis(
                 format="%", grid=False, tickCount=5
             ),
             color=_kind_colour(order, language),
             order=alt.Order("order:Q"),
             tooltip=[
-                alt.Tooltip("device:N", title=text("time.device", language)),
-                alt.Tooltip("kind:N", title=text("tooltip.activity", language)),
-                alt.Tooltip("share:Q", title=text("axis.share", language), format=".1%"),
-                alt.Tooltip("seconds:Q", title=text("tooltip.seconds", language), format=".0f"),
+                alt.Tooltip("device:N", title=said(Text("Device"), language)),
+                alt.Tooltip("kind:N", title=said(Text("Activity"), language)),
+                alt.Tooltip("share:Q", title=said(Text("Share of wall time"), language), format=".1%"),
+                alt.Tooltip("seconds:Q", title=said(Text("Seconds"), language), format=".0f"),
             ],
         )
     )

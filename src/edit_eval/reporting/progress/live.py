@@ -21,7 +21,7 @@ from rich.console import Console
 
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.drivers.contract import Meter
+from edit_eval.execution.contract import Meter
 from edit_eval.reporting.language import speak
 from edit_eval.reporting.progress.live_file import write_live
 from edit_eval.reporting.progress.notebook import NotebookProgress, in_notebook

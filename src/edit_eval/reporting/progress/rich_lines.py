@@ -13,7 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.rule import Rule
 from rich.table import Table
 
-from edit_eval.execution.drivers.contract import Meter
+from edit_eval.execution.contract import Meter
 from edit_eval.reporting.language import said, worded
 from edit_eval.reporting.progress.view import CategoryDone, DeviceView, Judged, Line, Plan, Reading, Said, Snapshot
 from edit_eval.reporting.progress.words import (

@@ -14,7 +14,7 @@ from time import process_time
 from types import MappingProxyType
 from typing import Any
 
-from edit_eval.execution.drivers.contract import Meter
+from edit_eval.execution.contract import Meter
 from edit_eval.pictures import UNREPEATABLE
 from edit_eval.records import NO_EDIT, Edit, Judgement, Status
 from edit_eval.reporting.formats import duration

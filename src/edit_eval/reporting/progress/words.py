@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from edit_eval.execution.drivers.contract import Meter
+from edit_eval.execution.contract import Meter
 from edit_eval.judges.answers import is_prose
 from edit_eval.records import Judgement
 from edit_eval.reporting.formats import decimals, duration, score
@@ -36,7 +36,7 @@ def asked_words(row: PlanRow) -> list[str]:
         return []
     controls = [counted(row.controls, "control")] if row.controls else []
     questions = [Text("{:,} questions", row.questions)] if row.questions > row.count + row.controls else []
-    score_of = Text("{} of {}", row.scoring.headline, row.scoring.protocol)
+    score_of = Text("{} of {}", row.scoring.headline, row.scoring.protocol, context="part")
     return [*controls, *questions, score_of, scale_words(row.scoring.scale, spoken())]
 
 

@@ -2,13 +2,19 @@
 // go to is said by `ask()` and `keep(choice, seconds)`, which another script has.
 function redrawCharts() {}
 const main = document.getElementById('main');
-const CHOICES = [['left', '1'], ['right', '2'], ['tie', 't0'], ['both_bad', 'b'], ['skip', 's']];
+const CHOICES = [
+  ['left', '1', "First is better"],
+  ['right', '2', "Second is better"],
+  ['tie', 't0', "Equally good"],
+  ['both_bad', 'b', "Both bad"],
+  ['skip', 's', "Skip"],
+];
 const page = { rater: '', task: null, shownAt: 0, busy: false };
 
 const nameInput = make('input', { type: 'text', name: 'rater', maxlength: 60, autocomplete: 'name', required: true, id: 'rater' });
 const begin = make('form', { class: 'vote-begin' },
-  say('h1', 'vote.title'), say('p', 'vote.explain', {}, { class: 'explanation' }),
-  make('label', { for: 'rater' }, say('span', 'vote.name')), nameInput, say('button', 'vote.begin', {}, { class: 'primary' }));
+  say('h1', "Which edit is better?"), say('p', "You see a source picture, what was asked for, and two edits of it. Which of the two does better what was asked for, and leaves the rest as it was? Who made them is not shown, and the sides are drawn by chance. What you say is in no score.", [], { class: 'explanation' }),
+  make('label', { for: 'rater' }, say('span', "Your name, or any other word that you use each time")), nameInput, say('button', "Begin", [], { class: 'primary' }));
 begin.addEventListener('submit', (event) => {
   event.preventDefault();
   page.rater = nameInput.value.trim();
@@ -20,29 +26,29 @@ begin.addEventListener('submit', (event) => {
 const instruction = make('h1', { class: 'vote-instruction', id: 'vote-instruction', tabindex: '-1' });
 const progress = make('p', { class: 'quiet', role: 'status' });
 const pictures = make('div', { class: 'vote-pictures' });
-const buttons = make('div', { class: 'vote-choices', role: 'group', 'aria-labelledby': 'vote-instruction' }, ...CHOICES.map(([choice, key]) => {
-  const button = make('button', { type: 'button', class: 'plain', value: choice }, say('span', `vote.${choice}`), ' ', make('kbd', {}, key[0].toUpperCase()));
+const buttons = make('div', { class: 'vote-choices', role: 'group', 'aria-labelledby': 'vote-instruction' }, ...CHOICES.map(([choice, key, words]) => {
+  const button = make('button', { type: 'button', class: 'plain', value: choice }, say('span', words), ' ', make('kbd', {}, key[0].toUpperCase()));
   button.addEventListener('click', () => vote(choice));
   return button;
 }));
-const keysHint = say('p', 'vote.keys', {}, { class: 'detail-keys' });
+const keysHint = say('p', "Keys: 1, 2, T, B, S; hold the space bar to swap the two pictures", [], { class: 'detail-keys' });
 const trouble = make('p', { class: 'notice problem', role: 'alert', hidden: true });
 const ballot = make('section', { class: 'wide vote', hidden: true },
   make('div', { class: 'vote-head' }, instruction, progress), trouble, pictures, buttons, keysHint);
 const beginning = make('section', {}, begin);
 main.append(beginning, ballot);
 
-function figure(picture, key, choice) {
+function figure(picture, name, choice) {
   const frame = make('div', { class: 'frame' });
   if (picture) {
-    const image = make('img', { src: picture.thumbnail, alt: words(key), 'data-text-alt': key, draggable: 'false' });
+    const image = make('img', { src: picture.thumbnail, ...labelled('alt', name), draggable: 'false' });
     const whole = new Image();
     whole.onload = () => { image.src = whole.src; };
     whole.src = picture.file;
     image.addEventListener('load', () => { frame.style.setProperty('--shape', image.naturalWidth / image.naturalHeight); });
     frame.append(image);
-  } else frame.append(say('p', 'picture.source_missing', {}, { class: 'quiet' }));
-  const made = make('figure', { class: choice || 'source' }, frame, make('figcaption', {}, say('span', key)));
+  } else frame.append(say('p', "The source image was not on the computer that drew this page.", [], { class: 'quiet' }));
+  const made = make('figure', { class: choice || 'source' }, frame, make('figcaption', {}, say('span', name)));
   if (choice) {
     frame.addEventListener('click', () => vote(choice));
     frame.style.cursor = 'pointer';
@@ -65,7 +71,7 @@ function show(task) {
   }
   instruction.lang = task.language;
   instruction.textContent = task.instruction;
-  pictures.replaceChildren(figure(task.source, 'picture.source', ''), figure(task.left, 'vote.first', 'left'), figure(task.right, 'vote.second', 'right'));
+  pictures.replaceChildren(figure(task.source, "Source", ''), figure(task.left, "First", 'left'), figure(task.right, "Second", 'right'));
   instruction.focus({ preventScroll: true });
 }
 

@@ -1,9 +1,17 @@
 // What a server pushes, and what is said when it does not answer.
+const STATES = { // of a run
+  reading: "reading",
+  working: "at work",
+  silent: "at work, but has said nothing for a while",
+  stopped: "stopped before its end",
+  complete: "complete",
+  damaged: "cannot be read",
+};
 let lost = null;
 
 function sayLost(yes) {
   if (yes && !lost) {
-    lost = say('p', 'view.lost', {}, { class: 'lost', role: 'status' });
+    lost = say('p', "The viewer does not answer. Trying again; what is shown is as it was.", [], { class: 'lost', role: 'status' });
     document.body.append(lost);
   } else if (!yes && lost) {
     lost.remove();

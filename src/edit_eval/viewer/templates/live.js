@@ -1,17 +1,27 @@
 // A run as it goes on: its server pushes what changes; nothing is asked for twice.
 const strip = document.getElementById('live');
 let lastState = data.live;
-function countRow(key, count) {
+const ACTIVITIES = {
+  starting: "starting",
+  loading: "loading",
+  editing: "editing",
+  judging: "judging",
+  waiting: "waiting",
+  unloading: "unloading",
+  retired: "out of use",
+};
+
+function countRow(what, count) {
   if (!count.total) return [];
-  const said = [say('span', 'view.count', { done: count.settled, total: count.total })];
-  if (count.failed) said.push(' · ', say('span', 'view.failed', { count: count.failed }, { class: 'problem' }));
-  if (count.per_minute) said.push(' · ', say('span', 'view.per_minute', { rate: count.per_minute.toFixed(1) }));
+  const said = [say('span', "{} of {}", [count.settled, count.total])];
+  if (count.failed) said.push(' · ', say('span', "{} failed", [count.failed], { class: 'problem' }));
+  if (count.per_minute) said.push(' · ', say('span', "{} a minute", [count.per_minute.toFixed(1)]));
   const failed = count.failed / count.total;
-  return [say('span', key), bar([[count.settled / count.total - failed, ''], [failed, 'failed']]), make('span', {}, ...said)];
+  return [say('span', what), bar([[count.settled / count.total - failed, ''], [failed, 'failed']]), make('span', {}, ...said)];
 }
 
 function deviceRow(one) {
-  const doing = one.activity ? say('span', `view.activity.${one.activity}`) : say('span', 'view.idle', {}, { class: 'quiet' });
+  const doing = one.activity ? say('span', ACTIVITIES[one.activity]) : say('span', "idle", [], { class: 'quiet' });
   const gpu = one.meter || {};
   const busy = gpu.busy === null || gpu.busy === undefined ? null : make('span', { class: 'quiet' }, `${Math.round(gpu.busy * 100)} %`);
   const made = make('div', { class: 'device' }, make('p', {},
@@ -28,23 +38,23 @@ function showState(state) {
   const stale = state.seen !== data.live.seen;
   strip.hidden = kind === 'complete' && !stale && !state.damage;
   const head = make('div', { class: 'live-head' },
-    make('span', {}, make('span', { class: `dot ${kind}`, 'aria-hidden': 'true' }), say('strong', `view.${kind}`)));
+    make('span', {}, make('span', { class: `dot ${kind}`, 'aria-hidden': 'true' }), say('strong', STATES[kind])));
   const parts = [head];
   if (live && ['working', 'silent'].includes(kind)) {
-    head.append(say('span', 'view.since', { time: timeWords(live.seconds) }, { class: 'quiet' }),
-      live.left === null ? say('span', 'view.left_unknown', {}, { class: 'quiet' }) : say('span', 'view.left', { time: timeWords(live.left) }, { class: 'quiet' }));
+    head.append(say('span', "running for {}", [timeWords(live.seconds)], { class: 'quiet' }),
+      live.left === null ? say('span', "time left unknown", [], { class: 'quiet' }) : say('span', "about {} left", [timeWords(live.left)], { class: 'quiet' }));
     parts.push(make('div', { class: 'bars' },
-      ...countRow('view.edits', live.edits), ...countRow('view.judgements', live.judgements), ...countRow('view.controls', live.controls)));
+      ...countRow("Edits", live.edits), ...countRow("Judgements", live.judgements), ...countRow("Controls", live.controls)));
     parts.push(make('div', { class: 'so-far' }, ...live.means.filter((mean) => mean.mean !== null).map((mean) => make('span', {},
-      `${mean.edit_model} · ${mean.judge} `, make('b', {}, mean.mean.toFixed(mean.scale.digits)), ' ', say('span', 'view.scored', { scored: mean.scored }, { class: 'quiet' })))));
+      `${mean.edit_model} · ${mean.judge} `, make('b', {}, mean.mean.toFixed(mean.scale.digits)), ' ', say('span', "{} scored", [mean.scored], { class: 'quiet' })))));
     parts.push(make('div', { class: 'devices' }, ...live.devices.map(deviceRow)));
   }
-  if (kind === 'stopped') parts.push(say('p', 'view.stopped.how', {}, { class: 'explanation' }));
+  if (kind === 'stopped') parts.push(say('p', "Nobody is at work here. All that was done is kept; the same command goes on with it.", [], { class: 'explanation' }));
   for (const words of [state.reason, state.damage].filter(Boolean)) parts.push(make('p', { class: 'notice problem' }, words));
   if (stale) {
-    const update = say('button', 'view.update', {}, { type: 'button', class: 'plain' });
+    const update = say('button', "Update them", [], { type: 'button', class: 'plain' });
     update.addEventListener('click', () => location.reload());
-    parts.push(make('p', { class: 'quiet' }, say('span', 'view.tables'), ' ', update));
+    parts.push(make('p', { class: 'quiet' }, say('span', "Tables and charts below are those of when this page was opened."), ' ', update));
   }
   strip.replaceChildren(...parts);
 }
@@ -83,9 +93,9 @@ function takeSamples(entries) {
 
 const seen = { value: data.live.seen };
 if (strip) {
-  document.querySelector('.masthead nav').prepend(say('a', 'view.runs', {}, { href: data.links.runs }));
+  document.querySelector('.masthead nav').prepend(say('a', "Runs", [], { href: data.links.runs }));
   if (data.links.votes && data.edit_models.length > 1) {
-    document.querySelector('.masthead nav').append(say('a', 'view.vote', {}, { href: data.links.votes }));
+    document.querySelector('.masthead nav').append(say('a', "Vote", [], { href: data.links.votes }));
   }
   showState(data.live);
   follow(data.live.events, seen, {

@@ -49,16 +49,15 @@ function store() {
   remember(place(), kept);
   isKept = recall(place()) === kept;
   note.hidden = false;
-  note.dataset.text = isKept ? 'vote.later' : 'vote.not_kept';
-  note.textContent = words(note.dataset.text);
+  note.replaceChildren(say('span', isKept ? "You can close the page and go on later, in this browser and under the same name." : "This browser keeps nothing for this page: save your votes before you close it."));
 }
 
 function next() {
   const pair = page.order.find((one) => !votes.has(one.ticket));
-  const progress = ['vote.of', { mine: votes.size, all: page.order.length }];
+  const progress = ["{} of {}", [votes.size, page.order.length]];
   save.disabled = !votes.size;
   save.className = pair ? 'plain' : 'primary';
-  if (!pair) show({ done: 'vote.all_seen', progress });
+  if (!pair) show({ done: "That was the last pair. Thank you. Save your votes, and send the file to whoever gave you this page.", progress });
   else show({ ...pair, progress, source: picture(pair.source), left: picture(pair.left), right: picture(pair.right) });
   if (!pair) save.focus();
 }
@@ -70,7 +69,7 @@ function keep(choice, seconds) {
   next();
 }
 
-const save = say('button', 'vote.save', {}, { type: 'button', class: 'plain', id: 'save' });
+const save = say('button', "Save votes", [], { type: 'button', class: 'plain', id: 'save' });
 save.addEventListener('click', () => {
   const lines = [{ page: data.page, rater: page.rater, votes: votes.size }, ...votes.values()].map(sealed);
   const address = URL.createObjectURL(new Blob(lines, { type: 'application/x-ndjson' }));

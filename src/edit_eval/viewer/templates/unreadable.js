@@ -7,7 +7,7 @@ main.append(about);
 function showState(state) {
   data.live = state;
   about.replaceChildren(make('h1', {}, data.name),
-    make('p', {}, make('span', { class: `dot ${state.kind}`, 'aria-hidden': 'true' }), say('strong', `view.${state.kind}`)),
+    make('p', {}, make('span', { class: `dot ${state.kind}`, 'aria-hidden': 'true' }), say('strong', STATES[state.kind])),
     state.reason ? make('p', { class: 'notice problem' }, state.reason) : '');
 }
 

@@ -72,7 +72,7 @@ function takeFilters(asked) {
   for (const key of Object.keys(FILTERS)) if (!['judge', 'score'].includes(key)) set(key);
   const note = document.getElementById('gallery-unknown');
   note.hidden = !unknown.length;
-  note.replaceChildren(say('span', 'gallery.unknown', { what: unknown.join(', ') }));
+  note.replaceChildren(say('span', "The address asks for something that this page does not have: {}", [unknown.join(', ')]));
   return before !== JSON.stringify(wantedNow());
 }
 

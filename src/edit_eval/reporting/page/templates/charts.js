@@ -109,7 +109,7 @@ async function drawChart(figure) {
     }
     const picture = body.querySelector('svg, canvas');
     picture.setAttribute('role', 'img');
-    picture.setAttribute('aria-label', words(`chart.${name}`));
+    picture.setAttribute('aria-label', figure.querySelector('figcaption [data-words]').textContent);
   }
 }
 

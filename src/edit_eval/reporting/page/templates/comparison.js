@@ -8,8 +8,16 @@ function thumbnailOf(picture) {
   return document.readyState === 'loading' ? undefined : '';
 }
 
+const MISSING = {
+  unreadable: "The picture cannot be read.",
+  no_edit: "There is no edit.",
+  source_missing: "The source image was not on the computer that drew this page.",
+  edit_missing: "The file of this edit is no longer there.",
+  other_missing: "This picture was not on the computer that drew this page.",
+};
+
 function whyMissing(picture) {
-  return picture.missing || (thumbnailOf(picture) === '' ? 'picture.unreadable' : null);
+  return MISSING[picture.missing] || (thumbnailOf(picture) === '' ? MISSING.unreadable : null);
 }
 
 const awaited = []; // [image, picture]: shown as soon as they are read
@@ -20,7 +28,7 @@ function showThumbnail(shown, picture) {
     if (!awaited.length) setTimeout(showAwaited, 20);
     awaited.push([shown, picture]);
   } else if (thumbnail === '') {
-    shown.closest('.frame').replaceWith(placeholder('picture.unreadable', '', ''));
+    shown.closest('.frame').replaceWith(placeholder(MISSING.unreadable, '', ''));
   } else if (!shown.getAttribute('src')) {
     shown.src = thumbnail;
   }
@@ -32,14 +40,14 @@ function showAwaited() {
   }
 }
 
-function image(picture, key, values, whole = null) {
+function image(picture, alt, values, whole = null) {
   const shown = make('img', {
-    alt: words(key, values), 'data-text-alt': key, 'data-values': JSON.stringify(values),
+    ...labelled('alt', alt, values),
     decoding: 'async', draggable: 'false', loading: typeof picture.thumbnail === 'string' && !whole && 'lazy',
   });
   shown.addEventListener('error', () => {
     const frame = shown.closest('.frame');
-    if (frame) frame.replaceWith(placeholder('picture.unreadable', '', ''));
+    if (frame) frame.replaceWith(placeholder(MISSING.unreadable, '', ''));
   });
   showThumbnail(shown, picture);
   if (whole && picture.file) {
@@ -55,38 +63,37 @@ function image(picture, key, values, whole = null) {
   return shown;
 }
 
-function placeholder(key, status, reason) {
+function placeholder(why, status, reason) {
   return make('div', { class: 'frame missing' }, make('p', {},
-    status ? say('strong', `status.${status}`) : null,
-    reason ? sayReason('span', reason) : say('span', key)));
+    status ? sayStatus('strong', status) : null,
+    reason ? sayReason('span', reason) : say('span', why)));
 }
 
 function sourceFrame(sample) {
   if (whyMissing(sample.source)) return placeholder(whyMissing(sample.source), '', '');
-  return make('div', { class: 'frame' }, image(sample.source, 'picture.source.alt', { id: sample.id }));
+  return make('div', { class: 'frame' }, image(sample.source, "Source image of {}", [sample.id]));
 }
 
 function editFrame(sample, edit, view) {
-  if (edit.status !== 'ok') return placeholder('picture.no_edit', edit.status, edit.reason);
+  if (edit.status !== 'ok') return placeholder(MISSING.no_edit, edit.status, edit.reason);
   if (whyMissing(edit.picture)) return placeholder(whyMissing(edit.picture), '', '');
-  const values = { id: sample.id, model: edit.model };
+  const about = ["Edit of {} by {}", [sample.id, edit.model]];
   if (view === 'beside') {
-    return make('div', { class: 'frame' }, image(edit.picture, 'picture.edit.alt', values));
+    return make('div', { class: 'frame' }, image(edit.picture, ...about));
   }
   if (whyMissing(sample.source)) return placeholder(whyMissing(sample.source), '', '');
-  const source = image(sample.source, 'picture.source.alt', { id: sample.id });
-  const key = view === 'difference' ? 'picture.difference.alt' : 'picture.edit.alt';
-  const two = view === 'difference' ? { ...values, left: inBoth('picture.source'), right: edit.model } : values;
-  const edited = image(edit.picture, key, two);
+  const source = image(sample.source, "Source image of {}", [sample.id]);
+  const difference = ["Difference of {} and {}, {}", [both("Source"), edit.model, sample.id]];
+  const edited = image(edit.picture, ...(view === 'difference' ? difference : about));
   const frame = make('div', { class: `frame layered ${view}` }, source, edited);
   if (view === 'difference') {
     source.alt = '';
-    source.removeAttribute('data-text-alt');
+    source.removeAttribute('data-words-alt');
     return frame;
   }
   const slider = make('input', {
     type: 'range', min: 0, max: 100, step: 0.5, value: 50, class: 'slider',
-    'aria-label': words('view.slider.label'), 'data-text-label': 'view.slider.label',
+    ...labelled('label', "Slide between the two pictures"),
   });
   slider.addEventListener('input', () => frame.style.setProperty('--position', `${slider.value}%`));
   frame.append(make('span', { class: 'handle', 'aria-hidden': 'true' }), slider);

@@ -1,6 +1,7 @@
 // One sample, large: reached by its address, left by Escape, walked through by the keyboard.
 const detail = document.getElementById('detail');
 const WAYS = ['beside', 'slider', 'difference', 'flip'];
+const BADGES = { left: "Left", right: "Right" };
 const SIDES = ['left', 'right'];
 // What is open: names of two pictures (see `picturesOf`), and how they are compared, where the reader has said how.
 // `picked`: the reader chose the two.
@@ -84,7 +85,7 @@ function showDetail() {
   const place = all.indexOf(sample);
   flip(false);
   document.getElementById('detail-id').replaceChildren(make('a', { href: linkTo(sample) }, sample.id));
-  document.getElementById('detail-place').replaceChildren(say('span', 'detail.place', { place: place + 1, total: all.length }));
+  document.getElementById('detail-place').replaceChildren(say('span', "{} of {}", [place + 1, all.length]));
   document.getElementById('detail-previous').disabled = place <= 0;
   document.getElementById('detail-next').disabled = place >= all.length - 1;
   document.getElementById('detail-asked').replaceChildren(sayWords('span', instructionOf(sample)));
@@ -140,7 +141,7 @@ function showChoices(sample) {
       : make('div', { class: 'frame' }, image(picture, ...altOf(sample, name, { picture })));
     const sides = SIDES.filter((side, place) => names[place] === name);
     const button = make('button', { type: 'button', value: name, 'aria-pressed': String(sides.includes('right')), 'data-sides': sides.join(' ') },
-      frame, ...sides.map((side) => say('span', `pair.${side}`, {}, { class: `badge ${side}` })),
+      frame, ...sides.map((side) => say('span', BADGES[side], [], { class: `badge ${side}` })),
       make('span', { class: 'choice-label' }, sayWords('span', labelOf(sample, name), { class: 'model' }), edit ? scoreLabel(edit, wanted) : null));
     button.addEventListener('click', (event) => pick(event.shiftKey ? 'left' : 'right', name));
     return button;
@@ -200,9 +201,9 @@ async function copyLink() {
   writeAddress();
   try {
     await navigator.clipboard.writeText(location.href);
-    said.replaceChildren(say('span', 'repeat.copied'));
+    said.replaceChildren(say('span', "Copied"));
   } catch (error) { // no clipboard here: at least it is there, selected
-    const field = make('input', { type: 'text', readonly: true, value: location.href, 'aria-label': words('detail.link') });
+    const field = make('input', { type: 'text', readonly: true, value: location.href, 'aria-label': words("Copy link") });
     said.replaceChildren(field);
     field.select();
   }

@@ -4,10 +4,21 @@ document.getElementById('data').remove();
 
 let language = data.language;
 
-function words(key, values = {}) {
-  let text = data.texts[language][key];
-  for (const [name, value] of Object.entries(values)) text = text.split(`{${name}}`).join(typeof value === 'object' ? inLanguage(value) : String(value));
-  return text;
+// A sentence in both languages, {en, zh}. What stands in double quotes in these scripts is English for people: the page is
+// given the Chinese that the catalogue has for it. All other strings are in single quotes.
+function both(template, values = []) {
+  const inOne = (code, words) => {
+    let next = 0;
+    return words.replace(/\{(\d*)\}/g, (_, at) => {
+      const value = values[at === '' ? next++ : Number(at)];
+      return typeof value === 'object' ? value[code] : String(value);
+    });
+  };
+  return { en: inOne('en', template), zh: inOne('zh', data.chinese[template] || template) };
+}
+
+function words(template, values) {
+  return inLanguage(both(template, values));
 }
 
 function make(tag, attributes = {}, ...children) {
@@ -20,14 +31,21 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-// An element whose text follows the page's language.
-function say(tag, key, values = {}, attributes = {}) {
-  return make(tag, { 'data-text': key, 'data-values': JSON.stringify(values), ...attributes }, words(key, values));
+// An element whose text follows the page's language: a sentence, or something that has its own words in each: {en, zh}.
+function say(tag, template, values = [], attributes = {}) {
+  return sayWords(tag, both(template, values), attributes);
 }
 
-// The same for something that has its own words in each language: {en, zh}.
-function sayWords(tag, both, attributes = {}) {
-  return make(tag, { 'data-words': JSON.stringify(both), ...attributes }, inLanguage(both));
+function sayWords(tag, said, attributes = {}) {
+  return make(tag, { 'data-words': JSON.stringify(said), ...attributes }, inLanguage(said));
+}
+
+// An attribute that does.
+const FOLLOWING = { label: 'aria-label', alt: 'alt', placeholder: 'placeholder' };
+
+function labelled(kind, template, values) {
+  const said = both(template, values);
+  return { [FOLLOWING[kind]]: inLanguage(said), [`data-words-${kind}`]: JSON.stringify(said) };
 }
 
 // A reason from the records, which are English; `data.reasons` has the Chinese of those that the program gave.
@@ -35,8 +53,8 @@ function sayReason(tag, reason) {
   return sayWords(tag, { en: reason, zh: (data.reasons || {})[reason] || reason }, { class: 'reason' });
 }
 
-function inLanguage(both) {
-  return both[language] || Object.values(both).find(Boolean) || '';
+function inLanguage(said) {
+  return said[language] || Object.values(said).find(Boolean) || '';
 }
 
 function nameOf(kind, key) {
@@ -44,20 +62,12 @@ function nameOf(kind, key) {
 }
 
 function translate(root) {
-  const valuesOf = (element) => JSON.parse(element.dataset.values || '{}');
-  for (const element of root.querySelectorAll('[data-text]')) {
-    element.textContent = words(element.dataset.text, valuesOf(element));
-  }
   for (const element of root.querySelectorAll('[data-words]')) {
     element.textContent = inLanguage(JSON.parse(element.dataset.words));
   }
-  for (const element of root.querySelectorAll('[data-text-label]')) {
-    element.setAttribute('aria-label', words(element.dataset.textLabel, valuesOf(element)));
-  }
-  for (const element of root.querySelectorAll('[data-text-alt]')) {
-    element.setAttribute('alt', words(element.dataset.textAlt, valuesOf(element)));
-  }
-  for (const element of root.querySelectorAll('[data-text-placeholder]')) {
-    element.setAttribute('placeholder', words(element.dataset.textPlaceholder));
+  for (const [kind, attribute] of Object.entries(FOLLOWING)) {
+    for (const element of root.querySelectorAll(`[data-words-${kind}]`)) {
+      element.setAttribute(attribute, inLanguage(JSON.parse(element.getAttribute(`data-words-${kind}`))));
+    }
   }
 }

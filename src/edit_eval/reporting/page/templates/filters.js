@@ -1,5 +1,9 @@
 // Which samples are shown, and in which order.
 const filters = document.getElementById('filters');
+const ORDERS = { // where higher is better, and where lower is
+  worst: ["lowest score first", "highest score first, the worst"],
+  best: ["highest score first", "lowest score first, the best"],
+};
 
 function options(name, values, labelOf) {
   const select = filters.elements[name];
@@ -21,10 +25,6 @@ function byFrequency(values) {
   return [...counts.keys()].sort((one, other) => counts.get(other) - counts.get(one) || (one < other ? -1 : 1));
 }
 
-function inBoth(key) {
-  return Object.fromEntries(Object.keys(data.texts).map((code) => [code, data.texts[code][key]]));
-}
-
 function statusesOf(samples) {
   const judgements = samples.flatMap((sample) => sample.edits.flatMap((edit) => edit.judgements));
   return distinct(judgements.flatMap((one) => [one.status, ...Object.values(one.missing).map(([status]) => status)]));
@@ -32,7 +32,7 @@ function statusesOf(samples) {
 
 function fillStatuses(statuses) {
   options('status', statuses.length > 1 ? ['unscored', ...statuses] : statuses,
-    (status) => inBoth(status === 'unscored' ? 'filter.unscored' : `status.${status}`));
+    (status) => both(status === 'unscored' ? "any without a score" : STATUSES[status]));
 }
 
 function fillFilters() {
@@ -77,8 +77,9 @@ function fillBounds() {
   }
   for (const order of ['worst', 'best']) {
     const option = filters.elements.sort.querySelector(`[value=${order}]`);
-    option.dataset.text = `sort.${order}${scale.higher_is_better ? '' : '.lower'}`;
-    option.textContent = words(option.dataset.text);
+    const said = both(ORDERS[order][scale.higher_is_better ? 0 : 1]);
+    option.dataset.words = JSON.stringify(said);
+    option.textContent = inLanguage(said);
   }
 }
 

@@ -15,13 +15,13 @@ function card({ sample, edits }, wanted, state = filtersNow()) {
   const { view } = wanted;
   const tiles = edits.map((edit) => {
     const several = sample.edits.length > 1;
-    const name = several ? make('span', { class: 'model', title: editName(sample, edit) }, editName(sample, edit)) : say('span', 'picture.edit', {}, { class: 'model' });
+    const name = several ? make('span', { class: 'model', title: editName(sample, edit) }, editName(sample, edit)) : say('span', "Edit", [], { class: 'model' });
     const made = tile(editFrame(sample, edit, view), name, edit, wanted);
     if (several) made.dataset.right = pictureName(sample, edit);
     return made;
   });
   if (view === 'beside' || !edits.length) {
-    tiles.unshift(tile(sourceFrame(sample), say('span', 'picture.source', {}, { class: 'model' })));
+    tiles.unshift(tile(sourceFrame(sample), say('span', "Source", [], { class: 'model' })));
   }
   const made = make('article', { class: 'card' },
     make('div', { class: 'tiles' }, ...tiles),
@@ -56,17 +56,17 @@ function showPage(number, most = CARDS_A_PAGE) {
   cards.style.setProperty('--tiles', Math.max(1, ...shown.map(({ edits }) => edits.length + (view === 'beside' ? 1 : 0))));
   const state = filtersNow();
   cards.replaceChildren(...shown.map((one) => card(one, wanted, state)));
-  if (!shown.length) cards.append(say('p', 'gallery.empty', {}, { class: 'empty' }));
+  if (!shown.length) cards.append(say('p', "No sample matches these filters.", [], { class: 'empty' }));
   pages.hidden = count < 2;
   const [previous, next] = pages.querySelectorAll('button');
   previous.disabled = pageNumber === 0;
   next.disabled = pageNumber === count - 1;
-  pages.querySelector('p').replaceChildren(say('span', 'gallery.page', { page: pageNumber + 1, pages: count }));
+  pages.querySelector('p').replaceChildren(say('span', "Page {} of {}", [pageNumber + 1, count]));
 }
 
 // Whose scores are shown, and which, where it could be others.
 function judgedBy({ judge, score }) {
-  const said = data.judges.length > 1 ? [' · ', say('span', 'judged_by', { judge })] : [];
+  const said = data.judges.length > 1 ? [' · ', say('span', "judged by {}", [judge])] : [];
   const several = Object.keys(data.scoring[judge].scores).length > 1;
   return several ? [...said, ' · ', sayWords('span', scaleOf(judge, score).title)] : said;
 }
@@ -75,7 +75,7 @@ function showChosen(page = 0) {
   const wanted = wantedNow();
   chosen = chosenSamples(wanted);
   document.getElementById('gallery-count').replaceChildren(
-    say('span', 'gallery.count', { shown: chosen.length, total: data.samples.length }), ...judgedBy(wanted));
+    say('span', "{} of {} samples", [chosen.length, data.samples.length]), ...judgedBy(wanted));
   showPage(page);
 }
 

@@ -38,5 +38,5 @@ function startPreferences() {
   });
   whenDark.addEventListener('change', redrawCharts);
   const chosen = recall('edit-eval-language');
-  if (chosen in data.texts && chosen !== language) setLanguage(chosen);
+  if (['en', 'zh'].includes(chosen) && chosen !== language) setLanguage(chosen);
 }

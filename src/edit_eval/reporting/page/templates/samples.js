@@ -1,4 +1,22 @@
 // What the gallery needs to know of each sample beyond what is recorded. Only scored judgements have a number.
+const STATUSES = {
+  ok: "scored",
+  pending: "not done yet",
+  skipped: "skipped",
+  edit_failed: "edit failed",
+  edit_refused: "edit refused",
+  judge_error: "judge failed",
+  refused: "judge refused",
+  unparseable: "no score in the answer",
+  out_of_range: "score out of range",
+  undefined: "score undefined",
+  cut_off: "answer cut off",
+};
+
+function sayStatus(tag, status, attributes = {}) {
+  return say(tag, STATUSES[status], [], attributes);
+}
+
 function meanOf(numbers) {
   return numbers.length ? numbers.reduce((sum, one) => sum + one, 0) / numbers.length : null;
 }
@@ -77,7 +95,7 @@ function matches(outcomes, { status, lowest = null, highest = null }) {
 
 function editName(sample, edit) {
   const several = sample.edits.filter((one) => one.model === edit.model).length > 1;
-  return several ? `${edit.model} · ${words('detail.seed', { seed: edit.seed })}` : edit.model;
+  return several ? `${edit.model} · ${words("seed {}", [edit.seed])}` : edit.model;
 }
 
 // The score of an edit as the reader sees it: a number only if there is one, the status if not.
@@ -85,14 +103,14 @@ function scoreLabel(edit, wanted) {
   const { outcomes, scores, mean, complete } = scoring(edit, wanted);
   if (mean === null) {
     if (!outcomes.length && edit.judgements.some((one) => one.judge === wanted.judge)) {
-      return say('span', 'score.not_asked', {}, { class: 'quiet' });
+      return say('span', "not asked", [], { class: 'quiet' });
     }
     const status = outcomes.length ? outcomes[0].status : edit.status;
-    return say('span', `status.${status === 'ok' ? 'pending' : status}`, {}, { class: 'unscored' });
+    return sayStatus('span', status === 'ok' ? 'pending' : status, { class: 'unscored' });
   }
   const label = make('span', { class: 'score' }, written(mean, scaleOf(wanted.judge, wanted.score)));
   if (!complete) {
-    label.append(' ', say('span', 'score.partly', { scored: scores.length, total: outcomes.length }, { class: 'partly' }));
+    label.append(' ', say('span', "{} of {}", [scores.length, outcomes.length], { class: 'partly' }));
   }
   return label;
 }

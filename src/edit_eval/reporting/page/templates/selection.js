@@ -25,7 +25,7 @@ function selectionRows() {
 // Text that a spreadsheet would run gets an apostrophe before it, as in `scores.csv`.
 function csvField(value) {
   const text = typeof value === 'string' && FORMULA.test(value) && !SIGNED.test(value) ? `'${value}` : String(value);
-  return /["\r\n,]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return /[\x22\r\n,]/.test(text) ? `"${text.replace(/\x22/g, '""')}"` : text;
 }
 
 function csv(rows) {
@@ -47,7 +47,7 @@ function placesOf(samples) {
 function showSelection() {
   const wanted = wantedNow();
   const edits = chosen.reduce((sum, one) => sum + selectedEdits(one, wanted).length, 0);
-  document.getElementById('selection-count').replaceChildren(say('span', 'selection.count', { edits, samples: chosen.length }));
+  document.getElementById('selection-count').replaceChildren(say('span', "{} edits of {} samples, as they are filtered now", [edits, chosen.length]));
   const typed = document.getElementById('selection-typed');
   if (!typed || (data.runs && data.runs.length > 1)) return; // several runs together are no run that can be exported
   document.getElementById('selection-command').textContent = `edit-eval export ${quoted(data.run)} selection.html --samples selection.csv`;
@@ -62,7 +62,7 @@ function showSelection() {
 
 // For a shell, which takes some letters for its own.
 function quoted(text) {
-  return /^[\w./@%+=:,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  return /^[\w./@%+=:,-]+$/.test(text) ? text : `'${text.replaceAll('\'', '\'\\\'\'')}'`;
 }
 
 function startSelection() {

@@ -4,7 +4,7 @@ const stage = document.getElementById('stage');
 const gain = document.getElementById('gain');
 const zoomShown = document.getElementById('zoom-shown');
 const look = { zoom: null, x: 0.5, y: 0.5, slide: 50 }; // screen pixels a picture pixel (null: all of it); middle; slider
-const CALLED = { source: 'picture.source', reference: 'picture.reference', mask: 'picture.mask' };
+const CALLED = { source: "Source", reference: "Reference", mask: "Mask" };
 const MOST = 32;
 const STEP = 1.25;
 const PAN = 60; // pixels that a key moves
@@ -36,24 +36,23 @@ function labelOf(sample, name) {
   if (found && found.edit) {
     const { edit } = found;
     const several = sample.edits.filter((one) => one.model === edit.model).length > 1;
-    const both = (code) => (several ? `${edit.model} · ${data.texts[code]['detail.seed'].replace('{seed}', edit.seed)}` : edit.model);
-    return { en: both('en'), zh: both('zh') };
+    return several ? both("{} · {}", [edit.model, both("seed {}", [edit.seed])]) : { en: edit.model, zh: edit.model };
   }
   const [kind, number] = name.split(':');
-  if (kind === 'source' && number) return Object.fromEntries(Object.keys(data.texts).map((code) => [code, data.texts[code]['picture.source.number'].replace('{number}', number)]));
-  return Object.hasOwn(CALLED, kind) ? inBoth(CALLED[kind]) : { en: name, zh: name };
+  if (kind === 'source' && number) return both("Source {}", [number]);
+  return Object.hasOwn(CALLED, kind) ? both(CALLED[kind]) : { en: name, zh: name };
 }
 
 // Why there is nothing to look at; null where there is.
 function nothingOf(one) {
-  if (!one) return ['picture.none', '', ''];
-  if (one.edit && one.edit.status !== 'ok') return ['picture.no_edit', one.edit.status, one.edit.reason];
+  if (!one) return ["This sample has no such picture.", '', ''];
+  if (one.edit && one.edit.status !== 'ok') return [MISSING.no_edit, one.edit.status, one.edit.reason];
   return whyMissing(one.picture) ? [whyMissing(one.picture), '', ''] : null;
 }
 
 function altOf(sample, name, one) {
-  if (one.edit) return ['picture.edit.alt', { id: sample.id, model: one.edit.model }];
-  return name === 'source' ? ['picture.source.alt', { id: sample.id }] : ['picture.other.alt', { id: sample.id, name: labelOf(sample, name) }];
+  if (one.edit) return ["Edit of {} by {}", [sample.id, one.edit.model]];
+  return name === 'source' ? ["Source image of {}", [sample.id]] : ["{}, {}", [labelOf(sample, name), sample.id]];
 }
 
 // Fills the stage; returns the way in which the two can be shown.
@@ -90,11 +89,10 @@ function showStage({ sample, left, right, way }) {
   } else {
     const frame = make('div', { class: `frame layered ${used}` }, pictures[0], make('div', { class: 'over' }, pictures[1]));
     if (used === 'difference') {
-      const values = { id: sample.id, left: labelOf(sample, left), right: labelOf(sample, right) };
+      const difference = labelled('alt', "Difference of {} and {}, {}", [labelOf(sample, left), labelOf(sample, right), sample.id]);
       pictures[0].alt = '';
-      pictures[0].removeAttribute('data-text-alt');
-      Object.assign(pictures[1].dataset, { textAlt: 'picture.difference.alt', values: JSON.stringify(values) });
-      pictures[1].alt = words('picture.difference.alt', values);
+      pictures[0].removeAttribute('data-words-alt');
+      for (const [name, said] of Object.entries(difference)) pictures[1].setAttribute(name, said);
     }
     if (used === 'slider') frame.append(make('span', { class: 'handle', 'aria-hidden': 'true' }), slider());
     stage.replaceChildren(frame);
@@ -108,7 +106,7 @@ function showStage({ sample, left, right, way }) {
 function slider() {
   const made = make('input', {
     type: 'range', min: 0, max: 100, step: 0.5, value: look.slide, class: 'slider',
-    'aria-label': words('view.slider.label'), 'data-text-label': 'view.slider.label',
+    ...labelled('label', "Slide between the two pictures"),
   });
   made.addEventListener('input', () => { look.slide = Number(made.value); arrange(); });
   return made;
@@ -159,12 +157,13 @@ function sayPictureSize(side) {
   const one = stage.querySelector(`img[data-side=${side}]`);
   const place = document.getElementById(`size-${side}`);
   if (!one || !one.naturalWidth) return;
-  const values = { width: one.naturalWidth, height: one.naturalHeight, of_width: one.dataset.width, of_height: one.dataset.height };
   const smaller = Number(one.dataset.width) > one.naturalWidth;
-  const key = one.dataset.whole === 'true' ? 'picture.size' : one.dataset.whole !== 'false' ? 'picture.loading' : smaller ? 'picture.copy_of' : 'picture.copy';
-  if (place.dataset.said === key + JSON.stringify(values) && place.hasChildNodes()) return;
-  place.dataset.said = key + JSON.stringify(values);
-  place.replaceChildren(say('span', key, values));
+  const said = one.dataset.whole === 'true' ? "{} × {}" : one.dataset.whole !== 'false' ? "{} × {}, loading …"
+    : smaller ? "smaller copy, {} × {} of {} × {}" : "smaller copy, {} × {}";
+  const values = [one.naturalWidth, one.naturalHeight, one.dataset.width, one.dataset.height];
+  if (place.dataset.said === said + JSON.stringify(values) && place.hasChildNodes()) return;
+  place.dataset.said = said + JSON.stringify(values);
+  place.replaceChildren(say('span', said, values));
 }
 
 // -- enlarging and moving --

@@ -5,7 +5,7 @@ function startCopying() {
       const listing = document.getElementById(button.dataset.copy);
       try {
         await navigator.clipboard.writeText(listing.textContent);
-        button.replaceChildren(say('span', 'repeat.copied'));
+        button.replaceChildren(say('span', "Copied"));
       } catch (error) {
         getSelection().selectAllChildren(listing); // no clipboard here: at least it is selected
       }

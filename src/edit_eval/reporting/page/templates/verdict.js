@@ -2,7 +2,7 @@
 function sideFrame(sample, side) {
   if (side === 'source') return sourceFrame(sample);
   const found = pictureNamed(sample, side);
-  return found ? editFrame(sample, found.edit, 'beside') : placeholder('picture.no_edit', '', '');
+  return found ? editFrame(sample, found.edit, 'beside') : placeholder(MISSING.no_edit, '', '');
 }
 
 function startVerdict() {

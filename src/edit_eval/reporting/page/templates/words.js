@@ -1,18 +1,24 @@
 // What is known of a sample and of its edits, and what judges said.
+const INSTRUCTIONS = { en: "Instruction, English", zh: "Instruction, Chinese" };
+const FLAGS = {
+  identical_to_source: "identical to the source",
+  other_aspect_ratio: "other aspect ratio than the source",
+  other_when_repeated: "another picture when repeated",
+};
+
 function aboutSample(sample) {
   const parts = [];
   const instructions = Object.entries(sample.instructions).filter(([, words]) => words);
   for (const [code, instruction] of instructions) {
-    const key = `detail.instruction.${code}` in data.texts.en ? `detail.instruction.${code}` : 'detail.instruction';
-    parts.push(say('h3', key), make('p', { class: 'detail-instruction', lang: code }, instruction));
+    parts.push(say('h3', INSTRUCTIONS[code] || "Instruction"), make('p', { class: 'detail-instruction', lang: code }, instruction));
   }
   parts.push(make('p', { class: 'labels' },
     sayWords('span', nameOf('category_title', sample.category)),
     sample.difficulty ? sayWords('span', nameOf('difficulty', sample.difficulty)) : null,
     ...sample.tags.map((tag) => make('span', {}, tag))));
   if (sample.fault) parts.push(make('p', { class: 'fault' }, sample.fault));
-  if (sample.description) parts.push(say('h3', 'detail.description'), make('p', {}, sample.description));
-  if (sample.rationale) parts.push(say('h3', 'detail.rationale'), make('p', {}, sample.rationale));
+  if (sample.description) parts.push(say('h3', "The source shows"), make('p', {}, sample.description));
+  if (sample.rationale) parts.push(say('h3', "What matters"), make('p', {}, sample.rationale));
   return parts;
 }
 
@@ -21,16 +27,16 @@ function aboutEdit(sample, edit) {
   if (edit.status === 'edit_failed' || edit.status === 'edit_refused') {
     // It was not made once, whatever judges would have seen it.
     const failed = make('section', { class: 'verdict' },
-      make('header', {}, make('span', { class: 'judge' }, edit.model), say('strong', `status.${edit.status}`, {}, { class: 'unscored' })),
+      make('header', {}, make('span', { class: 'judge' }, edit.model), sayStatus('strong', edit.status, { class: 'unscored' })),
       edit.reason ? sayReason('p', edit.reason) : null);
-    return [make('div', { class: 'verdicts' }, failed), say('h3', 'detail.facts'), facts(sample, edit)];
+    return [make('div', { class: 'verdicts' }, failed), say('h3', "About this edit"), facts(sample, edit)];
   }
   const repeated = new Set(edit.judgements.map((one) => one.repeat)).size > 1;
   const { judge } = wantedNow();
   const chosenFirst = [...edit.judgements].sort((one, other) => (other.judge === judge) - (one.judge === judge));
   const verdicts = chosenFirst.map((one) => verdict(one, repeated));
-  if (!verdicts.length) verdicts.push(say('p', 'detail.not_judged'));
-  return [make('div', { class: 'verdicts' }, ...verdicts), say('h3', 'detail.facts'), facts(sample, edit)];
+  if (!verdicts.length) verdicts.push(say('p', "No judgement of this edit is recorded."));
+  return [make('div', { class: 'verdicts' }, ...verdicts), say('h3', "About this edit"), facts(sample, edit)];
 }
 
 function verdict(judgement, repeated) {
@@ -39,8 +45,8 @@ function verdict(judgement, repeated) {
   const asked = Math.max(0, ...judgement.readings.flatMap((reading) => Object.values(reading).map((one) => one.asked)));
   const head = make('header', {},
     make('span', { class: 'judge' }, judgement.judge),
-    repeated ? say('span', 'detail.repeat', { number: judgement.repeat + 1 }, { class: 'quiet' }) : null,
-    asked > 1 ? say('span', 'detail.asked', { count: asked }, { class: 'quiet' }) : null,
+    repeated ? say('span', "repeat {}", [judgement.repeat + 1], { class: 'quiet' }) : null,
+    asked > 1 ? say('span', "asked {} times", [asked], { class: 'quiet' }) : null,
     value(judgement, headline, 'strong', several));
   const made = make('section', { class: 'verdict' }, head);
   if (judgement.status !== 'ok' && judgement.reason) made.append(sayReason('p', judgement.reason));
@@ -54,9 +60,9 @@ function value(judgement, score, tag, named) {
   const { status } = outcomeOf(judgement, score);
   const scale = scaleOf(judgement.judge, score);
   const name = named ? [sayWords('small', scale.title), ' '] : [];
-  if (status !== 'ok') return make(tag, { class: 'unscored' }, ...name, say('span', `status.${status}`));
+  if (status !== 'ok') return make(tag, { class: 'unscored' }, ...name, sayStatus('span', status));
   const spread = judgement.spread && judgement.spread[score];
-  const between = spread === undefined ? [] : [' ', say('small', 'detail.spread', { spread: written(spread, scale) })];
+  const between = spread === undefined ? [] : [' ', say('small', "± {} between readings", [written(spread, scale)])];
   return make(tag, { class: 'score' }, ...name, written(judgement.scores[score], scale), ...between);
 }
 
@@ -73,40 +79,40 @@ function otherScores(judgement) {
 // What the judge said: to one question as it came, to several each under its name.
 function replies(judgement) {
   const found = judgement.readings.flatMap((reading, number) => Object.entries(reading).map(([question, one]) => ({ question, number, ...one })));
-  const quote = (text) => make('blockquote', { 'aria-label': words('detail.words'), 'data-text-label': 'detail.words' }, text);
+  const quote = (text) => make('blockquote', { ...labelled('label', "Answer") }, text);
   if (found.length === 1 && found[0].mass === undefined) return found[0].text ? [quote(found[0].text)] : [];
   return found.map((one) => {
     const named = (name, number) => [...(name === one.question ? [] : [name]), Number(number.toFixed(4))].join(' ');
     const values = Object.entries(one.values).map((pair) => named(...pair)).join(', ');
     const head = make('header', {},
       make('span', { class: 'question' }, one.question),
-      judgement.readings.length > 1 ? say('span', 'detail.reading', { number: one.number + 1 }, { class: 'quiet' }) : null,
-      one.status === 'ok' ? make('span', { class: 'quiet' }, values) : say('span', `status.${one.status}`, {}, { class: 'unscored' }),
-      one.mass === 'unknown' ? say('span', 'detail.mass.unknown', {}, { class: 'quiet' }) : null,
-      typeof one.mass === 'number' ? say('span', 'detail.mass', { mass: one.mass.toFixed(3) }, { class: 'quiet' }) : null);
+      judgement.readings.length > 1 ? say('span', "reading {}", [one.number + 1], { class: 'quiet' }) : null,
+      one.status === 'ok' ? make('span', { class: 'quiet' }, values) : sayStatus('span', one.status, { class: 'unscored' }),
+      one.mass === 'unknown' ? say('span', "mass: unknown", [], { class: 'quiet' }) : null,
+      typeof one.mass === 'number' ? say('span', "mass {}", [one.mass.toFixed(3)], { class: 'quiet' }) : null);
     const why = one.status !== 'ok' && one.reason && one.reason !== judgement.reason ? sayReason('p', one.reason) : null;
     return make('div', { class: 'reply' }, head, why, one.text ? quote(one.text) : null);
   });
 }
 
 function facts(sample, edit) {
-  const flags = edit.flags.map((flag) => (`flag.${flag}` in data.texts.en ? say('li', `flag.${flag}`, {}, { class: 'unscored' }) : make('li', {}, flag)));
+  const flags = edit.flags.map((flag) => (Object.hasOwn(FLAGS, flag) ? say('li', FLAGS[flag], [], { class: 'unscored' }) : make('li', {}, flag)));
   return make('ul', { class: 'edit-facts' },
     ...flags,
     edit.width ? make('li', {}, `${edit.width} × ${edit.height}`) : null,
-    say('li', 'detail.seed', { seed: edit.seed }),
-    edit.seconds ? say('li', 'detail.seconds', { seconds: edit.seconds.toFixed(1) }) : null,
+    say('li', "seed {}", [edit.seed]),
+    edit.seconds ? say('li', "{} s", [edit.seconds.toFixed(1)]) : null,
     edit.device ? make('li', {}, edit.device) : null,
-    fullSize(edit.picture, 'detail.full_edit', 'detail.full_edit.gone'),
-    fullSize(sample.source, outside(sample.source) ? 'detail.full_source.elsewhere' : 'detail.full_source', 'detail.full_source.gone'));
+    fullSize(edit.picture, "Edit at full size", "The edit at full size is in the run directory, which is not beside this page."),
+    fullSize(sample.source, outside(sample.source) ? "Source at full size, on this computer" : "Source at full size", "The source at full size is not on this computer."));
 }
 
 // A link to a picture's file, or what became of it: edits move with the run directory, sources stay where they are.
-function fullSize(picture, key, gone) {
+function fullSize(picture, words, gone) {
   if (!picture.file) return null;
-  const item = make('li', {}, say('a', key, {}, { href: picture.file, target: '_blank', rel: 'noopener' }));
+  const item = make('li', {}, say('a', words, [], { href: picture.file, target: '_blank', rel: 'noopener' }));
   const file = new Image();
-  file.onerror = () => item.replaceChildren(say('span', gone, {}, { class: 'quiet' }));
+  file.onerror = () => item.replaceChildren(say('span', gone, [], { class: 'quiet' }));
   file.src = picture.file;
   return item;
 }

@@ -20,8 +20,8 @@ from edit_eval import preparation
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError, Stopped
-from edit_eval.execution.advice import examination, obstacles
-from edit_eval.execution.advice.examination import Finding, examine, refusal
+from edit_eval.execution.advice import checks, probing
+from edit_eval.execution.advice.checks import Finding, examine, refusal
 from edit_eval.execution.machine import devices
 from edit_eval.execution.machine import memory as machine
 from edit_eval.execution.machine.devices import LocalMachine
@@ -39,20 +39,20 @@ def machine_without_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(LocalMachine, "fault", lambda self: "")
     monkeypatch.setattr(devices, "free_host_memory", lambda: 100 * GIB)
-    monkeypatch.setattr(obstacles, "hub_answers", lambda environment: True)
+    monkeypatch.setattr(checks, "hub_answers", lambda environment: True)
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
-def no_probes(monkeypatch: pytest.MonkeyPatch) -> list[examination.Question]:
+def no_probes(monkeypatch: pytest.MonkeyPatch) -> list[probing.Question]:
     """Environments answer that all is well; gives the questions that they were asked."""
-    asked: list[examination.Question] = []
+    asked: list[probing.Question] = []
 
-    def probe(question: examination.Question) -> dict[str, Any]:
+    def probe(question: probing.Question) -> dict[str, Any]:
         asked.append(question)
         return {"python": "3.11.7", "pip": True, "pillow": "12.0", "libraries": {}, "needs": []}
 
-    monkeypatch.setattr(examination, "probe", probe)
+    monkeypatch.setattr(checks, "probe", probe)
     return asked
 
 
@@ -92,7 +92,7 @@ def of(findings: list[Finding], area: str) -> list[Finding]:
 
 
 def stoppers(findings: list[Finding]) -> list[str]:
-    return [finding.text for finding in findings if finding.stops]
+    return [finding.told for finding in findings if finding.stops]
 
 
 def test_a_configuration_that_would_run(load: Load) -> None:
@@ -100,20 +100,20 @@ def test_a_configuration_that_would_run(load: Load) -> None:
     findings = examine(load())
     assert stoppers(findings) == []
     assert {finding.level for finding in findings} == {"ok", "note"}
-    assert [f.text for f in of(findings, "configuration")] == ["run: testing, judged by testing"]
-    assert "edit model testing: cpu:0, cpu:1 (as configured)" in [f.text for f in of(findings, "devices")]
-    assert [f.text.partition(" (")[0] for f in of(findings, "environments")] == [
+    assert [f.told for f in of(findings, "configuration")] == ["run: testing, judged by testing"]
+    assert "edit model testing: cpu:0, cpu:1 (as configured)" in [f.told for f in of(findings, "devices")]
+    assert [f.told.partition(" (")[0] for f in of(findings, "environments")] == [
         f"edit model testing: {sys.executable}",
         f"judge testing: {sys.executable}",
     ]
     (benchmark,) = of(findings, "benchmark")
-    assert benchmark.text.endswith("benchmark.json: 2 samples (physical 1, environmental 1)")
+    assert benchmark.told.endswith("benchmark.json: 2 samples (physical 1, environmental 1)")
     (disk,) = of(findings, "disk")
-    assert disk.text.startswith("the run (2 edits of about 2 MB)")
+    assert disk.told.startswith("the run (2 edits of about 2 MB)")
     assert not Path("runs").exists()
 
 
-def test_without_a_configuration_the_machine_is_looked_at(no_probes: list[examination.Question]) -> None:
+def test_without_a_configuration_the_machine_is_looked_at(no_probes: list[probing.Question]) -> None:
     findings = examine(None)
     assert stoppers(findings) == []
     assert [finding.area for finding in findings] == ["configuration", "devices", "host", "environments", "disk"]
@@ -121,7 +121,7 @@ def test_without_a_configuration_the_machine_is_looked_at(no_probes: list[examin
 
 
 def test_a_refused_configuration_stops_and_the_machine_is_looked_at_all_the_same(
-    tmp_path: Path, no_probes: list[examination.Question]
+    tmp_path: Path, no_probes: list[probing.Question]
 ) -> None:
     with pytest.raises(ConfigurationError) as caught:
         load_configuration({"benchmark": {"data_path": "nowhere.json"}, "diffusion_model": {"type": "tesing"}})
@@ -133,7 +133,7 @@ def test_a_refused_configuration_stops_and_the_machine_is_looked_at_all_the_same
     assert of(findings, "disk")
 
 
-def test_as_json(load: Load, no_probes: list[examination.Question]) -> None:
+def test_as_json(load: Load, no_probes: list[probing.Question]) -> None:
     document = [finding.as_plain() for finding in examine(load())]
     assert json.loads(json.dumps(document)) == document
     assert set(document[0]) == {"area", "level", "text", "advice", "stops"}
@@ -147,46 +147,46 @@ class TestModels:
         )
 
     def test_on_two_h200_all_fits(
-        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[examination.Question]
+        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.Question]
     ) -> None:
         install(monkeypatch, gpu(0, 139, 140), gpu(1, 139, 140))
         monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 10**13}))
         findings = examine(self.big(load))
         assert stoppers(findings) == []
-        texts = [finding.text for finding in of(findings, "models")]
+        texts = [finding.told for finding in of(findings, "models")]
         assert sum("fits on each of its 2 places" in text for text in texts) == 2
         assert sum("is not in the cache" in text for text in texts) == 2
         assert any("placement: auto is together here" in text for text in texts)
         assert all(question.on_gpu for question in no_probes)
         assert "weights to be downloaded (119.8 GB)" in of(findings, "disk")[1].text
 
-    def test_a_limit_that_cuts_answers_off(self, load: Load, no_probes: list[examination.Question]) -> None:
+    def test_a_limit_that_cuts_answers_off(self, load: Load, no_probes: list[probing.Question]) -> None:
         asked = {"protocol": {"answer": "reason_then_score"}}
         judge = {"type": "qwen3_vl", "params": {"device": "cpu", "max_new_tokens": 128}}
-        found = [f for f in examine(load(reward_model=judge, **asked)) if "is too low for" in f.text]
+        found = [f for f in examine(load(reward_model=judge, **asked)) if "is too low for" in f.told]
         assert [(f.level, f.stops, f.advice) for f in found] == [("warning", False, "set it to 512, or leave it out")]
 
     def test_on_80_gib_with_one_gpu_in_use(
-        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[examination.Question]
+        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.Question]
     ) -> None:
         install(monkeypatch, gpu(0, 79), gpu(1, 9, users=[(1 << 30, 70 * GIB)]), gpu(2, 79))
         findings = of(examine(self.big(load)), "models")
-        short = [finding for finding in findings if "only 9.0 GiB free on cuda:1" in finding.text]
+        short = [finding for finding in findings if "only 9.0 GiB free on cuda:1" in finding.told]
         assert [finding.level for finding in short] == ["warning", "warning"]
         assert all("device_ids: [0, 2]" in finding.advice for finding in short)
 
     def test_on_24_gib_what_would_make_it_fit_is_named(
-        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[examination.Question]
+        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.Question]
     ) -> None:
         install(monkeypatch, gpu(0, 23.6, 24))
         editor, judge = [f for f in of(examine(self.big(load)), "models") if f.stops]
         assert "offload: group" in editor.advice
         assert "model_name: Qwen/Qwen3-VL-8B-Instruct" in judge.advice
         small = self.big(load, {"offload": "group"}, model_name="Qwen/Qwen3-VL-8B-Instruct", max_pixels=1 << 20)
-        assert [f.text for f in of(examine(small), "models") if f.stops] == []
+        assert [f.told for f in of(examine(small), "models") if f.stops] == []
 
     def test_without_a_gpu_they_do_not_fit_into_this_host(
-        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[examination.Question]
+        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.Question]
     ) -> None:
         monkeypatch.setattr(devices, "free_host_memory", lambda: 23 * GIB)
         texts = stoppers(of(examine(self.big(load)), "models"))
@@ -194,14 +194,14 @@ class TestModels:
         assert all("of host memory for 1 CPU worker, but 23.0 GiB are free" in text for text in texts)
 
     def test_a_gpu_that_is_not_there(
-        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[examination.Question]
+        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.Question]
     ) -> None:
         install(monkeypatch, gpu(0, 139), gpu(1, 139))
         findings = examine(self.big(load, {"device_ids": [0, 5]}))
         assert [text for text in stoppers(findings) if "cuda:5 is not there: 2 GPUs are visible" in text]
 
     def test_offline_and_not_in_the_cache_stops_the_run(
-        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[examination.Question]
+        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.Question]
     ) -> None:
         install(monkeypatch, gpu(0, 139))
         monkeypatch.setenv("HF_HUB_OFFLINE", "1")
@@ -211,7 +211,7 @@ class TestModels:
         assert "hf download Qwen/Qwen3-VL-30B-A3B-Instruct --revision v2" in findings[1].advice
 
     def test_a_folder_that_is_not_there_or_not_whole(
-        self, load: Load, tmp_path: Path, no_probes: list[examination.Question]
+        self, load: Load, tmp_path: Path, no_probes: list[probing.Question]
     ) -> None:
         (tmp_path / "judge").mkdir()
         (tmp_path / "judge" / "config.json").write_text("{}")
@@ -226,7 +226,7 @@ class TestEnvironments:
         return of(examine(load(reward_model=model)), "environments")
 
     def test_each_model_s_own_interpreter_is_asked(
-        self, load: Load, tmp_path: Path, no_probes: list[examination.Question]
+        self, load: Load, tmp_path: Path, no_probes: list[probing.Question]
     ) -> None:
         (tmp_path / "python").symlink_to(sys.executable)
         self.foreign(load, python=str(tmp_path / "python"))
@@ -235,7 +235,7 @@ class TestEnvironments:
         assert no_probes[1].class_path == "edit_eval.testing.fake_models:FakeJudge"
 
     def test_a_conda_environment_that_is_not_there(
-        self, load: Load, tmp_path: Path, no_probes: list[examination.Question]
+        self, load: Load, tmp_path: Path, no_probes: list[probing.Question]
     ) -> None:
         findings = self.foreign(load, conda_env=str(tmp_path / "envs" / "judge"))
         (text,) = stoppers(findings)
@@ -243,23 +243,23 @@ class TestEnvironments:
         assert [question.who for question in no_probes] == ["edit model testing"]
 
     def test_one_that_the_first_run_will_make_is_not_made_here(
-        self, load: Load, tmp_path: Path, no_probes: list[examination.Question]
+        self, load: Load, tmp_path: Path, no_probes: list[probing.Question]
     ) -> None:
         findings = self.foreign(load, uv=["transformers==4.57.1"])
         notes = [finding for finding in findings if finding.level == "note"]
-        assert [note.text for note in notes] == [
+        assert [note.told for note in notes] == [
             "judge testing: an environment with transformers==4.57.1 will be made once, by the first run"
         ]
         assert not (tmp_path / "cache" / "edit-eval" / "environments").exists()
 
     def test_a_python_path_reaches_foreign_environments(
-        self, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_probes: list[examination.Question]
+        self, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.Question]
     ) -> None:
         monkeypatch.setenv("PYTHONPATH", "/somewhere")
         (tmp_path / "python").symlink_to(sys.executable)
         findings = self.foreign(load, python=str(tmp_path / "python"))
-        assert [f.level for f in findings if "PYTHONPATH" in f.text] == ["warning"]
-        assert not [f for f in self.foreign(load) if "PYTHONPATH" in f.text]
+        assert [f.level for f in findings if "PYTHONPATH" in f.told] == ["warning"]
+        assert not [f for f in self.foreign(load) if "PYTHONPATH" in f.told]
 
 
 class TestServed:
@@ -270,7 +270,7 @@ class TestServed:
         return examine(load(reward_model={"type": "chat_endpoint", "params": params}))
 
     def test_its_engine_is_looked_for_in_its_environment_and_its_client_here(
-        self, load: Load, tmp_path: Path, no_probes: list[examination.Question]
+        self, load: Load, tmp_path: Path, no_probes: list[probing.Question]
     ) -> None:
         (tmp_path / "python").symlink_to(sys.executable)
         findings = self.examined(load, python=str(tmp_path / "python"), engine="sglang")
@@ -293,9 +293,9 @@ class TestServed:
         pytest.importorskip("uvicorn")
         version = metadata.version("transformers")
         findings = of(self.examined(load, engine="transformers"), "environments")
-        (found,) = (f for f in findings if f.text.startswith("judge chat_endpoint: its server"))
+        (found,) = (f for f in findings if f.told.startswith("judge chat_endpoint: its server"))
         assert found.level == "ok"
-        assert f"transformers {version}" in found.text
+        assert f"transformers {version}" in found.told
 
     @pytest.mark.usefixtures("no_probes")
     def test_a_command_whose_program_is_not_there(self, load: Load) -> None:
@@ -344,7 +344,7 @@ class TestBenchmark:
     def test_a_category_without_rubric_can_be_skipped(self, load: Load) -> None:
         findings = examine(load([item(0), item(1, "风格")], benchmark={"on_bad_sample": "skip"}))
         assert stoppers(findings) == []
-        (warning,) = (finding.text for finding in findings if finding.level == "warning")
+        (warning,) = (finding.told for finding in findings if finding.level == "warning")
         assert warning.startswith("sample 1 (00001_风格) will be skipped: no rubric for its category `风格`")
 
     def test_a_file_that_is_no_benchmark(self, load: Load, tmp_path: Path) -> None:
@@ -366,7 +366,7 @@ class TestBenchmark:
         def load_badly(*arguments: object) -> Any:
             raise error
 
-        monkeypatch.setattr(examination, "load_samples", load_badly)
+        monkeypatch.setattr(checks, "load_samples", load_badly)
         findings = [f for f in examine(load()) if f.stops]
         assert {finding.area for finding in findings} == {area}
 
@@ -389,7 +389,7 @@ def test_keys_are_known_by_name_and_never_shown(load: Load, tmp_path: Path, monk
     assert "the variable MY_JUDGE_KEY (api_key_env) is not set" in missing.text
     monkeypatch.setenv("MY_JUDGE_KEY", "sk-canary")
     findings = examine(configuration)
-    assert [finding.text for finding in of(findings, "keys")] == ["Judge: MY_JUDGE_KEY is set"]
+    assert [finding.told for finding in of(findings, "keys")] == ["Judge: MY_JUDGE_KEY is set"]
     assert "sk-canary" not in json.dumps([finding.as_plain() for finding in findings])
 
 
@@ -413,7 +413,7 @@ def test_without_the_benchmark_s_file_all_else_is_examine(load: Load, tmp_path: 
     assert "benchmark.data_path: no such file" in problem
     assert problem.endswith("benchmark.jsn")
     assert {"devices", "host", "disk"} <= {finding.area for finding in findings}
-    assert [f.text for f in of(findings, "devices") if f.level == "ok"] == [
+    assert [f.told for f in of(findings, "devices") if f.level == "ok"] == [
         "edit model testing: cpu:0, cpu:1 (as configured)",
         "judge testing: cpu:0, cpu:1 (as configured)",
     ]
@@ -428,7 +428,7 @@ def test_a_size_that_nobody_knows_is_no_number(load: Load, tmp_path: Path, monke
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     params = {"device_ids": "cpu:1", "model_name": "somebody/some-model"}
     findings = examine(load(diffusion_model={"type": "qwen_image_edit", "params": params}))
-    text = " ".join(finding.text for finding in findings)
+    text = " ".join(finding.told for finding in findings)
     assert "somebody/some-model (of unknown size) is not in the cache" in text
     assert "weights to be downloaded (of unknown size)" in text
     assert "0.0 MB" not in text
@@ -447,7 +447,7 @@ def test_an_interpreter_that_is_not_there_can_be_made(load: Load, monkeypatch: p
 def test_each_further_fault_of_a_configuration_is_a_line() -> None:
     error = ConfigurationError("first (and 1 more)")
     error.add_note("second")
-    assert [(f.area, f.text, f.stops) for f in refusal(error)] == [
+    assert [(f.area, f.told, f.stops) for f in refusal(error)] == [
         ("configuration", "first (and 1 more)", True),
         ("configuration", "second", True),
     ]

@@ -1,0 +1,726 @@
+"""The one list of checks: what would stop an evaluation here, or make it suffer, known before anything is loaded.
+
+A check is a function of a `Context` that yields findings. `doctor` makes all of them, `run` those that are refusals,
+`plan` those about room. Nothing is loaded, downloaded or made; the benchmark's first pass lays its sources into the
+cache, as a run would, and a model behind a server is asked one question, by the client that a run uses.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import os
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from edit_eval.config.components import Kind, import_class, named
+from edit_eval.config.families import shared_families
+from edit_eval.config.schema import Configuration, ModelSection
+from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError, Stopped
+from edit_eval.execution.advice.cards import card_of, told
+from edit_eval.execution.advice.probing import (
+    Question,
+    ability_findings,
+    edit_finding,
+    environment_findings,
+    probe,
+    server_finding,
+    shared_environments,
+)
+from edit_eval.execution.advice.reach import bytes_of_weights, download_command, hub_address, hub_answers, published
+from edit_eval.execution.choices import Room, decide, room_together
+from edit_eval.execution.contract import Gpu, Machine
+from edit_eval.execution.findings import Finding, Level
+from edit_eval.execution.machine.devices import LocalMachine
+from edit_eval.execution.machine.environments import interpreter, uv_folder, uv_is_made
+from edit_eval.execution.machine.experts import expert_bytes
+from edit_eval.execution.machine.fitting import (
+    Wanted,
+    checkpoint_of,
+    claim_of,
+    fit_findings,
+    gib,
+    host_findings,
+    together_findings,
+    weights_of,
+)
+from edit_eval.execution.machine.memory import disk_findings, gb, gpu_findings, host_finding
+from edit_eval.execution.machine.places import Place, model_on, places
+from edit_eval.execution.machine.weights import Weights, offline
+from edit_eval.experiment import Experiment, Listener, load_samples
+from edit_eval.judges.answers import LIMITS, TOKENS_GIVEN, TOKENS_NEEDED
+from edit_eval.pretrained.folders import hub_cache, is_hub_name
+from edit_eval.protocols import contract as protocols
+from edit_eval.protocols.asked import AskedJudge, asked_judges
+from edit_eval.protocols.contract import fault
+from edit_eval.records import Sample, model_title
+from edit_eval.scheduling.tasks import Model
+from edit_eval.text import Text, counted
+
+MOST_NAMED = 20
+"""Bad samples that are named one by one."""
+LARGE = 2 * 10**9
+"""Bytes: a smaller model may well be meant for the CPU."""
+THOUGHT_NEEDED, THOUGHT_GIVEN = 2048, 8192
+"""Tokens: a thought about a pair of pictures often takes some thousand, and nothing is made of one that is cut off."""
+WANTED = {
+    "score": Text("a bare score"),
+    "reason_then_score": Text("reasons and a score"),
+    "json": Text("reasons and numbers as JSON"),
+    "labels": Text("a letter for each criterion"),
+}
+
+
+class Read(NamedTuple):
+    """What came of the benchmark."""
+
+    findings: list[Finding]
+    experiment: Experiment | None
+    """None where there is none to be made of it."""
+
+
+@dataclass
+class Context:
+    """What checks look at. Each fact is found out once, when a check first asks for it."""
+
+    configuration: Configuration
+    machine: Machine
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    run_folder: Path = Path("runs")
+    """Where the run would write."""
+    listener: Listener | None = None
+    """Who is told how far the benchmark is read."""
+    laid_out: Sequence[Model] | None = None
+    """The models that are asked about, where somebody knows on which devices; else all, as they would be laid out."""
+    experiment_known: Experiment | None = None
+    """The experiment, where somebody has read the benchmark."""
+    skip_benchmark: bool = False
+
+    @cached_property
+    def gpus(self) -> Sequence[Gpu]:
+        return self.machine.gpus() or ()
+
+    @cached_property
+    def host_free(self) -> int | None:
+        """Bytes."""
+        return self.machine.free_host_memory()
+
+    @cached_property
+    def devices(self) -> Mapping[str, tuple[tuple[Place, ...], str] | ConfigurationError]:
+        """By model: the devices of each replica, and why these; or why there are none."""
+        if self.laid_out is not None:
+            return {model.key: (model.places, "") for model in self.laid_out}
+        found: dict[str, tuple[tuple[Place, ...], str] | ConfigurationError] = {}
+        for key, section in self.configuration.models.items():
+            try:
+                found[key] = places(section, self.machine)
+            except ConfigurationError as error:
+                found[key] = error
+        return found
+
+    @cached_property
+    def wanted(self) -> list[Wanted]:
+        """The models as they would be laid out."""
+        return [self._wanted(key, found) for key, found in self.devices.items()]
+
+    def _wanted(self, key: str, found: tuple[tuple[Place, ...], str] | ConfigurationError) -> Wanted:
+        section, folder = self.configuration.models[key], self.configuration.folder
+        chosen = () if isinstance(found, ConfigurationError) else found[0]
+        try:
+            weights = weights_of(section, self.environment)
+        except OSError:  # a folder that must not be read, which loading will say better
+            weights = Weights("", None)
+        model, experts = model_on(chosen, key, section, folder), expert_bytes(section, weights)
+        claim = claim_of(section, chosen, self.gpus)
+        return Wanted(model, section, weights, _can_offload(key, section, folder), claim, experts)
+
+    @cached_property
+    def unreachable(self) -> Mapping[str, Finding | None]:
+        """By model: why its weights cannot be had. It takes `HUB_SECONDS` at most."""
+        return {model.model.key: _out_of_reach(model, self.environment) for model in self.wanted}
+
+    @cached_property
+    def downloads(self) -> dict[Path, int | None]:
+        """What is to be downloaded, by folder: bytes, None where a size is not known."""
+        found: dict[Path, int | None] = {}
+        cache = hub_cache(self.environment)
+        for model in self.wanted:
+            weights = model.weights
+            away = weights.name and weights.folder is None and is_hub_name(weights.name)
+            if away and not self.unreachable[model.model.key] and not offline(self.environment):
+                before = found.get(cache, 0)
+                found[cache] = before + weights.stored if weights.stored and before is not None else None
+        return found
+
+    @cached_property
+    def benchmark(self) -> Read:
+        return Read([], None) if self.skip_benchmark else _read(self.configuration, self.listener)
+
+    @property
+    def experiment(self) -> Experiment | None:
+        return self.experiment_known or self.benchmark.experiment
+
+
+class Check(NamedTuple):
+    """One check, and who makes it besides `doctor`, which makes all."""
+
+    find: Callable[..., Iterable[Finding]]
+    """Takes the context; with `each` a model of it, too."""
+    refuses: bool = False
+    """A run is refused for its problems."""
+    room: bool = False
+    """It is about room for the models: `plan` makes it."""
+    each: bool = False
+    """It is made for each model; several such in a row are made for one model after the other."""
+
+
+def look(context: Context, checks: Sequence[Check]) -> Iterator[Finding]:
+    """What these checks find, in their order."""
+    for each, some in itertools.groupby(checks, key=lambda check: check.each):
+        if not each:
+            for check in some:
+                yield from check.find(context)
+            continue
+        together = list(some)
+        for model in context.wanted:
+            for check in together:
+                yield from check.find(context, model)
+
+
+def refuse(context: Context) -> None:
+    """Raises `ConfigurationError` for the first problem for which a run is refused."""
+    for finding in look(context, [check for check in CHECKS if check.refuses]):
+        if finding.stops:
+            raise ConfigurationError(finding.line)
+
+
+def rooms(context: Context) -> dict[str, Room]:
+    """Whether a machine has room for `placement: swap` and for `placement: together`.
+
+    To swap, each model must fit by itself; into GPUs of which nobody knows the memory it is taken to. For `together`
+    all models of a GPU must fit there at once, too.
+    """
+    swap = Room("enough", Text("each model fits by itself"))
+    for model in context.wanted:
+        alone = replace(context, laid_out=[model.model])
+        for finding in look(alone, [check for check in CHECKS if check.room]):
+            if finding.stops:
+                swap = max(swap, Room("too little", finding.told), key=_worse)
+            elif finding.level == "warning" and model.on_gpu:  # on the CPU it warns of the time that it takes
+                swap = max(Room("unknown", finding.told), swap, key=_worse)
+        if not model.on_gpu and model.weights.parts and context.host_free is None:
+            text = Text("{} runs on the CPU, and free host memory is unknown", model.who)
+            swap = max(Room("unknown", text), swap, key=_worse)
+    together = room_together(context.wanted, context.gpus)
+    return {"swap": swap, "together": max(swap, together, key=_worse)}
+
+
+def _worse(room: Room) -> int:
+    return ("enough", "unknown", "too little").index(room.answer)
+
+
+def examine(
+    configuration: Configuration | None = None,
+    *,
+    machine: Machine | None = None,
+    refused: EditEvalError | None = None,
+    **more: Any,
+) -> list[Finding]:
+    """What all checks find; without a configuration those of the machine. `more` are fields of the context.
+
+    `refused` is why the configuration that was given would not run; the rest of it, if there is any, is looked at all
+    the same, but for the benchmark. What is wrong is a finding, not an exception.
+    """
+    machine = machine or LocalMachine()
+    findings = refusal(refused) if refused is not None else []
+    if configuration is not None:
+        context = Context(configuration, machine, skip_benchmark=refused is not None, **more)
+        return [*findings, *look(context, CHECKS)]
+    if refused is None:
+        findings.append(Finding("configuration", "note", Text("none was given: only the machine is checked")))
+    environment, gpus = dict(os.environ), machine.gpus() or ()
+    findings += [*gpu_findings(machine, environment), host_finding(machine.free_host_memory())]
+    findings += _answers([Question(Text("this environment"), sys.executable, on_gpu=bool(gpus))], gpus)
+    return findings + disk_findings(more.get("run_folder", Path("runs")), None, {})
+
+
+def refusal(error: EditEvalError, area: str = "configuration") -> list[Finding]:
+    """An error as findings that stop: its line, and its further faults one by one."""
+    faults = [*getattr(error, "faults", ()), *getattr(error, "__notes__", ())]
+    if isinstance(error, BenchmarkError) and faults:
+        advice = Text("fix it, or set `benchmark.on_bad_sample: skip`")
+        more = len(faults) - MOST_NAMED
+        rest = [Text("and {}", counted(more, "more bad sample"))] if more > 0 else []
+        return [Finding(area, "problem", fault, advice) for fault in (*faults[:MOST_NAMED], *rest)]
+    return [Finding(area, "problem", text) for text in (str(error), *faults)]
+
+
+# -- the configuration and the machine --
+
+
+def configuration_as_read(context: Context) -> Iterator[Finding]:
+    configuration = context.configuration
+    models, judges = (" and ".join(some) for some in (configuration.edit_models, configuration.judges))
+    yield Finding("configuration", "ok", Text("{}: {}, judged by {}", configuration.name, models, judges))
+    for note in configuration.notes:
+        yield Finding("configuration", "note", note)
+
+
+def gpus_here(context: Context) -> list[Finding]:
+    return gpu_findings(context.machine, context.environment)
+
+
+def host(context: Context) -> list[Finding]:
+    return [host_finding(context.host_free)]
+
+
+# -- where models run --
+
+
+def claimed_twice(context: Context) -> Iterator[Finding]:
+    """A server that takes nearly all of a GPU on which another model is to stay, because nobody has said how much."""
+    if context.configuration.execution.placement != "together":
+        return
+    for model in context.wanted:
+        section = model.section
+        share = section.server_share
+        if not section.served or not share or section.served.share(section.route, by_default=False):
+            continue
+        mine = {device for place in model.places for device in place if device.startswith("cuda")}
+        for other in context.wanted:
+            shared = sorted(mine & {device for place in other.places for device in place})
+            if other is not model and shared:
+                text = Text(
+                    "{}: the server of {} takes {:.0%} of {} at its start, where {} is to stay loaded "
+                    "(placement: together)",
+                    section.named("serve"),
+                    section.name,
+                    share,
+                    shared[0],
+                    other.section.name,
+                )
+                advice = Text("give it less (`serve: {{memory: 0.4}}`), or write `execution: {{placement: swap}}`")
+                yield Finding("devices", "problem", text, advice)
+
+
+def devices(context: Context) -> Iterator[Finding]:
+    """Where each model runs. A large one that was to take what there is does not take the CPU."""
+    for key, found in context.devices.items():
+        who = model_title(key)
+        if isinstance(found, ConfigurationError):
+            yield Finding("devices", "problem", str(found), who=who)
+            continue
+        chosen, why = found
+        shown = ", ".join("+".join(place) for place in chosen)
+        section = context.configuration.models[key]
+        taken = section.placement.device_ids == "auto" and chosen and chosen[0][0].startswith("cpu")
+        size = bytes_of_weights(section, context.environment) if taken else 0
+        if size <= LARGE:
+            yield Finding("devices", "ok", Text("{} ({})", shown, why), who=who)
+            continue
+        reason = context.machine.fault() or context.machine.limit()
+        yield Finding(
+            "devices",
+            "problem",
+            Text(
+                "{}: no GPU is visible to this command{}, and {} has {} of weights",
+                section.named("device_ids"),
+                Text(" ({})", reason) if reason else "",
+                section.name,
+                gib(size),
+            ),
+            Text("to run it on the CPU anyway, write `device: cpu` in its `params`, or give `--devices cpu`"),
+            who,
+        )
+
+
+def loads_at_once(context: Context) -> list[Finding]:
+    return host_findings(context.wanted, context.configuration.execution.load_concurrency, context.host_free)
+
+
+# -- environments --
+
+
+def environments(context: Context) -> Iterator[Finding]:
+    """What the models' environments say of themselves, and models behind a server about a drawn scene."""
+    try:
+        judges = {judge.name: judge for judge in asked_judges(context.configuration)}
+    except EditEvalError:  # which the benchmark's findings say
+        judges = {}
+    questions: list[Question] = []
+    for model in context.wanted:
+        judge = judges.get(model.section.name) if model.model.kind == "judge" else None
+        for found in _asked(model, context.configuration, judge):
+            if isinstance(found, Finding):
+                yield found
+            else:
+                questions.append(found)
+    yield from _answers(questions, context.gpus)
+
+
+def _asked(wanted: Wanted, configuration: Configuration, judge: AskedJudge | None) -> Iterator[Question | Finding]:
+    """What the model's environment is to be asked; a finding where there is none."""
+    section, requirements = wanted.section, wanted.section.placement.uv
+    if requirements and not uv_is_made(uv_folder(requirements)):
+        text = Text("an environment with {} will be made once, by the first run", requirements)
+        yield Finding("environments", "note", text, who=wanted.who)
+        return
+    try:
+        python = interpreter(section) or sys.executable
+    except ConfigurationError as error:
+        advice = Text("`edit-eval env create DIR --for {}` makes one", wanted.model.kind)
+        yield Finding("environments", "problem", str(error), advice, wanted.who)
+        return
+    sample = named("benchmark", "scenes").example_sample(configuration.benchmark.language)
+    first = _first_question(judge, sample) if judge else None
+    edited = {"instruction": sample.instruction, "seed": section.seed, "sample_id": sample.id}
+    asked = Question(
+        who=wanted.who,
+        python=python,
+        kind=_kind(wanted.model.key),
+        class_path=section.class_path,
+        parameters=section.parameters,
+        folder=str(configuration.folder),
+        on_gpu=wanted.on_gpu,
+        request=_request(first, sample) if first else edited if wanted.model.kind == "edit" else {},
+        asked=(judge, first) if judge and first else None,
+    )
+    if (served := section.served) is None:
+        yield asked
+        return
+    yield replace(asked, python=sys.executable, on_gpu=False, request={})  # there is no server yet that could answer
+    engine = served.on(section.route)
+    if engine is not None:
+        yield Question(Text("{}: its server", wanted.who), python, packages=(engine.package, *engine.needs))
+        return
+    program = served.command[0]
+    if "{python}" not in program and shutil.which(program) is None:
+        advice = Text("start serve.command with a program on the PATH")
+        yield Finding("environments", "problem", Text("program not found: {}", program), advice, wanted.who)
+
+
+def _kind(key: str) -> Kind:
+    return "edit_model" if key.startswith("edit:") else "judge"
+
+
+def _can_offload(key: str, section: ModelSection, folder: Path) -> bool:
+    try:
+        found = import_class(_kind(key), section.class_path, folder)
+    except ConfigurationError:  # only its own environment can import it
+        return False
+    return "offload" in inspect.signature(found.load).parameters
+
+
+def _first_question(judge: AskedJudge, sample: Sample) -> protocols.Question | None:
+    """The first question that can be asked about the drawn scene; None where its protocol has none."""
+    if fault(judge.protocol, sample):
+        return None
+    return next((question for question in judge.protocol.questions(sample) if not question.after), None)
+
+
+def _request(question: protocols.Question, sample: Sample) -> dict[str, Any]:
+    """What a judge is told about the drawn scene."""
+    return {
+        "system": question.system,
+        "user": question.user,
+        "question": question.name,
+        "form": question.form,
+        "labels": question.labels,
+        "schema": question.schema,
+        "shows": [view.picture for view in question.shows],
+        "sample_id": sample.id,
+        "instruction": sample.instruction,
+        "category": sample.category,
+    }
+
+
+def _answers(questions: Sequence[Question], visible: Sequence[Gpu]) -> list[Finding]:
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        answers = list(pool.map(probe, questions))
+    findings = []
+    for question, found in zip(questions, answers, strict=True):
+        findings += environment_findings(question, found, visible)
+    for question, found in zip(questions, answers, strict=True):
+        if question.kind == "edit_model" and "examined" in found:
+            findings.append(edit_finding(question.who, found["examined"]))
+        if question.asked and "examined" in found:
+            findings.append(server_finding(question.who, found["examined"], *question.asked))
+            findings += ability_findings(question.who, found["examined"])
+    return findings + shared_environments(questions)
+
+
+def python_path(context: Context) -> Iterator[Finding]:
+    models = context.configuration.models.values()
+    if context.environment.get("PYTHONPATH") and any(section.placement.foreign for section in models):
+        text = Text(
+            "PYTHONPATH is set and also applies in the models' own environments, where it may bring in the wrong "
+            "libraries"
+        )
+        yield Finding("environments", "warning", text, Text("unset PYTHONPATH for this command"))
+
+
+# -- weights --
+
+
+def cards(context: Context, wanted: Wanted) -> Iterator[Finding]:
+    """What a model's class knows of it before it is loaded."""
+    try:
+        card = card_of(wanted.section, context.configuration.folder)
+    except ConfigurationError as error:  # which the benchmark's findings say, too, where there is a benchmark
+        yield Finding("models", "problem", str(error), who=wanted.who)
+        return
+    for line in told(card):
+        yield Finding("models", "note", line, who=wanted.who)
+
+
+def reachable(context: Context, wanted: Wanted) -> Iterator[Finding]:
+    """Whether weights that are not here can be had."""
+    if found := context.unreachable[wanted.model.key]:
+        yield found
+
+
+def weights(context: Context, wanted: Wanted) -> Iterator[Finding]:
+    """Whether the weights are here and whole."""
+    if wanted.weights.name and not context.unreachable[wanted.model.key]:
+        yield from _weight_findings(wanted, context.environment)
+
+
+def fits(context: Context, wanted: Wanted) -> list[Finding]:
+    return fit_findings(wanted, context.gpus, context.host_free)
+
+
+def _out_of_reach(wanted: Wanted, environment: Mapping[str, str]) -> Finding | None:
+    """Weights that are not in the cache, and no way to the Hub. None where they can be had, or are here.
+
+    It takes `HUB_SECONDS` at most. The libraries would try again and again for a minute.
+    """
+    section, weights = wanted.section, wanted.weights
+    if not published(section, weights) or not is_hub_name(weights.name):  # others need be no repository
+        return None
+    cache = hub_cache(environment)
+    if weights.folder is not None and (not weights.faults or cache not in weights.folder.parents):
+        return None
+    variable = offline(environment)
+    if not variable and hub_answers(environment):
+        return None
+    text = Text(
+        "{}: the weights of {} are {}, and {}",
+        section.named(checkpoint_of(section)[0]),
+        weights.name,
+        Text("incomplete in the cache ({})", weights.faults[0])
+        if weights.faults
+        else Text("not in the cache {}", cache),
+        Text("{} forbids asking the Hub", variable)
+        if variable
+        else Text("{} cannot be reached", hub_address(environment)),
+    )
+    advice = Text("on a machine with a network, run `{}`, or give a folder", download_command(section))
+    return Finding("models", "problem", text, advice, wanted.who)
+
+
+def _weight_findings(wanted: Wanted, environment: Mapping[str, str]) -> list[Finding]:
+    weights, who = wanted.weights, wanted.who
+    cache = hub_cache(environment)
+    variable = offline(environment)
+    command = download_command(wanted.section)
+    if weights.folder is None:
+        if not is_hub_name(weights.name):
+            text = Text("{}: there is no folder {}", who, Path(weights.name).expanduser().absolute())
+            return [
+                Finding(
+                    "models", "problem", text, Text("give the folder of a model, or a name on the Hugging Face Hub")
+                )
+            ]
+        size = Text(" ({})", gb(weights.stored)) if weights.stored else Text(" (of unknown size)")
+        text = Text("{}: {}{} is not in the cache {}", who, weights.name, size, cache)
+        if variable:
+            advice = Text("on a machine with a network: {}; {} forbids it here", command, variable)
+            return [Finding("models", "problem", text, advice)]
+        return [
+            Finding(
+                "models",
+                "warning",
+                Text("{}: the first run would download it", text),
+                Text("do it beforehand: {}", command),
+            )
+        ]
+    if weights.faults:
+        cached = cache in weights.folder.parents
+        level: Level = "warning" if cached and not variable else "problem"
+        advice = (
+            Text("{} downloads what is missing", command)
+            if cached
+            else Text("copy or download the model's files again")
+        )
+        return [Finding("models", level, Text("{}: {}", who, fault), advice) for fault in weights.faults]
+    if not weights.stored:
+        text = Text("{}: no safetensors weights in {}: their size is unknown", who, weights.folder)
+        return [Finding("models", "note", text)]
+    return [Finding("models", "ok", Text("{}: {} of weights in {}, complete", who, gb(weights.stored), weights.folder))]
+
+
+def other_machines(context: Context) -> list[Finding]:
+    """What a machine lacks of the weights: each would download them for itself; and what is odd there."""
+    machine = context.machine
+    asked = {checkpoint_of(model.section)[1:] for model in context.wanted if model.weights.name and model.on_gpu}
+    names = sorted((name, revision, dtype or "bfloat16") for name, revision, dtype in asked if name)
+    found = [Finding("machine", "warning", note) for host in machine.hosts() for note in host.notes]
+    if warning := machine.warning():
+        advice = Text("whoever reaches it can run programs on it: set RAY_AUTH_MODE=token before `ray start`, and here")
+        found.append(Finding("machine", "warning", warning, advice))
+    for host, faults in machine.lacking(names).items() if names else ():
+        advice = Text("put the weights there, or HF_HOME on a disk that all machines share")
+        found += [Finding("models", "warning", Text("{}: {}", host, fault), advice) for fault in faults]
+        found += [] if faults else [Finding("models", "ok", Text("{}: the weights of every model are there", host))]
+    return found
+
+
+def families(context: Context) -> Iterator[Finding]:
+    configuration = context.configuration
+    for shared in shared_families(configuration.judges.values(), configuration.edit_models.values()):
+        yield Finding("models", "note", shared)
+
+
+def together(context: Context) -> list[Finding]:
+    return together_findings(context.wanted, context.gpus, context.configuration.execution.placement)
+
+
+def automatic(context: Context) -> Iterator[Finding]:
+    """What `auto` would come to; nothing where a model has no place to run."""
+    if all(model.places for model in context.wanted):
+        for sentence in decide(
+            context.configuration.execution, context.wanted, context.gpus, context.host_free
+        ).sentences:
+            yield Finding("models", "note", Text("execution.{}", sentence))
+
+
+# -- benchmark, disk, keys, answers --
+
+
+def benchmark(context: Context) -> list[Finding]:
+    return context.benchmark.findings
+
+
+def _read(configuration: Configuration, listener: Listener | None) -> Read:
+    """What is wrong with the benchmark, and the experiment that is made of it."""
+    what = configuration.benchmark.source
+    try:
+        data = load_samples(configuration, listener)
+        experiment = Experiment.of(configuration, data)
+    except Stopped as error:
+        return Read(refusal(error, "disk"), None)
+    except EditEvalError as error:
+        return Read(refusal(error, "benchmark"), None)
+    except Exception as error:  # a benchmark class of the user's
+        text = Text("{}: {}: {}", what, type(error).__name__, error)
+        return Read([Finding("benchmark", "problem", text)], None)
+    findings: list[Finding] = []
+    chosen = experiment.samples
+    counts = Counter(sample.category for sample in chosen)
+    shown = ", ".join(f"{category} {count}" for category, count in counts.items())
+    of = Text(" of {}", len(data.samples)) if len(chosen) < len(data.samples) else ""
+    findings.append(Finding("benchmark", "ok", Text("{}: {}{} samples ({})", what, len(chosen), of, shown)))
+    findings += [Finding("benchmark", "note", note) for note in data.notes]
+    for sample in chosen:
+        if sample.fault:
+            text = Text("sample {} ({}) will be skipped: {}", sample.index, sample.id, sample.fault)
+            findings.append(Finding("benchmark", "warning", text))
+    return Read(findings, experiment)
+
+
+def disk(context: Context) -> list[Finding]:
+    images, experiment = None, context.experiment
+    if experiment is not None:
+        count = sum(not sample.fault for sample in experiment.samples)
+        images = count * len(context.configuration.edit_models) * context.configuration.evaluation.edit_seeds
+    return disk_findings(context.run_folder, images, context.downloads)
+
+
+def keys(context: Context) -> list[Finding]:
+    """Whether the variables that hold keys are set; only their names are ever shown."""
+    findings, environment = [], context.environment
+    for section in (model.section for model in context.wanted):
+        for key, name in () if section.served else section.parameters.items():
+            if not key.endswith("_env") or not isinstance(name, str) or not name:
+                continue
+            if environment.get(name):
+                findings.append(Finding("keys", "ok", Text("{}: {} is set", section.name, name)))
+            elif section.parameters.get("base_url") or environment.get("OPENAI_BASE_URL"):
+                text = Text("{}: the variable {} ({}) is not set", section.name, name, key)
+                findings.append(Finding("keys", "note", text, Text("your own server may not need one")))
+            else:
+                text = Text("{}: the variable {} ({}) is not set", section.name, name, key)
+                findings.append(Finding("keys", "problem", text, Text("export {}=...", name)))
+    return findings
+
+
+def short_limits(context: Context) -> list[Finding]:
+    """A warning for each judge whose answers are likely to be cut off, and so to be no scores."""
+    found: list[Finding] = []
+    if (experiment := context.experiment) is None:
+        return found
+    for name, section in context.configuration.judges.items():
+        forms = {one.question.form for asked in experiment.asked[name] for one in asked}
+        form = max(forms & TOKENS_NEEDED.keys(), key=TOKENS_NEEDED.__getitem__, default="")
+        for limit in LIMITS:
+            tokens = section.parameters.get(limit)
+            if form and isinstance(tokens, int) and tokens < TOKENS_NEEDED[form]:
+                what = WANTED.get(form, Text("its answers"))
+                text = Text(
+                    "judge {}: `{}: {}` is too low for {}; an answer that is cut off gives no score",
+                    name,
+                    limit,
+                    tokens,
+                    what,
+                )
+                advice = Text("set it to {}, or leave it out", TOKENS_GIVEN[form])
+                found.append(Finding("models", "warning", text, advice))
+    return found
+
+
+def short_thoughts(context: Context) -> list[Finding]:
+    """A warning for each judge that is to think, and has hardly room for it."""
+    found = []
+    for name, section in context.configuration.judges.items():
+        tokens = section.parameters.get("thinking_tokens")
+        if section.parameters.get("thinking") == "on" and isinstance(tokens, int) and tokens < THOUGHT_NEEDED:
+            text = Text(
+                "judge {}: `thinking_tokens: {}` is too low for thinking; cut off there, it gives no answer",
+                name,
+                tokens,
+            )
+            found.append(Finding("models", "warning", text, Text("set it to {}, or leave it out", THOUGHT_GIVEN)))
+    return found
+
+
+CHECKS = (
+    Check(configuration_as_read),
+    Check(gpus_here),
+    Check(host),
+    Check(claimed_twice, refuses=True),
+    Check(devices, refuses=True),
+    Check(loads_at_once, room=True),
+    Check(environments),
+    Check(python_path),
+    Check(cards, each=True),
+    Check(reachable, each=True, refuses=True),
+    Check(weights, each=True),
+    Check(fits, each=True, room=True),
+    Check(other_machines),
+    Check(families),
+    Check(together),
+    Check(automatic),
+    Check(benchmark),
+    Check(disk),
+    Check(keys, refuses=True),
+    Check(short_limits),
+    Check(short_thoughts),
+)
+"""All checks, in the order in which they are made and told."""
