@@ -60,7 +60,7 @@ def test_loads_stand_in_the_order_in_which_they_began(complete: Report) -> None:
     assert [one.begin for one in found] == sorted(one.begin for one in found)
     assert [one.end - one.begin for one in found[:4]] == [70.0, 79.0, 88.0, 97.0]
     assert "Loads, in their order" in complete.html
-    assert "| 1 | cuda:3 | qwen_image_edit | 0.0 s | 1 min 37 s |" in (complete.folder / "report.md").read_text("utf-8")
+    assert "| cuda:3 | qwen_image_edit | 0.0 s | 1 min 37 s |" in (complete.folder / "report.md").read_text("utf-8")
 
 
 def test_a_load_that_failed_is_called_so(complete: Report) -> None:

@@ -40,7 +40,7 @@ def test_it_is_said_in_every_medium(twenty: Results) -> None:
     shown = [console.file.getvalue() for console in (terminal, comparison)]  # type: ignore[attr-defined]
     shown += [notebook, (folder / "report.md").read_text("utf-8")]
     assert [words.count(WORDS) for words in shown] == [1] * 4
-    assert report.html.count(f">{WORDS}<") == 1
+    assert report.html.count(f"{WORDS}<") == 1
     assert all("14%" in line and "20 张" in line for line in footnote_lines(report.summary, "zh"))
 
 

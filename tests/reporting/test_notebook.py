@@ -43,7 +43,8 @@ def test_scores_coverage_and_pictures(several: Report) -> None:
     for entry in several.summary["results"]:
         block = entry["scores"]["score"]
         low, high = block["ci95"]
-        whole = f"{entry['edit_model']} {entry['judge']} {block['coverage']['scored']}/{block['coverage']['total']}"
+        counts = f"{block['coverage']['scored']}/{block['coverage']['total']} {block['images']}"
+        whole = f"{entry['edit_model']} {entry['judge']} {counts}"
         assert f"{whole} {block['mean']:.2f} {low:.2f}–{high:.2f}" in text
     assert f"{SAMPLES} of 10 samples, evenly spaced first second" in text
     chosen = [several.results.samples[place * 10 // SAMPLES].id for place in range(SAMPLES)]

@@ -36,7 +36,7 @@ CASES = {
         {"margin": 0.5},
         Outcome("equal", holds=True, margin=0.5),
         "equal ±0.5",
-        "differ by less than 0.5",
+        "are equal within the margin",
     ),
     "not within so small a margin": (ALIKE, {"margin": 0.001}, Outcome("cannot_be_told"), "tie", "cannot be told from"),
     "identical": (

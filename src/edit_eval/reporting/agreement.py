@@ -13,8 +13,8 @@ from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.entries import entries
 from edit_eval.reporting.page.texts import NAMES, score_name
+from edit_eval.reporting.result_tables import EDIT_MODEL, results_table
 from edit_eval.reporting.styled import Styled
-from edit_eval.reporting.tables import results_table
 from edit_eval.reporting.terminal_text import (
     Name,
     numbers,
@@ -24,6 +24,7 @@ from edit_eval.reporting.terminal_text import (
     print_dim,
     stdout_console,
 )
+from edit_eval.reporting.writers.terminal import terminal_table
 from edit_eval.text import Text, counted
 
 
@@ -80,7 +81,7 @@ def print_agreement(document: Mapping[str, Any], console: Console | None = None,
         judges = len(document["judges"])
         console.print(Styled(said(Text("The median of the {} judges", judges), language), style="bold"))
         console.print()
-        console.print(results_table(entries(document["median"]), language))
+        console.print(terminal_table(results_table(entries(document["median"]), names=(EDIT_MODEL,)), language))
         print_dim(
             console,
             said(Text("Only edits that every judge has scored; of each judge the mean over its repeats."), language),

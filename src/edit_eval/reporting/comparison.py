@@ -10,33 +10,37 @@ from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
-from edit_eval.records import Scale
 from edit_eval.reporting import formats
-from edit_eval.reporting.formats import p_value, signed, signed_span
+from edit_eval.reporting.comparison_tables import (
+    categories_table,
+    columns_table,
+    counts_table,
+    digits_of,
+    failures_table,
+    outcome,
+    pairs_table,
+)
+from edit_eval.reporting.formats import p_value, signed
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.footnotes import few_images
-from edit_eval.reporting.page.texts import NAMES, score_line, short_category
+from edit_eval.reporting.page.texts import score_line, short_category
 from edit_eval.reporting.passports import passport_line
 from edit_eval.reporting.people_differences import print_people_differences
 from edit_eval.reporting.styled import Styled
+from edit_eval.reporting.table import Table
 from edit_eval.reporting.tables import without_interval
 from edit_eval.reporting.terminal_text import (
-    Name,
-    numbers,
     one_line,
-    plain_table,
     print_beside,
     print_dim,
     readable,
     stdout_console,
-    whole,
 )
 from edit_eval.reporting.verdict import comparison_sentence
+from edit_eval.reporting.writers.terminal import terminal_table
 from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
-from edit_eval.statistics.failure_rates import FailedEdits
-from edit_eval.statistics.power import ALPHA, POWER
+from edit_eval.statistics.power import POWER
 from edit_eval.store.comparable import NOTES, Note
 from edit_eval.text import Text
 
@@ -46,16 +50,6 @@ SAMPLES_SHOWN = (5, 3)
 """Samples that differ most that are printed of the only pair, or of each of several; `--json` has more."""
 
 _PROBLEM = "yellow"
-_UNTOLD = {"identical": "same", "few_images": "too_few", "too_uneven": "too_uneven"}
-"""What is said in place of `tie`, by why it cannot be told."""
-_OTHERWISE: Mapping[str, Callable[..., Text]] = {
-    "trade": lambda **_: Text("trade"),
-    "no_test": lambda **_: Text("no test"),
-    "same": lambda *, n, **_: Text("same on {}", n),
-    "too_few": lambda *, images, **_: Text("too few: {}", images),
-    "too_uneven": lambda **_: Text("too uneven"),
-    "tie": lambda **_: Text("tie"),
-}
 
 
 def print_comparison(comparison: Comparison, console: Console | None = None, *, language: str = "en") -> None:
@@ -78,11 +72,6 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
     return plain
 
 
-def verdict(pair: Pair, names: Mapping[str, str], language: str) -> str:
-    """What came of a pair in a word or two (see `_Sheet.verdict`), its columns called by these names."""
-    return _Sheet(stdout_console(), names, language).verdict(pair)
-
-
 def failure_remarks(pairs: Sequence[Pair], names: Mapping[str, str], language: str) -> list[str]:
     """A sentence for each pair that differs in failures (see `_Sheet.failure_remarks`)."""
     return _Sheet(stdout_console(), names, language).failure_remarks(pairs)
@@ -97,27 +86,6 @@ def letter(place: int) -> str:
     """`A`, `B`, ... `Z`, `AA`, `AB`, ...; places count from 0."""
     head, tail = divmod(place, 26)
     return (letter(head - 1) if head else "") + chr(ord("A") + tail)
-
-
-def _misses(pair: Pair) -> bool:
-    """Whether any score is missing: of a sample, or of one of its edit seeds or repeats."""
-    bounds = pair.worst_case_difference, pair.best_case_difference
-    return pair.total > 0 and (None in bounds or bounds[0] != bounds[1])
-
-
-def _digits_of(pairs: Sequence[Pair]) -> int:
-    return _digits(pairs[0].scale, [mean for pair in pairs for mean in (pair.mean_a, pair.mean_b)])
-
-
-def _digits(scale: Scale, means: Sequence[float | None]) -> int:
-    """After the point, for all numbers of one judge's score."""
-    return formats.decimals(scale, max((abs(mean) for mean in means if mean is not None), default=0.0))
-
-
-def _failed(failed: FailedEdits) -> Styled:
-    """`23/60 (26–52%)`."""
-    span = "" if failed.ci95 is None else f" ({'–'.join(f'{100 * end:.0f}' for end in failed.ci95)}%)"
-    return Styled(f"{failed.count}/{failed.total}{span}", style=_PROBLEM if failed.count else "")
 
 
 _REMARKS: Mapping[str, Callable[..., Text]] = {
@@ -177,6 +145,9 @@ class _Sheet:
     def print_dim(self, words: Text) -> None:
         print_dim(self.console, self.said(words))
 
+    def print_table(self, table: Table[Any]) -> None:
+        self.console.print(terminal_table(table, self.language))
+
     def print_judge(self, comparison: Comparison, judge: str, *, first: bool) -> None:
         """All by one judge; what holds for every judge is said with the `first`."""
         columns = [column for column in comparison.columns if column.judge == judge]
@@ -190,7 +161,7 @@ class _Sheet:
             head = Styled(self.said(Text("note: ")), style=_PROBLEM)
             print_beside(self.console, head, Styled(one_line(self._note(note))))
         self.console.print()
-        self.console.print(self.columns_table(columns))
+        self.print_table(columns_table(columns, self.letters))
         self._print_reasons([column.no_ci95 for column in columns])
         known = [{"images": column.clusters, "ruled_out_share": column.ruled_out_share} for column in columns]
         for words in few_images(known):
@@ -198,10 +169,10 @@ class _Sheet:
         if first:
             self._print_differing_models(columns)
         self.console.print()
-        self.console.print(self.pairs_table(pairs))
+        self.print_table(pairs_table(pairs, self.letters))
         self._print_reasons([pair.no_ci95 for pair in pairs])
         self.console.print()
-        self.console.print(self.counts_table(pairs))
+        self.print_table(counts_table(pairs, self.letters))
         self._print_failures(pairs, with_table=first)
         if first:
             self._print_explanation(comparison.pairs)
@@ -219,174 +190,8 @@ class _Sheet:
                 Text("Categories and samples of the pairs without {} are in `--json`.", self.letters[columns[0].name])
             )
 
-    def columns_table(self, columns: Sequence[ColumnSummary]) -> Table:
-        """A row for each column: coverage, mean, interval, rank; its edit model where the name does not say it.
-
-        Where any edit failed also how many, with the 95 % interval of their share.
-        """
-        with_models = len({column.edit_model for column in columns}) > 1 and any(
-            not column.name.endswith(column.edit_model) for column in columns
-        )
-        with_failures = any(column.failed.count for column in columns)
-        digits = _digits(columns[0].scale, [column.mean for column in columns])
-        keys = [
-            Text("Scored"),
-            *([Text("Failed")] if with_failures else []),
-            Text("Images"),
-            Text("Mean"),
-            Text("95% interval"),
-        ]
-        figures = numbers(*(self.said(key) for key in (*keys, Text("Rank"))))
-        models = [self.said(Text("Edit model"))] if with_models else []
-        table = plain_table(*whole(""), "", *models, *figures, gap=2)
-        for column in columns:
-            complete = column.scored == column.total
-            table.add_row(
-                Styled(self.letters[column.name], style="bold"),
-                Name(column.name),
-                *([Name(column.edit_model)] if with_models else []),
-                Styled(f"{column.scored}/{column.total}", style="" if complete else _PROBLEM),
-                *([_failed(column.failed)] if with_failures else []),
-                str(column.clusters),
-                Styled(formats.score(column.mean, digits), style="bold"),
-                formats.span(column.ci95, digits),
-                str(column.rank),
-            )
-        return table
-
-    def pairs_table(self, pairs: Sequence[Pair]) -> Table:
-        """A row for each pair: the difference, its interval, the test, and what the test could have seen."""
-        figures = numbers("n", *self._difference_names(), self.said(Text("Detectable")))
-        table = plain_table(*whole(self.said(Text("Pair"))), *figures, *whole(self.said(Text("Verdict"))))
-        digits = _digits_of(pairs)
-        for pair in pairs:
-            table.add_row(
-                self._pair_name(pair),
-                str(pair.n),
-                str(pair.clusters),
-                Styled(signed(pair.difference, digits), style="bold"),
-                signed_span(pair.ci95, digits),
-                p_value(pair.p),
-                p_value(pair.p_adjusted),
-                formats.score(pair.detectable, digits),
-                Styled(self.verdict(pair), style="bold" if pair.better else "dim"),
-            )
-        return table
-
-    def counts_table(self, pairs: Sequence[Pair]) -> Table:
-        """A row for each pair: samples won, tied and lost, what missing scores could do, and how many more it takes."""
-        incomplete = any(_misses(pair) for pair in pairs)
-        wanted = next((pair.needed["difference"] for pair in pairs if pair.needed), None)
-        digits = _digits_of(pairs)
-        keys = [Text("Wins"), Text("Ties"), Text("Losses"), Text("In both")]
-        keys += [Text("Worst to best")] if incomplete else []
-        headings = [self.said(key) for key in keys]
-        if wanted is not None:
-            headings.append(self.said(Text("To show {}", f"{wanted:g}")))
-        table = plain_table(*whole(self.said(Text("Pair"))), *numbers(*headings), gap=2)
-        for pair in pairs:
-            row = [str(pair.wins), str(pair.ties), str(pair.losses), f"{pair.n}/{pair.total}"]
-            bounds = (pair.worst_case_difference, pair.best_case_difference)
-            if incomplete:
-                known = [bound for bound in bounds if bound is not None]
-                row.append(signed_span(known, digits) if _misses(pair) and len(known) == 2 else formats.NOTHING)
-            if wanted is not None:
-                row.append(self._needed(pair))
-            table.add_row(self._pair_name(pair), *row)
-        return table
-
-    def failures_table(self, pairs: Sequence[Pair]) -> Table:
-        """A row for each pair: of the edits that both tried those that failed, `3 : 0`, and the test of that."""
-        keys = (
-            Text("Edits", context="number"),
-            Text("Images"),
-            Text("Failed"),
-            Text("Diff."),
-            Text("p"),
-            Text("p adj."),
-        )
-        headings = [self.said(key) for key in keys]
-        table = plain_table(*whole(self.said(Text("Failed edits"))), *numbers(*headings), gap=2)
-        for pair in pairs:
-            found = pair.failures
-            table.add_row(
-                self._pair_name(pair),
-                str(found.total),
-                str(found.clusters),
-                f"{found.a} : {found.b}",
-                formats.NOTHING if found.difference is None else f"{100 * found.difference:+.1f}%",
-                p_value(found.p),
-                Styled(p_value(found.p_adjusted), style="bold" if found.proven else ""),
-            )
-        return table
-
-    def categories_table(self, pairs: Sequence[Pair], categories: Sequence[str]) -> Table:
-        """A row for each category of each pair, and for the mean (of categories or samples) that is not the own one."""
-        headings = numbers("n", *self._difference_names())
-        table = plain_table(self.said(Text("Category")), *whole(self.said(Text("Pair"))), *headings, gap=1)
-        digits = _digits_of(pairs)
-        for name in categories:
-            title = one_line(short_category(name, self.language))
-            for pair in pairs:
-                if name not in pair.categories:
-                    continue
-                found = pair.categories[name]
-                table.add_row(
-                    Styled(title),
-                    self._pair_name(pair),
-                    str(found.n),
-                    str(found.clusters),
-                    signed(found.difference, digits),
-                    signed_span(found.ci95, digits),
-                    p_value(found.p),
-                    Styled(p_value(found.p_adjusted), style="bold" if (found.p_adjusted or 1) <= ALPHA else ""),
-                )
-                title = ""
-        over_categories = pairs[0].scale.mean_over == "categories"
-        title = self.said(NAMES["mean"]["sample_mean" if over_categories else "category_mean"])
-        for pair in pairs:
-            mean = pair.sample_mean if over_categories else pair.category_mean
-            figures = [signed(mean.difference, digits), signed_span(mean.ci95, digits)]
-            table.add_row(Styled(title), self._pair_name(pair), str(pair.n), str(pair.clusters), *figures, "", "")
-            title = ""
-        return table
-
-    def _difference_names(self) -> list[str]:
-        keys = (Text("Images"), Text("Diff."), Text("95% interval"), Text("p"), Text("p adj."))
-        return [self.said(key) for key in keys]
-
     def _pair_name(self, pair: Pair) -> str:
         return f"{self.letters[pair.a]} - {self.letters[pair.b]}"
-
-    def _needed(self, pair: Pair) -> str:
-        if pair.needed is None:
-            return formats.NOTHING
-        samples, images = pair.needed["samples"], pair.needed["clusters"]
-        return str(samples) if samples == images else self.said(Text("{} ({} images)", samples, images))
-
-    def verdict(self, pair: Pair) -> str:
-        """`A better`, with a star where missing scores could turn it; else no more than is known.
-
-        `B fails more` where scores show no difference, `trade` where the one that fails more scores higher, and a
-        dagger where one may fail more and is not behind in score: `failure_remarks` has the sentence. `equal ±0.3`
-        within a margin. Else `tie`; `same on 3`, samples of which each has the same two scores; `too few: 3` or
-        `too uneven`, source images from which too little follows; `no test` without any sample.
-        """
-        found = pair.outcome
-        mark = "†" if found.failures == "perhaps" else ""
-        star = "*" if found.holds is False else ""
-        return self._outcome(pair) + star + mark
-
-    def _outcome(self, pair: Pair) -> str:
-        found = pair.outcome
-        if found.kind == "better":
-            return self.said(Text("{} better", self.letters[found.better or ""]))
-        if found.kind == "fails_more":
-            return self.said(Text("{} fails more", self.letters[pair.fails_more or ""]))
-        if found.kind == "equal":
-            return self.said(Text("equal ±{}", f"{found.margin:g}"))
-        kind = {"trade": "trade", "not_comparable": "no_test"}.get(found.kind) or _UNTOLD.get(found.why, "tie")
-        return self.said(_OTHERWISE[kind](n=pair.n, images=pair.clusters))
 
     def failure_remarks(self, pairs: Sequence[Pair]) -> list[str]:
         """A sentence for each pair of which one fails more, by chance or not, unless it is the worse one anyhow."""
@@ -407,7 +212,7 @@ class _Sheet:
         remarks = self.failure_remarks(pairs)
         if with_table and any(pair.failures.a or pair.failures.b for pair in pairs):
             self.console.print()
-            self.console.print(self.failures_table(pairs))
+            self.print_table(failures_table(pairs, self.letters))
         elif remarks:
             self.console.print()
         for line in remarks:
@@ -475,7 +280,7 @@ class _Sheet:
                     "other samples."
                 )
             )
-        if any(one.kind == "cannot_be_told" and one.why not in _UNTOLD for one in (pair.outcome for pair in pairs)):
+        if any(outcome(pair, self.letters) == "tie" for pair in pairs):
             self.print_dim(
                 Text(
                     "A tie is not equality. Detectable: the true difference that would have been found with "
@@ -507,7 +312,7 @@ class _Sheet:
             return
         tests = sum(len(pair.categories) for pair in comparison.pairs)
         self.console.print()
-        self.console.print(self.categories_table(pairs, categories))
+        self.print_table(categories_table(pairs, categories, self.letters))
         self.print_dim(
             Text(
                 "Exploratory; p adj.: Benjamini-Hochberg over {}. What stands out is a question for the next run.",
@@ -518,7 +323,7 @@ class _Sheet:
     def _print_samples(self, pair: Pair, count: int) -> None:
         if not pair.largest:
             return
-        a, b, digits = self.letters[pair.a], self.letters[pair.b], _digits_of([pair])
+        a, b, digits = self.letters[pair.a], self.letters[pair.b], digits_of(pair.scale, [pair.mean_a, pair.mean_b])
         self.console.print()
         self.console.print(Styled(self.said(Text("{}: the samples that differ most", f"{a} - {b}")), style="bold"))
         for sample in pair.largest[:count]:

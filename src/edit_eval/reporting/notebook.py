@@ -7,7 +7,7 @@ what it shows. All that comes from data is escaped, cut and on one line.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,18 +18,22 @@ import jinja2
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.reporting import formats
+from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.controls import wrong_lines
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.entries import Entry, controls_are_off, controls_of, entries
 from edit_eval.reporting.page.footnotes import footnote_lines
 from edit_eval.reporting.page.gallery import Pictures
-from edit_eval.reporting.page.rendering import groups_of, say_in, template_environment
+from edit_eval.reporting.page.rendering import say_in, template_environment
 from edit_eval.reporting.page.texts import judgement_status, name_of, named_score
 from edit_eval.reporting.page.thumbnails import thumbnails
 from edit_eval.reporting.passports import passport_lines
+from edit_eval.reporting.result_tables import SCORE, results_table
+from edit_eval.reporting.table import Table
 from edit_eval.reporting.tables import coverage_line
 from edit_eval.reporting.terminal_text import one_line, whole_words
-from edit_eval.reporting.verdict import verdict_lines
+from edit_eval.reporting.verdict import verdict_lines, verdicts
+from edit_eval.reporting.writers.html import notebook_table
 from edit_eval.small_copies import Size
 from edit_eval.text import Text
 
@@ -80,18 +84,27 @@ def notebook_html(results: Results, summary: Mapping[str, Any], page: Path, *, l
         controls_are_off=controls_are_off(summary),
         verdicts=verdict_lines(summary, language),
         footnotes=footnote_lines(summary, language),
-        rows=found[:ROWS],
+        results_table=results_table(
+            found[:ROWS],
+            [row for judge in results.judges for row in controls_of(summary, judge)],
+            group=SCORE if len({part.score for part in found}) > 1 else None,
+        ),
         more_rows=max(0, len(found) - ROWS),
-        groups=lambda parts: groups_of(parts, True),
-        with_scores=len({part.score for part in found}) > 1,
-        incomplete=any(not formats.is_complete(part.coverage) for part in found),
-        controls_of=lambda judge: controls_of(summary, judge),
+        comparisons=list(_comparisons(summary)),
         models=models,
         more_models=len(results.edit_models) - len(models),
         gallery=rows,
         thumbnails=list(thumbnails(pictures.paths, SIZE, kept)),
         page=page if page.is_file() else None,
     )
+
+
+def _comparisons(summary: Mapping[str, Any]) -> Iterator[Table[Any]]:
+    """Ranks and pairs by each judge, as many as are shown."""
+    for one in verdicts(summary)[:LINES]:
+        if one.columns:
+            yield columns_table(one.columns[:ROWS])
+            yield pairs_table(one.pairs[:ROWS])
 
 
 def refused_html(reason: str) -> str:
@@ -105,6 +118,7 @@ def _templates(language: str) -> jinja2.Environment:
         say=partial(say_in, language),
         named=lambda part: named_score(part.score, part.scale, language),
         line=_short,
+        table=lambda table: notebook_table(table, language, _short),
     )
     return environment
 

@@ -59,16 +59,16 @@ class Name:
     """A name in as many lines as its column needs, broken after `_`, `-`, `.`, `/` or a space where it can be."""
 
     def __init__(self, text: object, style: str = "", *, indent: int = 0) -> None:
-        self._name, self._style, self._indent = one_line(text), style, indent
+        self._name, self._style, self.indent = one_line(text), style, indent
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        widest = max(map(cell_len, _parts(self._name)), default=0) + self._indent
-        whole = cell_len(self._name) + self._indent
+        widest = max(map(cell_len, _parts(self._name)), default=0) + self.indent
+        whole = cell_len(self._name) + self.indent
         return Measurement(min(widest, options.max_width), min(whole, options.max_width))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for line in broken(self._name, max(1, options.max_width - self._indent)):
-            yield Styled(" " * self._indent + line, self._style, no_wrap=True, overflow="crop")
+        for line in broken(self._name, max(1, options.max_width - self.indent)):
+            yield Styled(" " * self.indent + line, self._style, no_wrap=True, overflow="crop")
 
 
 def broken(name: str, cells: int) -> list[str]:

@@ -20,24 +20,20 @@ from edit_eval.statistics.comparison import ColumnSummary, Pair
 from edit_eval.statistics.series import gain
 from edit_eval.text import Text, joined
 
-_WITH_BEST = ("trade", "equal", "same", "no_test")
+_WITH_BEST = ("trade", "equal", "identical", "not_comparable")
 """Of these the others are named together with the best."""
 _COLUMNS, _PAIRS = TypeAdapter(list[ColumnSummary]), TypeAdapter(list[Pair])
 
 
 _BESIDE: Mapping[str, Callable[..., Text]] = {
-    "better": lambda name, others, margin: Text("{} is better than {}", name, others),
-    "worse_by_failures": lambda name, others, margin: Text(
-        "{} is better than {}, with fewer failed edits", name, others
-    ),
-    "trade": lambda name, others, margin: Text(
-        "{} and {} are a trade: one scores better, and fails more", others, name
-    ),
-    "equal": lambda name, others, margin: Text("{} and {} differ by less than {} points", others, name, margin),
-    "alike": lambda name, others, margin: Text("{} cannot be told from {}", others, name),
-    "few": lambda name, others, margin: Text("{} cannot be told from {}: too few source images", others, name),
-    "same": lambda name, others, margin: Text("{} and {} have the same scores", others, name),
-    "no_test": lambda name, others, margin: Text("{} and {} have no scored sample in common", others, name),
+    "better": lambda name, others: Text("{} is better than {}", name, others),
+    "fails_more": lambda name, others: Text("{} is better than {}, with fewer failed edits", name, others),
+    "trade": lambda name, others: Text("{} and {} are a trade: one scores better, and fails more", others, name),
+    "equal": lambda name, others: Text("{} and {} are equal within the margin", others, name),
+    "cannot_be_told": lambda name, others: Text("{} cannot be told from {}", others, name),
+    "few_images": lambda name, others: Text("{} cannot be told from {}: too few source images", others, name),
+    "identical": lambda name, others: Text("{} and {} have the same scores", others, name),
+    "not_comparable": lambda name, others: Text("{} and {} have no scored sample in common", others, name),
 }
 """What is said of the best one and others, in the order in which it is said."""
 _CONTROLS = {
@@ -158,9 +154,8 @@ def compared(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: 
         if kind == "better":
             other = _ahead(pair, best, other, digits, language)
         found.setdefault(kind, []).append(other)
-    margin = next((f"{pair.outcome.margin:g}" for pair in pairs if pair.outcome.margin), "")
     return [
-        said(beside(best, _listed(found[kind], language, last=kind not in _WITH_BEST), margin), language)
+        said(beside(best, _listed(found[kind], language, last=kind not in _WITH_BEST)), language)
         for kind, beside in _BESIDE.items()
         if kind in found
     ]
@@ -173,17 +168,12 @@ def _listed(names: Sequence[str], language: str, *, last: bool) -> str:
     return said(Text("{} and {}", names[:-1], names[-1]), language)
 
 
-_KINDS = {"identical": "same", "few_images": "few", "too_uneven": "few"}
-"""By why it cannot be told."""
-
-
 def _kind(pair: Pair, best: str) -> str:
     found = pair.outcome
-    if found.kind in ("better", "fails_more") and found.better == best:
-        return "better" if found.kind == "better" else "worse_by_failures"
-    return {"trade": "trade", "equal": "equal", "not_comparable": "no_test"}.get(found.kind) or _KINDS.get(
-        found.why, "alike"
-    )
+    if found.better not in (None, best):  # each of three may be worse than another
+        return "cannot_be_told"
+    kind = {"too_uneven": "few_images"}.get(found.why, found.why)
+    return kind if kind in _BESIDE else found.kind
 
 
 def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: str) -> list[str]:

@@ -7,9 +7,13 @@ from typing import Any
 
 import yaml
 
-from edit_eval.records import Results, Scale
-from edit_eval.reporting import formats
-from edit_eval.reporting.page.markdown import inline
+from edit_eval.records import Results
+from edit_eval.reporting.comparison_tables import columns_table, pairs_table
+from edit_eval.reporting.page.entries import controls_of, entries
+from edit_eval.reporting.result_tables import SCORE, results_table
+from edit_eval.reporting.table import Table
+from edit_eval.reporting.verdict import Verdict, verdict_lines, verdicts
+from edit_eval.reporting.writers.markdown import card_table, inline
 
 MARK = "edit-eval"
 """The tag by which a data set is known for one of ours."""
@@ -30,6 +34,8 @@ def card(
             for model in results.edit_models
         ],
     }
+    rows = entries(summary["results"])
+    controls = [row for judge in results.judges for row in controls_of(summary, judge)]
     coverage, first = summary["coverage"], results.edit_models[0]
     lines = [
         "---",
@@ -43,9 +49,9 @@ def card(
         f"**{coverage['scored']} of {coverage['total']} scored**"
         + ("." if coverage["reached"] else ", which is fewer than the run asked for."),
         "",
-        "| Edit model | Judge | Score | Mean | 95% interval | Scored |",
-        "|---|---|---|---:|---:|---:|",
-        *(_line(pair) for pair in summary["results"]),
+        *(f"{line}\n" for line in verdict_lines(summary, "en")),
+        card_table(results_table(rows, controls, group=SCORE if len({row.score for row in rows}) > 1 else None)),
+        *(f"\n{card_table(one)}" for judged in verdicts(summary) for one in _comparison(judged)),
         "",
         *(f"- Judge {inline(name)}: {inline(about['line'])}" for name, about in summary["judges"].items()),
         "",
@@ -81,19 +87,8 @@ def card(
     return "\n".join(lines) + "\n"
 
 
-def _line(pair: Mapping[str, Any]) -> str:
-    score, coverage = pair["scores"][pair["headline"]], pair["coverage"]
-    scale = score["scale"]
-    digits = formats.decimals(Scale(lowest=scale["lowest"], highest=scale["highest"]), score["mean"])
-    cells = (
-        inline(pair["edit_model"]),
-        inline(pair["judge"]),
-        inline(pair["headline"]),
-        formats.score(score["mean"], digits),
-        formats.span(score["ci95"], digits),
-        f"{coverage['scored']}/{coverage['total']}",
-    )
-    return f"| {' | '.join(cells)} |"
+def _comparison(judged: Verdict) -> list[Table[Any]]:
+    return [columns_table(judged.columns), pairs_table(judged.pairs)] if judged.columns else []
 
 
 def _type(results: Results) -> str:

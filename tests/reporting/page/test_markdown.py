@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from edit_eval.records import Activity, Edit, Judgement, Picture, Results, Sample, Status
-from edit_eval.reporting.page.markdown import inline, markdown
+from edit_eval.reporting.page.markdown import markdown
+from edit_eval.reporting.writers.markdown import inline
 from edit_eval.statistics.summary import summarise
 from reporting.reported_runs import RUBRIC
 from reporting.reports import Report
@@ -22,17 +23,17 @@ Worth knowing:
 
 ## Results
 
-| Edit model | Judge | Scored | Images | Mean | 95% interval | Worst to best case | Mean of categories \
-| 95% interval | Std | Median | Min | Max |
-| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-| model_a | judge | 2/3 | 2 | 7.00 | – | 4.67–8.00 | 7.00 | – | 1.41 | 7.00 | 6.00 | 8.00 |
+| Edit model | Judge | Scored | Images | Mean | 95% interval | Worst to best case | Mean of categories | Std | Median \
+| Min | Max |
+| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+| model_a | judge | 2/3 | 2 | 7.00 | – (fewer than six source images) | 4.67–8.00 | 7.00 | 1.41 | 7.00 | 6.00 | 8.00 |
 
 ## Mean score by category
 
 | Category | Model | Scored | Images | Mean | 95% interval | Worst to best case | Std | Median | Min | Max |
 | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-| Physical and geometric consistency | model_a | 1/1 | 1 | 6.00 | – | – | – | 6.00 | 6.00 | 6.00 |
-| Cause and effect | model_a | 1/2 | 1 | 8.00 | – | 4.00–9.00 | – | 8.00 | 8.00 | 8.00 |
+| Physical and geometric consistency | model_a | 1/1 | 1 | 6.00 | – (one source image) | – | – | 6.00 | 6.00 | 6.00 |
+| Cause and effect | model_a | 1/2 | 1 | 8.00 | – (one source image) | 4.00–9.00 | – | 8.00 | 8.00 | 8.00 |
 
 ## Failures by reason
 
@@ -158,11 +159,11 @@ def test_the_file_is_that_document(complete: Report) -> None:
 def test_every_score_has_its_row_its_scale_and_its_categories(three_scores: Report) -> None:
     document = markdown(three_scores.results, three_scores.summary, "en")
     for words in ("quality (from 1 to 5)", "drift (from -1 to 1, lower is better)", "psnr (no lower or upper end)"):
-        assert f"| first | three | {words} |" in document
+        assert f"| {words} | first | three |" in document
     titles = [line.split(": ")[1] for line in document.splitlines() if line.startswith("## Mean score by category")]
     assert titles == ["quality, Score", "drift", "psnr"]
     assert "- second, three: Avg 3.22" in document
     assert "| first | three | psnr: score undefined |" in document
-    assert "drift (-1 至 1，越低越好)" in markdown(three_scores.results, three_scores.summary, "zh")
+    assert "drift（-1 至 1，越低越好）" in markdown(three_scores.results, three_scores.summary, "zh")
     widths = [line.replace("\\|", "").count("|") for line in document.splitlines()]
     assert all(not (before and after) or before == after for before, after in pairwise(widths))

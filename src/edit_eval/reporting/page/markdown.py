@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -15,10 +14,9 @@ from edit_eval.reporting.page.rendering import say_in, template_environment, tol
 from edit_eval.reporting.page.texts import name_of, scale_words, score_name
 from edit_eval.reporting.passports import passport_lines
 from edit_eval.reporting.people_differences import digits_of, explanation, people_in, rows_of, sentences
-from edit_eval.reporting.verdict import verdict_lines
+from edit_eval.reporting.verdict import verdict_lines, verdicts
+from edit_eval.reporting.writers.markdown import inline, markdown_table
 from edit_eval.statistics.people_differences import People
-
-_SPECIAL = re.compile(r"([\\`*\[\]<>|#~$&!]|(?<!\w)_|_(?!\w))")  # an underscore within a word is only itself
 
 
 def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str:
@@ -31,6 +29,7 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
     environment.filters.update(inline=inline, duration=lambda seconds: formats.duration(seconds, language))
     environment.globals.update(
         say=partial(say_in, language),
+        table=lambda table: markdown_table(table, language),
         name_of=lambda kind, key: name_of(kind, key, language),
         scale_words=lambda part: scale_words(part.scale, language),
     )
@@ -39,6 +38,7 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
     return environment.get_template("report.md.j2").render(
         **told_of(results, summary),
         verdict=verdict_lines(summary, language),
+        verdicts=verdicts(summary),
         wrong=wrong_lines(summary, language),
         examined=passport_lines(summary, language),
         people=people,
@@ -56,8 +56,3 @@ def _said_of(people: People | None, language: str) -> dict[str, Any]:
         "people_lines": sentences(people, language),
         "people_explanation": explanation(people, language),
     }
-
-
-def inline(words: object) -> str:
-    """Text from the records on one line, as text: what Markdown or HTML would take for markup is escaped."""
-    return _SPECIAL.sub(r"\\\1", " ".join(str(words).split()))

@@ -13,7 +13,8 @@ from jinja2.bccache import Bucket
 
 from edit_eval.records import Results, Scale
 from edit_eval.reporting import formats
-from edit_eval.reporting.costs import costs, loads
+from edit_eval.reporting.comparison_tables import columns_table, pairs_table
+from edit_eval.reporting.costs import costs
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.entries import (
     Entry,
@@ -28,7 +29,9 @@ from edit_eval.reporting.page.entries import (
 from edit_eval.reporting.page.footnotes import footnotes
 from edit_eval.reporting.page.texts import NAMES, judgement_status
 from edit_eval.reporting.repetition import COMMAND, repetition
+from edit_eval.reporting.result_tables import EDIT_MODEL, SCORE, categories_table, items_table, results_table
 from edit_eval.reporting.slow_devices import slow_devices
+from edit_eval.reporting.time_tables import time_tables
 from edit_eval.statistics.failures import failures, missing_scores
 from edit_eval.text import Text
 
@@ -94,6 +97,7 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
     parts = headlines(rows)
     agreement = summary.get("agreement")
     median = entries(agreement["median"]) if agreement and agreement["median"] else []
+    controls = [row for judge in results.judges for row in controls_of(summary, judge)]
     return {
         "results": results,
         "summary": summary,
@@ -109,13 +113,21 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "published": published(summary),
         "refusals": refusals(summary),
         "agreement": agreement,
-        "controls": [row for judge in results.judges for row in controls_of(summary, judge)],
+        "controls": controls,
         "controls_are_off": controls_are_off(summary),
         "judged_scale": _shared_scale(parts),
         "median": median,
         "costs": costs(results, summary),
         "slow": slow_devices(results),
-        "loads": loads(results),
+        "tables": {
+            "results": results_table(rows, controls, group=SCORE if len(rows) > len(parts) else None),
+            "made_of": items_table(entries(summary["results"], parts=True)),
+            "median": results_table(median, names=(EDIT_MODEL,), label=Text("Median of the judges")),
+            **time_tables(results, summary),
+        },
+        "categories_table": categories_table,
+        "columns_table": columns_table,
+        "pairs_table": pairs_table,
         "failures": [*failures(results), *missing_scores(results)],
         "repetition": repetition(results),
         "command": COMMAND,

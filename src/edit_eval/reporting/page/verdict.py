@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from edit_eval.records import NO_EDIT, Results, Sample
+from edit_eval.records import Results, Sample
 from edit_eval.reporting import formats
-from edit_eval.reporting.comparison import failure_remarks, note_words, verdict
+from edit_eval.reporting.comparison import failure_remarks, note_words
+from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.controls import wrong_lines
-from edit_eval.reporting.formats import p_value, signed, signed_span
+from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.page.address import link
 from edit_eval.reporting.page.links import edit_side, to_failures
 from edit_eval.reporting.page.texts import LANGUAGES, name_of
 from edit_eval.reporting.people_differences import digits_of as digits_of_people
 from edit_eval.reporting.people_differences import explanation, pair_lines, people_in, rows_of, sentences
-from edit_eval.reporting.verdict import Verdict, digits_of, verdicts
-from edit_eval.statistics.comparison import ColumnSummary, Pair
+from edit_eval.reporting.verdict import Verdict, verdicts
 from edit_eval.statistics.extremes import SHOWN
 
 Both = dict[str, str]
@@ -90,16 +90,14 @@ def _both(words_in: Callable[[str], str]) -> Both:
 
 def _of_judge(one: Verdict, summary: Mapping[str, Any], pictures: _Pictures) -> dict[str, Any]:
     names = {column.name: column.name for column in one.columns}
-    digits = digits_of(one.columns) if one.columns else one.parts[0].digits
     return {
         "judge": one.judge,
         "sentence": _both(one.sentence),
         "controls": _both(one.controls) if one.sees and one.columns else None,  # else they are in the sentence
         "sees": one.sees,
         "passport": _by_line(one.passport),
-        "columns": [_column(column, digits) for column in one.columns],
-        "pairs": [_pair(pair, names, digits, pictures) for pair in one.pairs],
-        "failed": any(column.failed.count for column in one.columns),
+        "columns": columns_table(one.columns) if one.columns else None,
+        "pairs": pairs_table(one.pairs, several=pictures.several) if one.pairs else None,
         "remarks": _by_line(lambda language: failure_remarks(one.pairs, names, language)),
         "worst": list(_worst(one, summary, pictures)),
         "disputed": list(_disputed(one, pictures)),
@@ -110,44 +108,6 @@ def _by_line(lines_in: Callable[[str], Sequence[str]]) -> list[Both]:
     """Each line in every language."""
     lines = {one: lines_in(one) for one in LANGUAGES}
     return [dict(zip(lines, line, strict=True)) for line in zip(*lines.values(), strict=True)]
-
-
-def _column(column: ColumnSummary, digits: int) -> dict[str, Any]:
-    return {
-        "name": column.name,
-        "rank": column.rank,
-        "scored": f"{column.scored}/{column.total}",
-        "complete": column.scored == column.total,
-        "failed": column.failed.count,
-        "images": column.clusters,
-        "mean": formats.score(column.mean, digits),
-        "span": formats.span(column.ci95, digits),
-        "href": link(model=column.name, judge=column.judge),
-        "unscored": link(model=column.name, judge=column.judge, status="unscored"),
-        "lacking": link(model=column.name, judge=column.judge, status=NO_EDIT[0].value),
-        "worst": link(model=column.name, judge=column.judge, sort="worst"),
-    }
-
-
-def _pair(pair: Pair, names: Mapping[str, str], digits: int, pictures: _Pictures) -> dict[str, Any]:
-    most = next(iter(pair.largest), None)
-    sides = {"left": pictures.edit(pair.a), "right": pictures.edit(pair.b)}
-    return {
-        "a": pair.a,
-        "b": pair.b,
-        "n": pair.n,
-        "difference": signed(pair.difference, digits),
-        "span": signed_span(pair.ci95, digits),
-        "p": p_value(pair.p_adjusted),
-        "detectable": formats.score(pair.detectable, digits),
-        "counts": f"{pair.wins} : {pair.ties} : {pair.losses}",
-        "better": pair.better is not None,
-        "verdict": _both(lambda one: verdict(pair, names, one)),
-        "href": link(judge=pair.judge, sort="models", sample=most.sample_id, **sides)
-        if most
-        else link(judge=pair.judge),
-        "all": link(judge=pair.judge, sort="models"),
-    }
 
 
 def _people(summary: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -1,0 +1,293 @@
+"""The tables of a comparison: its columns with their ranks, and its pairs with what came of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from edit_eval.records import NO_EDIT, Scale
+from edit_eval.reporting import formats
+from edit_eval.reporting.formats import p_value, signed, signed_span
+from edit_eval.reporting.page.address import link
+from edit_eval.reporting.page.links import edit_side
+from edit_eval.reporting.page.texts import NAMES, short_category
+from edit_eval.reporting.table import Column, Table, Words, both
+from edit_eval.statistics.comparison import ColumnSummary, Pair
+from edit_eval.statistics.power import ALPHA
+from edit_eval.text import Text
+
+
+def digits_of(scale: Scale, means: Sequence[float | None]) -> int:
+    """After the point, for all numbers of one judge's score."""
+    return formats.decimals(scale, max((abs(mean) for mean in means if mean is not None), default=0.0))
+
+
+# -- columns --
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A column, and how its numbers are written."""
+
+    column: ColumnSummary
+    digits: int
+    letter: str = ""
+    with_model: bool = False
+    """Whether its name does not say its edit model."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all its samples are scored."""
+        return self.column.scored == self.column.total
+
+    def to(self, **more: object) -> str:
+        """Where its samples are."""
+        return link(model=self.column.name, judge=self.column.judge, **more)
+
+
+def _failed(row: Ranked) -> str:
+    """`23/60 (26–52%)`."""
+    failed = row.column.failed
+    span = "" if failed.ci95 is None else f" ({'–'.join(f'{100 * end:.0f}' for end in failed.ci95)}%)"
+    return f"{failed.count}/{failed.total}{span}"
+
+
+_LETTER: Column[Ranked] = Column("", lambda row: row.letter, "word", look="strong", when=lambda row: row.letter)
+_COLUMN: Column[Ranked] = Column(Text("Edit model"), lambda row: row.column.name, "name", to=Ranked.to)
+_NAME: Column[Ranked] = Column("", lambda row: row.column.name, "name")
+_RANK: Column[Ranked] = Column(Text("Rank"), lambda row: str(row.column.rank))
+COLUMNS: Sequence[Column[Ranked]] = (
+    Column(Text("Edit model"), lambda row: row.column.edit_model, "name", when=lambda row: row.with_model),
+    Column(
+        Text("Scored"),
+        lambda row: f"{row.column.scored}/{row.column.total}",
+        look=lambda row: "" if row.complete else "problem",
+        to=lambda row: row.to() if row.complete else row.to(status="unscored"),
+    ),
+    Column(
+        Text("Failed"),
+        _failed,
+        look=lambda row: "problem" if row.column.failed.count else "",
+        to=lambda row: row.to(status=NO_EDIT[0].value) if row.column.failed.count else "",
+        when=lambda row: row.column.failed.count,
+    ),
+    Column(Text("Images"), lambda row: str(row.column.clusters)),
+    Column(
+        Text("Mean"),
+        lambda row: formats.score(row.column.mean, row.digits),
+        look="strong",
+        to=lambda row: row.to(sort="worst"),
+    ),
+    Column(Text("95% interval"), lambda row: formats.span(row.column.ci95, row.digits)),
+)
+
+
+def columns_table(columns: Sequence[ColumnSummary], letters: Mapping[str, str] | None = None) -> Table[Ranked]:
+    """A row for each column: coverage, failures where there are any, mean, interval, rank; `letters` name them."""
+    digits = digits_of(columns[0].scale, [column.mean for column in columns])
+    with_models = len({column.edit_model for column in columns}) > 1 and any(
+        not column.name.endswith(column.edit_model) for column in columns
+    )
+    rows = [Ranked(one, digits, (letters or {}).get(one.name, ""), with_models) for one in columns]
+    every = (_LETTER, _NAME, *COLUMNS, _RANK) if letters else (_RANK, _COLUMN, *COLUMNS)
+    return Table(every=every, rows=rows, label=Text("Rank"), style="ranks", gap=2)
+
+
+# -- pairs --
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A pair, what its columns are called, and how its numbers are written."""
+
+    pair: Pair
+    names: Mapping[str, str]
+    digits: int
+    several: bool = False
+    """Whether a sample has several edits of a model."""
+    found: Any = None
+    """Of a row about a category or another mean what was found there."""
+    title: Words = ""
+
+    @property
+    def name(self) -> str:
+        """`A - B`"""
+        return f"{self.names[self.pair.a]} - {self.names[self.pair.b]}"
+
+    @property
+    def misses(self) -> bool:
+        """Whether any score is missing: of a sample, or of one of its edit seeds or repeats."""
+        bounds = self.pair.worst_case_difference, self.pair.best_case_difference
+        return self.pair.total > 0 and (None in bounds or bounds[0] != bounds[1])
+
+    def to_largest(self) -> str:
+        """The sample on which the two differ most, side by side."""
+        pair = self.pair
+        if not pair.largest:
+            return link(judge=pair.judge)
+        left, right = (edit_side(name, 0, several=self.several) for name in (pair.a, pair.b))
+        return link(judge=pair.judge, sort="models", sample=pair.largest[0].sample_id, left=left, right=right)
+
+    def to_all(self) -> str:
+        """All samples, first those on which models differ most."""
+        return link(judge=self.pair.judge, sort="models")
+
+
+def verdict(pair: Pair, names: Mapping[str, str]) -> Text:
+    """Its `Outcome` in a word or two, with a star where missing scores could turn it.
+
+    `A better`; `B fails more` where scores show no difference; `trade` where the one that fails more scores higher;
+    `equal ±0.3` within a margin. Else `tie`; `same on 3`, samples of which each has the same two scores; `too few: 3`
+    or `too uneven`, source images from which too little follows; `no test` without any sample. A dagger where one may
+    fail more and is not behind in score: `comparison.failure_remarks` has the sentence.
+    """
+    found = pair.outcome
+    return Text("{}{}{}", outcome(pair, names), "*" * (found.holds is False), "†" * (found.failures == "perhaps"))
+
+
+def outcome(pair: Pair, names: Mapping[str, str]) -> Text:
+    """The same without star and dagger."""
+    found = pair.outcome
+    if found.kind == "better":
+        return Text("{} better", names[found.better or ""])
+    if found.kind == "fails_more":
+        return Text("{} fails more", names[pair.fails_more or ""])
+    if found.kind == "equal":
+        return Text("equal ±{}", f"{found.margin:g}")
+    if found.why == "identical":
+        return Text("same on {}", pair.n)
+    if found.why == "few_images":
+        return Text("too few: {}", pair.clusters)
+    known = {"trade": Text("trade"), "not_comparable": Text("no test"), "too_uneven": Text("too uneven")}
+    return known.get(found.why or found.kind, Text("tie"))
+
+
+_PAIR: Column[Compared] = Column(Text("Pair"), lambda row: row.name, "name", to=Compared.to_largest)
+_SHORT_PAIR: Column[Compared] = Column(Text("Pair"), lambda row: row.name, "word")
+PAIRS: Sequence[Column[Compared]] = (
+    Column("n", lambda row: str(row.pair.n)),
+    Column(Text("Images"), lambda row: str(row.pair.clusters)),
+    Column(
+        Text("Diff."), lambda row: signed(row.pair.difference, row.digits), look="strong", to=lambda row: row.to_all()
+    ),
+    Column(Text("95% interval"), lambda row: signed_span(row.pair.ci95, row.digits)),
+    Column(Text("p"), lambda row: p_value(row.pair.p)),
+    Column(Text("p adj."), lambda row: p_value(row.pair.p_adjusted)),
+    Column(Text("Detectable"), lambda row: formats.score(row.pair.detectable, row.digits)),
+)
+COUNTS: Sequence[Column[Compared]] = (
+    Column(Text("Wins"), lambda row: str(row.pair.wins), to=Compared.to_all),
+    Column(Text("Ties"), lambda row: str(row.pair.ties), to=Compared.to_all),
+    Column(Text("Losses"), lambda row: str(row.pair.losses), to=Compared.to_all),
+)
+_VERDICT: Column[Compared] = Column(
+    Text("Verdict"),
+    lambda row: verdict(row.pair, row.names),
+    "word",
+    look=lambda row: "strong" if row.pair.better else "quiet",
+)
+
+
+def pairs_table(
+    pairs: Sequence[Pair], names: Mapping[str, str] | None = None, *, several: bool = False
+) -> Table[Compared]:
+    """A row for each pair: difference, interval, test, what the test could have seen, and what came of it.
+
+    Without `names` in full, with samples won and lost; else with these names, and `counts_table` has the rest.
+    """
+    known = names or {name: name for pair in pairs for name in (pair.a, pair.b)}
+    every = (_SHORT_PAIR, *PAIRS, _VERDICT) if names else (_PAIR, *PAIRS, *COUNTS, _VERDICT)
+    return Table(every=every, rows=_rows(pairs, known, several), label=Text("Pair"), style="pairs", gap=0)
+
+
+def _rows(pairs: Sequence[Pair], names: Mapping[str, str], several: bool = False) -> list[Compared]:
+    digits = digits_of(pairs[0].scale, [mean for pair in pairs for mean in (pair.mean_a, pair.mean_b)])
+    return [Compared(pair, names, digits, several) for pair in pairs]
+
+
+def _bounds(row: Compared) -> str:
+    known = [row.pair.worst_case_difference, row.pair.best_case_difference]
+    ends = [bound for bound in known if bound is not None]
+    return signed_span(ends, row.digits) if row.misses and len(ends) == 2 else formats.NOTHING
+
+
+def _needed(row: Compared) -> Words | None:
+    needed = row.pair.needed
+    if needed is None:
+        return None
+    samples, images = needed["samples"], needed["clusters"]
+    return str(samples) if samples == images else Text("{} ({} images)", samples, images)
+
+
+def counts_table(pairs: Sequence[Pair], names: Mapping[str, str]) -> Table[Compared]:
+    """A row for each pair: samples won, tied and lost, what missing scores could do, and how many more it takes."""
+    wanted = next((pair.needed["difference"] for pair in pairs if pair.needed), None)
+    every: tuple[Column[Compared], ...] = (
+        _SHORT_PAIR,
+        *COUNTS,
+        Column(Text("In both"), lambda row: f"{row.pair.n}/{row.pair.total}"),
+        Column(Text("Worst to best"), _bounds, when=lambda row: row.misses),
+        Column(Text("To show {}", f"{wanted or 0:g}"), _needed, when=lambda row: wanted is not None),
+    )
+    return Table(every=every, rows=_rows(pairs, names), gap=2)
+
+
+def failures_table(pairs: Sequence[Pair], names: Mapping[str, str]) -> Table[Compared]:
+    """A row for each pair: of the edits that both tried those that failed, `3 : 0`, and the test of that."""
+
+    def difference(row: Compared) -> str | None:
+        found = row.pair.failures.difference
+        return None if found is None else f"{100 * found:+.1f}%"
+
+    every: tuple[Column[Compared], ...] = (
+        Column(Text("Failed edits"), lambda row: row.name, "word"),
+        Column(Text("Edits", context="number"), lambda row: str(row.pair.failures.total)),
+        Column(Text("Images"), lambda row: str(row.pair.failures.clusters)),
+        Column(Text("Failed"), lambda row: f"{row.pair.failures.a} : {row.pair.failures.b}"),
+        Column(Text("Diff."), difference),
+        Column(Text("p"), lambda row: p_value(row.pair.failures.p)),
+        Column(
+            Text("p adj."),
+            lambda row: p_value(row.pair.failures.p_adjusted),
+            look=lambda row: "strong" if row.pair.failures.proven else "",
+        ),
+    )
+    return Table(every=every, rows=_rows(pairs, names), gap=2)
+
+
+_BY_CATEGORY: Sequence[Column[Compared]] = (
+    Column(Text("Category"), lambda row: row.title, "name"),
+    _SHORT_PAIR,
+    Column("n", lambda row: str(getattr(row.found, "n", row.pair.n))),
+    Column(Text("Images"), lambda row: str(getattr(row.found, "clusters", row.pair.clusters))),
+    Column(Text("Diff."), lambda row: signed(row.found.difference, row.digits)),
+    Column(Text("95% interval"), lambda row: signed_span(row.found.ci95, row.digits)),
+    Column(Text("p"), lambda row: p_value(row.found.p) if hasattr(row.found, "p") else ""),
+    Column(
+        Text("p adj."),
+        lambda row: p_value(row.found.p_adjusted) if hasattr(row.found, "p_adjusted") else "",
+        look=lambda row: "strong" if (getattr(row.found, "p_adjusted", None) or 1) <= ALPHA else "",
+    ),
+)
+
+
+def categories_table(pairs: Sequence[Pair], categories: Sequence[str], names: Mapping[str, str]) -> Table[Compared]:
+    """A row for each category of each pair, and for the mean (of categories or samples) that is not the own one."""
+    other = "sample_mean" if pairs[0].scale.mean_over == "categories" else "category_mean"
+    found: list[tuple[Words, list[tuple[Pair, Any]]]] = [
+        (
+            both(partial(short_category, name)),
+            [(pair, pair.categories[name]) for pair in pairs if name in pair.categories],
+        )
+        for name in categories
+    ]
+    found.append((NAMES["mean"][other], [(pair, getattr(pair, other)) for pair in pairs]))
+    digits = _rows(pairs, names)[0].digits
+    rows = [
+        Compared(pair, names, digits, found=one, title="" if number else title)
+        for title, of in found
+        for number, (pair, one) in enumerate(of)
+    ]
+    return Table(every=_BY_CATEGORY, rows=rows)

@@ -1,0 +1,185 @@
+"""The tables of results: what scores, categories and controls come to. What is added to `FIGURES` is in all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+from edit_eval.reporting import formats
+from edit_eval.reporting.page.address import link
+from edit_eval.reporting.page.entries import ControlRow, Entry, category_names
+from edit_eval.reporting.page.links import to_part
+from edit_eval.reporting.page.texts import NAMES, name_of, scale_words, score_name, short_category
+from edit_eval.reporting.table import Column, Table, Words, both
+from edit_eval.text import Text
+
+_MEANS = "mean of categories"
+_MEAN = NAMES["mean"]["category_mean"]
+_RESULTS = Text("Results")
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One row: a score as a whole, a category of it, or what its judge gives to a kind of control."""
+
+    part: Entry
+    block: Mapping[str, Any]
+    control: str = ""
+    category: str = ""
+
+    @property
+    def coverage(self) -> Mapping[str, Any]:
+        """How many are scored, of how many."""
+        found: Mapping[str, Any] = self.block.get("coverage") or self.part.coverage
+        return found
+
+    @property
+    def complete(self) -> bool:
+        """Whether all are."""
+        return formats.is_complete(self.coverage)
+
+    def number(self, name: str) -> str:
+        """One of the block's, in points of the score; empty where there is no such thing."""
+        return self.part.number(self.block[name]) if name in self.block else ""
+
+    def to(self, **more: object) -> str:
+        """Where its samples are; those of controls are nowhere."""
+        narrowed = {"category": self.category} if self.category else {}
+        return "" if self.control else to_part(self.part, **narrowed, **more)
+
+    def mean(self, kind: str) -> Mapping[str, Any] | None:
+        """Its `sample_mean` or `category_mean`, where that is not its own."""
+        return self.block.get(kind) if kind == self.part.other_mean_kind else None
+
+
+def without_interval(block: Mapping[str, Any]) -> Words:
+    """Why there is no interval where there is none; where there is no mean either, nothing."""
+    return "" if block["ci95"] else NAMES["no_ci95"].get(block.get("no_ci95") or "", "")
+
+
+def _other_mean(kind: str) -> Column[Figures]:
+    def shows(row: Figures) -> str:
+        found = row.mean(kind)
+        return row.part.number(found["mean"]) if found else ""
+
+    def aside(row: Figures) -> str:
+        found = row.mean(kind)
+        return row.part.span(found["ci95"]) if found and found["ci95"] else ""
+
+    return Column(NAMES["mean"][kind], shows, aside=aside, when=lambda row: row.mean(kind), roomy=True)
+
+
+def _extreme(name: str, title: Text) -> Column[Figures]:
+    def to(row: Figures) -> str:
+        worst = (name == "min") == row.part.scale.higher_is_better
+        return row.to(sort="worst" if worst else "best")
+
+    return Column(title, lambda row: row.number(name), to=to)
+
+
+FIGURES: Sequence[Column[Figures]] = (
+    Column(
+        Text("Scored"),
+        lambda row: formats.coverage(row.coverage),
+        look=lambda row: "" if row.complete else "problem",
+        to=lambda row: row.to() if row.complete else row.to(status="unscored"),
+    ),
+    Column(Text("Images"), lambda row: formats.images(row.block)),
+    Column(Text("Mean"), lambda row: row.number("mean"), look="strong", to=Figures.to),
+    Column(
+        Text("95% interval"),
+        lambda row: row.part.span(row.block["ci95"]),
+        aside=lambda row: without_interval(row.block),
+    ),
+    Column(
+        Text("Worst to best case"),
+        lambda row: row.part.worst_to_best(row.block) if "worst_case_mean" in row.block else "",
+        when=lambda row: not row.complete,
+        short=Text("Worst–best"),
+    ),
+    _other_mean("category_mean"),
+    _other_mean("sample_mean"),
+    Column(Text("Std"), lambda row: row.number("std")),
+    Column(Text("Median"), lambda row: row.number("median")),
+    _extreme("min", Text("Min")),
+    _extreme("max", Text("Max")),
+)
+
+SCORE: Column[Figures] = Column(
+    Text("Score"),
+    lambda row: both(lambda one: score_name(row.part.score, one)),
+    "name",
+    look=lambda row: "strong" if row.part.leads else "",
+    aside=lambda row: both(lambda one: scale_words(row.part.scale, one)),
+)
+ITEM = replace(SCORE, title=Text("Item"))
+EDIT_MODEL: Column[Figures] = Column(
+    Text("Edit model"),
+    lambda row: NAMES["control"][row.control] if row.control else row.part.edit_model,
+    "name",
+    to=Figures.to,
+)
+JUDGE: Column[Figures] = Column(Text("Judge"), lambda row: row.part.judge, "name")
+MODEL: Column[Figures] = Column(Text("Model"), lambda row: row.part.series, "name")
+CATEGORY: Column[Figures] = Column(
+    Text("Category"),
+    lambda row: both(lambda one: name_of("category", row.category, one)),
+    "name",
+    brief=lambda row: _MEAN if row.category == _MEANS else both(lambda one: short_category(row.category, one)),
+    to=lambda row: link(category=row.category),
+)
+
+
+def results_table(
+    parts: Sequence[Entry],
+    controls: Iterable[ControlRow] = (),
+    *,
+    names: Sequence[Column[Figures]] = (EDIT_MODEL, JUDGE),
+    group: Column[Figures] | None = None,
+    label: Words = _RESULTS,
+) -> Table[Figures]:
+    """A row for each edit model by each score of each judge; above those of a judge's headline its `controls`."""
+    rows: list[Figures] = []
+    kinds = list(controls)
+    for _, some in groupby(parts, key=lambda part: (part.judge, part.score)):
+        of_score = list(some)
+        first = of_score[0]
+        rows += [Figures(first, one.block, one.kind) for one in kinds if first.leads and one.judge == first.judge]
+        rows += [Figures(part, part.overall) for part in of_score]
+    return _table(rows, names, group, label)
+
+
+def items_table(parts: Sequence[Entry], *, names: Sequence[Column[Figures]] = (EDIT_MODEL, JUDGE)) -> Table[Figures]:
+    """The same of the items that scores are made of."""
+    return results_table(parts, names=names, group=ITEM, label=Text("What the scores are made of"))
+
+
+def categories_table(
+    parts: Sequence[Entry], *, names: Sequence[Column[Figures]] = (MODEL,), with_mean: bool = False
+) -> Table[Figures]:
+    """A row for each category and edit model by one score; at the end, `with_mean`, what the categories' mean is."""
+    rows = [
+        Figures(part, part.categories[name], category=name)
+        for name in category_names(parts)
+        for part in parts
+        if name in part.categories
+    ]
+    for part in parts if with_mean else ():
+        mean = {**part.overall["category_mean"], "images": part.overall["images"]}
+        rows.append(Figures(part, mean, category=_MEANS))
+    return _table(rows, names, CATEGORY, Text("Mean score by category"))
+
+
+def _table(
+    rows: Sequence[Figures], names: Sequence[Column[Figures]], group: Column[Figures] | None, label: Words
+) -> Table[Figures]:
+    return Table(
+        every=(*names, *FIGURES),
+        rows=rows,
+        label=label,
+        group=group,
+        look=lambda row: "quiet" if row.control else "",
+        gap=1 if all(row.complete for row in rows) else 0,
+    )

@@ -1,0 +1,114 @@
+"""Tables on the page, whose words follow the language that its reader chooses, and in a notebook."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from markupsafe import Markup
+
+from edit_eval.reporting.table import LANGUAGES, Column, Look, Table, Words, in_language
+
+Row = TypeVar("Row")
+_LINK, _LEFT = Markup('<a href="{}">{}</a>'), Markup(' style="text-align: left"')
+_FIGURE = Markup(' style="text-align: right; white-space: nowrap"')
+
+
+def followed(words: Words, language: str) -> Markup:
+    """Words that change with the page's language, where they differ; data stays as it is, escaped."""
+    said = {one: in_language(words, one) for one in LANGUAGES}
+    if len(set(said.values())) == 1:
+        return Markup("{}").format(said[language])
+    return Markup('<span data-words="{}">{}</span>').format(json.dumps(said), said[language])
+
+
+def page_table(table: Table[Any], language: str) -> Markup:
+    """A table that can be scrolled by itself; groups span their rows, quiet rows have a body of their own above."""
+    label = {one: in_language(table.label, one) for one in LANGUAGES}
+    head = Markup("\n").join(_head(column, language) for column in table.flat)
+    bodies = Markup("").join(body for rows in table.groups() for body in _bodies(table, rows, language))
+    return Markup(
+        '<div class="scrolling" tabindex="0" role="region" aria-label="{}" data-words-label="{}">\n'
+        "<table{}>\n<thead><tr>\n{}\n</tr></thead>\n{}</table>\n</div>"
+    ).format(label[language], json.dumps(label), _attributes(table.style), head, bodies)
+
+
+def _head(column: Column[Any], language: str) -> Markup:
+    classes = _attributes("number" if column.kind == "number" else "")
+    return Markup('<th scope="col"{}>{}</th>').format(classes, followed(column.title, language))
+
+
+def _bodies(table: Table[Row], rows: list[Row], language: str) -> Iterator[Markup]:
+    quiet = [row for row in rows if table.look(row) == "quiet"]
+    others = [row for row in rows if table.look(row) != "quiet"]
+    for some, style in ((quiet, "controls"), (others, "")):
+        lines = Markup("\n").join(
+            Markup("<tr{}>{}</tr>").format(_attributes(table.look(row) if some is others else ""), cells)
+            for number, row in enumerate(some)
+            for cells in [_spanning(table, some, number, language) + _cells(table, row, language)]
+        )
+        if some:
+            yield Markup("<tbody{}>\n{}\n</tbody>\n").format(_attributes(style), lines)
+
+
+def _spanning(table: Table[Row], rows: list[Row], number: int, language: str) -> Markup:
+    """The cell of the group: before the first of its rows, and empty before quiet ones."""
+    if table.group is None or (number and table.look(rows[0]) != "quiet"):
+        return Markup("")
+    if table.look(rows[0]) == "quiet":
+        return Markup("<td></td>")
+    span, look = len(rows), table.group.look_of(rows[0])
+    words = _words(table.group, rows[0], lambda one: followed(one, language), linked=True)
+    return Markup('<th scope="rowgroup" rowspan="{}"{}>{}</th>\n').format(span, _attributes(look), words)
+
+
+def _cells(table: Table[Row], row: Row, language: str) -> Markup:
+    columns = table.columns
+    first = next((column for column in columns if column.kind == "name"), None)
+    cells = []
+    for column in columns:
+        words = _words(column, row, lambda one: followed(one, language), linked=True)
+        classes = _attributes("number" if column.kind == "number" else "", column.look_of(row))
+        head = Markup('<th scope="row" class="inner">{}</th>').format(words)
+        cells.append(head if column is first else Markup("<td{}>{}</td>").format(classes, words))
+    return Markup("\n").join(cells)
+
+
+def _words(column: Column[Row], row: Row, say: Callable[[Words], Markup], *, linked: bool) -> Markup:
+    words, to, aside = say(column.cell(row)), column.to(row) if linked else "", column.aside(row)
+    shown = _LINK.format(to, words) if to else words
+    return shown + Markup(" <small>{}</small>").format(say(aside)) if aside else shown
+
+
+def _attributes(*classes: str | Look) -> Markup:
+    return Markup(' class="{}"').format(" ".join(filter(None, classes))) if any(classes) else Markup("")
+
+
+def notebook_table(table: Table[Any], language: str, cut: Callable[[str], str]) -> Markup:
+    """A table without a style sheet, in the notebook's own colours; `cut` bounds what comes from data."""
+
+    def say(words: Words) -> Markup:
+        return Markup("{}").format(cut(in_language(words, language)))
+
+    columns = table.flat
+    heads = (Markup("<th{}>{}</th>").format(_side(column), say(column.title)) for column in columns)
+    rows = [
+        Markup("<tr{}>{}</tr>\n").format(
+            Markup(' style="opacity: 0.7"') if table.look(row) == "quiet" else "",
+            Markup("").join(
+                Markup("<td{}>{}</td>").format(
+                    _FIGURE if column.kind == "number" else _LEFT, _words(column, row, say, linked=False)
+                )
+                for column in columns
+            ),
+        )
+        for row in table.rows
+    ]
+    return Markup("<table>\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody>\n</table>").format(
+        Markup("").join(heads), Markup("").join(rows)
+    )
+
+
+def _side(column: Column[Any]) -> Markup:
+    return Markup("") if column.kind == "number" else _LEFT
