@@ -6,6 +6,7 @@ const STATES = { // of a run
   stopped: "stopped before its end",
   complete: "complete",
   damaged: "cannot be read",
+  incomparable: "cannot be compared",
 };
 let lost = null;
 
