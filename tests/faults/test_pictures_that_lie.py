@@ -221,7 +221,7 @@ def test_a_strangers_run_has_the_report_open_nothing_outside_of_it(
     assert done.stdout.splitlines() == ["ended 0"], done
     page = (folder / "report" / "index.html").read_text()
     assert "secret.png" not in page
-    assert '"missing":"picture.source_missing"' in page
+    assert '"missing":"source_missing"' in page
 
 
 @pytest.mark.parametrize("named", ["file", "module"])
@@ -248,7 +248,7 @@ def test_a_strangers_run_has_no_code_of_its_own_executed(tmp_path: Path, undistu
 def test_a_report_shows_the_sources_that_were_used_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache of the user"))
     made = evaluate(settings(tmp_path, benchmark={"limit": 1}), run_dir=tmp_path / "run")
-    missing = '"missing":"picture.source_missing"'
+    missing = '"missing":"source_missing"'
     assert missing not in made.page.read_text()
     Run(made.path).draw()
     assert missing not in made.page.read_text()

@@ -98,21 +98,21 @@ def test_a_source_that_several_samples_share_is_there_once(complete: Report) -> 
 
 def test_what_is_gone_is_said(several: Report) -> None:
     made, _ = of(several.results)
-    assert made["samples"][3]["source"] == {"missing": "picture.source_missing"}
+    assert made["samples"][3]["source"] == {"missing": "source_missing"}
     missing = [
         edit["picture"]
         for sample in made["samples"]
         for edit in sample["edits"]
         if edit["status"] == "ok" and "missing" in edit["picture"]
     ]
-    assert missing == [{"missing": "picture.edit_missing"}]
+    assert missing == [{"missing": "edit_missing"}]
 
 
 def test_an_edit_that_failed_has_no_picture(incomplete: Report) -> None:
     made, _ = of(incomplete.results)
     edits = [edit for sample in made["samples"] for edit in sample["edits"] if edit["status"] != "ok"]
     assert {edit["status"] for edit in edits} == {"edit_failed", "pending"}
-    assert all(edit["picture"] == {"missing": "picture.no_edit"} for edit in edits)
+    assert all(edit["picture"] == {"missing": "no_edit"} for edit in edits)
 
 
 def test_no_picture_comes_from_outside_of_the_run_directory(complete: Report, tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_no_picture_comes_from_outside_of_the_run_directory(complete: Report, tm
     first, *rest = complete.results.edits
     for image in ("../" * 20 + str(secret).lstrip("/"), str(secret)):
         made, pictures = of(replace(complete.results, edits=(replace(first, image=image), *rest)))
-        assert made["samples"][0]["edits"][0]["picture"] == {"missing": "picture.edit_missing"}
+        assert made["samples"][0]["edits"][0]["picture"] == {"missing": "edit_missing"}
         assert secret not in pictures.paths
 
 
