@@ -124,7 +124,8 @@ def _asked(given: dict[str, Any]) -> socket.socket | None:
     if _surroundings(environment) != forking.surroundings:
         return None
     folder = os.path.abspath(os.fspath(given["cwd"] or ""))
-    told = [words, folder, environment, given["start_new_session"], list(given["pass_fds"]), sorted(_is_cold)]
+    os.umask(mask := os.umask(0))
+    told = [words, folder, environment, given["start_new_session"], list(given["pass_fds"]), sorted(_is_cold), mask]
     streams = [given["p2cread"], given["c2pwrite"], given["errwrite"]]
     line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     line.connect(forking.address)
@@ -187,7 +188,7 @@ def _forked(address: str, kind: str) -> list[str]:
                 pass
     listening.close()
     told, passed, _, _ = socket.recv_fds(line, 1 << 20, 8)
-    words, folder, environment, alone, places, cold_ones = json.loads(told)
+    words, folder, environment, alone, places, cold_ones, mask = json.loads(told)
     child = os.fork()
     if child:
         os.closerange(0, line.fileno())
@@ -195,6 +196,7 @@ def _forked(address: str, kind: str) -> list[str]:
         _wait_for(child, line, kind)
     if alone:
         os.setsid()
+    os.umask(mask)
     # First out of the way of where they are to be.
     high = [os.dup2(stream, 200 + place) for place, stream in enumerate(passed)]
     line = socket.socket(fileno=os.dup2(line.detach(), 199))

@@ -116,8 +116,7 @@ def test_a_driver_brings_the_machine_on_which_everything_runs(tmp_path: Path) ->
     session = Session(loaded, driver)
     session.refuse_what_cannot_load(matrix)
     directory.begin()
-    categories = [sample.category for sample in data.samples]
-    session.run(matrix, directory, Clock(), categories)  # type: ignore[arg-type]
+    session.run(matrix, directory, Clock(), data.samples)  # type: ignore[arg-type]
     directory.end()
     assert session.layout.devices == ("cuda:0", "cuda:1", "cuda:2")
     assert {edit.device for edit in matrix.edits} == {*session.layout.devices}

@@ -58,6 +58,7 @@ class CommandLines(threading.Thread):
                     continue
 
 
+@pytest.mark.usefixtures("cold_workers")  # what they were started with is looked at
 def test_planted_keys_are_found_nowhere(tmp_path: Path) -> None:
     """An endpoint that repeats the key in its errors and answers, and a model that puts keys into its exceptions."""
 

@@ -206,10 +206,11 @@ class Sections:
             model = self._model(kind, (one,), None)
             return {model.name: model} if model else {}
         elif not self.raw.get(several):
-            what = components.WORDS[kind].partition(" ")[2]
-            self.faults.add(
-                (several if several in self.raw else one,), Text("no {}; give `{}` or `{}`", what, one, several)
-            )
+            none = {
+                "judge": Text("no judge; give `{}` or `{}`", one, several),
+                "edit_model": Text("no edit model; give `{}` or `{}`", one, several),
+            }
+            self.faults.add((several if several in self.raw else one,), none[kind])
         else:
             models: dict[str, ModelSection] = {}
             for name in self._mapping((several,)):

@@ -66,8 +66,14 @@ def _index_of(parameters: Any) -> Mapping[str, Any]:
         index = folders.read_index(folder / file)
         if file == MODULAR_INDEX and index.get("_class_name") not in PIPELINE:
             known = ", ".join(row.name for row in PIPELINES if row.modular)
-            what = f"a modular pipeline ({index.get('_class_name', 'of no class')}), of which only {known} are run"
-            raise ConfigurationError(Text("model_name: {} is {}", folder.absolute(), what))
+            raise ConfigurationError(
+                Text(
+                    "model_name: {} is a modular pipeline ({}), of which only {} are run",
+                    folder.absolute(),
+                    index.get("_class_name", "of no class"),
+                    known,
+                )
+            )
         return index
     if folder is not None and folders.local_folder(name):
         raise ConfigurationError(Text("model_name: {} has no {}, so it is not a pipeline", folder.absolute(), INDEX))

@@ -10,9 +10,11 @@ from edit_eval.reporting.formats import duration, short_duration
 from edit_eval.reporting.language import worded
 from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.terminal_text import numbers, one_line, plain_table, print_beside, whole
-from edit_eval.text import Text, counted, joined
+from edit_eval.text import Text, counted
 
 BOUND = Text("Bound: makespan divided by the time of perfectly even work and loading")
+
+_MEMORY = {"unknown": Text("memory unknown"), "too little": Text("memory too little")}
 
 
 def print_plan(plan: Plan, console: Console) -> None:
@@ -41,7 +43,7 @@ def print_plan(plan: Plan, console: Console) -> None:
             short_duration(prediction.makespan),
             f"{prediction.makespan / prediction.lower_bound:.2f} x" if prediction.lower_bound else "",
             f"{prediction.idle_share:.0%}",
-            Text("<- {}", [*marks, *doubt]) if marks else joined(Text("memory {}", word) for word in doubt),
+            Text("<- {}", [*marks, *doubt]) if marks else _MEMORY.get(way.memory, ""),
             style="bold" if number == plan.best else "",
         )
     console.print()

@@ -36,18 +36,11 @@ def draw_apart(run: Path) -> None:
         return
     last = (done.stderr.strip().splitlines() or ["no message"])[-1]
     disk = done.returncode in (REFUSED, FULL)
-    what = f"written to {run / 'report'}" if disk else "drawn"
-    raise NotDrawn(
-        Text(
-            "the report could not be {} ({}); all records are kept; once that is fixed, `edit-eval "
-            "report {}` writes it",
-            what,
-            last,
-            run,
-        ),
-        run,
-        done.returncode if disk else 1,
-    )
+    problem = Text("the report could not be drawn ({})", last)
+    if disk:
+        problem = Text("the report could not be written to {} ({})", run / "report", last)
+    kept = Text("{}; all records are kept; once that is fixed, `edit-eval report {}` writes it", problem, run)
+    raise NotDrawn(kept, run, done.returncode if disk else 1)
 
 
 def draw(results: Results, summary: Mapping[str, Any], run: Path, *, language: str) -> int:
