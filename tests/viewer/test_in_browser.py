@@ -123,7 +123,7 @@ def test_voting_by_the_keyboard_survives_the_viewer(folder: Path, open_tab: Open
         tab.fill("#rater", "Ann")
         tab.keyboard.press("Enter")
         for key, votes in (("1", 1), ("2", 2), ("t", 3), ("b", 4), ("s", 4), ("1", 5)):
-            tab.get_by_text("votes of yours").wait_for()
+            tab.get_by_text("Your votes: ").wait_for()
             tab.locator(".vote-pictures img").nth(2).wait_for()
             tab.evaluate("window.before = document.querySelector('.vote-pictures')?.firstChild")
             tab.keyboard.press(key)

@@ -379,7 +379,7 @@ def calibration_lines(document: Mapping[str, Any], language: str = "en") -> list
     return [
         said(
             Text(
-                "{}, calibrated, foretells people's mean score to ±{} (root mean square, on source "
+                "{}, calibrated, predicts people's mean score to ±{} (root mean square, on source "
                 "images it was not fitted to): {} of its variance. The map is in --json.",
                 judge,
                 formats.score(found["calibration"]["rmse"]),
@@ -412,7 +412,7 @@ def print_bridge(document: Mapping[str, Any], console: Console, language: str = 
         said(
             Text(
                 "Bridged: the old judge's scores, each mapped to what the new judge says on average "
-                "(isotonic regression), with a 95% interval over source images. One edit is foretold to "
+                "(isotonic regression), with a 95% interval over source images. One edit is predicted to "
                 "±{}. Held out: bridged less new, by a map that never saw the model.",
                 formats.score(document["rmse"]),
             ),
@@ -420,7 +420,7 @@ def print_bridge(document: Mapping[str, Any], console: Console, language: str = 
         ),
     )
     off_by = document["off_by"]
-    words = Text("All edits are of one model: nobody knows how far the bridge holds for another.")
+    words = Text("All edits are by one model: how far the bridge holds for another is unknown.")
     if off_by is not None:
         words = Text(
             "Of a model that the new judge has not seen the bridge is off by ±{} (root mean square "

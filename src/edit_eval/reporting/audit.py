@@ -113,7 +113,7 @@ RESULTS = {
     "not_shown": Text("not shown"),
 }
 MEANS = {
-    "passed": Text("It puts edits of known worth in their order, and passed everything that was asked of it."),
+    "passed": Text("It puts edits of known quality in their order, and passed everything that was asked of it."),
     "limited": Text("It sees what it scores, as far as was shown. Name the following beside its scores."),
     "failed": Text("Its scores do not tell good edits from bad ones. Do not rank models by them."),
 }

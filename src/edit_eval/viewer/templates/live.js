@@ -49,7 +49,7 @@ function showState(state) {
       `${mean.edit_model} · ${mean.judge} `, make('b', {}, mean.mean.toFixed(mean.scale.digits)), ' ', say('span', "{} scored", [mean.scored], { class: 'quiet' })))));
     parts.push(make('div', { class: 'devices' }, ...live.devices.map(deviceRow)));
   }
-  if (kind === 'stopped') parts.push(say('p', "Nobody is at work here. All that was done is kept; the same command goes on with it.", [], { class: 'explanation' }));
+  if (kind === 'stopped') parts.push(say('p', "Nobody is at work here. All finished work is kept; rerun the same command to resume.", [], { class: 'explanation' }));
   for (const words of [state.reason, state.damage].filter(Boolean)) parts.push(make('p', { class: 'notice problem' }, words));
   if (stale) {
     const update = say('button', "Update them", [], { type: 'button', class: 'plain' });

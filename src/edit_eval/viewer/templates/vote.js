@@ -10,7 +10,7 @@ async function send(address, options) {
       page.busy = false;
       failed(told.error || '');
       const { mine, all, raters } = told;
-      if (!told.error) show({ ...told, done: told.done && "You have seen all pairs. Thank you.", progress: ["{} votes of yours, {} in all by {}", [mine, all, raters]] });
+      if (!told.error) show({ ...told, done: told.done && "You have seen all pairs. Thank you.", progress: ["Your votes: {}. All votes: {} (raters: {}).", [mine, all, raters]] });
       else if (answer.status === 409 && options) ask(told.error);
       return;
     } catch (error) {

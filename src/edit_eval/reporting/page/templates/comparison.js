@@ -10,7 +10,7 @@ function thumbnailOf(picture) {
 
 const MISSING = {
   unreadable: "The picture cannot be read.",
-  no_edit: "There is no edit.",
+  no_edit: "No edit was made.",
   source_missing: "The source image was not on the computer that drew this page.",
   edit_missing: "The file of this edit is no longer there.",
   other_missing: "This picture was not on the computer that drew this page.",
