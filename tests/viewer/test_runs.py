@@ -79,7 +79,12 @@ def test_two_runs_are_compared_on_what_both_have(folder: Path) -> None:
 def test_runs_that_cannot_be_compared_say_why(folder: Path) -> None:
     shutil.copytree(folder / "first", folder / "other")
     config = folder / "other" / "config" / "0001.json"
-    config.write_text(config.read_text().replace("Score: 5.000", "Score: 6.000"))
+    document = json.loads(config.read_text())
+    for judge in document["judges"]:
+        judge["parameters"] |= {"answer": "Score: 1.000"}
+    config.write_text(json.dumps(document))
     with Viewer([folder]) as viewer:
         page = viewer.ask("GET", f"/compare/{viewer.id_of('first')}/{viewer.id_of('other')}").body.decode()
+    assert '"kind":"incomparable"' in page
+    assert "vegaEmbed" not in page
     assert "cannot be compared" in page
