@@ -14,7 +14,7 @@ import typer
 import yaml
 
 from command_lines import Command, Finished, Outcome, caller, finish, one_error, yaml_file
-from edit_eval import cli, evaluation, experiment
+from edit_eval import cli, evaluation, experiment, preparation
 from edit_eval.errors import RunInterrupted
 from edit_eval.execution.findings import Finding
 from small_benchmark import sample_id
@@ -223,7 +223,7 @@ def test_a_control_c_before_anything_was_done_is_an_interruption_too(
     def interrupted(*arguments: object, **named: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(evaluation, "plan", interrupted)
+    monkeypatch.setattr(preparation, "plan", interrupted)
     found = command("plan", finished.config)
     assert (found.code, found.err.strip()) == (130, "interrupted")
 
@@ -268,7 +268,7 @@ def test_doctor_is_three_when_something_would_stop_the_run(
         Finding("host", "ok", "2 processors"),
         Finding("models", level, "it does not fit", "take a smaller one"),
     ]
-    monkeypatch.setattr(evaluation, "examine", lambda *arguments, **named: findings)
+    monkeypatch.setattr(preparation, "examine", lambda *arguments, **named: findings)
     found = command("doctor", "config.yaml", "--json")
     assert found.code == code
     assert found.document == [finding.as_plain() for finding in findings]

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from PIL import Image
 
-from edit_eval import evaluation, experiment
+from edit_eval import experiment, preparation
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
 from faults.faulty_runs import Ears
@@ -75,7 +75,7 @@ def test_whoever_reads_the_benchmark_shows_it(
     write_benchmark(tmp_path, 4)
     file = tmp_path / "configuration.yaml"
     file.write_text(yaml.safe_dump(configuration(tmp_path)), "utf-8")
-    getattr(evaluation, verb)(file)
+    getattr(preparation, verb)(file)
     assert "reading the benchmark: 1 sample (" in capsys.readouterr().err
 
 

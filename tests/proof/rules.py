@@ -32,7 +32,7 @@ REPLACED: tuple[tuple[str, str, str], ...] = (
     (r"^( *(?:正常|注意|警告|问题) ).*(?:处理器|GPU).*$", r"\1<DEVICES>", "the same in Chinese"),
     (r"\b(?:\d+ (?:d|h|min) )?\d+(?:\.\d+)? ?(?:ms|s|min|h|d)\b(?: \d+ (?:s|min)\b)?", "<TIME>", "durations"),
     (r"\b[\d.,]+(?: to [\d.,]+)? (?:bytes|B|kB|KB|KiB|MB|MiB|GB|GiB|TB|TiB)\b", "<SIZE>", "memory and files"),
-    (r"\b\d+(?:\.\d+)?/min\b|\d+% (?=editing or judging|用于编辑或评分)", "<RATE>", "rates"),
+    (r"\b\d+(?:\.\d+)?/min\b|<?\d+% (?=editing or judging|用于编辑或评分)", "<RATE>", "rates"),
     (r"127\.0\.0\.1:\d+", "127.0.0.1:<PORT>", "servers listen on any free port"),
     (r"\bpid \d+|\bprocess \d+", "<PID>", "processes"),
     (r"^(\| )?(?:cpu:\d+|\d+ \| cpu:\d+) .*$", r"\1<DEVICE>", "a device's row in tables of times and memory"),

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from command_lines import Command, caller, one_error
-from edit_eval import cli, evaluation
+from edit_eval import cli, evaluation, preparation
 from edit_eval.config.shipped import shipped
 from edit_eval.config.yaml_text import read_file
 from judge_server import JudgeServer
@@ -36,7 +36,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def unexamined(monkeypatch: pytest.MonkeyPatch) -> None:
     """`doctor` starts a process for each environment: that is tested elsewhere, and once below."""
-    monkeypatch.setattr(evaluation, "examine", lambda *arguments, **named: [])
+    monkeypatch.setattr(preparation, "examine", lambda *arguments, **named: [])
 
 
 @pytest.fixture
