@@ -129,7 +129,7 @@ def test_voting_by_the_keyboard_survives_the_viewer(folder: Path, open_tab: Open
             tab.keyboard.press(key)
             tab.wait_for_function("() => document.querySelector('.vote-pictures').firstChild !== window.before")
             tab.wait_for_function(
-                f"() => document.querySelector('.vote-head .quiet').textContent.startsWith('{votes} ')"
+                f"() => document.querySelector('.vote-head .quiet').textContent.startsWith('Your votes: {votes}.')"
             )
     choices = [line.choice for line in Run(folder / "first").votes.lines]
     assert choices == ["left", "right", "tie", "both_bad", "skip", "left"]
@@ -139,5 +139,5 @@ def test_voting_by_the_keyboard_survives_the_viewer(folder: Path, open_tab: Open
         tab.locator(".lost").wait_for(state="detached")
         tab.get_by_text("not shown to you here").wait_for()
         tab.keyboard.press("2")
-        tab.wait_for_function("() => document.querySelector('.vote-head .quiet').textContent.startsWith('6 ')")
+        tab.wait_for_function("() => document.querySelector('.vote-head .quiet').textContent.startsWith('Your votes: 6.')")
     assert len(Run(folder / "first").votes.lines) == 7
