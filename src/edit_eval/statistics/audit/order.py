@@ -63,15 +63,13 @@ def ahead(better: float, worse: float, noise: float = SAME) -> float:
 def comparisons(trial: Trial, pairs: Sequence[tuple[str, str]], scenes: Sequence[str] | None = None) -> list[Compared]:
     """Both scores of every pair that one of these scenes (None: any) has; what is disputed of a scene's own is left
     out."""
-    disputed = {(one.scene, one.rung) for one in trial.shown if one.disputed}
     found = []
     for scene in trial.scenes() if scenes is None else scenes:
         for better, worse in pairs:
-            if {(scene, better), (scene, worse)} & disputed:
-                continue
             high, low = trial.score(scene, better), trial.score(scene, worse)
-            if high is not None and low is not None:
-                found.append(Compared(scene, ahead(high, low)))
+            if high is None or low is None or {(scene, better), (scene, worse)} & trial.disputed:
+                continue
+            found.append(Compared(scene, ahead(high, low)))
     return found
 
 
