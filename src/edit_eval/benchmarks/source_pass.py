@@ -9,21 +9,71 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import PIL
 
-from edit_eval.benchmarks.item_sources import Finding, state_of
-from edit_eval.benchmarks.json_items import MAX_TEXT
 from edit_eval.benchmarks.source_cache import FULL, CachedSource, SourceCache
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.pictures import MAX_PIXELS
 from edit_eval.text import Text
 
-_INDEX_FORMAT = 5
+MAX_TEXT = 100_000
+"""Characters above which a text of a row is dropped: it was meant for another purpose."""
+_INDEX_FORMAT = 6
 _State = list[list[int]]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A file that was looked for or read, as it was then: later starts see whether it still is."""
+
+    path: str
+    state: tuple[int, int] | None
+    """Size in bytes and time of change in nanoseconds; None: there was none."""
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> Origin:
+        """A file as it is now."""
+        return cls(os.fspath(path), state_of(path))
+
+
+LOOK_AGAIN = Origin("", (0, 0))
+"""No file is like that: the next start looks again whether what is missing has come."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a pass found of one row: its texts as they are in the file, and the verdict on its pictures."""
+
+    index: int
+    """The row's place, from 0."""
+    values: dict[str, Any]
+    """Without what holds pictures."""
+    too_long: tuple[str, ...] = ()
+    """Names of texts of more than `MAX_TEXT` characters; they are not in `values`."""
+    pictures: Mapping[str, CachedSource] = field(default_factory=dict)
+    """By the name that the sample has for it: `source`, `reference`, ..."""
+    fault: str = ""
+    """Why a picture is missing."""
+    note: str = ""
+    """What is worth saying and no fault."""
+    origins: tuple[Origin, ...] = ()
+
+    @classmethod
+    def from_json(cls, entry: dict[str, Any]) -> Finding:
+        """The inverse of `dataclasses.asdict` and JSON. Raises `KeyError` or `TypeError` for anything else."""
+        read = {
+            "too_long": tuple(entry["too_long"]),
+            "pictures": {name: CachedSource(**picture) for name, picture in entry["pictures"].items()},
+            "origins": tuple(Origin(one["path"], one["state"] and tuple(one["state"])) for one in entry["origins"]),
+        }
+        return cls(**(entry | read))
 
 
 class SourcePass:
@@ -151,6 +201,15 @@ class SourcePass:
                 )
             states.append([*state])
         return states
+
+
+def state_of(path: str | os.PathLike[str]) -> tuple[int, int] | None:
+    """Size in bytes and time of change in nanoseconds of a regular file; None where there is none."""
+    try:
+        state = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return (state.st_size, state.st_mtime_ns) if stat.S_ISREG(state.st_mode) else None
 
 
 def unique_id(named: str, index: int, ids: dict[str, int]) -> str:
