@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from edit_eval.benchmarks.categories import canonical
 from edit_eval.benchmarks.item_fields import LANGUAGES, STEM_FIELD, Fields, nearest, shown
-from edit_eval.benchmarks.item_sources import Finding, SourceFinder
+from edit_eval.benchmarks.item_sources import CheckedItem, SourceFinder
 from edit_eval.benchmarks.json_items import MAX_TEXT, Item, ItemReader
 from edit_eval.benchmarks.plain_files import PlainFiles
 from edit_eval.benchmarks.source_cache import SourceCache
@@ -101,7 +101,7 @@ class FiveDimensions:
             raise ConfigurationError(Text("benchmark.data_path: {} has no samples", self._path))
         self.notes = (*notes, *self._pass.said)
 
-    def _read(self) -> Iterator[Finding]:
+    def _read(self) -> Iterator[CheckedItem]:
         """Reads the whole file. One item, and so one picture, is in memory at a time."""
         reader = ItemReader(self._path, self._fields.all_names, large=frozenset(self._fields.names["source"]))
         finder = SourceFinder(self._files, self._fields, self._cache)
@@ -118,7 +118,7 @@ class FiveDimensions:
         """
         return self._pass.verify()
 
-    def _sample(self, finding: Finding, ids: dict[str, int]) -> Sample:
+    def _sample(self, finding: CheckedItem, ids: dict[str, int]) -> Sample:
         """Makes a sample of an item; what is wrong with it is its fault. `ids`: those so far, with their index."""
         item, fields, faults = finding.item, self._fields, [] if not finding.fault else [finding.fault]
         if item.problem:

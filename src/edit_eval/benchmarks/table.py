@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from edit_eval.benchmarks.file_tree import FileTree, is_archive
 from edit_eval.benchmarks.item_fields import LANGUAGES, kind, nearest, shown
-from edit_eval.benchmarks.item_sources import Finding, Origin, state_of
+from edit_eval.benchmarks.item_sources import CheckedItem, Origin, state_of
 from edit_eval.benchmarks.json_rows import PROBLEM
 from edit_eval.benchmarks.plain_files import PlainFiles
 from edit_eval.benchmarks.row_benchmark import Draft, Row, RowBenchmark, RowParameters
@@ -193,7 +193,7 @@ class Table(RowBenchmark):
         self._unused = [name for name in there if name not in found.values()]
         return {ours: theirs for ours, theirs in found.items() if theirs}
 
-    def findings(self) -> Iterable[Finding]:
+    def findings(self) -> Iterable[CheckedItem]:
         """All rows' findings; where no column has ids, all are read before the first is given."""
         findings = super().findings()  # texts, no pictures
         if "id" in self._columns:
@@ -269,7 +269,7 @@ class Table(RowBenchmark):
             rationale=row.text("rationale"),
         )
 
-    def _sample(self, finding: Finding, row: Row, draft: Draft, ids: dict[str, int]) -> Sample:
+    def _sample(self, finding: CheckedItem, row: Row, draft: Draft, ids: dict[str, int]) -> Sample:
         sample, language = super()._sample(finding, row, draft, ids), self.parameters.language
         assert isinstance(draft, _Draft)
         return replace(

@@ -25,7 +25,7 @@ from edit_eval.errors import LoadError
 from edit_eval.judges.answers import tokens_given
 from edit_eval.judges.chat_probe import LOGPROBS_ROAD, ONE_WORD, Fields, Plan, Probe
 from edit_eval.judges.chat_servers import Decision, wording
-from edit_eval.judges.contract import PROBABILITIES, Form, JudgeRequest
+from edit_eval.judges.contract import PROBABILITIES, AnswerForm, JudgeRequest
 from edit_eval.judges.data_urls import DataUrls
 from edit_eval.judges.sampling import seed_of
 from edit_eval.pretrained import folders
@@ -136,7 +136,7 @@ class ChatEndpoint:
         import aiohttp  # noqa: F401
         import openai  # noqa: F401
 
-    def load(self, devices: Sequence[str], server: ServerEnvironment | None = None, forms: Sequence[Form] = ()) -> None:
+    def load(self, devices: Sequence[str], server: ServerEnvironment | None = None, forms: Sequence[AnswerForm] = ()) -> None:
         """Connects, asks a canary, with all retries, and finds out how questions of these forms are asked.
 
         Raises `LoadError` when no answer comes, or one of the forms cannot be had from this server. A server of ours
@@ -345,8 +345,8 @@ class Completion:
         return entries if isinstance(entries, list) else []
 
 
-def _form(request: JudgeRequest) -> Form:
-    return Form(request.form, tuple(request.labels), request.schema)
+def _form(request: JudgeRequest) -> AnswerForm:
+    return AnswerForm(request.form, tuple(request.labels), request.schema)
 
 
 def _one_colour() -> Image:

@@ -27,7 +27,7 @@ from edit_eval.judges.chat_servers import (
     Decision,
     Way,
 )
-from edit_eval.judges.contract import PROBABILITIES, Form
+from edit_eval.judges.contract import PROBABILITIES, AnswerForm
 
 if TYPE_CHECKING:
     from edit_eval.judges.chat_endpoint import Completion
@@ -89,7 +89,7 @@ class Probe:
         self._thinking, self._thinking_tokens = thinking, thinking_tokens
         self.found: dict[str, str] = {}
         """What was found out, for `about`."""
-        self._plans: dict[Form, Plan] = {}
+        self._plans: dict[AnswerForm, Plan] = {}
         self._switches: dict[bool, Fields | None] = {}
         self._schema_way: tuple[Way | None] | None = None
         self._tokenised: dict[str, list[int]] = {}
@@ -99,7 +99,7 @@ class Probe:
         """Another server may answer from now on."""
         self.found, self._plans, self._switches, self._schema_way, self._tokenised = {}, {}, {}, None, {}
 
-    def plan(self, form: Form) -> Plan:
+    def plan(self, form: AnswerForm) -> Plan:
         """How questions of this form are asked. Raises `LoadError` for what the server cannot be asked."""
         if (known := self._plans.get(form)) is None:
             with self._lock:
@@ -107,7 +107,7 @@ class Probe:
                     known = self._plans[form] = self._made(form)
         return known
 
-    def all(self, form: Form) -> None:
+    def all(self, form: AnswerForm) -> None:
         """Finds out everything, also what questions of this form do not need."""
         with self._lock:
             self._switch(False)
@@ -116,7 +116,7 @@ class Probe:
                 kinds = [kind for kind in (LOGPROBS_ROAD, *DECISIONS) if self._can(kind)]
                 self.found["probabilities"] = ", ".join(kinds) or "none"
 
-    def _made(self, form: Form) -> Plan:
+    def _made(self, form: AnswerForm) -> Plan:
         if form.form == PROBABILITIES:
             plan, said = self._probabilities(self._road, form.labels)
             self.found["probabilities"] = said

@@ -18,7 +18,7 @@ from typing import Any
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges import grammars, label_probabilities
 from edit_eval.judges.answers import score_line, tokens_given
-from edit_eval.judges.contract import PROBABILITIES, Form, JudgeRequest
+from edit_eval.judges.contract import PROBABILITIES, AnswerForm, JudgeRequest
 from edit_eval.judges.generation import budgets, forcing, stop_at_score
 from edit_eval.judges.judge_table import Family, card_of, family_of_type, published
 from edit_eval.judges.local_parameters import LocalParameters
@@ -126,7 +126,7 @@ class TransformersJudge:
                 importlib.import_module(f"transformers.models.{kind}.modeling_{kind}")
             read_ahead(name, self.parameters.revision, BESIDE_OTHERS)  # the edit model has begun to read its own
 
-    def load(self, devices: Sequence[str], offload: str = "none", forms: Sequence[Form] = ()) -> None:
+    def load(self, devices: Sequence[str], offload: str = "none", forms: Sequence[AnswerForm] = ()) -> None:
         """Loads model and processor; over several devices the layers are spread.
 
         With an `offload`, `model` or `group`, layers for which the GPU has no room stay in host memory. `forms` are
@@ -274,7 +274,7 @@ class TransformersJudge:
             tokenizer = self._processor.tokenizer
             return label_probabilities.Labels(tokenizer, prompt, labels, self._ends, (*frame[:1], *others), frame[1:])
 
-    def _refuse_unreadable(self, forms: Sequence[Form]) -> None:
+    def _refuse_unreadable(self, forms: Sequence[AnswerForm]) -> None:
         """Raises `LoadError` for labels that cannot be told apart, and a schema that cannot be enforced."""
         for one in forms:
             try:

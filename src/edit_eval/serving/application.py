@@ -63,7 +63,7 @@ class BelowRoot(BaseModel):
 SentPicture = str | BelowRoot
 
 
-class AskedPair(BaseModel):
+class PairRequest(BaseModel):
     """One edit that is to be judged."""
 
     model_config = ConfigDict(extra="forbid")
@@ -75,11 +75,11 @@ class AskedPair(BaseModel):
     facts: dict[str, Any] = Field({}, description="What some protocols read besides: explanations, rules, checks.")
 
 
-class Asked(BaseModel):
+class ScoreRequest(BaseModel):
     """A request."""
 
     model_config = ConfigDict(extra="forbid")
-    pairs: list[AskedPair] = Field(min_length=1)
+    pairs: list[PairRequest] = Field(min_length=1)
 
 
 class JudgedScore(BaseModel):
@@ -94,7 +94,7 @@ class JudgedScore(BaseModel):
     missing: dict[str, str]
 
 
-class Form(BaseModel):
+class PictureEncoding(BaseModel):
     """How a picture was encoded: what a judge sees depends on it."""
 
     format: str
@@ -107,7 +107,7 @@ class JudgedPair(JudgedScore):
     """What became of one pair: by the first judge, and by each."""
 
     id: str
-    form: Form | None = Field(description="Of the edit; null for what is no picture.")
+    form: PictureEncoding | None = Field(description="Of the edit; null for what is no picture.")
     judges: dict[str, JudgedScore]
 
 
@@ -224,7 +224,7 @@ class Desk:
 
     # -- the native door --
 
-    def pair(self, asked: AskedPair, place: int) -> Pair | str:
+    def pair(self, asked: PairRequest, place: int) -> Pair | str:
         """A pair of the native door; where it cannot be one, why."""
         try:
             sources = asked.source if isinstance(asked.source, list) else [asked.source]
@@ -270,7 +270,7 @@ class Desk:
         judge = next(one for one in self.service.judges if one.name == judgement.judge)
         return judge.scoring.scales[judgement.headline]
 
-    def result(self, asked: AskedPair, pair: Pair | str, found: dict[str, Judgement] | str) -> JudgedPair:
+    def result(self, asked: PairRequest, pair: Pair | str, found: dict[str, Judgement] | str) -> JudgedPair:
         """One entry of the answer."""
         if isinstance(found, str) or isinstance(pair, str):
             nothing = JudgedScore(
@@ -284,7 +284,7 @@ class Desk:
             )
             judges, form = {judge.name: nothing for judge in self.service.judges}, None
         else:
-            judges, form = {name: self.scored(one) for name, one in found.items()}, Form(**pair.edit.form)
+            judges, form = {name: self.scored(one) for name, one in found.items()}, PictureEncoding(**pair.edit.form)
         first = judges[self.service.judges[0].name]
         return JudgedPair(**first.model_dump(), id=asked.id, form=form, judges=judges)
 
@@ -438,7 +438,7 @@ def make_app(
         "/v1/score",
         response_model=Answer,
         openapi_extra={
-            "requestBody": {"required": True, "content": {"application/json": {"schema": Asked.model_json_schema()}}}
+            "requestBody": {"required": True, "content": {"application/json": {"schema": ScoreRequest.model_json_schema()}}}
         },
     )
     async def post_score(request: Request) -> Response:
@@ -446,7 +446,7 @@ def make_app(
 
         async def answered(body: bytes, until: float) -> Response:
             try:
-                asked = await asyncio.to_thread(Asked.model_validate_json, body)
+                asked = await asyncio.to_thread(ScoreRequest.model_validate_json, body)
             except ValidationError as error:
                 first = error.errors(include_url=False, include_input=False)[0]
                 raise BadRequest(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error

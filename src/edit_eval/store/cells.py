@@ -10,7 +10,7 @@ from array import array
 from typing import NamedTuple
 
 from edit_eval.experiment import Control, Experiment
-from edit_eval.protocols.asked import Asked
+from edit_eval.protocols.asked import SampleQuestion
 
 NO_EDIT_AS_HIGH = 1 << 40
 """Of an experiment that grows the first number that is a cell's."""
@@ -122,7 +122,7 @@ class Cells:
 
     # -- cells --
 
-    def asked(self, judgement: int) -> tuple[Asked, ...]:
+    def asked(self, judgement: int) -> tuple[SampleQuestion, ...]:
         """The questions that a judgement is made of."""
         return self._asked[self._judgement_judge[judgement]][self.sample(self._judgement_edit[judgement])]
 

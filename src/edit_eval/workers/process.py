@@ -29,7 +29,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from edit_eval.judges.contract import Form
+from edit_eval.judges.contract import AnswerForm
 from edit_eval.pictures import check_edit, formats, own_copy, write_png
 from edit_eval.privacy import secrets_of
 from edit_eval.small_copies import Size, keep_small_copy
@@ -98,7 +98,7 @@ class Worker:
         self._tasks: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self._model: Any = None
         self._capacity = 1
-        self._forms: list[Form] = []
+        self._forms: list[AnswerForm] = []
 
         os.register_at_fork(after_in_child=self._let_go)
 
@@ -186,7 +186,7 @@ class Worker:
         self._model = model_class(parameters)
         self._devices = order["devices"]
         self._server = order.get("server", {})
-        self._forms = [Form(form, tuple(labels), schema) for form, labels, schema in order.get("forms", ())]
+        self._forms = [AnswerForm(form, tuple(labels), schema) for form, labels, schema in order.get("forms", ())]
         if hasattr(self._model, "prepare"):
             self._model.prepare()
         formats()  # they are imports, too, and else come with the first picture
