@@ -22,7 +22,7 @@ from edit_eval.config.identity import Identity, digest, identity
 from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
-from edit_eval.protocols.asked import SampleQuestion, AskedJudge, Light, ask, asked_judges, make_protocol
+from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import Sample
 from edit_eval.scheduling.batches import spread

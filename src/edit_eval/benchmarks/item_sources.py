@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.benchmarks.item_fields import Fields, kind, shown
-from edit_eval.benchmarks.json_items import Item
+from edit_eval.benchmarks.json_items import BenchmarkItem
 from edit_eval.benchmarks.plain_files import PlainFiles
 from edit_eval.benchmarks.source_cache import CachedSource, SourceCache, kind_of
 from edit_eval.errors import PictureError
@@ -38,7 +38,7 @@ LOOK_AGAIN = Origin("", (0, 0))
 class CheckedItem:
     """What a pass found of one item: its texts as they are in the file, and the verdict on its source."""
 
-    item: Item
+    item: BenchmarkItem
     """Without the embedded pictures."""
     pictures: Mapping[str, CachedSource] = field(default_factory=dict)
     """By the name that the sample has for it: `source`, `reference`, ..."""
@@ -58,7 +58,7 @@ class CheckedItem:
         """The inverse of `dataclasses.asdict` and JSON. Raises `KeyError` or `TypeError` for anything else."""
         item = entry["item"]
         return cls(
-            item=Item(**(item | {"names": tuple(item["names"]), "too_long": tuple(item["too_long"])})),
+            item=BenchmarkItem(**(item | {"names": tuple(item["names"]), "too_long": tuple(item["too_long"])})),
             pictures={name: CachedSource(**picture) for name, picture in entry["pictures"].items()},
             fault=entry["fault"],
             note=entry["note"],
@@ -75,7 +75,7 @@ class SourceFinder:
         self._fields = fields
         self._cache = cache
 
-    def find(self, item: Item) -> CheckedItem:
+    def find(self, item: BenchmarkItem) -> CheckedItem:
         """Decodes an item's source once and lays it into the cache; a bad one is a fault in what is returned.
 
         The embedded picture counts; only without one is the path looked at. Raises like `SourceCache.lay`, but no
@@ -90,7 +90,7 @@ class SourceFinder:
                 return self._embedded(slim, name, item.values[name])
         return self._by_path(slim)
 
-    def _embedded(self, item: Item, name: str, text: object) -> CheckedItem:
+    def _embedded(self, item: BenchmarkItem, name: str, text: object) -> CheckedItem:
         if not isinstance(text, str):
             return CheckedItem(item, fault=self._fields.wrong("source", text, Text("a string of base64")))
         declared = ""
@@ -103,7 +103,7 @@ class SourceFinder:
             return CheckedItem(item, fault=Text("{} is not base64 ({})", name, str(error)[:80]))
         return self._laid(item, data, name, declared)
 
-    def _by_path(self, item: Item) -> CheckedItem:
+    def _by_path(self, item: BenchmarkItem) -> CheckedItem:
         origins: list[Origin] = []
         problems: list[str] = []
         for name in self._fields.names["source_path"]:
@@ -132,14 +132,16 @@ class SourceFinder:
         fault = "; ".join([self._fields.missing(item, "source"), *problems])
         return CheckedItem(item, fault=fault, origins=tuple(origins))
 
-    def _from_file(self, item: Item, what: str, path: str, origins: tuple[Origin, ...]) -> CheckedItem:
+    def _from_file(self, item: BenchmarkItem, what: str, path: str, origins: tuple[Origin, ...]) -> CheckedItem:
         try:
             data = self._files.read(path, what)
         except LookupError as error:
             return CheckedItem(item, fault=str(error.args[0]), origins=(LOOK_AGAIN,))
         return self._laid(item, data, what, Path(path).suffix[1:], origins)
 
-    def _laid(self, item: Item, data: bytes, what: str, declared: str, origins: tuple[Origin, ...] = ()) -> CheckedItem:
+    def _laid(
+        self, item: BenchmarkItem, data: bytes, what: str, declared: str, origins: tuple[Origin, ...] = ()
+    ) -> CheckedItem:
         """`declared`: the kind that the picture calls itself; where it is another, that is noted."""
         try:
             source = self._cache.lay(data, what)

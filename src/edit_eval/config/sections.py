@@ -29,8 +29,8 @@ from edit_eval.config.placement import (
 )
 from edit_eval.config.protocols import (
     DEFAULT_PROTOCOL,
-    JudgeDraft,
     Found,
+    JudgeDraft,
     Layer,
     Protocols,
     declared,

@@ -25,7 +25,7 @@ from edit_eval.judges.local_parameters import LocalParameters
 from edit_eval.judges.picture_patches import keep_levels, numbers_of_levels, patches
 from edit_eval.judges.processing import control_tokens, judge_processor, pixels
 from edit_eval.judges.sampling import drawing, seed_of
-from edit_eval.judges.thinking import OPENING, Marks, Progress, switch_in
+from edit_eval.judges.thinking import OPENING, Marks, ThoughtProgress, switch_in
 from edit_eval.pretrained import folders
 from edit_eval.pretrained.language_attention import DESCRIPTION, without_cudnn
 from edit_eval.pretrained.loading import (
@@ -227,7 +227,7 @@ class TransformersJudge:
         start, rows = inputs["input_ids"].shape[1], len(requests)
         limit = self.parameters.max_new_tokens or max(tokens_given(request.form) for request in requests)
         tokenizer, thinking_tokens = self._processor.tokenizer, self.parameters.thinking_tokens
-        progress = Progress(tokenizer, self._marks, self._opened[self._thinks], thinking_tokens, rows)
+        progress = ThoughtProgress(tokenizer, self._marks, self._opened[self._thinks], thinking_tokens, rows)
         call = self._call(requests, start, progress)
         bare = all(request.form == "score" for request in requests)  # reasons may follow a number that is no verdict
         at_score = bare and self.parameters.stop_at_score
@@ -285,7 +285,7 @@ class TransformersJudge:
             except ModelError as error:
                 raise LoadError(str(error)) from error
 
-    def _call(self, requests: Sequence[JudgeRequest], start: int, progress: Progress) -> dict[str, Any]:
+    def _call(self, requests: Sequence[JudgeRequest], start: int, progress: ThoughtProgress) -> dict[str, Any]:
         """Further keywords of `generate`: those of the parameters, what holds to a schema, what draws the answers."""
         call, temperature = self.parameters.call, self.parameters.temperature
         processors = []
@@ -306,7 +306,7 @@ class TransformersJudge:
         return Reply(text=text, ended=Status.CUT_OFF)
 
     def _behind_thought(
-        self, tokens: list[int], progress: Progress, row: int, end: tuple[int, bool] | None
+        self, tokens: list[int], progress: ThoughtProgress, row: int, end: tuple[int, bool] | None
     ) -> str | Reply:
         """An answer with its thought. `end` is where one of the limits, or the score's line, ended it."""
         place, whole = end or (len(tokens), False)

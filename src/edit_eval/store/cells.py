@@ -16,7 +16,7 @@ NO_EDIT_AS_HIGH = 1 << 40
 """Of an experiment that grows the first number that is a cell's."""
 
 
-class Judged(NamedTuple):
+class JudgementPlace(NamedTuple):
     """Which judgement it is."""
 
     edit: int
@@ -112,9 +112,9 @@ class Cells:
         """The number of a judgement of an edit that a model makes."""
         return self._first_judgement[edit] + judge * self._experiment.repeats + repeat
 
-    def judged(self, judgement: int) -> Judged:
+    def judged(self, judgement: int) -> JudgementPlace:
         """What a judgement's number stands for."""
-        return Judged(*self.parts(judgement))
+        return JudgementPlace(*self.parts(judgement))
 
     def parts(self, judgement: int) -> tuple[int, int, int]:
         """Edit, judge and repeat: a named tuple takes several times as long to make."""

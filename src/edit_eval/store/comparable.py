@@ -18,7 +18,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
-from edit_eval.statistics.columns import NOT_SET, ScoreColumn, Difference, columns_of, differences, incomparable
+from edit_eval.statistics.columns import NOT_SET, Difference, ScoreColumn, columns_of, differences, incomparable
 from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.statistics.people import PeoplesAnswers
 from edit_eval.store.examined import Examined, drift_between

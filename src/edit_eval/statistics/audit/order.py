@@ -60,7 +60,9 @@ def ahead(better: float, worse: float, noise: float = SAME) -> float:
     return 0.5 if abs(better - worse) <= noise else float(better > worse)
 
 
-def comparisons(trial: Trial, pairs: Sequence[tuple[str, str]], scenes: Sequence[str] | None = None) -> list[OrderedPair]:
+def comparisons(
+    trial: Trial, pairs: Sequence[tuple[str, str]], scenes: Sequence[str] | None = None
+) -> list[OrderedPair]:
     """Both scores of every pair that one of these scenes (None: any) has; what is disputed of a scene's own is left
     out."""
     disputed = {(one.scene, one.rung) for one in trial.shown if one.disputed}
