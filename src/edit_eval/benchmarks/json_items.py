@@ -33,7 +33,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True)
-class Item:
+class BenchmarkItem:
     """One element of the benchmark: what was asked for of it, and the names of all that it has."""
 
     group: str
@@ -71,7 +71,7 @@ class ItemReader:
         """Bytes of the file that have been read."""
         return 0 if self._window is None else self._window.position
 
-    def items(self) -> Iterator[Item]:
+    def items(self) -> Iterator[BenchmarkItem]:
         """All items in the file's order. Raises `ConfigurationError` for a file that is not whole, valid JSON."""
         import ijson
 
@@ -87,8 +87,8 @@ class ItemReader:
         except OSError as error:
             raise ConfigurationError(Text("benchmark.data_path: {}: {}", self.path, error.strerror or error)) from error
 
-    def _top_level(self) -> Iterator[Item]:
-        empty: list[Item] = []  # a whole file of `{}` has no samples; one among others is a bad one
+    def _top_level(self) -> Iterator[BenchmarkItem]:
+        empty: list[BenchmarkItem] = []  # a whole file of `{}` has no samples; one among others is a bad one
         any_other = False
         for event, _ in self._events:
             if event == "start_array":
@@ -118,7 +118,7 @@ class ItemReader:
         if any_other:
             yield from empty
 
-    def _object(self) -> tuple[str | None, Item | None]:
+    def _object(self) -> tuple[str | None, BenchmarkItem | None]:
         """Decides what an object of the top level is: an item (returned whole), or one of lists (the first's name).
 
         An object of lists begins with a list whose first element is an object; empty lists before it do not decide.
@@ -155,7 +155,7 @@ class ItemReader:
                 event, value = next(self._events)
         raise AssertionError("the parser ended inside an object")
 
-    def _lists(self, group: str) -> Iterator[Item]:
+    def _lists(self, group: str) -> Iterator[BenchmarkItem]:
         """An object of lists, whose first list's first element was read."""
         yield self._item(self._begun, group)
         yield from self._list(group)
@@ -169,7 +169,7 @@ class ItemReader:
                 self._value(event, value, keep=False)
                 self.ignored.append(name[:80])
 
-    def _list(self, group: str) -> Iterator[Item]:
+    def _list(self, group: str) -> Iterator[BenchmarkItem]:
         for event, value in self._events:
             if event == "end_array":
                 return
@@ -224,9 +224,9 @@ class ItemReader:
                 return _plain(builder.value) if builder is not None else None
             event, value = next(self._events)
 
-    def _item(self, members: _Members, group: str = "") -> Item:
+    def _item(self, members: _Members, group: str = "") -> BenchmarkItem:
         self._count += 1
-        return Item(group, tuple(members.names), members.values, members.problem)
+        return BenchmarkItem(group, tuple(members.names), members.values, members.problem)
 
     def _broken(self, file: IO[bytes], begin: int, error: Exception) -> ConfigurationError:
         """Says where: the block in which the parser stopped is read again in ever smaller steps."""

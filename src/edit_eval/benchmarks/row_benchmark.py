@@ -12,11 +12,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
-from edit_eval.benchmarks.file_tree import FileTree, Found
+from edit_eval.benchmarks.file_tree import FileTree, FoundFile
 from edit_eval.benchmarks.json_rows import PROBLEM, json_rows
 from edit_eval.benchmarks.plain_files import given
 from edit_eval.benchmarks.source_cache import CachedSource, SourceCache, kind_of
-from edit_eval.benchmarks.source_pass import LOOK_AGAIN, MAX_TEXT, Finding, Origin, SourcePass, unique_id
+from edit_eval.benchmarks.source_pass import LOOK_AGAIN, MAX_TEXT, CheckedRow, Origin, SourcePass, unique_id
 from edit_eval.benchmarks.values import LANGUAGES, kind, nearest, shown
 from edit_eval.errors import ConfigurationError, PictureError
 from edit_eval.hub import local_path
@@ -86,7 +86,7 @@ class Held:
 class Row:
     """The texts of a row. What is wrong with one is a fault; what was put right is a note."""
 
-    def __init__(self, finding: Finding) -> None:
+    def __init__(self, finding: CheckedRow) -> None:
         self.index = finding.index
         self.values = finding.values
         self.too_long = finding.too_long
@@ -220,7 +220,7 @@ class RowBenchmark(ABC):
             notes.insert(0, Text("{} has {:,} rows; the authors' sets have {}", self.path, count, expected))
         self.notes = (*notes, *self._pass.said)
 
-    def findings(self) -> Iterable[Finding]:
+    def findings(self) -> Iterable[CheckedRow]:
         """What the pass found in each row, in the files' order."""
         return self._pass.findings(self._read)
 
@@ -228,13 +228,13 @@ class RowBenchmark(ABC):
         """Reads every picture in the cache again; those that are not as recorded are taken from the files anew."""
         return self._pass.verify()
 
-    def _read(self) -> Iterator[Finding]:
+    def _read(self) -> Iterator[CheckedRow]:
         size = self._pass.bytes
         for index, row in enumerate(self.rows()):
             self.position = (round(self.share * size), size)
             yield self._find(index, row)
 
-    def _find(self, index: int, row: Mapping[str, Any]) -> Finding:
+    def _find(self, index: int, row: Mapping[str, Any]) -> CheckedRow:
         held = {} if PROBLEM in row else self.pictures(row)
         texts = {name: value for name, value in row.items() if not (_is_picture(value) or name in self.embedded)}
         too_long = tuple(name for name, value in texts.items() if isinstance(value, str) and len(value) > MAX_TEXT)
@@ -255,9 +255,9 @@ class RowBenchmark(ABC):
                 why, *looked = error.args
                 faults.append(Text("no {}: {}", name, why) if why else Text("no {}", name))
                 origins += looked or ([LOOK_AGAIN] if isinstance(one, str) else [])
-        return Finding(index, texts, too_long, laid, "; ".join(faults), "; ".join(notes), tuple(origins))
+        return CheckedRow(index, texts, too_long, laid, "; ".join(faults), "; ".join(notes), tuple(origins))
 
-    def _sample(self, finding: Finding, row: Row, draft: Draft, ids: dict[str, int]) -> Sample:
+    def _sample(self, finding: CheckedRow, row: Row, draft: Draft, ids: dict[str, int]) -> Sample:
         faults = [*([finding.fault] if finding.fault else []), *row.faults]
         if not faults:
             faults += [Text("no {}", name) for name in draft.needed if name not in finding.pictures]
@@ -314,7 +314,7 @@ class FilesBenchmark(RowBenchmark):
         if not there and self.rows_file:
             self._named = self.rows_file.fetched()
         if self._named:
-            there = [Found(self._named.name, None, self._named)]
+            there = [FoundFile(self._named.name, None, self._named)]
         if not there:
             raise ConfigurationError(Text("benchmark.data_path: {} has no {: or } in it", self.path, self.names))
         self._rows_in = there
@@ -336,7 +336,7 @@ class FilesBenchmark(RowBenchmark):
         self._tree.close()
         self._pictures.close()
 
-    def unfold(self, row: dict[str, Any], found: Found) -> Sequence[dict[str, Any]]:
+    def unfold(self, row: dict[str, Any], found: FoundFile) -> Sequence[dict[str, Any]]:
         """The rows that a row of a file stands for; by default itself."""
         return [row]
 

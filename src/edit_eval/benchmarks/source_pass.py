@@ -48,7 +48,7 @@ LOOK_AGAIN = Origin("", (0, 0))
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckedRow:
     """What a pass found of one row: its texts as they are in the file, and the verdict on its pictures."""
 
     index: int
@@ -66,7 +66,7 @@ class Finding:
     origins: tuple[Origin, ...] = ()
 
     @classmethod
-    def from_json(cls, entry: dict[str, Any]) -> Finding:
+    def from_json(cls, entry: dict[str, Any]) -> CheckedRow:
         """The inverse of `dataclasses.asdict` and JSON. Raises `KeyError` or `TypeError` for anything else."""
         read = {
             "too_long": tuple(entry["too_long"]),
@@ -96,7 +96,7 @@ class SourcePass:
         """Of all files. Raises `ConfigurationError` where one is missing."""
         return sum(size for size, _ in self._state())
 
-    def findings(self, read: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    def findings(self, read: Callable[[], Iterator[CheckedRow]]) -> Iterator[CheckedRow]:
         """What an earlier pass over these very files found, if all that it laid is still there; else what `read` finds.
 
         `read` makes the pass; what it yields comes as it goes. Raises `ConfigurationError` for files that are missing,
@@ -119,7 +119,7 @@ class SourcePass:
         )
         return Text("{} not what was recorded: read from the benchmark again", images) if altered else ""
 
-    def _read(self, state: _State, read: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    def _read(self, state: _State, read: Callable[[], Iterator[CheckedRow]]) -> Iterator[CheckedRow]:
         findings = []
         laid = 0
         try:
@@ -146,7 +146,7 @@ class SourcePass:
                 )
             ) from error
 
-    def _remembered(self, state: _State) -> list[Finding] | None:
+    def _remembered(self, state: _State) -> list[CheckedRow] | None:
         findings = self._recorded(state)
         if not all(state_of(origin.path) == origin.state for finding in findings for origin in finding.origins):
             return None
@@ -168,18 +168,18 @@ class SourcePass:
             self._write_index(state, findings)
         return findings
 
-    def _recorded(self, state: _State) -> list[Finding]:
+    def _recorded(self, state: _State) -> list[CheckedRow]:
         """What the index of these very files says; nothing where there is none."""
         index = self._cache.read_index(self._name)
         if index is None or index.get("head") != self._index_head(state):
             return []
         try:
             self.said = list(index["said"])
-            return [Finding.from_json(entry) for entry in index["findings"]]
+            return [CheckedRow.from_json(entry) for entry in index["findings"]]
         except (KeyError, TypeError):
             return []
 
-    def _write_index(self, state: _State, findings: Iterable[Finding]) -> None:
+    def _write_index(self, state: _State, findings: Iterable[CheckedRow]) -> None:
         entries = [dataclasses.asdict(finding) for finding in findings]
         self._cache.write_index(self._name, {"head": self._index_head(state), "said": self.said, "findings": entries})
 
@@ -221,5 +221,5 @@ def unique_id(named: str, index: int, ids: dict[str, int]) -> str:
     return unique
 
 
-def _pictures(findings: Iterable[Finding]) -> set[CachedSource]:
+def _pictures(findings: Iterable[CheckedRow]) -> set[CachedSource]:
     return {picture for finding in findings for picture in finding.pictures.values()}
