@@ -14,7 +14,7 @@ from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryErro
 from edit_eval.execution.run_folders import damaged, recorded
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.contract import Missing
-from edit_eval.records import Judgement, Results, Status
+from edit_eval.records import FAILED, Ending, Judgement, Results, Status
 from edit_eval.reporting.frames import frame
 from edit_eval.reporting.language import spoken
 from edit_eval.statistics.agreement import bridge_document, people_agreement
@@ -37,7 +37,7 @@ from edit_eval.text import Text
 
 def failure_statuses(names: Collection[str]) -> frozenset[Status]:
     """The statuses that are to be tried again. Raises `ConfigurationError` for a name that is no failure's."""
-    known = {s.value: s for s in Status if s not in (Status.OK, Status.PENDING, Status.SKIPPED)}
+    known = {s.value: s for s in Status if s.ending is not Ending.NONE}
     for name in names:
         if name not in known:
             meant = did_you_mean(name, known) or Text("; there are: {}", known)
@@ -262,8 +262,7 @@ class Run:
             if skipped:
                 many = Text(" ({} skipped count as not scored)", skipped)
                 counts = many if skipped > 1 else Text(" (1 skipped counts as not scored)")
-            done = (Status.OK.value, Status.PENDING.value, Status.SKIPPED.value)
-            failed = ",".join(name for name in coverage["by_status"] if name not in done)
+            failed = ",".join(name for name in coverage["by_status"] if name in FAILED)
             again = Text(", `--retry {}` retries them", failed) if failed else ""
             raise Unscored(
                 Text(
