@@ -117,11 +117,12 @@ class Run:
         directory, matrix = self._directory, self.matrix
         timeline = directory.timeline()
         judgements = tuple(matrix.judgements())
+        samples, edits = matrix.clients_own()
         return Results(
             name=self.path.resolve().name,
             directory=str(self.path),
-            samples=matrix.samples,
-            edits=tuple(matrix.edits),
+            samples=samples,
+            edits=edits,
             judgements=judgements,
             edit_models=tuple(model.name for model in matrix.edit_models),
             judges=tuple(judge.name for judge in matrix.judges),
