@@ -39,7 +39,7 @@ def configuration_for(
             "benchmark": {"type": "table", "data_path": nowhere, "language": language or rest.get("language", "en")},
             "edit_models": {"client": {"type": "copy_source"}},
             "judges": {name: section for name, section in judges.items() if only in ("", name)},
-            "evaluation": {"controls": 0, "readings": readings or rest.get("readings", 1)},
+            "evaluation": {"controls": 0, "min_coverage": 0.0, "readings": readings or rest.get("readings", 1)},
             "execution": {"pilot": False},
         },
         data_may_be_missing=True,

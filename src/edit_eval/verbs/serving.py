@@ -24,7 +24,9 @@ serving = typer.Typer()
 def score(
     what: Annotated[
         list[str],
-        typer.Argument(metavar="SOURCE INSTRUCTION EDIT", help="One edit; or a TABLE with a column of edits."),
+        typer.Argument(
+            metavar="SOURCE INSTRUCTION EDIT", help="One edit; or a TABLE with a column of edits, or a RUN."
+        ),
     ],
     *,
     judge: Annotated[
