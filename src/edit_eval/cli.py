@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from edit_eval.command_line import answer, app, main, print_json, say, say_how_to_go_on, verb, wants_json, words
-from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, RunInterrupted, Stopped
+from edit_eval.errors import ConfigurationError, EditEvalError, ExitCode, NotDrawn, RunInterrupted, Stopped
 from edit_eval.reporting.language import said, speak, spoken
 from edit_eval.text import Text
 from edit_eval.verbs.arguments import Config, Passports, RunDir, RunFolder
@@ -79,7 +79,7 @@ def _evaluate(
     except RunInterrupted as end:
         say_how_to_go_on(end, run_dir)
         _print_what_is_there(end.run_dir)
-        sys.exit(128 + end.signal)
+        sys.exit(end.exit_code)
     except Stopped as stopped:
         _print_what_is_there(stopped.run_dir)
         raise
@@ -189,7 +189,7 @@ def doctor(
     findings = examine(config, **options)
     answer(lambda: [finding.as_plain() for finding in findings], lambda: print_findings(findings))
     if any(finding.stops for finding in findings):
-        sys.exit(3)
+        sys.exit(ExitCode.SHORT)
 
 
 @verb(evaluating, short_help="Predict how long a run takes under every schedule.")
@@ -306,7 +306,7 @@ def compare(
     for line in drifted:
         print(line, file=sys.stderr)
     if drifted or (fail_if_worse and not comparison.gate.passed):
-        sys.exit(3)
+        sys.exit(ExitCode.SHORT)
 
 
 for verbs in (starting, evaluating, serving, looking, sharing, judging, components):  # as `--help` lists them

@@ -39,7 +39,7 @@ from edit_eval.edit_models.contract import EditRequest
 from edit_eval.errors import EditEvalError
 from edit_eval.pictures import GREY, read_picture
 from edit_eval.records import Judgement
-from edit_eval.serving.ledger import Pair
+from edit_eval.serving.ledger import Submission
 from edit_eval.serving.pictures import Sent, sent
 from edit_eval.text import Text
 
@@ -68,7 +68,7 @@ REMEMBERED = 4096
 """Sources whose edits' rewards are known when their canaries come back."""
 MOST_WAITING = 256
 
-Name = tuple[str, str]
+CanaryName = tuple[str, str]
 """A canary: its kind, and the digest of its source."""
 
 
@@ -80,10 +80,10 @@ class Seen(NamedTuple):
     reward: float | None
 
 
-class Heard(NamedTuple):
+class SeenAnswer(NamedTuple):
     """What has come back about a pair."""
 
-    pair: Pair
+    pair: Submission
     judgement: Judgement
     """The first judge's."""
     second: Judgement | None = None
@@ -95,9 +95,9 @@ class Window:
     """What so many pairs came to."""
 
     seen: list[Seen] = field(default_factory=list)
-    canaries: dict[Name, float] = field(default_factory=dict)
+    canaries: dict[CanaryName, float] = field(default_factory=dict)
     """Their rewards."""
-    again: dict[Name, float] = field(default_factory=dict)
+    again: dict[CanaryName, float] = field(default_factory=dict)
     """The same of the first window's and of drawn scenes, judged once more."""
     apart: list[tuple[str, float]] = field(default_factory=list)
     """Of each edit that a second judge has scored, too: its source, and its reward less the second's."""
@@ -145,7 +145,9 @@ def judges_part(before: Sequence[Window], now: Window) -> bool:
     return has_risen((gap for window in before for gap in _means(window.apart).values()), _means(now.apart).values())
 
 
-def judge_has_changed(first: Mapping[Name, float], now: Mapping[Name, float], noise: float | None = None) -> bool:
+def judge_has_changed(
+    first: Mapping[CanaryName, float], now: Mapping[CanaryName, float], noise: float | None = None
+) -> bool:
     """Whether canaries are judged otherwise than at first.
 
     With `noise`, the standard deviation of one edit's rewards when it is asked again: whether their mean has moved by
@@ -166,7 +168,7 @@ def not_to_edit_pays(now: Window) -> bool:
     return bool(binomtest(sum(now.pays), len(now.pays), alternative="greater").pvalue < LEVEL)
 
 
-def right_above_copy(found: Mapping[Name, float]) -> tuple[float, int]:
+def right_above_copy(found: Mapping[CanaryName, float]) -> tuple[float, int]:
     """In how many drawn scenes the right edit has the better reward, a tie being half, and in how many both have one.
 
     A judge that is right in nine scenes of ten is so in no more than five of ten once in six hundred times.
@@ -194,7 +196,7 @@ def _small(data: bytes, side: int) -> np.ndarray[tuple[int, ...], np.dtype[np.in
 
 
 @cache
-def drawn_scenes(language: str) -> tuple[Pair, ...]:
+def drawn_scenes(language: str) -> tuple[Submission, ...]:
     """Drawn scenes, each with its right edit and as it was. Raises `EditEvalError` where they cannot be kept."""
     ladder, painter = named("benchmark", "ladder"), named("edit_model", "scene_rungs")
     drawn = painter(painter.Parameters())
@@ -209,7 +211,7 @@ def drawn_scenes(language: str) -> tuple[Pair, ...]:
         edit.save(data, "PNG")
         source = sent(files["source"], sample.id)
         canary = sent(data.getvalue(), sample.id)
-        found.append(Pair({"source": source}, sample.instruction, canary, sample.category, canary=sample.tags[0]))
+        found.append(Submission({"source": source}, sample.instruction, canary, sample.category, canary=sample.tags[0]))
     return tuple(found)
 
 
@@ -218,7 +220,7 @@ class Watch:
 
     def __init__(
         self,
-        submit: Callable[[Sequence[Pair]], object],
+        submit: Callable[[Sequence[Submission]], object],
         tell: Callable[[str], None],
         reward: Callable[[Judgement], float | None],
         *,
@@ -230,10 +232,10 @@ class Watch:
         what a passport says of it, if there is one: the standard deviation when the same is asked again."""
         self._submit, self._tell, self._reward, self._size = submit, tell, reward, window
         self._language, self._noise = language, noise
-        self._queue: queue.Queue[Heard | None] = queue.Queue(MOST_WAITING)
-        self._hatched: dict[str, Pair] = {}  # the sources with canaries in this window, and a pair that has each
-        self._kept: list[Pair] = []  # the first window's canaries, and drawn scenes
-        self._first: dict[Name, float] = {}  # how those were judged first
+        self._queue: queue.Queue[SeenAnswer | None] = queue.Queue(MOST_WAITING)
+        self._hatched: dict[str, Submission] = {}  # the sources with canaries in this window, and a pair that has each
+        self._kept: list[Submission] = []  # the first window's canaries, and drawn scenes
+        self._first: dict[CanaryName, float] = {}  # how those were judged first
         self._rewards: OrderedDict[str, list[float]] = OrderedDict()  # of each source's edits
         self._window = Window()
         self._baseline: list[Window] = []
@@ -241,16 +243,16 @@ class Watch:
         self.alarms: list[str] = []
         """What was said."""
         self.left_out = 0
-        self.scenes: Future[tuple[Pair, ...]] = Future()
+        self.scenes: Future[tuple[Submission, ...]] = Future()
         """Drawn once the first pair was seen."""
         self._scenes_kept = False
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
         self._thread.start()
 
-    def saw(self, pair: Pair, judgement: Judgement, second: Judgement | None = None) -> None:
+    def saw(self, pair: Submission, judgement: Judgement, second: Judgement | None = None) -> None:
         """The first judge's judgement of a pair, later with the second's. From any thread; returns at once."""
         try:
-            self._queue.put_nowait(Heard(pair, judgement, second))
+            self._queue.put_nowait(SeenAnswer(pair, judgement, second))
         except queue.Full:
             self.left_out += 1
 
@@ -266,7 +268,7 @@ class Watch:
             except Exception as error:  # a watch that fails must not be silent, nor end the service
                 self._alarm(Text("the watch failed: {}: {}", type(error).__name__, error))
 
-    def _see(self, pair: Pair, judgement: Judgement, second: Judgement | None) -> None:
+    def _see(self, pair: Submission, judgement: Judgement, second: Judgement | None) -> None:
         reward, source = self._reward(judgement), pair.pictures["source"]
         if second is not None:
             other = self._reward(second)
@@ -293,7 +295,7 @@ class Watch:
         if len(self._window.seen) >= self._size:
             self._turn()
 
-    def _see_canary(self, pair: Pair, reward: float) -> None:
+    def _see_canary(self, pair: Submission, reward: float) -> None:
         name = pair.canary, pair.pictures["source"].digest
         if name in self._first and pair.again:
             self._window.again[name] = reward
@@ -304,7 +306,7 @@ class Watch:
         if pair.canary == "source" and (of_edits := self._rewards.get(name[1])):
             self._window.pays.append(reward > median(of_edits))
 
-    def _hatch(self, pair: Pair) -> None:
+    def _hatch(self, pair: Submission) -> None:
         """Makes a source's canaries, and has them judged."""
         source, others = pair.pictures["source"], list(self._hatched.values())
         made = {"source": source, "blank": _blank(source)} | ({"shuffled": others[-1].edit} if others else {})
@@ -330,7 +332,7 @@ class Watch:
 
     def _draw(self) -> None:
         """Seconds, in a thread of its own: meanwhile pairs are seen."""
-        found: tuple[Pair, ...] = ()
+        found: tuple[Submission, ...] = ()
         try:
             found = drawn_scenes(self._language)
         except EditEvalError as error:

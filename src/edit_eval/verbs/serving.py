@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from edit_eval.command_line import answer, say, say_how_to_go_on, verb, words
-from edit_eval.errors import ConfigurationError, RunInterrupted
+from edit_eval.errors import ConfigurationError, ExitCode, RunInterrupted
 from edit_eval.text import Text
 from edit_eval.verbs.arguments import Passports, RunDir
 from edit_eval.verbs.starting import JUDGE
@@ -75,10 +75,10 @@ def score(
             found = score_table(what[0], edits=edits, **how)
     except RunInterrupted as end:
         say_how_to_go_on(end, run_dir)
-        sys.exit(128 + end.signal)
+        sys.exit(end.exit_code)
     answer(lambda: [one.as_plain() for one in found], lambda: _show(found))
     if missing_scores(found):
-        sys.exit(3)
+        sys.exit(ExitCode.SHORT)
 
 
 @verb(serving, short_help="Serve a judge over HTTP: scores for training with rewards.")

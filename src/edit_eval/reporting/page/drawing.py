@@ -11,13 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.benchmarks.known_sources import with_known_sources
-from edit_eval.errors import NotDrawn
+from edit_eval.errors import ExitCode, NotDrawn
 from edit_eval.records import Results
 from edit_eval.reporting.page.files import write_report
 from edit_eval.text import Text
-
-REFUSED, FULL = 2, 4
-"""The exit codes for a report that must not be written, and for one that cannot be: a full disk, a failing one."""
 
 
 def draw_apart(run: Path) -> None:
@@ -35,12 +32,12 @@ def draw_apart(run: Path) -> None:
     if not done.returncode:
         return
     last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-    disk = done.returncode in (REFUSED, FULL)
+    disk = done.returncode in (ExitCode.UNUSABLE, ExitCode.STOPPED)
     problem = Text("the report could not be drawn ({})", last)
     if disk:
         problem = Text("the report could not be written to {} ({})", run / "report", last)
     kept = Text("{}; all records are kept; once that is fixed, `edit-eval report {}` writes it", problem, run)
-    raise NotDrawn(kept, run, done.returncode if disk else 1)
+    raise NotDrawn(kept, run, done.returncode if disk else ExitCode.BUG)
 
 
 def draw(results: Results, summary: Mapping[str, Any], run: Path, *, language: str) -> int:
@@ -50,5 +47,6 @@ def draw(results: Results, summary: Mapping[str, Any], run: Path, *, language: s
         write_report(results, summary, run / "report", language=language)
     except OSError as error:
         print(error.strerror or error, file=sys.stderr)
-        return REFUSED if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM) else FULL
-    return 0
+        forbidden = error.errno in (errno.EROFS, errno.EACCES, errno.EPERM)
+        return ExitCode.UNUSABLE if forbidden else ExitCode.STOPPED  # else the disk is full, or fails
+    return ExitCode.DONE
