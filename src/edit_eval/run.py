@@ -30,7 +30,7 @@ from edit_eval.store.journal import no_garbage
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import mixed_environments
 from edit_eval.store.recall import recall_run
-from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.run_directory import RunDirectory, of_ledger
 from edit_eval.store.votes import Votes, read_votes
 from edit_eval.text import Text
 
@@ -50,12 +50,12 @@ class Run:
     """An evaluation in its run directory. Everything is read from the records alone."""
 
     path: Path
-    """Its run directory."""
+    """Its run directory; given a service's ledger, the one run in it."""
     passports: Path | None = None
     """Where passports of its judges are looked for besides its own copies."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", Path(self.path))  # a text will do
+        object.__setattr__(self, "path", of_ledger(Path(self.path)))
 
     @cached_property
     def examined(self) -> dict[str, Examined]:
@@ -117,11 +117,12 @@ class Run:
         directory, matrix = self._directory, self.matrix
         timeline = directory.timeline()
         judgements = tuple(matrix.judgements())
+        samples, edits = matrix.clients_own()
         return Results(
             name=self.path.resolve().name,
             directory=str(self.path),
-            samples=matrix.samples,
-            edits=tuple(matrix.edits),
+            samples=samples,
+            edits=edits,
             judgements=judgements,
             edit_models=tuple(model.name for model in matrix.edit_models),
             judges=tuple(judge.name for judge in matrix.judges),

@@ -308,8 +308,8 @@ def _print_failure(console: Console, failure: dict[str, Any]) -> None:
 def _advice(document: dict[str, Any]) -> list[tuple[str, str]]:
     """What can be done now, and the command that does it; nothing while the run is at work."""
     found: list[tuple[str, str]] = []
-    if RunDirectory(Path(document["directory"])).is_held():
-        return found
+    if RunDirectory(Path(document["directory"])).is_held() or document["command"].startswith("edit-eval serve"):
+        return found  # what clients sent nobody sends again
     again = one_line(going_on(Path(document["directory"])))
     if document["status"] == "incomplete":
         found.append((Text("to resume:"), again))
