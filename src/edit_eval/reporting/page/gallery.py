@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
 
-from edit_eval.records import Edit, Judgement, Reading, Results, Sample
+from edit_eval.records import NO_EDIT, Edit, Judgement, Reading, Results, Sample, Status
 from edit_eval.reporting.page.entries import entries
 from edit_eval.reporting.page.texts import LANGUAGES, name_of, named_score
 from edit_eval.small_copies import small_copy_name
@@ -73,7 +73,7 @@ class PageFiles:
 
 
 def gallery(results: Results, summary: Mapping[str, Any], pictures: PictureAddresses) -> dict[str, Any]:
-    """`{"run", "edit_models", "judges", "scoring", "names", "samples"}`; registers every picture there is."""
+    """`{"run", "edit_models", "judges", "scoring", "names", "no_edit", "samples"}`; registers all pictures."""
     edits: dict[str, list[Edit]] = defaultdict(list)
     for edit in results.edits:
         edits[edit.sample_id].append(edit)
@@ -86,6 +86,7 @@ def gallery(results: Results, summary: Mapping[str, Any], pictures: PictureAddre
         "judges": list(results.judges),
         "scoring": _scoring(results, summary),
         "names": _names(results),
+        "no_edit": [status.value for status in NO_EDIT],
         "samples": [
             sample_entry(
                 sample,
@@ -142,6 +143,7 @@ def _names(results: Results) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
         "category": named("short_category", categories),
         "category_title": named("category", categories),
         "difficulty": named("difficulty", difficulties),
+        "status": named("status", [status.value for status in Status]),
     }
 
 
