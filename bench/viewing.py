@@ -1,5 +1,5 @@
-"""How `edit-eval view` does on a run of 900 samples and 3 edit models: how soon it shows, what it takes to watch; and how
-soon a list of 500 runs is whole.
+"""How `edit-eval view` does on a run of 900 samples and 3 edit models: how soon it shows, what it takes to watch.
+And how soon its list of 500 runs is whole.
 
 `python bench/viewing.py --json` prints {"figures": {...}}; it needs Chromium. Processor time is the viewer's own, as
 the system counts it, and says more than seconds on a machine that others use.
