@@ -25,7 +25,7 @@ from PIL import Image
 
 from edit_eval.errors import PictureError
 from edit_eval.pictures import open_picture
-from edit_eval.records import Edit, Judgement, Reading, Results, Sample
+from edit_eval.records import NO_EDIT, Edit, Judgement, Reading, Results, Sample, Status
 from edit_eval.reporting.entries import entries
 from edit_eval.reporting.names import LANGUAGES, name_of, named_score
 from edit_eval.small_copies import CopyLimits, keep, small_copy, small_copy_name
@@ -83,7 +83,7 @@ class PageFiles:
 
 
 def gallery(results: Results, summary: Mapping[str, Any], pictures: PictureAddresses) -> dict[str, Any]:
-    """`{"run", "edit_models", "judges", "scoring", "names", "samples"}`; registers every picture there is."""
+    """`{"run", "edit_models", "judges", "scoring", "names", "no_edit", "samples"}`; registers all pictures."""
     edits: dict[str, list[Edit]] = defaultdict(list)
     for edit in results.edits:
         edits[edit.sample_id].append(edit)
@@ -96,6 +96,7 @@ def gallery(results: Results, summary: Mapping[str, Any], pictures: PictureAddre
         "judges": list(results.judges),
         "scoring": _scoring(results, summary),
         "names": _names(results),
+        "no_edit": [status.value for status in NO_EDIT],
         "samples": [
             sample_entry(
                 sample,
@@ -152,6 +153,7 @@ def _names(results: Results) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
         "category": named("short_category", categories),
         "category_title": named("category", categories),
         "difficulty": named("difficulty", difficulties),
+        "status": named("status", [status.value for status in Status]),
     }
 
 
