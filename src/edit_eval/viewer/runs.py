@@ -20,7 +20,7 @@ import msgspec
 from edit_eval.config.yaml_text import parse
 from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.records import Status
-from edit_eval.reporting.page.entries import Entry, entries, headlines
+from edit_eval.reporting.entries import Entry, entries, headlines
 from edit_eval.reporting.progress.live_file import read_live
 from edit_eval.run import Run
 from edit_eval.store.comparable import run_names
