@@ -14,8 +14,8 @@ from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryErro
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.contract import Missing
 from edit_eval.records import FAILED, Ending, Judgement, Results, Status
-from edit_eval.reporting.frames import frame
 from edit_eval.reporting.language import spoken
+from edit_eval.reporting.scores import frame
 from edit_eval.statistics.agreement import bridge_document, people_agreement
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
@@ -285,7 +285,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: scores with intervals, coverage, controls, and a few of the pictures."""
-        from edit_eval.reporting.notebook import notebook_html, refused_html  # only a notebook needs it
+        from edit_eval.reporting.page.notebook import notebook_html, refused_html  # only a notebook needs it
 
         try:
             return notebook_html(self.results, self.summary, self.page, language=spoken(self.language))
@@ -307,7 +307,7 @@ class Run:
 
         Raises `NotDrawn` when it cannot be written; the run's records are as they were.
         """
-        from edit_eval.reporting.page.drawing import draw_apart
+        from edit_eval.reporting.page.files import draw_apart
 
         draw_apart(self.path)
 
@@ -344,7 +344,7 @@ def compare(
 
 
 if __name__ == "__main__":
-    from edit_eval.reporting.page.drawing import draw
+    from edit_eval.reporting.page.files import draw
 
     _run = Run(Path(sys.argv[1]))
     sys.exit(draw(_run.results, _run.summary, _run.path, language=_run.language))

@@ -10,9 +10,8 @@ from typing import Any
 from edit_eval.records import EDIT_LOST, Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import p_value, signed, signed_span
-from edit_eval.reporting.page.address import link
-from edit_eval.reporting.page.links import edit_side
-from edit_eval.reporting.page.texts import NAMES, short_category
+from edit_eval.reporting.links import edit_side, link
+from edit_eval.reporting.names import NAMES, short_category
 from edit_eval.reporting.table import Column, Table, Words, both
 from edit_eval.statistics.comparison import ColumnSummary, Pair
 from edit_eval.statistics.power import ALPHA

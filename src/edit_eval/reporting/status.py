@@ -31,18 +31,17 @@ from edit_eval.records import (
     Status,
     model_title,
 )
+from edit_eval.reporting.costs import recorded_command
 from edit_eval.reporting.formats import decimals, duration
 from edit_eval.reporting.formats import score as score_text
 from edit_eval.reporting.language import said, spoken, worded
-from edit_eval.reporting.page.texts import scale_words
+from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.progress.live_file import Live, read_live
-from edit_eval.reporting.progress.means import means_so_far
-from edit_eval.reporting.progress.view import MeanSoFar
+from edit_eval.reporting.progress.view import MeanSoFar, means_so_far
 from edit_eval.reporting.progress.words import device_words, how_far, more_devices
-from edit_eval.reporting.repetition import recorded_command
-from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.terminal_text import (
     Name,
+    Styled,
     one_line,
     print_beside,
     print_facts,
