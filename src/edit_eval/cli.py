@@ -184,7 +184,7 @@ def doctor(
 ) -> None:
     """Check this machine, and whether a configuration would run on it. Exit with 3 if it would not."""
     from edit_eval.preparation import examine
-    from edit_eval.reporting.examination import print_findings
+    from edit_eval.reporting.plans import print_findings
 
     findings = examine(config, **options)
     answer(lambda: [finding.as_plain() for finding in findings], lambda: print_findings(findings))
@@ -282,8 +282,7 @@ def compare(
 ) -> None:
     """Paired differences with intervals, corrected p-values and ranks with ties, between runs or models of one run."""
     from edit_eval.passports import passport_folder
-    from edit_eval.reporting.comparison import comparison_document, print_comparison
-    from edit_eval.reporting.gate import drift_lines, gate_lines
+    from edit_eval.reporting.comparison import comparison_document, drift_lines, gate_lines, print_comparison
     from edit_eval.run import Run
     from edit_eval.run import compare as compare_runs
 

@@ -21,7 +21,7 @@ from edit_eval.protocols.judging import (
     rendered,
     score,
 )
-from edit_eval.records import CONTROL, Edit, Judgement, Reading, Reply, Sample, Status
+from edit_eval.records import CONTROL, DECLINED, Edit, Judgement, Reading, Reply, Sample, Status
 from edit_eval.store.cells import Cells
 from edit_eval.store.journal import no_garbage
 from edit_eval.store.keys import REPEAT_STRIDE, edit_key, replay_key, reply_key
@@ -358,7 +358,7 @@ class Matrix:
         for failed in found:
             for one in self.followers(failed):
                 if self.edits[one].status is PENDING:
-                    was = "was refused" if status is Status.EDIT_REFUSED else "failed"
+                    was = "was refused" if status in DECLINED else "failed"
                     reason = f"the edit that it follows {was}: {self.edits[edit].reason}"
                     self.edits[one] = replace(self.edits[one], status=status, reason=reason)
                     found.append(one)

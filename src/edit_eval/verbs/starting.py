@@ -178,7 +178,7 @@ def _fields(written: list[str]) -> dict[str, str]:
 def _say_and_check(made: Started) -> None:
     """What was written, what keeps it from running here, and what to type next."""
     from edit_eval.preparation import examine
-    from edit_eval.reporting.examination import print_findings
+    from edit_eval.reporting.plans import print_findings
 
     empty = made.pictures.empty if made.pictures else 0
     table = made.pictures.template if made.pictures and empty else None
