@@ -277,7 +277,11 @@ class Service:
             placement="together" if len(self.judges) > 1 else "swap",
             load_concurrency=choices.load_concurrency.value,
         )
-        environment = {**environment_record(layout, machine), "command": " ".join(self._command)}
+        environment = {
+            **environment_record(layout, machine),
+            "command": " ".join(self._command),
+            "folder": os.getcwd(),
+        }
         self.ledger.write_environment(environment)
         self.ledger.event("devices", devices=list(layout.devices))
         say = ModelsSay(self.ledger.directory, strict=False)
