@@ -42,6 +42,9 @@ MOST_PAIRS = 8192
 MOST_BODY = 512 << 20
 MOST_BYTES = 1 << 30
 """Of all requests that are admitted at once."""
+BODY_SECONDS = 20.0
+LEAST_BYTES_A_SECOND = 1 << 20
+"""A body has so long to come: room is kept for it, which others wait for."""
 NATIVE_SECONDS = 600.0
 SHARE = 0.9
 """Of a client's patience that is used: an answer that it does not wait for was judged for nobody."""
@@ -162,8 +165,12 @@ class Desk:
             )
         await self._until(lambda: not self._bytes or self._bytes + int(length) <= MOST_BYTES, until)
         self._bytes += int(length)
+        limit = min(BODY_SECONDS + int(length) / LEAST_BYTES_A_SECOND, until - time.monotonic())
         try:
-            return await request.body()
+            return await asyncio.wait_for(request.body(), limit)
+        except TimeoutError:
+            self._bytes -= int(length)
+            raise RequestRefused(408, f"{length} bytes were to come, and have not in {limit:.0f} s") from None
         except BaseException:
             self._bytes -= int(length)
             raise
