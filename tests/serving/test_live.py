@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import time
 
+import msgspec
+
+from edit_eval.text import Text
 from edit_eval.viewer.runs import Runs
 from service_at_work import Serve, pair
 
@@ -32,10 +35,15 @@ def test_a_page_shows_what_a_service_does_and_goes_on_showing_it(serve: Serve) -
     assert live["judgements"]["failed"] >= 1
     assert [one["device"] for one in live["devices"]] == ["cpu:0"]
 
+    # An alarm is a sentence of ours, and a file takes plain ones.
+    assert served.service.watch is not None
+    assert served.service.live is not None
+    served.service.watch.alarms.append(Text("{} of {}", 1, 2))
+    msgspec.json.encode(served.service.live.snapshot())
+
     # What has come since is seen without all of it being read, and the page at hand is not made anew for it.
     experiment, boot = watched.experiment, watched.boot
     served.score(pair(10, id="one more"))
-    assert served.service.live is not None
     now = served.service.live.snapshot().service
     assert now is not None
     assert now.latest[0].id == "one more"

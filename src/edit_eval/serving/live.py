@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import threading
 import time
@@ -49,7 +50,8 @@ class ServiceLive:
     def _run(self) -> None:
         while not self._end.wait(EVERY):
             directory = self._service.ledger.directory
-            write_live(directory, self.snapshot())
+            with contextlib.suppress(Exception):  # it is for looking at: nothing ends for want of it
+                write_live(directory, self.snapshot())
 
     def snapshot(self) -> Snapshot:
         """The service at this moment."""
@@ -81,7 +83,7 @@ class ServiceLive:
             statuses=statuses,
             near_copies=None if window is None else window.share,
             canaries={} if window is None else window.of_canaries(),
-            alarms=tuple(map(str, watch.alarms[-5:])) if watch is not None else (),
+            alarms=tuple(map(str.__str__, watch.alarms[-5:])) if watch is not None else (),
             latest=tuple(self._latest()),
         )
         return Snapshot(
@@ -113,7 +115,7 @@ def _latest_edit(pair: Submission, judgement: Judgement, small: dict[str, str]) 
         source=source,
         edit=edit,
         status=judgement.status.value,
-        reason=judgement.reason[:300],
+        reason=str.__str__(judgement.reason)[:300],
         score=judgement.score,
     )
 
