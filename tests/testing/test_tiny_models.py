@@ -1,4 +1,4 @@
-"""Tiny models are the real classes, the same at every build; adapters that load them import nothing heavy themselves."""
+"""The tiny models are the real classes, the same at every build; their adapters import nothing heavy by themselves."""
 
 from __future__ import annotations
 
