@@ -21,8 +21,8 @@ from edit_eval.config.families import shared_families
 from edit_eval.config.identity import Identity, digest, identity
 from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
-from edit_eval.judges.contract import PROBABILITIES, Form
-from edit_eval.protocols.asked import Asked, AskedJudge, Light, ask, asked_judges, make_protocol
+from edit_eval.judges.contract import PROBABILITIES, AnswerForm
+from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import Sample
 from edit_eval.scheduling.batches import spread
@@ -177,9 +177,9 @@ class Experiment:
     # -- what is asked --
 
     @cached_property
-    def asked(self) -> dict[str, list[tuple[Asked, ...]]]:
+    def asked(self) -> dict[str, list[tuple[SampleQuestion, ...]]]:
         """For each judge the questions about each sample; none about a bad one."""
-        made: dict[int, list[tuple[Asked, ...]]] = {}
+        made: dict[int, list[tuple[SampleQuestion, ...]]] = {}
         equal: dict[str, int] = {}
         found = {}
         for judge in self.judges:  # judges of one protocol share its questions
@@ -194,7 +194,7 @@ class Experiment:
     def grow(self, sample: Sample) -> None:
         """One more sample, behind all others. A protocol that cannot ask about it raises as it likes."""
         assert self.grows
-        new: dict[int, tuple[Asked, ...]] = {}
+        new: dict[int, tuple[SampleQuestion, ...]] = {}
         for judge in self.judges:
             new.setdefault(id(self.asked[judge.name]), ask(judge.protocol, sample, self._light))
         for judge in self.judges:
@@ -208,12 +208,12 @@ class Experiment:
         return {}
 
     @property
-    def forms(self) -> dict[str, tuple[Form, ...]]:
+    def forms(self) -> dict[str, tuple[AnswerForm, ...]]:
         """For each judge how it is told to answer, each form with its labels or schema once."""
         found = {}
         for name, asked in self.asked.items():
             bare = {id(one.question): one.question for of_sample in asked for one in of_sample}  # few, that many share
-            found[name] = tuple(dict.fromkeys(Form(one.form, one.labels, one.schema) for one in bare.values()))
+            found[name] = tuple(dict.fromkeys(AnswerForm(one.form, one.labels, one.schema) for one in bare.values()))
         return found
 
     @property

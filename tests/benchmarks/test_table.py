@@ -16,7 +16,7 @@ from five_dimension_files import picture
 from PIL import Image
 
 from edit_eval.benchmarks.selection import refuse_bad
-from edit_eval.benchmarks.table import Table, ids_of
+from edit_eval.benchmarks.table import TableBenchmark, ids_of
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.records import Sample
@@ -55,8 +55,10 @@ class Folder:
             file.write_text("\n".join(lines) if file.suffix == ".jsonl" else f"[{','.join(lines)}]", "utf-8")
         return file
 
-    def table(self, path: Path, **parameters: Any) -> Table:
-        return Table(Table.Parameters(**{"data_path": str(path), "cache_dir": str(self.path / "cache"), **parameters}))
+    def table(self, path: Path, **parameters: Any) -> TableBenchmark:
+        return TableBenchmark(
+            TableBenchmark.Parameters(**{"data_path": str(path), "cache_dir": str(self.path / "cache"), **parameters})
+        )
 
     def samples(self, rows: Rows = (), name: str = "my.csv", **parameters: Any) -> list[Sample]:
         path = self.write(rows, name) if rows else self.path / name

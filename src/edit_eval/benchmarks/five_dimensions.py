@@ -12,8 +12,8 @@ from typing import ClassVar
 
 from edit_eval.benchmarks.categories import canonical
 from edit_eval.benchmarks.item_fields import LANGUAGES, STEM_FIELD, Fields, nearest, shown
-from edit_eval.benchmarks.item_sources import Finding, SourceFinder
-from edit_eval.benchmarks.json_items import MAX_TEXT, Item, ItemReader
+from edit_eval.benchmarks.item_sources import CheckedItem, SourceFinder
+from edit_eval.benchmarks.json_items import MAX_TEXT, BenchmarkItem, ItemReader
 from edit_eval.benchmarks.plain_files import PlainFiles
 from edit_eval.benchmarks.source_cache import SourceCache
 from edit_eval.benchmarks.source_pass import SourcePass, unique_id
@@ -101,7 +101,7 @@ class FiveDimensions:
             raise ConfigurationError(Text("benchmark.data_path: {} has no samples", self._path))
         self.notes = (*notes, *self._pass.said)
 
-    def _read(self) -> Iterator[Finding]:
+    def _read(self) -> Iterator[CheckedItem]:
         """Reads the whole file. One item, and so one picture, is in memory at a time."""
         reader = ItemReader(self._path, self._fields.all_names, large=frozenset(self._fields.names["source"]))
         finder = SourceFinder(self._files, self._fields, self._cache)
@@ -118,7 +118,7 @@ class FiveDimensions:
         """
         return self._pass.verify()
 
-    def _sample(self, finding: Finding, ids: dict[str, int]) -> Sample:
+    def _sample(self, finding: CheckedItem, ids: dict[str, int]) -> Sample:
         """Makes a sample of an item; what is wrong with it is its fault. `ids`: those so far, with their index."""
         item, fields, faults = finding.item, self._fields, [] if not finding.fault else [finding.fault]
         if item.problem:
@@ -156,7 +156,7 @@ class FiveDimensions:
             fault="; ".join(faults),
         )
 
-    def _texts(self, item: Item, language: str, faults: list[str]) -> tuple[str, str, str]:
+    def _texts(self, item: BenchmarkItem, language: str, faults: list[str]) -> tuple[str, str, str]:
         """Instruction, description and rationale. Those of the run's language are needed, but for the rationale."""
         needed = language == self.language and not item.problem
         found = faults if needed else []  # what is wrong with the other language does not hurt
@@ -166,11 +166,11 @@ class FiveDimensions:
         description = self._fields.text(item, f"description_{language}", found, required=needed and described)
         return instruction, description, self._fields.text(item, f"rationale_{language}", found)
 
-    def _category(self, item: Item, faults: list[str]) -> str:
+    def _category(self, item: BenchmarkItem, faults: list[str]) -> str:
         group = item.group.strip()
         return self._fields.text(item, "category", faults, required=not (group or item.problem)) or group
 
-    def _tags(self, item: Item, faults: list[str]) -> tuple[str, ...]:
+    def _tags(self, item: BenchmarkItem, faults: list[str]) -> tuple[str, ...]:
         value = self._fields.value(item, "tags")
         if value is None:
             return ()
@@ -182,7 +182,7 @@ class FiveDimensions:
             return tuple(value)
         return ()
 
-    def _id(self, item: Item, category: str, faults: list[str]) -> str:
+    def _id(self, item: BenchmarkItem, category: str, faults: list[str]) -> str:
         path = item.values.get(STEM_FIELD)
         if "id" not in self._fields.mapped and isinstance(path, str):
             name = path.replace("\\", "/").rstrip("/").rpartition("/")[2]

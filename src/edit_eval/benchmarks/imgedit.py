@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any, ClassVar, Literal
 
 from edit_eval.benchmarks.authors_files import UGE_ROWS
-from edit_eval.benchmarks.file_tree import Found
+from edit_eval.benchmarks.file_tree import FoundFile
 from edit_eval.benchmarks.item_sources import Origin
 from edit_eval.benchmarks.json_rows import KEY
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row
@@ -68,7 +68,7 @@ class ImgEdit(FilesBenchmark):
         """The suite: it says what a row is."""
         return str(self.parameters.suite)
 
-    def unfold(self, row: dict[str, Any], found: Found) -> Sequence[dict[str, Any]]:
+    def unfold(self, row: dict[str, Any], found: FoundFile) -> Sequence[dict[str, Any]]:
         """Of several turns, a row each, with the name of their group, which is that of the folder they are in."""
         if self.parameters.suite != "multi_turn":
             return [row]

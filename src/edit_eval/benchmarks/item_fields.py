@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from edit_eval.benchmarks.json_items import Item
+from edit_eval.benchmarks.json_items import BenchmarkItem
 from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
 
@@ -66,7 +66,7 @@ class Fields:
         self.names = _NAMES | {ours: (theirs,) if theirs else () for ours, theirs in self.mapped.items()}
         self.all_names = frozenset(name for names in self.names.values() for name in names) | {STEM_FIELD}
 
-    def value(self, item: Item, ours: str) -> Any:
+    def value(self, item: BenchmarkItem, ours: str) -> Any:
         """What an item has for one of our names; None where it has nothing, null or only spaces."""
         for name in self.names[ours]:
             value = item.values.get(name)
@@ -74,7 +74,7 @@ class Fields:
                 return value
         return None
 
-    def text(self, item: Item, ours: str, faults: list[str], *, required: bool = False) -> str:
+    def text(self, item: BenchmarkItem, ours: str, faults: list[str], *, required: bool = False) -> str:
         """A field's text. What is wrong with it is added to `faults`: another type, or, if required, none."""
         value = self.value(item, ours)
         if isinstance(value, str):
@@ -85,7 +85,7 @@ class Fields:
             faults.append(self.missing(item, ours))
         return ""
 
-    def word(self, item: Item, ours: str, faults: list[str], *, required: bool = False) -> str:
+    def word(self, item: BenchmarkItem, ours: str, faults: list[str], *, required: bool = False) -> str:
         """Like `text`, where a whole number will do as well."""
         value = self.value(item, ours)
         return str(value) if type(value) is int else self.text(item, ours, faults, required=required)
@@ -94,7 +94,7 @@ class Fields:
         """Says that a field has a value of a wrong type."""
         return Text("{} is {}, not {}", self.names[ours][0], kind(value), expected)
 
-    def missing(self, item: Item, ours: str) -> str:
+    def missing(self, item: BenchmarkItem, ours: str) -> str:
         """Says that an item lacks a field, and which of its other fields may have been meant."""
         names = self.names[ours]
         plain = ours.removesuffix(f"_{self.language}")
@@ -115,7 +115,7 @@ class Fields:
                     return Text("{}, only one for benchmark.language: {}", what, other)
         return what
 
-    def others(self, item: Item, faults: Sequence[str]) -> str:
+    def others(self, item: BenchmarkItem, faults: Sequence[str]) -> str:
         """Where a field is missing and nothing near it was found: the names that there are, and how to say which is it.
 
         Empty where that is no help.

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.benchmarks.item_fields import Fields, kind, shown
-from edit_eval.benchmarks.json_items import Item
+from edit_eval.benchmarks.json_items import BenchmarkItem
 from edit_eval.benchmarks.plain_files import PlainFiles
 from edit_eval.benchmarks.source_cache import CachedSource, SourceCache, kind_of
 from edit_eval.errors import PictureError
@@ -35,10 +35,10 @@ LOOK_AGAIN = Origin("", (0, 0))
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckedItem:
     """What a pass found of one item: its texts as they are in the file, and the verdict on its source."""
 
-    item: Item
+    item: BenchmarkItem
     """Without the embedded pictures."""
     pictures: Mapping[str, CachedSource] = field(default_factory=dict)
     """By the name that the sample has for it: `source`, `reference`, ..."""
@@ -54,11 +54,11 @@ class Finding:
         return self.pictures.get("source")
 
     @classmethod
-    def from_json(cls, entry: dict[str, Any]) -> Finding:
+    def from_json(cls, entry: dict[str, Any]) -> CheckedItem:
         """The inverse of `dataclasses.asdict` and JSON. Raises `KeyError` or `TypeError` for anything else."""
         item = entry["item"]
         return cls(
-            item=Item(**(item | {"names": tuple(item["names"]), "too_long": tuple(item["too_long"])})),
+            item=BenchmarkItem(**(item | {"names": tuple(item["names"]), "too_long": tuple(item["too_long"])})),
             pictures={name: CachedSource(**picture) for name, picture in entry["pictures"].items()},
             fault=entry["fault"],
             note=entry["note"],
@@ -75,7 +75,7 @@ class SourceFinder:
         self._fields = fields
         self._cache = cache
 
-    def find(self, item: Item) -> Finding:
+    def find(self, item: BenchmarkItem) -> CheckedItem:
         """Decodes an item's source once and lays it into the cache; a bad one is a fault in what is returned.
 
         The embedded picture counts; only without one is the path looked at. Raises like `SourceCache.lay`, but no
@@ -84,15 +84,15 @@ class SourceFinder:
         names = self._fields.names["source"]
         slim = dataclasses.replace(item, values={n: value for n, value in item.values.items() if n not in names})
         if item.problem:
-            return Finding(slim)
+            return CheckedItem(slim)
         for name in names:
             if item.values.get(name):
                 return self._embedded(slim, name, item.values[name])
         return self._by_path(slim)
 
-    def _embedded(self, item: Item, name: str, text: object) -> Finding:
+    def _embedded(self, item: BenchmarkItem, name: str, text: object) -> CheckedItem:
         if not isinstance(text, str):
-            return Finding(item, fault=self._fields.wrong("source", text, Text("a string of base64")))
+            return CheckedItem(item, fault=self._fields.wrong("source", text, Text("a string of base64")))
         declared = ""
         if text.startswith("data:"):
             head, _, text = text.partition(",")
@@ -100,10 +100,10 @@ class SourceFinder:
         try:
             data = base64.b64decode("".join(text.split()), validate=True)
         except ValueError as error:
-            return Finding(item, fault=Text("{} is not base64 ({})", name, str(error)[:80]))
+            return CheckedItem(item, fault=Text("{} is not base64 ({})", name, str(error)[:80]))
         return self._laid(item, data, name, declared)
 
-    def _by_path(self, item: Item) -> Finding:
+    def _by_path(self, item: BenchmarkItem) -> CheckedItem:
         origins: list[Origin] = []
         problems: list[str] = []
         for name in self._fields.names["source_path"]:
@@ -130,22 +130,24 @@ class SourceFinder:
             problems.append(Text("there is no file {} {}", name, shown(value)))
         # An item of the usual form has a path that never was a file's here: what it lacks is the embedded picture.
         fault = "; ".join([self._fields.missing(item, "source"), *problems])
-        return Finding(item, fault=fault, origins=tuple(origins))
+        return CheckedItem(item, fault=fault, origins=tuple(origins))
 
-    def _from_file(self, item: Item, what: str, path: str, origins: tuple[Origin, ...]) -> Finding:
+    def _from_file(self, item: BenchmarkItem, what: str, path: str, origins: tuple[Origin, ...]) -> CheckedItem:
         try:
             data = self._files.read(path, what)
         except LookupError as error:
-            return Finding(item, fault=str(error.args[0]), origins=(LOOK_AGAIN,))
+            return CheckedItem(item, fault=str(error.args[0]), origins=(LOOK_AGAIN,))
         return self._laid(item, data, what, Path(path).suffix[1:], origins)
 
-    def _laid(self, item: Item, data: bytes, what: str, declared: str, origins: tuple[Origin, ...] = ()) -> Finding:
+    def _laid(
+        self, item: BenchmarkItem, data: bytes, what: str, declared: str, origins: tuple[Origin, ...] = ()
+    ) -> CheckedItem:
         """`declared`: the kind that the picture calls itself; where it is another, that is noted."""
         try:
             source = self._cache.lay(data, what)
         except PictureError as error:
-            return Finding(item, fault=str(error), origins=origins)
-        return Finding(item, {"source": source}, note="; ".join(remarks(what, declared, source)), origins=origins)
+            return CheckedItem(item, fault=str(error), origins=origins)
+        return CheckedItem(item, {"source": source}, note="; ".join(remarks(what, declared, source)), origins=origins)
 
     def _inside(self, name: str) -> str | None:
         """The path of a source's file; None if it points outside the benchmark's folder.

@@ -36,7 +36,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True)
-class Item:
+class BenchmarkItem:
     """One element of the benchmark: what was asked for of it, and the names of all that it has."""
 
     index: int
@@ -79,7 +79,7 @@ class ItemReader:
         """Bytes of the file that have been read."""
         return 0 if self._window is None else self._window.position
 
-    def items(self) -> Iterator[Item]:
+    def items(self) -> Iterator[BenchmarkItem]:
         """All items in the file's order. Raises `ConfigurationError` for a file that is not whole, valid JSON."""
         import ijson
 
@@ -95,8 +95,8 @@ class ItemReader:
         except OSError as error:
             raise ConfigurationError(Text("benchmark.data_path: {}: {}", self.path, error.strerror or error)) from error
 
-    def _top_level(self) -> Iterator[Item]:
-        empty: list[Item] = []  # a whole file of `{}` has no samples; one among others is a bad one
+    def _top_level(self) -> Iterator[BenchmarkItem]:
+        empty: list[BenchmarkItem] = []  # a whole file of `{}` has no samples; one among others is a bad one
         any_other = False
         for event, _ in self._events:
             if event == "start_array":
@@ -126,7 +126,7 @@ class ItemReader:
         if any_other:
             yield from empty
 
-    def _object(self) -> tuple[str | None, Item | None]:
+    def _object(self) -> tuple[str | None, BenchmarkItem | None]:
         """Decides what an object of the top level is: an item (returned whole), or one of lists (the first's name).
 
         An object of lists begins with a list whose first element is an object; empty lists before it do not decide.
@@ -163,7 +163,7 @@ class ItemReader:
                 event, value = next(self._events)
         raise AssertionError("the parser ended inside an object")
 
-    def _lists(self, group: str) -> Iterator[Item]:
+    def _lists(self, group: str) -> Iterator[BenchmarkItem]:
         """An object of lists, whose first list's first element was read."""
         yield self._item(self._begun, group)
         yield from self._list(group)
@@ -177,7 +177,7 @@ class ItemReader:
                 self._value(event, value, keep=False)
                 self.ignored.append(name[:80])
 
-    def _list(self, group: str) -> Iterator[Item]:
+    def _list(self, group: str) -> Iterator[BenchmarkItem]:
         for event, value in self._events:
             if event == "end_array":
                 return
@@ -232,7 +232,7 @@ class ItemReader:
                 return _plain(builder.value) if builder is not None else None
             event, value = next(self._events)
 
-    def _item(self, members: _Members, group: str = "") -> Item:
+    def _item(self, members: _Members, group: str = "") -> BenchmarkItem:
         values = members.values
         too_long = tuple(
             name
@@ -241,7 +241,7 @@ class ItemReader:
         )
         for name in too_long:
             del values[name]
-        item = Item(self._count, group, tuple(members.names), values, too_long, members.problem)
+        item = BenchmarkItem(self._count, group, tuple(members.names), values, too_long, members.problem)
         self._count += 1
         return item
 

@@ -11,10 +11,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
-from edit_eval.benchmarks.file_tree import FileTree, Found
+from edit_eval.benchmarks.file_tree import FileTree, FoundFile
 from edit_eval.benchmarks.item_fields import kind, shown
-from edit_eval.benchmarks.item_sources import LOOK_AGAIN, Finding, Origin, remarks
-from edit_eval.benchmarks.json_items import MAX_TEXT, Item
+from edit_eval.benchmarks.item_sources import LOOK_AGAIN, CheckedItem, Origin, remarks
+from edit_eval.benchmarks.json_items import MAX_TEXT, BenchmarkItem
 from edit_eval.benchmarks.json_rows import PROBLEM, json_rows
 from edit_eval.benchmarks.plain_files import given
 from edit_eval.benchmarks.source_cache import CachedSource, SourceCache
@@ -68,7 +68,7 @@ class Draft:
 class Row:
     """The texts of a row. What is wrong with one is a fault; what was put right is a note."""
 
-    def __init__(self, item: Item) -> None:
+    def __init__(self, item: BenchmarkItem) -> None:
         self.index = item.index
         self.values = item.values
         self.faults = [item.problem] if item.problem else []
@@ -191,7 +191,7 @@ class RowBenchmark(ABC):
             notes.insert(0, Text("{} has {:,} rows; the authors' sets have {}", self.path, count, expected))
         self.notes = tuple(notes)
 
-    def findings(self) -> Iterable[Finding]:
+    def findings(self) -> Iterable[CheckedItem]:
         """What the pass found in each row, in the files' order."""
         return self._pass.findings(self._read)
 
@@ -199,18 +199,18 @@ class RowBenchmark(ABC):
         """Reads every picture in the cache again; those that are not as recorded are taken from the files anew."""
         return self._pass.verify()
 
-    def _read(self) -> Iterator[Finding]:
+    def _read(self) -> Iterator[CheckedItem]:
         size = self._pass.bytes
         for index, row in enumerate(self.rows()):
             self.position = (round(self.share * size), size)
             yield self._find(index, row)
 
-    def _find(self, index: int, row: Mapping[str, Any]) -> Finding:
+    def _find(self, index: int, row: Mapping[str, Any]) -> CheckedItem:
         held = {} if PROBLEM in row else self.pictures(row)
         texts = {name: value for name, value in row.items() if not _is_picture(value)}
         too_long = tuple(name for name, value in texts.items() if isinstance(value, str) and len(value) > MAX_TEXT)
         texts = {name: value for name, value in texts.items() if name not in too_long}
-        item = Item(index, "", values=texts, too_long=too_long, problem=str(row.get(PROBLEM, "")))
+        item = BenchmarkItem(index, "", values=texts, too_long=too_long, problem=str(row.get(PROBLEM, "")))
         laid: dict[str, CachedSource] = {}
         faults: list[str] = []
         notes: list[str] = []
@@ -227,9 +227,9 @@ class RowBenchmark(ABC):
             except LookupError as error:
                 faults.append(Text("no {}: {}", name, error.args[0]))
                 origins += [LOOK_AGAIN] if isinstance(one, str) else []
-        return Finding(item, laid, fault="; ".join(faults), note="; ".join(notes), origins=tuple(origins))
+        return CheckedItem(item, laid, fault="; ".join(faults), note="; ".join(notes), origins=tuple(origins))
 
-    def _sample(self, finding: Finding, row: Row, draft: Draft, ids: dict[str, int]) -> Sample:
+    def _sample(self, finding: CheckedItem, row: Row, draft: Draft, ids: dict[str, int]) -> Sample:
         faults = [*([finding.fault] if finding.fault else []), *row.faults]
         if not faults:
             faults += [Text("no {}", name) for name in draft.needed if name not in finding.pictures]
@@ -279,7 +279,7 @@ class FilesBenchmark(RowBenchmark):
         if not there and self.rows_file:
             self._named = self.rows_file.fetched()
         if self._named:
-            there = [Found(self._named.name, None, self._named)]
+            there = [FoundFile(self._named.name, None, self._named)]
         if not there:
             raise ConfigurationError(Text("benchmark.data_path: {} has no {: or } in it", self.path, self.names))
         self._rows_in = there
@@ -301,7 +301,7 @@ class FilesBenchmark(RowBenchmark):
         self._tree.close()
         self._pictures.close()
 
-    def unfold(self, row: dict[str, Any], found: Found) -> Sequence[dict[str, Any]]:
+    def unfold(self, row: dict[str, Any], found: FoundFile) -> Sequence[dict[str, Any]]:
         """The rows that a row of a file stands for; by default itself."""
         return [row]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import PIL
 
-from edit_eval.benchmarks.item_sources import Finding, state_of
+from edit_eval.benchmarks.item_sources import CheckedItem, state_of
 from edit_eval.benchmarks.json_items import MAX_TEXT
 from edit_eval.benchmarks.source_cache import FULL, CachedSource, SourceCache
 from edit_eval.errors import ConfigurationError, Stopped
@@ -46,7 +46,7 @@ class SourcePass:
         """Of all files. Raises `ConfigurationError` where one is missing."""
         return sum(size for size, _ in self._state())
 
-    def findings(self, read: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    def findings(self, read: Callable[[], Iterator[CheckedItem]]) -> Iterator[CheckedItem]:
         """What an earlier pass over these very files found, if all that it laid is still there; else what `read` finds.
 
         `read` makes the pass; what it yields comes as it goes. Raises `ConfigurationError` for files that are missing,
@@ -69,7 +69,7 @@ class SourcePass:
         )
         return Text("{} not what was recorded: read from the benchmark again", images) if altered else ""
 
-    def _read(self, state: _State, read: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    def _read(self, state: _State, read: Callable[[], Iterator[CheckedItem]]) -> Iterator[CheckedItem]:
         findings = []
         laid = 0
         try:
@@ -96,7 +96,7 @@ class SourcePass:
                 )
             ) from error
 
-    def _remembered(self, state: _State) -> list[Finding] | None:
+    def _remembered(self, state: _State) -> list[CheckedItem] | None:
         findings = self._recorded(state)
         if not all(state_of(origin.path) == origin.state for finding in findings for origin in finding.origins):
             return None
@@ -118,18 +118,18 @@ class SourcePass:
             self._write_index(state, findings)
         return findings
 
-    def _recorded(self, state: _State) -> list[Finding]:
+    def _recorded(self, state: _State) -> list[CheckedItem]:
         """What the index of these very files says; nothing where there is none."""
         index = self._cache.read_index(self._name)
         if index is None or index.get("head") != self._index_head(state):
             return []
         try:
             self.said = list(index["said"])
-            return [Finding.from_json(entry) for entry in index["findings"]]
+            return [CheckedItem.from_json(entry) for entry in index["findings"]]
         except (KeyError, TypeError):
             return []
 
-    def _write_index(self, state: _State, findings: Iterable[Finding]) -> None:
+    def _write_index(self, state: _State, findings: Iterable[CheckedItem]) -> None:
         entries = [dataclasses.asdict(finding) for finding in findings]
         self._cache.write_index(self._name, {"head": self._index_head(state), "said": self.said, "findings": entries})
 
@@ -162,5 +162,5 @@ def unique_id(named: str, index: int, ids: dict[str, int]) -> str:
     return unique
 
 
-def _pictures(findings: Iterable[Finding]) -> set[CachedSource]:
+def _pictures(findings: Iterable[CheckedItem]) -> set[CachedSource]:
     return {picture for finding in findings for picture in finding.pictures.values()}

@@ -15,17 +15,16 @@ from typing import Any, ClassVar
 
 from edit_eval.benchmarks.file_tree import FileTree, is_archive
 from edit_eval.benchmarks.item_fields import LANGUAGES, kind, nearest, shown
-from edit_eval.benchmarks.item_sources import Finding, Origin, state_of
+from edit_eval.benchmarks.item_sources import CheckedItem, Origin, state_of
 from edit_eval.benchmarks.json_rows import PROBLEM
 from edit_eval.benchmarks.plain_files import PlainFiles
 from edit_eval.benchmarks.row_benchmark import Draft, Row, RowBenchmark, RowParameters
-from edit_eval.benchmarks.tables import PICTURES, TEXT_TABLES, find_table, table_names
-from edit_eval.benchmarks.tables import Table as Tables
+from edit_eval.benchmarks.tables import PICTURES, TEXT_TABLES, TableFile, find_table, table_names
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Sample
 from edit_eval.text import Text
 
-REGISTERED = {"table": "Table"}
+REGISTERED = {"table": "TableBenchmark"}
 
 _NAMES = """
 id: id sample_id image_id uid key idx index 编号
@@ -70,7 +69,7 @@ class NoColumn(ConfigurationError):
         self.there = tuple(there)
 
 
-class Table(RowBenchmark):
+class TableBenchmark(RowBenchmark):
     """Your own pictures and instructions: CSV, TSV, JSON, JSONL, Parquet, or a folder of pictures with a text each.
 
     `benchmark: my.csv` is short for it. Columns are found by common names, which a note says; `fields` says otherwise.
@@ -117,12 +116,12 @@ class Table(RowBenchmark):
         self._columns = self.find_columns(self._table.columns())
         return self._table.files if self._tree is None else [self.path]
 
-    def looked_at(self) -> tuple[Tables, dict[str, str]]:
+    def looked_at(self) -> tuple[TableFile, dict[str, str]]:
         """Its rows, and our names -> the columns that hold them; no picture is opened. Raises `ConfigurationError`."""
         self.files()
         return self._table, self._columns
 
-    def _in_archive(self, tree: FileTree) -> Tables:
+    def _in_archive(self, tree: FileTree) -> TableFile:
         """The table of an archive, laid into the cache: a text, where its pictures may be a thousand times that."""
         found = table_names(tree.names)
         if len(found) != 1:
@@ -193,7 +192,7 @@ class Table(RowBenchmark):
         self._unused = [name for name in there if name not in found.values()]
         return {ours: theirs for ours, theirs in found.items() if theirs}
 
-    def findings(self) -> Iterable[Finding]:
+    def findings(self) -> Iterable[CheckedItem]:
         """All rows' findings; where no column has ids, all are read before the first is given."""
         findings = super().findings()  # texts, no pictures
         if "id" in self._columns:
@@ -269,7 +268,7 @@ class Table(RowBenchmark):
             rationale=row.text("rationale"),
         )
 
-    def _sample(self, finding: Finding, row: Row, draft: Draft, ids: dict[str, int]) -> Sample:
+    def _sample(self, finding: CheckedItem, row: Row, draft: Draft, ids: dict[str, int]) -> Sample:
         sample, language = super()._sample(finding, row, draft, ids), self.parameters.language
         assert isinstance(draft, _Draft)
         return replace(

@@ -44,7 +44,7 @@ CLIENT = Identity("client", "requests", "")
 _VOLUME = re.compile(r"\d{4,}")
 
 
-class Pair(NamedTuple):
+class Submission(NamedTuple):
     """What is to be judged: pictures by their names (`source`, `source_2`, `reference`, `mask`), and the edit."""
 
     pictures: dict[str, Sent]
@@ -161,7 +161,7 @@ class Ledger:
 
     # -- what is added --
 
-    def add(self, pair: Pair) -> int:
+    def add(self, pair: Submission) -> int:
         """Keeps a pair; returns the number of its edit. One that cannot be asked about is `skipped`, with the reason.
 
         Raises `CannotWrite` when the disk is full.

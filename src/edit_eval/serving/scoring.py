@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from edit_eval.benchmarks.table import Table
+from edit_eval.benchmarks.table import TableBenchmark
 from edit_eval.config.faults import did_you_mean
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
@@ -216,7 +216,7 @@ def judges_of(written: str, devices: str) -> tuple[dict[str, Any], dict[str, Any
 
 def _column_of(table: str | Path) -> str:
     """The column of the edits, by its name. Raises `ConfigurationError` where no name says so."""
-    there = Table(Table.Parameters(str(table))).looked_at()[0].columns()
+    there = TableBenchmark(TableBenchmark.Parameters(str(table))).looked_at()[0].columns()
     plain = {name.lower().replace(" ", "_"): name for name in there}
     for name in COLUMNS:
         if name in plain:

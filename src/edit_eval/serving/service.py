@@ -34,9 +34,9 @@ from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.records import Edit, Judgement, Picture, Sample
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import Replica, State
+from edit_eval.scheduling.replicas import Replica, ReplicaState
 from edit_eval.scheduling.tasks import Work
-from edit_eval.serving.ledger import CLIENT, Ledger, Pair
+from edit_eval.serving.ledger import CLIENT, Ledger, Submission
 from edit_eval.serving.watch import Watch
 from edit_eval.store.examined import Examined, examined
 from edit_eval.store.provenance import ModelsSay
@@ -54,10 +54,10 @@ class Closing(Exception):
 
 
 @dataclass(eq=False)
-class Ticket:
+class QueuedPair:
     """A pair on its way, and where its judgements will be: by the judges' names."""
 
-    pair: Pair
+    pair: Submission
     came: float
     answer: Future[dict[str, Judgement]] = field(default_factory=Future)
     judgements: dict[str, Judgement] = field(default_factory=dict)
@@ -160,11 +160,11 @@ class Service:
             note=tell,
             **more,
         )
-        self._inbox: deque[Ticket] = deque()
-        self._held: deque[Ticket] = deque()  # taken in, and not yet in the matrix: it is full
-        self._abandoned: deque[Ticket] = deque()
-        self._open: dict[str, Ticket] = {}  # by sample id, what is in the matrix and not answered
-        self._by_number: dict[int, Ticket] = {}
+        self._inbox: deque[QueuedPair] = deque()
+        self._held: deque[QueuedPair] = deque()  # taken in, and not yet in the matrix: it is full
+        self._abandoned: deque[QueuedPair] = deque()
+        self._open: dict[str, QueuedPair] = {}  # by sample id, what is in the matrix and not answered
+        self._by_number: dict[int, QueuedPair] = {}
         self._pending = {judge.name: Pending() for judge in self.judges}
         self._closing = threading.Event()
         self._policy: Policy | None = None
@@ -180,16 +180,16 @@ class Service:
 
     # -- any thread --
 
-    def submit(self, pairs: Sequence[Pair]) -> list[Ticket]:
+    def submit(self, pairs: Sequence[Submission]) -> list[QueuedPair]:
         """Has pairs judged. Raises `Closing` once the service comes to its end."""
-        tickets = [Ticket(pair, time.monotonic()) for pair in pairs]
+        tickets = [QueuedPair(pair, time.monotonic()) for pair in pairs]
         if self._closing.is_set():
             raise Closing
         self._inbox.extend(tickets)
         self._wake()
         return tickets
 
-    def cancel(self, tickets: Sequence[Ticket]) -> None:
+    def cancel(self, tickets: Sequence[QueuedPair]) -> None:
         """Nobody waits for these any more: what has not gone to a device never will."""
         for ticket in tickets:
             if not ticket.answer.done():
@@ -339,11 +339,11 @@ class Service:
 
     def _note_readiness(self) -> None:
         if self._policy is not None and not self.ready.is_set():
-            loaded = {one.key for one in self._policy.replicas if one.state is State.LOADED}
+            loaded = {one.key for one in self._policy.replicas if one.state is ReplicaState.LOADED}
             if loaded >= self.work.kept:
                 self.ready.set()
 
-    def _admit(self, ticket: Ticket) -> bool:
+    def _admit(self, ticket: QueuedPair) -> bool:
         if ticket.gone:
             return False
         number = ticket.number = self.ledger.add(ticket.pair)
@@ -371,7 +371,7 @@ class Service:
         """Makes tasks of what waits for a judge, as far as its devices can take them."""
         pending, key = self._pending[judge], f"judge:{judge}"
         assert self._policy is not None
-        loaded = [one for one in self._policy.of(key) if one.state is State.LOADED]
+        loaded = [one for one in self._policy.of(key) if one.state is ReplicaState.LOADED]
         if not pending.count or not loaded:
             return False
         hands = sum(one.capacity for one in loaded)
@@ -409,7 +409,7 @@ class Service:
             with contextlib.suppress(Exception):  # whoever asked is gone
                 ticket.answer.set_result(ticket.judgements)
 
-    def _forget(self, ticket: Ticket) -> None:
+    def _forget(self, ticket: QueuedPair) -> None:
         self._open.pop(ticket.sample_id, None)
         self._by_number.pop(ticket.number, None)
 

@@ -30,7 +30,7 @@ from scipy.stats import binomtest, mannwhitneyu
 
 from edit_eval.pictures import GREY
 from edit_eval.records import Judgement
-from edit_eval.serving.ledger import Pair
+from edit_eval.serving.ledger import Submission
 from edit_eval.serving.pictures import Sent, sent
 from edit_eval.text import Text
 
@@ -135,7 +135,7 @@ class Watch:
 
     def __init__(
         self,
-        submit: Callable[[Sequence[Pair]], object],
+        submit: Callable[[Sequence[Submission]], object],
         tell: Callable[[str], None],
         reward: Callable[[Judgement], float | None],
         *,
@@ -143,9 +143,9 @@ class Watch:
     ) -> None:
         """`submit` has canaries judged; their judgements come back through `saw`. `reward` is from 0 to 1."""
         self._submit, self._tell, self._reward, self._size = submit, tell, reward, window
-        self._queue: queue.Queue[tuple[Pair, Judgement] | None] = queue.Queue(MOST_WAITING)
-        self._hatched: dict[str, Pair] = {}  # the sources with canaries in this window, and a pair that has each
-        self._kept: list[Pair] = []  # the first window's canaries
+        self._queue: queue.Queue[tuple[Submission, Judgement] | None] = queue.Queue(MOST_WAITING)
+        self._hatched: dict[str, Submission] = {}  # the sources with canaries in this window, and a pair that has each
+        self._kept: list[Submission] = []  # the first window's canaries
         self._first: dict[tuple[str, str], float] = {}  # how those were judged first
         self._rewards: OrderedDict[str, list[float]] = OrderedDict()  # of each source's edits
         self._window = Window()
@@ -157,7 +157,7 @@ class Watch:
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
         self._thread.start()
 
-    def saw(self, pair: Pair, judgement: Judgement) -> None:
+    def saw(self, pair: Submission, judgement: Judgement) -> None:
         """The first judge's judgement of a pair. From any thread; returns at once."""
         try:
             self._queue.put_nowait((pair, judgement))
@@ -176,7 +176,7 @@ class Watch:
             except Exception as error:  # a watch that fails must not be silent, nor end the service
                 self._alarm(Text("the watch failed: {}: {}", type(error).__name__, error))
 
-    def _see(self, pair: Pair, judgement: Judgement) -> None:
+    def _see(self, pair: Submission, judgement: Judgement) -> None:
         reward, source = self._reward(judgement), pair.pictures["source"]
         if pair.door.startswith((CANARY, AGAIN)):
             if reward is not None:
@@ -208,7 +208,7 @@ class Watch:
         if kind == "source" and (of_edits := self._rewards.get(source)):
             self._window.pays.append(reward > median(of_edits))
 
-    def _hatch(self, pair: Pair) -> None:
+    def _hatch(self, pair: Submission) -> None:
         """Makes a source's canaries, and has them judged."""
         source, others = pair.pictures["source"], list(self._hatched.values())
         made = {"source": source, "blank": _blank(source)} | ({"shuffled": others[-1].edit} if others else {})

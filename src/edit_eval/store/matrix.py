@@ -11,7 +11,16 @@ from edit_eval.config.identity import Identity
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge, asked_digest
 from edit_eval.protocols.contract import Question, in_order
-from edit_eval.protocols.judging import Scored, applying, asked_again, leading, looks_at_samples, read, rendered, score
+from edit_eval.protocols.judging import (
+    JudgedScores,
+    applying,
+    asked_again,
+    leading,
+    looks_at_samples,
+    read,
+    rendered,
+    score,
+)
 from edit_eval.records import CONTROL, Edit, Judgement, Reading, Reply, Sample, Status
 from edit_eval.store.cells import Cells
 from edit_eval.store.journal import no_garbage
@@ -71,7 +80,7 @@ class Matrix:
         self.own: frozenset[str] | None = None
         """The samples that are this start's affair, where it is a shard; None: all."""
         self._look_at_samples = {judge.name: looks_at_samples(judge.protocol) for judge in self.judges}
-        self._alike: dict[tuple[object, ...], tuple[Scored, ByReading]] = {}
+        self._alike: dict[tuple[object, ...], tuple[JudgedScores, ByReading]] = {}
         self.aside: dict[str, dict[tuple[object, ...], list[Reply]]] = {}
         """Key of replies -> to which address -> the replies: about pictures that are not there now."""
 
@@ -399,7 +408,7 @@ class Matrix:
         by_reading: ByReading = ()
         if absent := self._absent(edit, cells):
             status, reason = absent
-            scored = Scored({}, dict.fromkeys(applying(judge.protocol, asked), absent), frozenset(), {})
+            scored = JudgedScores({}, dict.fromkeys(applying(judge.protocol, asked), absent), frozenset(), {})
         else:
             scored, by_reading = self._score(judge, sample, asked, [self.reading(cell) for cell in cells])
         headline = leading(judge.protocol, asked, scored)
@@ -428,7 +437,7 @@ class Matrix:
 
     def _score(
         self, judge: AskedJudge, sample: Sample, asked: Sequence[Question], readings: Sequence[Reading]
-    ) -> tuple[Scored, ByReading]:
+    ) -> tuple[JudgedScores, ByReading]:
         """The scores, and by reading what they were made of."""
         first = readings[0]
         repeats = len(readings) == 1 and len(first.text) <= SHORT and not self._look_at_samples[judge.name]

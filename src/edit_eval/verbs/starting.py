@@ -19,7 +19,7 @@ from edit_eval.verbs.arguments import Config, Force
 if TYPE_CHECKING:
     from edit_eval.benchmarks.table import NoColumn
     from edit_eval.config.loading import LoadingOptions as Options
-    from edit_eval.starting.models import Kind, Model
+    from edit_eval.starting.models import Kind, ModelDraft
     from edit_eval.starting.pictures import Pictures
     from edit_eval.starting.writing import Started
 else:
@@ -98,7 +98,7 @@ def init(
 
 def _answers(
     pictures: str | None, edits: list[str], judges: list[str], instruction: str, fields: dict[str, str]
-) -> tuple[Pictures, list[Model], list[Model]]:
+) -> tuple[Pictures, list[ModelDraft], list[ModelDraft]]:
     """What there is, by the flags, by what lies here, or as a person at a terminal says."""
     from edit_eval.benchmarks.table import NoColumn
     from edit_eval.starting.models import look_at_model
@@ -113,10 +113,10 @@ def _answers(
                     raise
                 fields[error.ours] = _which_column(error)
 
-    def models(kind: Kind, written: list[str]) -> list[Model]:
+    def models(kind: Kind, written: list[str]) -> list[ModelDraft]:
         return [look_at_model(kind, each, found) for each in written]
 
-    def listed(kind: Kind) -> Callable[[str], list[Model]]:
+    def listed(kind: Kind) -> Callable[[str], list[ModelDraft]]:
         return lambda text: models(kind, [each.strip() for each in text.split(",")])
 
     question = Text("What are your pictures? ({})", Text(PICTURES))

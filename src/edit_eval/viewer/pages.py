@@ -122,7 +122,7 @@ def comparison_page(compared: Sequence[WatchedRun]) -> str:
 
 @dataclass(frozen=True)
 class _OfSeveral:
-    """The pictures of several runs (see `edit_eval.reporting.page.gallery.Shown`)."""
+    """The pictures of several runs (see `edit_eval.reporting.page.gallery.PictureAddresses`)."""
 
     first: ServedPictures
     of: Mapping[str, ServedPictures]

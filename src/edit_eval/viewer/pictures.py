@@ -34,7 +34,7 @@ OTHER = "application/octet-stream"
 
 
 class ServedPictures:
-    """Addresses in place of files (see `edit_eval.reporting.page.gallery.Shown`)."""
+    """Addresses in place of files (see `edit_eval.reporting.page.gallery.PictureAddresses`)."""
 
     def __init__(self, base: str) -> None:
         self.base = base

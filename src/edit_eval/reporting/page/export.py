@@ -18,11 +18,11 @@ from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results
 from edit_eval.reporting.page.files import write_tables
-from edit_eval.reporting.page.gallery import Pictures
+from edit_eval.reporting.page.gallery import PageFiles
 from edit_eval.reporting.page.page import portable_page
 from edit_eval.reporting.page.thumbnails import thumbnail
 from edit_eval.reporting.selection import selected
-from edit_eval.small_copies import Size
+from edit_eval.small_copies import CopyLimits
 from edit_eval.statistics.summary import summarise
 from edit_eval.text import Text
 
@@ -34,7 +34,7 @@ PICTURES = "pictures"
 
 
 @dataclass
-class _Within(Pictures):
+class _Within(PageFiles):
     """Pictures that are in the page and nowhere else."""
 
     def _link(self, path: Path) -> str:
@@ -42,7 +42,7 @@ class _Within(Pictures):
 
 
 @dataclass
-class _Beside(Pictures):
+class _Beside(PageFiles):
     """Pictures that lie beside the page."""
 
     def _link(self, path: Path) -> str:
@@ -92,7 +92,7 @@ def export(
     try:
         if suffix in (".html", ".htm"):
             with written_whole(target) as temporary:
-                _write_page(results, summary, temporary, _Within, Size(side, 4 * side * side), language)
+                _write_page(results, summary, temporary, _Within, CopyLimits(side, 4 * side * side), language)
             return target
         with written_whole(target) as temporary:
             folder = temporary if suffix != ".zip" else temporary.with_name(f"{temporary.name}.folder")
@@ -123,8 +123,13 @@ def in_limits(side: int) -> None:
 
 
 def _write_page(
-    results: Results, summary: Mapping[str, Any], file: Path, kind: type[Pictures], size: Size | None, language: str
-) -> Pictures:
+    results: Results,
+    summary: Mapping[str, Any],
+    file: Path,
+    kind: type[PageFiles],
+    size: CopyLimits | None,
+    language: str,
+) -> PageFiles:
     run = Path(os.path.abspath(results.directory))
     pictures = kind(run / "report", run)
     with file.open("w", encoding="utf-8", errors="backslashreplace", newline="") as out:
@@ -136,13 +141,13 @@ def _write_folder(results: Results, summary: Mapping[str, Any], folder: Path, la
     (folder / PICTURES).mkdir(parents=True)
     pictures = _write_page(results, summary, folder / "index.html", _Beside, None, language)
     write_tables(results, summary, folder, language=language)
-    make = partial(_write_picture, folder / PICTURES, Size(side, 4 * side * side))
+    make = partial(_write_picture, folder / PICTURES, CopyLimits(side, 4 * side * side))
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         for _ in pool.map(make, range(len(pictures.paths)), pictures.paths):
             pass
 
 
-def _write_picture(folder: Path, size: Size, place: int, path: Path) -> None:
+def _write_picture(folder: Path, size: CopyLimits, place: int, path: Path) -> None:
     made = thumbnail(path, size)
     if made is not None:  # the page says of what is none that it is none
         (folder / _name(place)).write_bytes(made)

@@ -23,7 +23,7 @@ from edit_eval.small_copies import small_copy_name
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-class Shown(Protocol):
+class PictureAddresses(Protocol):
     """What a gallery shows: for each picture the place or the address of its `thumbnail`, and a link to its `file`."""
 
     def of_sample(self, sample: Sample, name: str = "source") -> dict[str, Any] | None: ...
@@ -31,8 +31,8 @@ class Shown(Protocol):
 
 
 @dataclass
-class Pictures:
-    """The files that the page shows, each once (see `Shown`)."""
+class PageFiles:
+    """The files that the page shows, each once (see `PictureAddresses`)."""
 
     folder: Path
     """Where the page lies, absolute. Links into the run directory are relative to it: the two move together."""
@@ -72,7 +72,7 @@ class Pictures:
         return "./" + quote(Path(os.path.relpath(path, self.folder)).as_posix())
 
 
-def gallery(results: Results, summary: Mapping[str, Any], pictures: Shown) -> dict[str, Any]:
+def gallery(results: Results, summary: Mapping[str, Any], pictures: PictureAddresses) -> dict[str, Any]:
     """`{"run", "edit_models", "judges", "scoring", "names", "samples"}`; registers every picture there is."""
     edits: dict[str, list[Edit]] = defaultdict(list)
     for edit in results.edits:
@@ -97,7 +97,9 @@ def gallery(results: Results, summary: Mapping[str, Any], pictures: Shown) -> di
     }
 
 
-def sample_entry(sample: Sample, edits: Iterable[tuple[Edit, Iterable[Judgement]]], pictures: Shown) -> dict[str, Any]:
+def sample_entry(
+    sample: Sample, edits: Iterable[tuple[Edit, Iterable[Judgement]]], pictures: PictureAddresses
+) -> dict[str, Any]:
     """A sample as the gallery has it, with its edits, each with its judgements."""
     return {
         **_sample(sample, pictures),
@@ -152,7 +154,7 @@ def _fields(record: object, names: str) -> dict[str, Any]:
     return {name: getattr(record, name) for name in names.split()}
 
 
-def _sample(sample: Sample, pictures: Shown) -> dict[str, Any]:
+def _sample(sample: Sample, pictures: PictureAddresses) -> dict[str, Any]:
     others = {
         address_of_picture(name): pictures.of_sample(sample, name) or {"missing": "other_missing"}
         for name in sample.pictures
@@ -167,7 +169,7 @@ def _sample(sample: Sample, pictures: Shown) -> dict[str, Any]:
     }
 
 
-def _edit(edit: Edit, pictures: Shown) -> dict[str, Any]:
+def _edit(edit: Edit, pictures: PictureAddresses) -> dict[str, Any]:
     picture = pictures.of_edit(edit) or {"missing": "edit_missing"} if edit.image else None
     return {
         "model": edit.edit_model,

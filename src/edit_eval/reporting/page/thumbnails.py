@@ -17,7 +17,7 @@ from PIL import Image
 
 from edit_eval.errors import PictureError
 from edit_eval.pictures import open_picture
-from edit_eval.small_copies import Size, keep, small_copy
+from edit_eval.small_copies import CopyLimits, keep, small_copy
 
 NOTHING_KEPT: Mapping[Path, Path] = MappingProxyType({})
 
@@ -26,7 +26,7 @@ _MUCH_SMALLER = 0.75
 """The share of the wanted side, or of its bytes, below which a copy was made for a page of more pictures."""
 
 
-def thumbnail(path: Path, size: Size, kept: Path | None = None) -> bytes | None:
+def thumbnail(path: Path, size: CopyLimits, kept: Path | None = None) -> bytes | None:
     """The picture at `path` as a small WebP; None if it is no picture that can be read.
 
     With `kept` the copy that is there is taken, or scaled down, if it is younger than the picture and large enough;
@@ -46,7 +46,7 @@ def thumbnail(path: Path, size: Size, kept: Path | None = None) -> bytes | None:
         return None
 
 
-def _taken(path: Path, size: Size, kept: Path) -> bytes | None:
+def _taken(path: Path, size: CopyLimits, kept: Path) -> bytes | None:
     """What is made of the copy at `kept`; None where there is none that will do."""
     found = kept.lstat()
     if not stat.S_ISREG(found.st_mode) or found.st_mtime < path.stat().st_mtime:
@@ -62,7 +62,9 @@ def _taken(path: Path, size: Size, kept: Path) -> bytes | None:
     return data
 
 
-def thumbnails(paths: Sequence[Path], size: Size, kept: Mapping[Path, Path] = NOTHING_KEPT) -> Iterator[str | None]:
+def thumbnails(
+    paths: Sequence[Path], size: CopyLimits, kept: Mapping[Path, Path] = NOTHING_KEPT
+) -> Iterator[str | None]:
     """Each picture's thumbnail as base64, in order; None for one that cannot be read. `kept`: see `thumbnail`.
 
     A few are made ahead at a time, so the memory in use does not grow with their number.
@@ -74,7 +76,7 @@ def thumbnails(paths: Sequence[Path], size: Size, kept: Mapping[Path, Path] = NO
 
 
 def _ahead(
-    pool: ThreadPoolExecutor, paths: Iterable[Path], size: Size, kept: Mapping[Path, Path], ahead: int
+    pool: ThreadPoolExecutor, paths: Iterable[Path], size: CopyLimits, kept: Mapping[Path, Path], ahead: int
 ) -> Iterator[bytes | None]:
     under_way: deque[Future[bytes | None]] = deque()
     for path in paths:

@@ -29,7 +29,7 @@ from edit_eval.reporting.progress.plain import PlainProgress
 from edit_eval.reporting.progress.rich_lines import RichProgress
 from edit_eval.reporting.progress.standard_streams import Descriptor
 from edit_eval.reporting.progress.state import ProgressState
-from edit_eval.reporting.progress.view import Display, Reading, Said, Snapshot
+from edit_eval.reporting.progress.view import BenchmarkProgress, Display, Said, Snapshot
 from edit_eval.reporting.styled import Spoken
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
@@ -136,7 +136,7 @@ class Progress:
     def reading(self, items: int, read: int, size: int) -> None:
         """A benchmark has been read so far: `items` samples, `read` of `size` bytes (0 where that is not known)."""
         if self._display is not None:
-            self._display.reading(Reading(items, read, size), self._clock())
+            self._display.reading(BenchmarkProgress(items, read, size), self._clock())
 
     @_harmless
     def has_read(self) -> None:

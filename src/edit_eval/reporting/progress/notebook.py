@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import ConsoleRenderable, Group
 
 from edit_eval.reporting.progress.rich_lines import LABEL, TAG, bars_of, rendered, tagged
-from edit_eval.reporting.progress.view import Judged, Line, Reading, Said, Snapshot
+from edit_eval.reporting.progress.view import BenchmarkProgress, Judged, Line, Said, Snapshot
 from edit_eval.reporting.progress.words import ending, reading_words
 from edit_eval.reporting.styled import Spoken, Styled
 from edit_eval.text import Text
@@ -49,7 +49,7 @@ class NotebookProgress:
         self._drawn: tuple[object, ...] = ()
         self._next_reading = 0.0
 
-    def reading(self, so_far: Reading, now: float) -> None:
+    def reading(self, so_far: BenchmarkProgress, now: float) -> None:
         """Shows how far a benchmark is read."""
         if now >= self._next_reading:
             self._next_reading = now + self.interval

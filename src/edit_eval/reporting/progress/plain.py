@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
 from edit_eval.reporting.language import worded
-from edit_eval.reporting.progress.view import CategoryDone, Judged, Line, Plan, Reading, Said, Snapshot
+from edit_eval.reporting.progress.view import Assignment, BenchmarkProgress, CategoryDone, Judged, Line, Said, Snapshot
 from edit_eval.reporting.progress.words import (
     category_sentence,
     ending,
@@ -49,7 +49,7 @@ class PlainProgress:
         self._pause = CLOSEST
         self._tenth = 0
 
-    def reading(self, so_far: Reading, now: float) -> None:
+    def reading(self, so_far: BenchmarkProgress, now: float) -> None:
         """Writes a line at once, and again after 5 s, 10 s, 20 s and so on, at last every minute."""
         if now >= self._next_reading:
             self._next_reading = now + self._reading_pause
@@ -95,7 +95,7 @@ class PlainProgress:
 def sentences(line: Line, *, scores: bool = False) -> Iterator[str]:
     """A line of the progress in words; a single score only with `scores`."""
     match line:
-        case Plan():
+        case Assignment():
             if line.rows:
                 yield Text("schedule: {}, {}", line.schedule, line.explanation)
             yield from map(plan_sentence, line.rows)

@@ -15,7 +15,16 @@ from rich.table import Table
 
 from edit_eval.execution.contract import Meter
 from edit_eval.reporting.language import said, worded
-from edit_eval.reporting.progress.view import CategoryDone, DeviceView, Judged, Line, Plan, Reading, Said, Snapshot
+from edit_eval.reporting.progress.view import (
+    Assignment,
+    BenchmarkProgress,
+    CategoryDone,
+    DeviceView,
+    Judged,
+    Line,
+    Said,
+    Snapshot,
+)
 from edit_eval.reporting.progress.words import (
     asked_words,
     category_sentence,
@@ -62,7 +71,7 @@ class RichProgress:
         self._label = 0
         self._next_reading = 0.0
 
-    def reading(self, so_far: Reading, now: float) -> None:
+    def reading(self, so_far: BenchmarkProgress, now: float) -> None:
         """Shows a bar of its own."""
         if now < self._next_reading:
             return
@@ -81,7 +90,7 @@ class RichProgress:
         if not lines:
             return
         for line in lines:
-            if isinstance(line, Plan):
+            if isinstance(line, Assignment):
                 self._label = max(self._label, line.label)
             elif isinstance(line, Judged | Said):
                 self._label = max(self._label, cell_len(line.about))
@@ -127,7 +136,7 @@ class RichProgress:
 def rendered(line: Line, label: int) -> ConsoleRenderable:
     """One line of what happens; ids take `label` columns."""
     match line:
-        case Plan():
+        case Assignment():
             return plan_table(line)
         case Judged(judgement=judgement):
             words = Beginning(words_of(judgement), "dim")
@@ -152,7 +161,7 @@ def tagged(tag: str, style: str, *texts: Styled | Beginning) -> ConsoleRenderabl
     return table
 
 
-def plan_table(plan: Plan) -> ConsoleRenderable:
+def plan_table(plan: Assignment) -> ConsoleRenderable:
     """Each device, its count and its first samples."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
     table.add_column("", overflow="fold")

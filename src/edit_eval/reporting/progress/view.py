@@ -16,7 +16,7 @@ from edit_eval.text import Text
 
 
 @dataclass(frozen=True)
-class PlanRow:
+class AssignmentRow:
     """What some devices of a model are to do."""
 
     kind: str
@@ -37,12 +37,12 @@ class PlanRow:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Assignment:
     """Who does what, as far as that is settled when a run starts."""
 
     schedule: str
     """`pull`, `round_robin` or `batch_sync`."""
-    rows: tuple[PlanRow, ...]
+    rows: tuple[AssignmentRow, ...]
     label: int = 0
     """Terminal columns of the longest label that lines of this run will have."""
 
@@ -91,7 +91,7 @@ class CategoryDone:
     scale: Scale
 
 
-Line = Plan | Said | Judged | CategoryDone
+Line = Assignment | Said | Judged | CategoryDone
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class Reading:
+class BenchmarkProgress:
     """How far the first reading of a benchmark is."""
 
     items: int
@@ -196,7 +196,7 @@ class Display(Protocol):
     interval: float
     """Seconds between two looks."""
 
-    def reading(self, so_far: Reading, now: float) -> None:
+    def reading(self, so_far: BenchmarkProgress, now: float) -> None:
         """Shows how far a benchmark has been read, if it is time for that by the clock `now`, in seconds."""
 
     def has_read(self) -> None:

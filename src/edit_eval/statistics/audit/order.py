@@ -47,7 +47,7 @@ NOTICED = 0.75
 always, as in psychophysics with two alternatives."""
 
 
-class Compared(NamedTuple):
+class OrderedPair(NamedTuple):
     """One pair of edits of a scene."""
 
     scene: str
@@ -60,7 +60,9 @@ def ahead(better: float, worse: float, noise: float = SAME) -> float:
     return 0.5 if abs(better - worse) <= noise else float(better > worse)
 
 
-def comparisons(trial: Trial, pairs: Sequence[tuple[str, str]], scenes: Sequence[str] | None = None) -> list[Compared]:
+def comparisons(
+    trial: Trial, pairs: Sequence[tuple[str, str]], scenes: Sequence[str] | None = None
+) -> list[OrderedPair]:
     """Both scores of every pair that one of these scenes (None: any) has; what is disputed of a scene's own is left
     out."""
     disputed = {(one.scene, one.rung) for one in trial.shown if one.disputed}
@@ -71,7 +73,7 @@ def comparisons(trial: Trial, pairs: Sequence[tuple[str, str]], scenes: Sequence
                 continue
             high, low = trial.score(scene, better), trial.score(scene, worse)
             if high is not None and low is not None:
-                found.append(Compared(scene, ahead(high, low)))
+                found.append(OrderedPair(scene, ahead(high, low)))
     return found
 
 
