@@ -23,6 +23,8 @@ from edit_eval.text import Text, joined
 _COLUMNS, _PAIRS = TypeAdapter(list[ColumnSummary]), TypeAdapter(list[Pair])
 
 
+_FAR = 100
+"""Times as many pictures as there are: who would have to have more is told no number."""
 _MOST_NAMES = 3
 """That a sentence has room for; more are counted."""
 _ALIKE: Mapping[str, Callable[[str, object], Text]] = {
@@ -140,16 +142,18 @@ def joint_headline(found: Sequence[Verdict], language: str) -> str:
         first.setdefault(one.columns[0].name, []).append(one.judge)
     if len(first) > 1:
         leads = [Text("{} leads with {}", name, _listed(judges, language)) for name, judges in first.items()]
-        return said(Text("Judges disagree: {}", joined(leads, ", ")), language)
+        return said(Text("The judges disagree: {}", joined(leads, ", ")), language)
     [name], sure = first, sum(one.wins() for one in found)
-    judges = Text("Both judges") if len(found) == 2 else Text("All {} judges", len(found))
     if sure == len(found):
-        return said(Text("{} put {} first, ahead of every other", judges, name), language)
+        return said(Text("{} is first with all {} judges, and better than every other", name, sure), language)
     if not sure:
         return said(
-            Text("No winner yet: {} put {} first, but none can tell it from every other", judges, name), language
+            Text("No winner yet: {} is first with all {} judges, but none tells it from every other", name, len(found)),
+            language,
         )
-    return said(Text("{} put {} first; {} can tell it from every other", judges, name, sure), language)
+    return said(
+        Text("{} is first with all {} judges; {} can tell it from every other", name, len(found), sure), language
+    )
 
 
 def comparison_sentence(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: str) -> str:
@@ -319,7 +323,7 @@ def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], langua
                 language,
             )
         )
-    elif pair.scores_better is None and pair.settled_by is not None and pair.settled_by > count:
+    elif pair.scores_better is None and pair.settled_by is not None and count < pair.settled_by < _FAR * count:
         more = pair.settled_by - count
         found.append(
             said(

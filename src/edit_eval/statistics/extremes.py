@@ -2,7 +2,8 @@
 
 An edit's score by a judge is the mean over its repeats. No number is over several judges: where they disagree each has
 its own beside the others. A judge that is stricter than another disagrees about no edit: its own level, the mean over
-the edits that all of them have scored, is taken out before judges are held against each other. The samples that models differ on most are the comparison's (`Pair.largest`).
+the edits that all of them have scored, is taken out before judges are held against each other. The samples that models
+differ on most are the comparison's (`Pair.largest`).
 """
 
 from __future__ import annotations
@@ -16,12 +17,16 @@ from edit_eval.statistics.instruments import Item, judges_of
 SHOWN = 3
 
 
+_ROUNDING = 1e-9
+
+
 def extremes(results: Results) -> dict[str, Any]:
     """`{"worst": {JUDGE: [...]}, "judges_apart": [...]}`, at most three edits each.
 
     Of equal ones the first in the benchmark. Of each: `sample_id`, `edit_model`, `edit_seed`; of the worst the judge's
     `score`, by its headline; of those on which judges are apart their `scores` by name, and how far the lowest and the
-    highest lie apart without the judges' levels (`difference`). Judges are held against those whose headline has the same scale.
+    highest lie apart without the judges' levels (`difference`). Judges are held against those whose headline has the
+    same scale.
     """
     place = {sample.id: sample.index for sample in results.samples}
     models = {name: number for number, name in enumerate(results.edit_models)}
@@ -43,7 +48,7 @@ def extremes(results: Results) -> dict[str, Any]:
             scores = {name: values[item] for name, values in alike.items() if item in values}
             apart_by = [score - level[name] for name, score in scores.items()]
             difference = max(apart_by) - min(apart_by)
-            if difference > 1e-9:
+            if difference > _ROUNDING:
                 apart.append({**_named(item), "scores": scores, "difference": difference})
     return {
         "worst": {
