@@ -27,7 +27,7 @@ _FAR = 100
 """Times as many pictures as there are: who would have to have more is told no number."""
 _MOST_NAMES = 3
 """That a sentence has room for; more are counted."""
-_ALIKE: Mapping[str, Callable[[str, object], Text]] = {
+_ALIKE: Mapping[str, Callable[[object, object], Text]] = {
     "fails_more": lambda best, others: Text("{} is better than {}, with fewer failed edits", best, others),
     "trade": lambda best, others: Text("{} and {} are a trade: one scores better, and fails more", best, others),
     "equal": lambda best, others: Text("{} and {} are equal within the margin", best, others),
@@ -61,7 +61,8 @@ class Verdict:
 
     def sentence(self, language: str) -> str:
         """`A is better than B by 0.80 [0.40, 1.20] (out of 10). A does better than ...`: headline and rest."""
-        return said(Text("{:. }.", [one for one in (self.headline(language), self.rest(language)) if one]), language)
+        parts = [one for one in (self.headline(language), self.rest(language)) if one]
+        return said(Text("{:. }.", parts) if self.columns else Text("{:; }.", parts), language)
 
     def headline(self, language: str) -> str:
         """Who wins, the winner first, by how much of what; with one edit model its score and interval. No full stop."""
@@ -210,7 +211,10 @@ def compared(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: 
                 *(_listed(some, language) for some in (beaten, unsure)),
             )
         ]
-    parts += [alike(best, _listed(found[kind], language)) for kind, alike in _ALIKE.items() if kind in found]
+    for kind, alike in _ALIKE.items():
+        if kind in found:
+            first, last = _halves(best, found[kind], language)
+            parts.append(alike(first, last) if kind != "fails_more" else alike(best, _listed(found[kind], language)))
     return said(joined(parts), language)
 
 
@@ -254,6 +258,11 @@ def _listed(names: Sequence[str], language: str) -> str:
     if len(names) > _MOST_NAMES:
         return said(Text("{} others", len(names)), language)
     return said(Text("{} and {}", names[:-1], names[-1]), language) if len(names) > 1 else names[0]
+
+
+def _halves(best: str, names: Sequence[str], language: str) -> tuple[object, str]:
+    """What is before and behind the `and` of all of them."""
+    return ([best, *names[:-1]], names[-1]) if len(names) <= _MOST_NAMES else (best, _listed(names, language))
 
 
 def _pair(pairs: Sequence[Pair], one: ColumnSummary, other: ColumnSummary) -> Pair:

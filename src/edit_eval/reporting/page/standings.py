@@ -85,6 +85,8 @@ def _of_judge(one: Verdict, rows: Sequence[Standing], *, over: bool) -> list[Col
     low, high = min(ends, default=0.0), max(ends, default=1.0)
     margin = (high - low) * 0.04 or 1.0
     share = partial(_share, low - margin, high + margin)
+    digits = one.parts[0].digits
+    axis = Text("from {} to {}", formats.score(low - margin, digits), formats.score(high + margin, digits))
 
     def part(row: Standing) -> Entry | None:
         return row.parts.get(judge)
@@ -126,8 +128,8 @@ def _of_judge(one: Verdict, rows: Sequence[Standing], *, over: bool) -> list[Col
             over=head,
         ),
         Column(Text("Mean"), number, look="strong", to=lambda row: to(row, sort="worst"), over=head),
-        Column(Text("95% interval"), span, strip=strip, over=head),
-        Column("", span, look="quiet", when=lambda _: not over),
+        Column(Text("95% interval") if over else axis, span, strip=strip, over=head),
+        Column(Text("95% interval"), span, look="quiet", when=lambda _: not over),
         Column(
             Text("Scored"),
             scored,
@@ -174,4 +176,9 @@ def matrix_table(one: Verdict, places: Mapping[str, int], *, several: bool) -> T
         return Column(other, shows, look=look, to=to, head_mark=places[other])
 
     head: Column[str] = Column(Text("Edit model"), lambda name: name, "name", mark=lambda name: places[name])
-    return Table(every=[head, *map(against, names)], rows=names, label=one.judge, style="matrix-of-pairs")
+    return Table(
+        every=[head, *map(against, names)],
+        rows=names,
+        label=Text("Differences by {}", one.judge),
+        style="matrix-of-pairs",
+    )

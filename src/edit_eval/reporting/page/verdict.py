@@ -14,9 +14,10 @@ from typing import Any
 from edit_eval.records import Results, Sample
 from edit_eval.reporting import formats
 from edit_eval.reporting.comparison import failure_remarks, note_words
-from edit_eval.reporting.comparison_tables import pairs_table
+from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.controls import wrong_lines
 from edit_eval.reporting.formats import signed, signed_span
+from edit_eval.reporting.language import said
 from edit_eval.reporting.page.address import link
 from edit_eval.reporting.page.links import edit_side, to_failures
 from edit_eval.reporting.page.standings import matrix_table, standings_table
@@ -120,14 +121,24 @@ def _of_judge(one: Verdict, several: bool, pictures: _Pictures, places: Mapping[
     names = {column.name: column.name for column in one.columns}
     return {
         "judge": one.judge,
-        "sentence": _both(one.sentence) if several else _both(one.rest) if one.columns else None,
+        "sentence": _both(one.sentence) if several else _both(partial(_ended, one)) if one.columns else None,
         "controls": _both(one.controls) if one.sees and (one.columns or not several) else None,  # else in the sentence
         "sees": one.sees,
         "passport": _by_line(one.passport),
         "matrix": matrix_table(one, places, several=pictures.several) if len(one.columns) > 2 else None,
-        "pairs": replace(pairs_table(one.pairs, several=pictures.several), label=one.judge) if one.pairs else None,
+        "pairs": [
+            replace(columns_table(one.columns), label=Text("Rank by {}", one.judge)),
+            replace(pairs_table(one.pairs, several=pictures.several), label=Text("Pairs by {}", one.judge)),
+        ]
+        if one.pairs
+        else [],
         "remarks": _by_line(lambda language: failure_remarks(one.pairs, names, language)),
     }
+
+
+def _ended(one: Verdict, language: str) -> str:
+    rest = one.rest(language)
+    return said(Text("{:. }.", [rest]), language) if rest else ""
 
 
 def _by_line(lines_in: Callable[[str], Sequence[str]]) -> list[Both]:
@@ -143,7 +154,7 @@ def _people(summary: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     digits = digits_of_people(people)
     pairs = []
-    for pair, said in zip(people.pairs, _by_line(partial(sentences, people)), strict=True):
+    for pair, words in zip(people.pairs, _by_line(partial(sentences, people)), strict=True):
         names = {pair.a: pair.a, pair.b: pair.b}
         lines = _by_line(partial(pair_lines, people, pair, names))[1:]
         href = link(judge=pair.judge, sort="models")
@@ -157,7 +168,7 @@ def _people(summary: Mapping[str, Any]) -> dict[str, Any] | None:
             }
             for row in rows_of(pair)
         ]
-        more = {"said": said, "lines": lines, "href": href, "rows": rows}
+        more = {"said": words, "lines": lines, "href": href, "rows": rows}
         pairs.append({"a": pair.a, "b": pair.b, "judge": pair.judge, **more})
     return {
         "pairs": pairs,
