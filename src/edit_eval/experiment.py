@@ -24,7 +24,7 @@ from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
 from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol
 from edit_eval.protocols.contract import Question, fault
-from edit_eval.records import Sample
+from edit_eval.records import CONTROL, Sample
 from edit_eval.scheduling.batches import spread
 from edit_eval.text import Text, counted
 from edit_eval.workers.failures import one_line
@@ -34,6 +34,8 @@ MOST_CELLS = 5_000_000
 """Of a run; all of them are in memory at once, a kilobyte each."""
 READ_IN_SILENCE = 1.0
 """Seconds for which a benchmark is read before anything is said of it."""
+UNASKED = "unasked:"
+"""Before the name of a judge: the tag of a sample about which it is not asked."""
 CONTROLS = ("source", "blank", "shuffled")
 """What is judged besides edits: the source itself, a grey picture, another sample's edit."""
 
@@ -74,8 +76,8 @@ class Experiment:
     """What the benchmark's class says of it. Like `notes` for people only: it decides nothing."""
     notes: tuple[str, ...] = ()
     grows: bool = False
-    """Samples (then a list) are added while it is at work, an edit with each: it has one edit model, one edit seed, no
-    controls."""
+    """Samples (then a list) are added while it is at work, an edit with each: it has one edit model, one edit seed.
+    Tags of theirs say which of them are controls, and which judges are not asked (`control_kind`, `is_asked`)."""
 
     @classmethod
     def of(cls, configuration: Configuration, data: Data) -> Experiment:
@@ -141,6 +143,7 @@ class Experiment:
             language=str(plain["language"]),
             about=dict(plain.get("benchmark", {}).get("about", {})),
             notes=tuple(plain.get("benchmark", {}).get("notes", ())),
+            grows=bool(plain.get("grows", False)),
             **how_often,
         )
 
@@ -153,6 +156,7 @@ class Experiment:
             "language": self.language,
             "benchmark": {"about": dict(self.about), "notes": list(self.notes)},
             **{key: getattr(self, key) for key in ("edit_seeds", "repeats", "readings", "control_samples")},
+            **({"grows": True} if self.grows else {}),
             "edit_models": [asdict(model) for model in self.edit_models],
             "judges": [
                 {
@@ -201,6 +205,19 @@ class Experiment:
             if (asked := new.pop(id(self.asked[judge.name]), None)) is not None:
                 self.asked[judge.name].append(asked)
         cast("list[Sample]", self.samples).append(sample)
+
+    def control_kind(self, sample: Sample) -> str:
+        """Of an experiment that grows: what a sample's edit is, where it is no client's but stands there to be known.
+
+        `source`, `blank` or `shuffled`, or another word for what is compared with no edit. Empty for a client's.
+        """
+        if not self.grows:
+            return ""
+        return next((tag.removeprefix(CONTROL) for tag in sample.tags if tag.startswith(CONTROL)), "")
+
+    def is_asked(self, judge: str, sample: Sample) -> bool:
+        """Of an experiment that grows: whether a judge is asked about a sample's edit, and not only about a share."""
+        return not (self.grows and f"{UNASKED}{judge}" in sample.tags)
 
     @cached_property
     def _light(self) -> Light:

@@ -265,7 +265,8 @@ class TestFaults:
         samples = folder.samples([ROWS[0], ROWS[1] | {"id": "a"}, ROWS[2] | {"prompt": ""}])
         with pytest.raises(BenchmarkError) as caught:
             refuse_bad(samples)
-        assert caught.value.faults == ("sample 1 (a#1): index 0 has the same id", "sample 2 (c): no instruction")
+        same = "sample 1 (a#1): index 0 has the same id (fields: {id: NAME} takes ids from another field)"
+        assert caught.value.faults == (same, "sample 2 (c): no instruction")
 
     def test_a_missing_picture_that_has_come_is_found(self, folder: Folder) -> None:
         assert folder.faults(ROWS[0] | {"image": "pics/9.png"}) != [""]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from PIL import Image, ImageChops, ImageStat
 
 from edit_eval.scenes.drawing import Drawing, draw
-from edit_eval.scenes.edits import SceneEdit, apply, twins
+from edit_eval.scenes.edits import Edit, apply, twins
 from edit_eval.scenes.light import sources
 from edit_eval.scenes.scene import Scene
 
@@ -39,7 +39,7 @@ def _same_light(before: Scene, after: Scene) -> bool:
     return light(before) == light(after)
 
 
-def ladder(scene: Scene, edit: SceneEdit) -> list[Rung]:
+def ladder(scene: Scene, edit: Edit) -> list[Rung]:
     """The rungs from the best to the worst. A rung that would look like its neighbour is left out.
 
     Raises `ValueError` where the edit makes no sense in the scene.
@@ -59,7 +59,7 @@ def ladder(scene: Scene, edit: SceneEdit) -> list[Rung]:
     return rungs
 
 
-def _wrong_twin(scene: Scene, edit: SceneEdit, source: Drawing) -> Image.Image | None:
+def _wrong_twin(scene: Scene, edit: Edit, source: Drawing) -> Image.Image | None:
     """The edit, done to another thing of the kind; None where no such thing would show it.
 
     Only where the instruction has to choose by place, order or size: there it is half of what was asked.

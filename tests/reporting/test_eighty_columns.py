@@ -16,8 +16,8 @@ from edit_eval.records import Results
 from edit_eval.reporting.agreement import print_agreement
 from edit_eval.reporting.comparison import print_comparison
 from edit_eval.reporting.components import print_components, print_description
-from edit_eval.reporting.examination import print_findings
-from edit_eval.reporting.progress.rich_lines import plan_table
+from edit_eval.reporting.plans import print_findings
+from edit_eval.reporting.progress.displays import plan_table
 from edit_eval.reporting.progress.view import Assignment, AssignmentRow
 from edit_eval.reporting.samples import print_sample
 from edit_eval.reporting.status import print_status

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from edit_eval.reporting.comparison import comparison_document
-from edit_eval.reporting.gate import gate_lines
+from edit_eval.reporting.comparison import comparison_document, gate_lines
 from edit_eval.statistics.columns import ScoreColumn
 from edit_eval.statistics.comparison import compare
 from small_columns import column, drawn, failing

@@ -18,13 +18,13 @@ from edit_eval.scenes.ladder import EXAMINED, VIEWS, Ladder, SceneRungs, scenari
 from edit_eval.scenes.language import read, write
 from edit_eval.scenes.recipes import Recipe, drawn, recipe_of
 from edit_eval.scenes.rungs import VISIBLE, climb, seen_between
-from edit_eval.scenes.scenarios.stage import ScenePlan, Stage
+from edit_eval.scenes.scenarios.stage import Plan, Stage
 from edit_eval.scenes.writing import STROKES, WORDS, written
 
 ALWAYS = {"right", "extra", "other", "copy", "shuffled", "blank"}
 
 
-def planned(category: str, number: int, seed: int = 5) -> ScenePlan:
+def planned(category: str, number: int, seed: int = 5) -> Plan:
     return scenario(category, number)(Stage(random.Random(f"{seed} {category} {number}"), 160, 120))
 
 

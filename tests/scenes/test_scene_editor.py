@@ -13,9 +13,9 @@ from pydantic import TypeAdapter, ValidationError
 from edit_eval.benchmarks.categories import CATEGORIES
 from edit_eval.errors import ModelError
 from edit_eval.scenes.benchmark import picture_of
-from edit_eval.scenes.comparison import MeasuredEdit
+from edit_eval.scenes.comparison import Comparison
 from edit_eval.scenes.editor import SceneEditor
-from edit_eval.scenes.edits import SceneEdit, apply
+from edit_eval.scenes.edits import Edit, apply
 from edit_eval.scenes.judge import assess, score
 from edit_eval.scenes.language import read, write
 from edit_eval.scenes.plans import category_of, plan
@@ -42,8 +42,8 @@ def edited(scene: Scene, sentence: str, seed: int = 0, **parameters: float) -> I
     return model.edit(request(picture_of(scene), sentence, seed), lambda step, steps: None)
 
 
-def compared(scene: Scene, sentence: str) -> MeasuredEdit:
-    return MeasuredEdit(scene, read(sentence), edited(scene, sentence))
+def compared(scene: Scene, sentence: str) -> Comparison:
+    return Comparison(scene, read(sentence), edited(scene, sentence))
 
 
 def test_on_the_benchmark_it_is_neither_trivial_nor_perfect() -> None:
@@ -91,7 +91,7 @@ def test_steps_are_counted_and_take_their_time() -> None:
 
 
 def test_more_steps_make_a_better_edit() -> None:
-    edit = SceneEdit("resize", Reference("box"), value="larger")
+    edit = Edit("resize", Reference("box"), value="larger")
 
     def points(steps: int) -> float:
         return score(assess(SCENE, edit, "physical", edited(SCENE, write(edit, "en"), steps=steps)))

@@ -19,7 +19,7 @@ from edit_eval.judges.contract import JudgeRequest
 from edit_eval.records import Status
 from edit_eval.scenes.benchmark import picture_of
 from edit_eval.scenes.drawing import draw
-from edit_eval.scenes.edits import SceneEdit, apply
+from edit_eval.scenes.edits import Edit, apply
 from edit_eval.scenes.judge import CHINESE, CRITERIA, SceneJudge, assess, score
 from edit_eval.scenes.language import write
 from edit_eval.scenes.plans import category_of, plan
@@ -104,7 +104,7 @@ def test_each_sub_criterion_sees_its_own_fault() -> None:
         Thing("house-1", "house", 0.3, 0.32, colour="white"),
     )
     scene = Scene(256, 192, 1, "meadow", things=things)
-    edit = SceneEdit("add", relation="right", anchor=Reference("ball"), kind="box", colour="blue")
+    edit = Edit("add", relation="right", anchor=Reference("ball"), kind="box", colour="blue")
     done = apply(scene, edit)
     new = done.thing("box-new")
 

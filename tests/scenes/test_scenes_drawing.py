@@ -9,7 +9,7 @@ import pytest
 from PIL import Image, ImageChops, ImageStat
 
 from edit_eval.scenes.drawing import Drawing, draw
-from edit_eval.scenes.edits import SceneEdit, apply, resolve
+from edit_eval.scenes.edits import Edit, apply, resolve
 from edit_eval.scenes.plans import plan
 from edit_eval.scenes.references import Reference
 from edit_eval.scenes.scene import FORMS, WORDS, Scene, Thing
@@ -107,14 +107,14 @@ def test_night_is_dark_and_a_lamp_lights_ground_and_neighbours() -> None:
     day = replace(BALL, things=things)
     night = replace(day, time="night")
     assert 20 < brightness(draw(night)) < 0.5 * brightness(draw(day))
-    lit = apply(night, SceneEdit("switch_on", Reference("lamp")))
+    lit = apply(night, Edit("switch_on", Reference("lamp")))
     near, far = (100, 140, 160, 150), (0, 180, 40, 192)
     assert brightness(draw(lit), near) > 1.3 * brightness(draw(night), near)
     assert brightness(draw(lit), far) < 1.05 * brightness(draw(night), far)
     person = draw(night).silhouettes["person-1"].getbbox()
     assert person is not None
     assert brightness(draw(lit), person) > 1.2 * brightness(draw(night), person)
-    by_day = apply(day, SceneEdit("switch_on", Reference("lamp")))
+    by_day = apply(day, Edit("switch_on", Reference("lamp")))
     assert brightness(draw(by_day), near) == pytest.approx(brightness(draw(day), near), rel=0.02)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from edit_eval.scenes.drawing import draw
-from edit_eval.scenes.edits import SceneEdit, apply, twins
+from edit_eval.scenes.edits import Edit, apply, twins
 from edit_eval.scenes.plans import plan
 from edit_eval.scenes.references import Reference, alike, refer, resolve
 from edit_eval.scenes.scene import Scene, Thing
@@ -91,18 +91,18 @@ def test_the_shortest_phrase_is_unique() -> None:
 
 
 def test_without_its_support_a_thing_falls() -> None:
-    after = apply(STACK, SceneEdit("remove", Reference("box", "blue")))
+    after = apply(STACK, Edit("remove", Reference("box", "blue")))
     assert after.names() == {"box-1", "box-3", "ball-1"}
     assert after.lift(after.thing("box-3")) == pytest.approx(1.0)
-    ground = apply(after, SceneEdit("remove", Reference("box", "red")))
+    ground = apply(after, Edit("remove", Reference("box", "red")))
     assert ground.lift(ground.thing("box-3")) == 0.0
-    moved = apply(STACK, SceneEdit("move", Reference("box", "red"), "right", Reference("ball")))
+    moved = apply(STACK, Edit("move", Reference("box", "red"), "right", Reference("ball")))
     assert moved.thing("box-2").on == ""
     assert moved.thing("box-3").on == "box-2"
 
 
 def test_a_stack_that_is_hit_lies_on_the_ground_behind_the_ball() -> None:
-    after = apply(STACK, SceneEdit("topple", Reference("ball")))
+    after = apply(STACK, Edit("topple", Reference("ball")))
     boxes = [after.thing(f"box-{k}") for k in (1, 2, 3)]
     assert all(after.lift(box) == 0.0 for box in boxes)
     assert all(box.x > after.thing("ball-1").x for box in boxes)
@@ -111,27 +111,27 @@ def test_a_stack_that_is_hit_lies_on_the_ground_behind_the_ball() -> None:
 
 def test_at_night_the_lamps_burn_and_by_day_they_do_not() -> None:
     scene = ROW.with_thing(Thing("lamp-1", "lamp", 0.9, 0.5, state="off"))
-    night = apply(scene, SceneEdit("time", value="night"))
+    night = apply(scene, Edit("time", value="night"))
     assert (night.time, night.thing("lamp-1").state) == ("night", "on")
-    assert apply(night, SceneEdit("time", value="day")) == scene
+    assert apply(night, Edit("time", value="day")) == scene
 
 
 @pytest.mark.parametrize("relation", ["left", "right", "front", "behind"])
 def test_what_is_put_somewhere_is_there(relation: str) -> None:
     for anchor in ("box", "house"):
-        edit = SceneEdit("add", relation=relation, anchor=Reference(anchor), kind="cone")
+        edit = Edit("add", relation=relation, anchor=Reference(anchor), kind="cone")
         after = apply(ROW, edit)
         found = resolve(after, Reference("cone", relation=relation, anchor=Reference(anchor)))
         assert found.name == "cone-new"
 
 
 def test_on_top() -> None:
-    after = apply(ROW, SceneEdit("move", Reference("ball", "blue"), "on", Reference("box")))
+    after = apply(ROW, Edit("move", Reference("ball", "blue"), "on", Reference("box")))
     assert after.lift(after.thing("ball-3")) == pytest.approx(1.0)
 
 
 def test_an_edit_can_be_done_to_a_twin() -> None:
-    edit = SceneEdit("recolour", Reference("ball", "red", ranking="left"), value="green")
+    edit = Edit("recolour", Reference("ball", "red", ranking="left"), value="green")
     assert [twin.name for twin in twins(ROW, edit)] == ["ball-2", "ball-3"]
     wrong = apply(ROW, edit, ROW.thing("ball-2"))
     assert wrong.thing("ball-1").colour == "red"
@@ -141,15 +141,15 @@ def test_an_edit_can_be_done_to_a_twin() -> None:
 @pytest.mark.parametrize(
     "edit",
     [
-        SceneEdit("remove"),
-        SceneEdit("fly", Reference("box")),
-        SceneEdit("move", Reference("box"), "left", Reference("box")),
-        SceneEdit("add", relation="left", kind="ball"),
-        SceneEdit("topple", Reference("ball", "blue")),
-        SceneEdit("remove", Reference("flag")),
+        Edit("remove"),
+        Edit("fly", Reference("box")),
+        Edit("move", Reference("box"), "left", Reference("box")),
+        Edit("add", relation="left", kind="ball"),
+        Edit("topple", Reference("ball", "blue")),
+        Edit("remove", Reference("flag")),
     ],
 )
-def test_an_edit_that_makes_no_sense_is_an_error(edit: SceneEdit) -> None:
+def test_an_edit_that_makes_no_sense_is_an_error(edit: Edit) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         apply(ROW, edit)
 
@@ -170,7 +170,7 @@ def test_everything_of_the_benchmark_stands_in_the_picture(index: int) -> None:
 # What is meant can be taken in one way only ------------------------------------------------------------------------
 
 
-def references(edit: SceneEdit) -> Iterator[Reference]:
+def references(edit: Edit) -> Iterator[Reference]:
     for found in (edit.target, edit.anchor):
         while found is not None:
             yield found

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edit_eval.scenes.descriptions import RATIONALES
-from edit_eval.scenes.edits import ACTIONS, SceneEdit
+from edit_eval.scenes.edits import ACTIONS, Edit
 from edit_eval.scenes.language import RULES, language_of, read, write
 from edit_eval.scenes.plans import plan
 from edit_eval.scenes.references import Reference
@@ -50,9 +50,9 @@ def test_every_sentence_about_places_is_read_back(
     target: Reference, anchor: Reference, new: Reference, relation: str, adds: bool
 ) -> None:
     if adds:
-        edit = SceneEdit("add", None, relation, anchor, new.kind, new.colour, new.size)
+        edit = Edit("add", None, relation, anchor, new.kind, new.colour, new.size)
     else:
-        edit = SceneEdit("move", target, relation, anchor)
+        edit = Edit("move", target, relation, anchor)
     for language in LANGUAGES:
         for variant in range(3):
             assert read(write(edit, language, variant)) == edit
@@ -61,11 +61,11 @@ def test_every_sentence_about_places_is_read_back(
 @given(references(), st.sampled_from(COLOURS), plain())
 def test_every_sentence_about_a_thing_is_read_back(target: Reference, colour: str, new: Reference) -> None:
     edits = [
-        SceneEdit("recolour", target, value=colour),
-        SceneEdit("remove", target),
-        SceneEdit("resize", target, value="larger"),
-        SceneEdit("material", target, value="wood"),
-        SceneEdit("replace", target, kind=new.kind, colour=new.colour, size=new.size),
+        Edit("recolour", target, value=colour),
+        Edit("remove", target),
+        Edit("resize", target, value="larger"),
+        Edit("material", target, value="wood"),
+        Edit("replace", target, kind=new.kind, colour=new.colour, size=new.size),
     ]
     for edit in edits:
         for language in LANGUAGES:
@@ -87,24 +87,24 @@ def test_every_instruction_of_the_benchmark_is_read_back(index: int) -> None:
 @pytest.mark.parametrize(
     ("sentence", "edit"),
     [
-        ("remove  the Red ball", SceneEdit("remove", Reference("ball", "red"))),
-        ("Remove the red ball!", SceneEdit("remove", Reference("ball", "red"))),
-        ("移除红色球", SceneEdit("remove", Reference("ball", "red"))),
-        (" 移除 红色的球 。", SceneEdit("remove", Reference("ball", "red"))),
+        ("remove  the Red ball", Edit("remove", Reference("ball", "red"))),
+        ("Remove the red ball!", Edit("remove", Reference("ball", "red"))),
+        ("移除红色球", Edit("remove", Reference("ball", "red"))),
+        (" 移除 红色的球 。", Edit("remove", Reference("ball", "red"))),
         (
             "Paint the second red ball from the left blue.",
-            SceneEdit("recolour", Reference("ball", "red", ranking="left", rank=2), value="blue"),
+            Edit("recolour", Reference("ball", "red", ranking="left", rank=2), value="blue"),
         ),
         (
             "把从左数第二个红色的球涂成蓝色。",
-            SceneEdit("recolour", Reference("ball", "red", ranking="left", rank=2), value="blue"),
+            Edit("recolour", Reference("ball", "red", ranking="left", rank=2), value="blue"),
         ),
-        ("Switch on the leftmost street lamp.", SceneEdit("switch_on", Reference("lamp", ranking="left"))),
-        ("Let it rain", SceneEdit("weather", value="rain")),
-        ("让天下起雨来", SceneEdit("weather", value="rain")),
+        ("Switch on the leftmost street lamp.", Edit("switch_on", Reference("lamp", ranking="left"))),
+        ("Let it rain", Edit("weather", value="rain")),
+        ("让天下起雨来", Edit("weather", value="rain")),
     ],
 )
-def test_sentences_as_people_write_them(sentence: str, edit: SceneEdit) -> None:
+def test_sentences_as_people_write_them(sentence: str, edit: Edit) -> None:
     assert read(sentence) == edit
 
 

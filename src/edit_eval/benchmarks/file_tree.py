@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from edit_eval.benchmarks.item_fields import shown
-from edit_eval.benchmarks.item_sources import Origin, state_of
 from edit_eval.benchmarks.plain_files import MAX_FILE_BYTES, PlainFiles, given, place_of
+from edit_eval.benchmarks.source_pass import Origin
+from edit_eval.benchmarks.values import shown
 from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
 
@@ -116,7 +116,7 @@ class FileTree:
     @staticmethod
     def origin(found: FoundFile) -> tuple[Origin, ...]:
         """What later starts look at to see whether an unpacked file is as it was."""
-        return () if found.archive else (Origin(str(found.path), state_of(found.path)),)
+        return () if found.archive else (Origin.of(found.path),)
 
     def close(self) -> None:
         """Closes the archives; they are opened again when needed."""

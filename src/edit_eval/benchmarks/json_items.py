@@ -16,9 +16,6 @@ from typing import IO, Any
 from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
 
-MAX_TEXT = 100_000
-"""Characters above which a text that is none of the `large` fields is dropped: it was meant for another purpose."""
-
 _CHUNK = 1 << 20  # the parser looks at a string's beginning again with each chunk: large chunks make it linear
 _STEPS = (1 << 14, 1 << 7, 1)  # how the place of an error is narrowed down: one pass of the file for each
 _REFUSED = (ArithmeticError, ValueError, SystemError)  # what Python says of numbers that are none, beside the parser
@@ -39,14 +36,10 @@ _KINDS = {
 class BenchmarkItem:
     """One element of the benchmark: what was asked for of it, and the names of all that it has."""
 
-    index: int
-    """Place in the file, from 0."""
     group: str
     """The name of the list that it is in, where the file is an object of lists."""
     names: tuple[str, ...] = ()
     values: dict[str, Any] = field(default_factory=dict)
-    too_long: tuple[str, ...] = ()
-    """Names of wanted fields that hold more than `MAX_TEXT` characters; they are not in `values`."""
     problem: str = ""
     """Why this is no item at all."""
 
@@ -61,14 +54,13 @@ class _Members:
 
 
 class ItemReader:
-    """Reads the items of one file. `wanted` names the fields to keep; of these, `large` ones may be of any length."""
+    """Reads the items of one file. `wanted` names the fields to keep."""
 
-    def __init__(self, path: Path, wanted: frozenset[str], large: frozenset[str]) -> None:
+    def __init__(self, path: Path, wanted: frozenset[str]) -> None:
         self.path = path
         self.ignored: list[str] = []
         """What stands beside the lists of an object of lists, and was ignored."""
         self._wanted = wanted
-        self._large = large
         self._count = 0
         self._events: Iterator[tuple[str, Any]] = iter(())
         self._window: _Window | None = None
@@ -233,17 +225,8 @@ class ItemReader:
             event, value = next(self._events)
 
     def _item(self, members: _Members, group: str = "") -> BenchmarkItem:
-        values = members.values
-        too_long = tuple(
-            name
-            for name, value in values.items()
-            if isinstance(value, str) and len(value) > MAX_TEXT and name not in self._large
-        )
-        for name in too_long:
-            del values[name]
-        item = BenchmarkItem(self._count, group, tuple(members.names), values, too_long, members.problem)
         self._count += 1
-        return item
+        return BenchmarkItem(group, tuple(members.names), members.values, members.problem)
 
     def _broken(self, file: IO[bytes], begin: int, error: Exception) -> ConfigurationError:
         """Says where: the block in which the parser stopped is read again in ever smaller steps."""

@@ -95,14 +95,14 @@ class JsonTable(TableFile):
 
     def columns(self) -> list[str]:
         names: dict[str, None] = {}
-        for number, item in enumerate(ItemReader(self.files[0], frozenset(), frozenset()).items()):
+        for number, item in enumerate(ItemReader(self.files[0], frozenset()).items()):
             names |= dict.fromkeys([*item.names, *([GROUP] if item.group else [])])
             if number == _NAMES_FROM:
                 break
         return list(names)
 
     def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[dict[str, Any]]:
-        reader = ItemReader(self.files[0], frozenset(wanted), large=frozenset(wanted))
+        reader = ItemReader(self.files[0], frozenset(wanted))
         size = max(self.files[0].stat().st_size, 1)
         for item in reader.items():
             progress(reader.position / size)

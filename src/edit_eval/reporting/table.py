@@ -57,7 +57,7 @@ class Column(Generic[Row]):
     over: Words = ""
     """On the page: what is above its title, once for all neighbours that share it."""
     mark: Callable[[Row], int] | None = None
-    """On the page: which colour and mark are before the words, from 0 (see `page.marks`)."""
+    """On the page: which colour and mark are before the words, from 0 (see `reporting.marks`)."""
     head_mark: int | None = None
     """On the page: which are there instead of the title."""
     strip: Callable[[Row], Strip | None] | None = None

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from PIL import Image, ImageChops, ImageFilter, ImageStat
 
 from edit_eval.scenes.drawing import Drawing, draw
-from edit_eval.scenes.edits import SceneEdit, apply, twins
+from edit_eval.scenes.edits import Edit, apply, twins
 from edit_eval.scenes.masks import beyond_horizon, binary, minus, union
 from edit_eval.scenes.scene import Scene
 
@@ -74,10 +74,10 @@ def correlation(first: Image.Image, second: Image.Image) -> float:
         return 0.0
 
 
-class MeasuredEdit:
+class Comparison:
     """One edited picture, measured. A picture of another size is brought to the source's first."""
 
-    def __init__(self, scene: Scene, edit: SceneEdit, edited: Image.Image) -> None:
+    def __init__(self, scene: Scene, edit: Edit, edited: Image.Image) -> None:
         """Raises `ValueError` where the edit makes no sense in the scene."""
         self.edit = edit
         self.source: Drawing = _drawn(scene)

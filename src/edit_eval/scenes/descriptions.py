@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edit_eval.scenes.edits import SceneEdit
+from edit_eval.scenes.edits import Edit
 from edit_eval.scenes.references import Reference
 from edit_eval.scenes.scene import Scene, Thing
 from edit_eval.scenes.vocabulary import NOUNS, NUMERALS_ZH, core, new_thing, read_table
@@ -92,7 +92,7 @@ water: The flower stands upright, green and in bloom.
 """)
 
 
-def rationale(edit: SceneEdit, language: str) -> str:
+def rationale(edit: Edit, language: str) -> str:
     """What a right edit pays attention to."""
     english, chinese = RATIONALES[edit.action]
     return chinese if language == "zh" else english

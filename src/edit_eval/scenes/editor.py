@@ -27,7 +27,7 @@ from PIL import ImageChops, ImageFilter, ImageStat
 from edit_eval.errors import ModelError
 from edit_eval.scenes.camera import Camera
 from edit_eval.scenes.drawing import Drawing, draw
-from edit_eval.scenes.edits import SceneEdit, apply
+from edit_eval.scenes.edits import Edit, apply
 from edit_eval.scenes.ground import puddles
 from edit_eval.scenes.language import read
 from edit_eval.scenes.masks import beyond_horizon, minus, union
@@ -128,7 +128,7 @@ class _Retoucher:
         self.scene = scene
         self.seen: Drawing = draw(scene)
 
-    def paint(self, edit: SceneEdit) -> Paint:
+    def paint(self, edit: Edit) -> Paint:
         """What to lay on for an edit. Raises `ValueError` where it does not see what is meant."""
         whole: dict[str, Callable[[Scene], Paint]] = {
             "time": self._hour_or_weather,
@@ -250,7 +250,7 @@ class _Retoucher:
             flat = flat.with_thing(replace(thing, size=size))
         return self._repaint(flat, names)
 
-    def _tint(self, target: Thing, edit: SceneEdit) -> Paint:
+    def _tint(self, target: Thing, edit: Edit) -> Paint:
         """The thing's patch in shades of the colour; of a person the part below the head, hands and all."""
         mask = self.seen.silhouettes[target.name].filter(ImageFilter.MaxFilter(3))
         _, top, _, bottom = self._box(target)

@@ -11,7 +11,7 @@ from edit_eval.scenes.scene import FORMS, Scene, Thing
 
 
 @dataclass(frozen=True)
-class SceneEdit:
+class Edit:
     """One instruction, taken apart. Which fields an action uses is told by its function below."""
 
     action: str
@@ -29,7 +29,7 @@ class SceneEdit:
     """The colour, time, weather, season, side or material that something is to have."""
 
 
-def apply(scene: Scene, edit: SceneEdit, target: Thing | None = None) -> Scene:
+def apply(scene: Scene, edit: Edit, target: Thing | None = None) -> Scene:
     """The scene after the edit. `target`: another thing than the one meant, for a wrong edit.
 
     Raises `ValueError` where the edit makes no sense in this scene.
@@ -48,7 +48,7 @@ def apply(scene: Scene, edit: SceneEdit, target: Thing | None = None) -> Scene:
     return TO_THING[edit.action](scene, edit, thing)
 
 
-def twins(scene: Scene, edit: SceneEdit) -> list[Thing]:
+def twins(scene: Scene, edit: Edit) -> list[Thing]:
     """The things that the edit could be done to by mistake: of the same kind as the one that is meant."""
     if edit.target is None:
         return []
@@ -77,20 +77,20 @@ def place(scene: Scene, thing: Thing, relation: str, anchor: Thing) -> Thing:
     return replace(thing, x=round(0.5 + x * camera.focal / z / camera.width, 4), depth=round(depth, 4), on="")
 
 
-def _new(scene: Scene, edit: SceneEdit) -> Thing:
+def _new(scene: Scene, edit: Edit) -> Thing:
     form = FORMS[edit.kind]
     size = {"small": 0.6, "large": 1.5}.get(edit.size, 1.0)
     colour = edit.colour or {"cone": "orange"}.get(edit.kind, "")
     return Thing(f"{edit.kind}-new", edit.kind, 0.5, 0.5, size, colour, form.states[0])
 
 
-def _anchor(scene: Scene, edit: SceneEdit) -> Thing:
+def _anchor(scene: Scene, edit: Edit) -> Thing:
     if edit.anchor is None:
         raise ValueError(f"{edit.action} needs a second thing")
     return resolve(scene, edit.anchor)
 
 
-def _add(scene: Scene, edit: SceneEdit) -> Scene:
+def _add(scene: Scene, edit: Edit) -> Scene:
     return scene.with_thing(place(scene, _new(scene, edit), edit.relation, _anchor(scene, edit)))
 
 
@@ -102,11 +102,11 @@ def _cleared(scene: Scene, support: Thing, below: str) -> Scene:
     return scene
 
 
-def _remove(scene: Scene, edit: SceneEdit, target: Thing) -> Scene:
+def _remove(scene: Scene, edit: Edit, target: Thing) -> Scene:
     return _cleared(scene, target, target.on).without(target.name)
 
 
-def _remove_all(scene: Scene, edit: SceneEdit) -> Scene:
+def _remove_all(scene: Scene, edit: Edit) -> Scene:
     """Without all things of the edit's kind, colour and size. Raises `ValueError` where there is none."""
     found = alike(scene, Reference(edit.kind, edit.colour, edit.size))
     if not found:
@@ -116,45 +116,45 @@ def _remove_all(scene: Scene, edit: SceneEdit) -> Scene:
     return scene
 
 
-def _move(scene: Scene, edit: SceneEdit, target: Thing) -> Scene:
+def _move(scene: Scene, edit: Edit, target: Thing) -> Scene:
     anchor = _anchor(scene, edit)
     if anchor.name == target.name:
         raise ValueError("a thing cannot be put beside itself")
     return _cleared(scene, target, target.on).with_thing(place(scene, target, edit.relation, anchor))
 
 
-def _recolour(scene: Scene, edit: SceneEdit, target: Thing) -> Scene:
+def _recolour(scene: Scene, edit: Edit, target: Thing) -> Scene:
     return scene.with_thing(replace(target, colour=edit.value))
 
 
-def _resize(scene: Scene, edit: SceneEdit, target: Thing) -> Scene:
+def _resize(scene: Scene, edit: Edit, target: Thing) -> Scene:
     factor = 2.0 if edit.value == "larger" else 0.5
     return scene.with_thing(replace(target, size=target.size * factor))
 
 
-def _material(scene: Scene, edit: SceneEdit, target: Thing) -> Scene:
+def _material(scene: Scene, edit: Edit, target: Thing) -> Scene:
     kept = tuple(feature for feature in target.features if feature not in ("metal", "wood"))
     return scene.with_thing(replace(target, features=(*kept, edit.value)))
 
 
-def _replace(scene: Scene, edit: SceneEdit, target: Thing) -> Scene:
+def _replace(scene: Scene, edit: Edit, target: Thing) -> Scene:
     new = replace(_new(scene, edit), x=target.x, depth=target.depth, on=target.on)
     return _cleared(scene, target, "").without(target.name).with_thing(new)
 
 
-def _greet(scene: Scene, edit: SceneEdit, target: Thing) -> Scene:
+def _greet(scene: Scene, edit: Edit, target: Thing) -> Scene:
     """A pose towards somebody."""
     other = _anchor(scene, edit)
     pose = {"wave": "waving", "bow": "bowing"}[edit.action]
     return scene.with_thing(replace(target, state=pose, facing="right" if other.x > target.x else "left"))
 
 
-def _sit(scene: Scene, edit: SceneEdit, target: Thing) -> Scene:
+def _sit(scene: Scene, edit: Edit, target: Thing) -> Scene:
     bench = _anchor(scene, edit)
     return scene.with_thing(replace(target, x=bench.x, depth=round(bench.depth + 0.004, 4), state="sitting", on=""))
 
 
-def _queue(scene: Scene, edit: SceneEdit) -> Scene:
+def _queue(scene: Scene, edit: Edit) -> Scene:
     """All who stand, one behind the other at the stop, in the order in which they are nearest to it."""
     camera, stop = Camera.of(scene), _anchor(scene, edit)
     people = [thing for thing in scene.things if thing.kind == "person"]
@@ -184,7 +184,7 @@ def bottom_of_stack(scene: Scene) -> Thing:
     raise ValueError("there is no stack of boxes in this scene")
 
 
-def _topple(scene: Scene, edit: SceneEdit, target: Thing) -> Scene:
+def _topple(scene: Scene, edit: Edit, target: Thing) -> Scene:
     """The ball comes to rest where the stack stood; its boxes lie on the ground beyond."""
     camera = Camera.of(scene)
     bottom = bottom_of_stack(scene)
@@ -198,11 +198,11 @@ def _topple(scene: Scene, edit: SceneEdit, target: Thing) -> Scene:
     return scene.with_thing(replace(target, x=round(x, 4), depth=round(bottom.depth + 0.01, 4)))
 
 
-def _fell(scene: Scene, edit: SceneEdit, target: Thing) -> Scene:
+def _fell(scene: Scene, edit: Edit, target: Thing) -> Scene:
     return replace(scene.with_thing(replace(target, state="fallen")), wind=edit.value)
 
 
-def _time(scene: Scene, edit: SceneEdit) -> Scene:
+def _time(scene: Scene, edit: Edit) -> Scene:
     """At night the street lamps burn, by day they do not."""
     for thing in scene.things:
         if thing.kind == "lamp":
@@ -210,7 +210,7 @@ def _time(scene: Scene, edit: SceneEdit) -> Scene:
     return replace(scene, time=edit.value)
 
 
-def _weather(scene: Scene, edit: SceneEdit) -> Scene:
+def _weather(scene: Scene, edit: Edit) -> Scene:
     """When the rain stops, its puddles stay."""
     return replace(scene, weather=edit.value, wet=scene.wet or (scene.weather == "rain" and edit.value == "clear"))
 
@@ -228,7 +228,7 @@ STATES = {
 """The state in which each of these actions leaves its target."""
 FEATURES = ("umbrella", "lanterns", "ramp")
 """The actions that give their target the feature of the same name."""
-TO_SCENE: dict[str, Callable[[Scene, SceneEdit], Scene]] = {
+TO_SCENE: dict[str, Callable[[Scene, Edit], Scene]] = {
     "add": _add,
     "remove_all": _remove_all,
     "queue": _queue,
@@ -239,7 +239,7 @@ TO_SCENE: dict[str, Callable[[Scene, SceneEdit], Scene]] = {
     "wind": lambda scene, edit: replace(scene, wind=edit.value),
     "soak": lambda scene, edit: replace(scene, wet=True),
 }
-TO_THING: dict[str, Callable[[Scene, SceneEdit, Thing], Scene]] = {
+TO_THING: dict[str, Callable[[Scene, Edit, Thing], Scene]] = {
     # the scene before, the edit, and the thing that `edit.target` means
     "remove": _remove,
     "move": _move,

@@ -1,7 +1,7 @@
 """`scene_judge`: judges edits of the benchmark `scenes` by their pixels, against the right edit, which it draws itself.
 
 It is told nothing but what any judge is told: source, edit, instruction and category. The source carries its scene;
-the scenes' grammar reads the instruction; the scene draws the right edit; `MeasuredEdit` measures.
+the scenes' grammar reads the instruction; the scene draws the right edit; `Comparison` measures.
 
 The score is built as the packaged rubrics lay down: from the baseline 5.000, each of five criteria raises or lowers it
 by up to 1.000. It answers in the form that the question asks for. By a schema: under the name of each of its criteria a
@@ -24,8 +24,8 @@ from PIL import Image
 from edit_eval.errors import ModelError
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.records import Reply
-from edit_eval.scenes.comparison import MeasuredEdit
-from edit_eval.scenes.edits import SceneEdit
+from edit_eval.scenes.comparison import Comparison
+from edit_eval.scenes.edits import Edit
 from edit_eval.scenes.language import language_of, read
 from edit_eval.scenes.scene import Scene, scene_of
 
@@ -38,7 +38,7 @@ class Criterion(NamedTuple):
     """One of the five sub-criteria of a category; its name is that of the packaged rubrics."""
 
     name: str
-    measure: Callable[[MeasuredEdit], float]
+    measure: Callable[[Comparison], float]
     """From 0 to 1."""
     words: str
     """What is measured, with its verb, as the beginning of a sentence."""
@@ -184,7 +184,7 @@ class Assessed(NamedTuple):
     """Of the change that was asked for."""
 
 
-def assess(scene: Scene, edit: SceneEdit, category: str, edited: Image.Image) -> list[float]:
+def assess(scene: Scene, edit: Edit, category: str, edited: Image.Image) -> list[float]:
     """The share (0 to 1) of each sub-criterion of the category, in order.
 
     Raises `ValueError` for an unknown category, or an edit that makes no sense in the scene.
@@ -192,10 +192,10 @@ def assess(scene: Scene, edit: SceneEdit, category: str, edited: Image.Image) ->
     return _assessed(scene, edit, category, edited).shares
 
 
-def _assessed(scene: Scene, edit: SceneEdit, category: str, edited: Image.Image) -> Assessed:
+def _assessed(scene: Scene, edit: Edit, category: str, edited: Image.Image) -> Assessed:
     if category not in CRITERIA:
         raise ValueError(f"no category of the scenes: {category!r}; there are {', '.join(CRITERIA)}")
-    comparison = MeasuredEdit(scene, edit, edited)
+    comparison = Comparison(scene, edit, edited)
     gate = comparison.recognisable
     if gate == 0.0:
         return Assessed([0.0] * len(CRITERIA[category]), 0.0)

@@ -20,13 +20,13 @@ from edit_eval.records import Picture, Sample
 from edit_eval.scenes import recipes
 from edit_eval.scenes.benchmark import drawing_digest, lay_down
 from edit_eval.scenes.descriptions import describe
-from edit_eval.scenes.edits import SceneEdit, apply
+from edit_eval.scenes.edits import Edit, apply
 from edit_eval.scenes.language import write
 from edit_eval.scenes.plans import SCENARIOS
 from edit_eval.scenes.recipes import Recipe
 from edit_eval.scenes.rungs import Climb, Rung, another_world, climb
 from edit_eval.scenes.scenarios import graded
-from edit_eval.scenes.scenarios.stage import Scenario, ScenePlan, Stage
+from edit_eval.scenes.scenarios.stage import Plan, Scenario, Stage
 from edit_eval.scenes.vocabulary import LANGUAGES
 from edit_eval.scenes.writing import WORDS
 from edit_eval.user_cache import cache_folder
@@ -55,7 +55,7 @@ EXAMINED = (0, 3)
 """Of each eight scenes of a category, those that are shown in all views, too."""
 
 
-class Variant(NamedTuple):
+class View(NamedTuple):
     """Another way to show an edit that should change nothing, or everything."""
 
     name: str
@@ -68,17 +68,17 @@ class Variant(NamedTuple):
 
 PROBED = ("right", "middle", "copy")
 VIEWS = (
-    Variant("again", PROBED),  # asked a second time
-    Variant("alone", PROBED),  # asked the very same in a batch of its own, where others are asked in batches
-    Variant("exchanged", PROBED),  # the two pictures in the other order, and the judge is told so
-    Variant("language", PROBED),  # instruction and wording in the other language
-    Variant("jpeg", PROBED, "jpeg"),
-    Variant("level", PROBED, "level"),
-    Variant("size", PROBED, "size"),
-    Variant("words_en", ("other", "copy"), "words", WORDS["en"]),
-    Variant("words_zh", ("other", "copy"), "words", WORDS["zh"]),
-    Variant("instruction", ("right",)),  # the same pixels under another instruction
-    Variant("source", ("right",)),  # the same pixels beside another source
+    View("again", PROBED),  # asked a second time
+    View("alone", PROBED),  # asked the very same in a batch of its own, where others are asked in batches
+    View("exchanged", PROBED),  # the two pictures in the other order, and the judge is told so
+    View("language", PROBED),  # instruction and wording in the other language
+    View("jpeg", PROBED, "jpeg"),
+    View("level", PROBED, "level"),
+    View("size", PROBED, "size"),
+    View("words_en", ("other", "copy"), "words", WORDS["en"]),
+    View("words_zh", ("other", "copy"), "words", WORDS["zh"]),
+    View("instruction", ("right",)),  # the same pixels under another instruction
+    View("source", ("right",)),  # the same pixels beside another source
 )
 """How the edits of some scenes are shown besides."""
 
@@ -141,10 +141,10 @@ class Ladder:
             if number % 8 < len(BRIEF):
                 yield from self._briefly(number, index)
 
-    def _plan(self, category: str, number: int) -> ScenePlan:
+    def _plan(self, category: str, number: int) -> Plan:
         return self._planned(f"{category} {number}", scenario(category, number))
 
-    def _planned(self, name: str, made: Scenario) -> ScenePlan:
+    def _planned(self, name: str, made: Scenario) -> Plan:
         p = self._parameters
         return made(Stage(random.Random(f"ladder {p.seed} {name}"), p.size, round(p.size * 3 / 4)))
 
@@ -166,7 +166,7 @@ class Ladder:
             if rung.name in BRIEFLY or (rung.name == "other" and "wrong_target" not in there):
                 yield show.sample(next(index), rung)
 
-    def _shower(self, category: str, number: int, name: str, planned: ScenePlan) -> _Shower:
+    def _shower(self, category: str, number: int, name: str, planned: Plan) -> _Shower:
         foreign = self._plan(category, number + 1)
         chance = random.Random(f"rungs {self._parameters.seed} {name}")
         found = climb(planned.scene, planned.edit, apply(foreign.scene, foreign.edit), chance)
@@ -196,13 +196,13 @@ class _Shower(NamedTuple):
     source: str
     """The digest of its file."""
 
-    def probed(self, view: Variant) -> Iterator[Rung]:
+    def probed(self, view: View) -> Iterator[Rung]:
         """The rungs that the view shows."""
         rungs = {rung.name: rung for rung in self.climb.rungs}
         for name in view.rungs:
             yield rungs[name] if name in rungs else rungs.get("dose_50", rungs["extra"])
 
-    def sample(self, index: int, rung: Rung, view: Variant | None = None) -> Sample:
+    def sample(self, index: int, rung: Rung, view: View | None = None) -> Sample:
         """One edit, as it is, or in another view."""
         language = self.ladder._parameters.language
         scene, edit, recipe = self.climb.scene, self.climb.edit, rung.recipe
@@ -234,7 +234,7 @@ class _Shower(NamedTuple):
             alone=shown == "alone",
         )
 
-    def says(self, edit: SceneEdit, language: str) -> str:
+    def says(self, edit: Edit, language: str) -> str:
         return write(edit, language, self.number)
 
     def fact(self, rung: Rung, view: str) -> dict[str, Any]:
@@ -251,7 +251,7 @@ def scenario(category: str, number: int) -> Scenario:
     return packaged[place % len(packaged)]
 
 
-def _finished(recipe: Recipe, view: Variant) -> Recipe:
+def _finished(recipe: Recipe, view: View) -> Recipe:
     return replace(recipe, finish=view.finish, text=view.text)
 
 

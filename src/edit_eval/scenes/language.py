@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from edit_eval.scenes import vocabulary
-from edit_eval.scenes.edits import SceneEdit
+from edit_eval.scenes.edits import Edit
 from edit_eval.scenes.references import Reference
 
 
@@ -24,7 +24,7 @@ class Rule:
     en: tuple[str, ...]
     zh: tuple[str, ...]
 
-    def says(self, edit: SceneEdit) -> bool:
+    def says(self, edit: Edit) -> bool:
         """Whether these sentences are for this edit."""
         kind = _ONLY_FOR.get(self.action)
         fits = kind is None or (edit.target is not None and edit.target.kind == kind)
@@ -139,7 +139,7 @@ RULES = tuple(
 )
 
 
-def write(edit: SceneEdit, language: str, variant: int = 0) -> str:
+def write(edit: Edit, language: str, variant: int = 0) -> str:
     """The edit as a sentence; `variant` chooses among the ways to say it. Raises `ValueError` without a rule."""
     for rule in RULES:
         if rule.says(edit):
@@ -148,7 +148,7 @@ def write(edit: SceneEdit, language: str, variant: int = 0) -> str:
     raise ValueError(f"no sentence says this edit: {edit}")
 
 
-def _slots(edit: SceneEdit, language: str) -> dict[str, str]:
+def _slots(edit: Edit, language: str) -> dict[str, str]:
     slots = {}
     if edit.target is not None:
         slots["target"] = vocabulary.phrase(edit.target, language)
@@ -171,7 +171,7 @@ def language_of(sentence: str) -> str:
     return "zh" if re.search(r"[\u4e00-\u9fff]", sentence) else "en"
 
 
-def read(sentence: str) -> SceneEdit:
+def read(sentence: str) -> Edit:
     """The edit that a sentence asks for, in English or Chinese. Raises `ValueError` for any other sentence."""
     language = language_of(sentence)
     if language == "zh":
@@ -206,9 +206,9 @@ def _patterns(template: str, language: str) -> tuple[re.Pattern[str], ...]:
     )
 
 
-def _fill(rule: Rule, slots: Mapping[str, str], language: str) -> SceneEdit | None:
+def _fill(rule: Rule, slots: Mapping[str, str], language: str) -> Edit | None:
     """The edit with every slot read; None where one does not read."""
-    edit = SceneEdit(rule.action, value=rule.value)
+    edit = Edit(rule.action, value=rule.value)
     fields: Any
     for name, text in slots.items():
         if name == "place":

@@ -8,7 +8,7 @@ from types import ModuleType
 
 from edit_eval.benchmarks.categories import CATEGORIES
 from edit_eval.scenes.scenarios import causal, environmental, physical, referential, social
-from edit_eval.scenes.scenarios.stage import Scenario, ScenePlan, Stage
+from edit_eval.scenes.scenarios.stage import Plan, Scenario, Stage
 
 
 def _scenarios(module: ModuleType) -> tuple[Scenario, ...]:
@@ -31,7 +31,7 @@ def category_of(index: int) -> str:
     return CATEGORIES[index % len(CATEGORIES)]
 
 
-def plan(index: int, seed: int, width: int, height: int) -> ScenePlan:
+def plan(index: int, seed: int, width: int, height: int) -> Plan:
     """The sample at that place of the benchmark; the same for the same four numbers, whatever the others are."""
     scenarios = SCENARIOS[category_of(index)]
     stage = Stage(random.Random(f"scenes {seed} {index}"), width, height)

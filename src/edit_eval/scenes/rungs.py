@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from PIL import Image, ImageChops, ImageStat
 
-from edit_eval.scenes.edits import SceneEdit, apply, twins
+from edit_eval.scenes.edits import Edit, apply, twins
 from edit_eval.scenes.language import read, write
 from edit_eval.scenes.recipes import Recipe, drawn
 from edit_eval.scenes.references import Reference, alike, refer, resolve
@@ -55,13 +55,13 @@ class Climb:
     """A scene, what is asked of it, and what else could have been."""
 
     scene: Scene
-    edit: SceneEdit
-    other: SceneEdit
+    edit: Edit
+    other: Edit
     """Another instruction for the same scene."""
     rungs: tuple[Rung, ...]
 
 
-def climb(scene: Scene, edit: SceneEdit, foreign: Scene, chance: random.Random) -> Climb:
+def climb(scene: Scene, edit: Edit, foreign: Scene, chance: random.Random) -> Climb:
     """All rungs of a scene. `foreign` is the right edit of another one.
 
     Raises `ValueError` where the edit makes no sense in the scene, or there is no other instruction for it.
@@ -110,7 +110,7 @@ def seen_between(first: Scene | Recipe, second: Scene | Recipe) -> float:
 # -- who is concerned --
 
 
-def _involved(scene: Scene, edit: SceneEdit) -> set[str]:
+def _involved(scene: Scene, edit: Edit) -> set[str]:
     """The names of all things that the edit changes, or that its words speak of."""
     right = apply(scene, edit)
     before, after = ({thing.name: thing for thing in one.things} for one in (scene, right))
@@ -124,7 +124,7 @@ def _involved(scene: Scene, edit: SceneEdit) -> set[str]:
     return names
 
 
-def _free(scene: Scene, edit: SceneEdit) -> list[Thing]:
+def _free(scene: Scene, edit: Edit) -> list[Thing]:
     """The things of the scene that nobody speaks of, and on which nothing stands."""
     involved = _involved(scene, edit)
     bearing = {thing.on for thing in scene.things}
@@ -138,7 +138,7 @@ def _other_colour(thing: Thing, chance: random.Random) -> str:
 # -- the rungs --
 
 
-def _another_instruction(scene: Scene, edit: SceneEdit, chance: random.Random) -> SceneEdit:
+def _another_instruction(scene: Scene, edit: Edit, chance: random.Random) -> Edit:
     """Something else that could have been asked: as large as what is asked, and of other things.
 
     Raises `ValueError` where there is nothing.
@@ -157,27 +157,27 @@ def _another_instruction(scene: Scene, edit: SceneEdit, chance: random.Random) -
     raise ValueError("there is nothing else to ask of this scene")
 
 
-def _whole(scene: Scene, edit: SceneEdit) -> Iterator[SceneEdit]:
+def _whole(scene: Scene, edit: Edit) -> Iterator[Edit]:
     for action in ("time", "season", "weather"):
         for value in WORDS[action]:
             if action == edit.action or getattr(scene, action) == value:
                 continue
             if LIKE.get((edit.action, edit.value)) != (action, value) and value != "cloudy":
-                yield SceneEdit(action, value=value)
+                yield Edit(action, value=value)
 
 
-def _of_things(scene: Scene, edit: SceneEdit, chance: random.Random) -> Iterator[SceneEdit]:
+def _of_things(scene: Scene, edit: Edit, chance: random.Random) -> Iterator[Edit]:
     for thing in _free(scene, edit):
         reference = refer(scene, thing)
         if edit.action != "remove" or thing.kind not in COLOURED:
-            yield SceneEdit("remove", target=reference)
+            yield Edit("remove", target=reference)
         if thing.kind in COLOURED:
-            yield SceneEdit("recolour", target=reference, value=_other_colour(thing, chance))
+            yield Edit("recolour", target=reference, value=_other_colour(thing, chance))
         if thing.kind == "person":
-            yield SceneEdit("dress", target=reference, value=_other_colour(thing, chance))
+            yield Edit("dress", target=reference, value=_other_colour(thing, chance))
 
 
-def _with_more(scene: Scene, edit: SceneEdit, right: Scene, chance: random.Random) -> Scene:
+def _with_more(scene: Scene, edit: Edit, right: Scene, chance: random.Random) -> Scene:
     """The right edit, and something that nobody asked for."""
     tries: list[Scene] = []
     for thing in _free(scene, edit):
@@ -194,7 +194,7 @@ def _with_more(scene: Scene, edit: SceneEdit, right: Scene, chance: random.Rando
     return right.with_thing(guest)
 
 
-def _wrong_target(scene: Scene, edit: SceneEdit, right: Scene) -> Scene | None:
+def _wrong_target(scene: Scene, edit: Edit, right: Scene) -> Scene | None:
     """The edit, done to another thing of the kind; None where no such thing would show it."""
     for twin in twins(scene, edit):
         try:
@@ -206,7 +206,7 @@ def _wrong_target(scene: Scene, edit: SceneEdit, right: Scene) -> Scene | None:
     return None
 
 
-def _without_consequence(scene: Scene, edit: SceneEdit, right: Scene) -> Recipe | None:
+def _without_consequence(scene: Scene, edit: Edit, right: Scene) -> Recipe | None:
     """The edit, with something left out that has to follow from it by physics, cause or custom; None where nothing
     follows that could be seen to be missing."""
     target = None if edit.target is None else resolve(scene, edit.target)
@@ -231,7 +231,7 @@ def _without_consequence(scene: Scene, edit: SceneEdit, right: Scene) -> Recipe 
     return None
 
 
-def _doses(scene: Scene, edit: SceneEdit, right: Scene) -> list[Rung]:
+def _doses(scene: Scene, edit: Edit, right: Scene) -> list[Rung]:
     """The edit done in part, where a part of it is an edit that somebody could make."""
     found: list[Rung] = []
     for share in DOSES:
@@ -241,7 +241,7 @@ def _doses(scene: Scene, edit: SceneEdit, right: Scene) -> list[Rung]:
     return found
 
 
-def _dose(scene: Scene, edit: SceneEdit, right: Scene, share: float) -> tuple[str, Recipe | None]:
+def _dose(scene: Scene, edit: Edit, right: Scene, share: float) -> tuple[str, Recipe | None]:
     """The axis, and what is drawn; no axis where the edit is done or not done."""
     if edit.action in ("recolour", "dress"):  # nothing moves, so a mixture of both pictures is a mixture of colours
         return "hue", Recipe(scene, over=right, share=share)

@@ -359,9 +359,8 @@ class _Figures:
             last = service.watch.windows[-1]
             yield GaugeMetricFamily("edit_eval_near_copies", "Their share in the last window.", value=last.share)
             canaries = GaugeMetricFamily("edit_eval_canary_reward", "Mean reward of canaries.", labels=["kind"])
-            for kind in ("source", "blank", "shuffled"):
-                if (mean := last.canary(kind)) is not None:
-                    canaries.add_metric([kind], mean)
+            for kind, mean in last.of_canaries().items():
+                canaries.add_metric([kind], mean)
             yield canaries
 
 
@@ -512,7 +511,14 @@ def make_app(
             with contextlib.suppress(Closing):
                 service.submit(pairs)
 
-        service.watch = Watch(submit, service.tell, reward, window=window)
+        def noise() -> float | None:
+            known = service.examined().get(service.judges[0].name)
+            if first.scale.span is None or known is None or known.passport is None or known.passport.retest_sd is None:
+                return None
+            return known.passport.retest_sd / first.scale.span / math.sqrt(evaluation.readings)
+
+        evaluation, language = service.configuration.evaluation, service.configuration.benchmark.language
+        service.watch = Watch(submit, service.tell, reward, window=window, language=language, noise=noise)
     return ServiceGuard(app, token)
 
 

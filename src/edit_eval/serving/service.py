@@ -45,6 +45,8 @@ from edit_eval.text import Text
 GRACE_SECONDS = 30.0
 """After SIGTERM, for all that was admitted."""
 LEDGER_BYTES = 50 * 2**30
+SHARE_OF_SECOND = 0.02
+"""Of clients' edits, about which a second judge is asked."""
 LATEST = 1000
 """Answers over which a service tells how it goes."""
 
@@ -131,8 +133,13 @@ class Service:
         passports: Path | None = None,
         command: Sequence[str] = (),
         most_pairs: int | None = None,
+        second: str = "",
+        share: float = SHARE_OF_SECOND,
     ) -> None:
-        """`configuration` has the judges; its edit models and its benchmark play no part."""
+        """`configuration` has the judges; its edit models and its benchmark play no part.
+
+        The judge `second` is asked about a `share` of clients' edits, and nobody waits for it.
+        """
         self.configuration = configuration.model_copy(update={"edit_models": {}})
         self.tell, self._grace, self._command, self._passports = tell, grace, command, passports
         if configuration.execution.driver != "local":
@@ -142,6 +149,17 @@ class Service:
             raise ConfigurationError(
                 Text("{} repeats replies that were given elsewhere, and cannot judge what is new", replaying[0])
             )
+        if second and (second not in configuration.judges or len(self.judges) < 2 or second == self.judges[0].name):
+            others = [judge.name for judge in self.judges[1:]]
+            raise ConfigurationError(
+                Text("--second {}: name a judge behind the first one; there are {}", second, others)
+            )
+        if any(one.name == second and one.scoring.scale.span is None for one in self.judges):
+            raise ConfigurationError(
+                Text("--second {}: its scale has an open end, and rewards are from 0 to 1", second)
+            )
+        self._second, self._every = second, max(1, round(1 / share))
+        self._counted = 0
         self._driver = LocalDriver()
         self._session = Session(self.configuration, self._driver)
         self._wake_out, self._wake_in = os.pipe()
@@ -164,6 +182,7 @@ class Service:
         self._held: deque[QueuedPair] = deque()  # taken in, and not yet in the matrix: it is full
         self._abandoned: deque[QueuedPair] = deque()
         self._open: dict[str, QueuedPair] = {}  # by sample id, what is in the matrix and not answered
+        self._late: dict[str, QueuedPair] = {}  # the same, answered, and the second judge still to come
         self._by_number: dict[int, QueuedPair] = {}
         self._pending = {judge.name: Pending() for judge in self.judges}
         self._closing = threading.Event()
@@ -323,7 +342,7 @@ class Service:
         self._note_readiness()
         while self._inbox:
             self._held.append(self._inbox.popleft())
-        if self._held and self.ledger.is_full and not self._open and not self.work.tasks_left:
+        if self._held and self.ledger.is_full and not self._by_number and not self.work.tasks_left:
             self.ledger.turn_over()
         changed = False
         while self._held and not self.ledger.is_full:
@@ -332,7 +351,7 @@ class Service:
             changed |= self._cut(judge.name)
         while self._abandoned:  # what is at a device by now answers nobody; the ledger keeps it
             self._forget(self._abandoned.popleft())
-        if self._closing.is_set() and not self.waiting:
+        if self._closing.is_set() and not self.waiting and not self._late:
             self.work.kept.clear()
             return True
         return changed
@@ -346,6 +365,7 @@ class Service:
     def _admit(self, ticket: QueuedPair) -> bool:
         if ticket.gone:
             return False
+        ticket.pair = ticket.pair._replace(unasked=self._unasked(ticket.pair))
         number = ticket.number = self.ledger.add(ticket.pair)
         matrix = self.ledger.matrix
         sample = matrix.samples[number]
@@ -366,6 +386,13 @@ class Service:
                 else:
                     self._pending[judge].put(question, ticket.pair.shares, cell)
         return added
+
+    def _unasked(self, pair: Submission) -> tuple[str, ...]:
+        """The second judge but for its share, which is spread evenly over clients' pairs."""
+        if not self._second:
+            return ()
+        self._counted += not pair.canary
+        return (self._second,) if pair.canary or self._counted % self._every else ()
 
     def _cut(self, judge: str) -> bool:
         """Makes tasks of what waits for a judge, as far as its devices can take them."""
@@ -395,22 +422,33 @@ class Service:
         return ticket is not None and not ticket.gone and is_left(matrix, cell)
 
     def judged(self, judgement: Judgement) -> None:
-        """A judgement has come to its end; with the last of an edit, its ticket has its answer."""
-        ticket = self._open.get(judgement.sample_id)
-        self.statuses[judgement.judge, judgement.status.value] += 1
+        """A judgement has come to its end; with the last that is waited for, its ticket has its answer."""
+        sample = judgement.sample_id
+        ticket = self._open.get(sample) or self._late.get(sample)
+        if ticket is None or judgement.judge not in ticket.pair.unasked:
+            self.statuses[judgement.judge, judgement.status.value] += 1
         if ticket is None:
             return
         ticket.judgements[judgement.judge] = judgement
-        if len(ticket.judgements) == len(self.judges):
-            self._forget(ticket)
-            if self.watch is not None:
-                self.watch.saw(ticket.pair, ticket.judgements[self.judges[0].name])
+        found = {name: one for name, one in ticket.judgements.items() if name != self._second}
+        if sample in self._open and len(found) == len(self.judges) - bool(self._second):
+            self._late[sample] = self._open.pop(sample)
+            self._see(ticket)
             self.latest.append((time.time(), time.monotonic() - ticket.came))
             with contextlib.suppress(Exception):  # whoever asked is gone
-                ticket.answer.set_result(ticket.judgements)
+                ticket.answer.set_result(found)
+        if len(ticket.judgements) == len(self.judges):
+            self._forget(ticket)
+            if self._second and self._second not in ticket.pair.unasked:
+                self._see(ticket, ticket.judgements[self._second])
+
+    def _see(self, ticket: QueuedPair, second: Judgement | None = None) -> None:
+        if self.watch is not None:
+            self.watch.saw(ticket.pair, ticket.judgements[self.judges[0].name], second)
 
     def _forget(self, ticket: QueuedPair) -> None:
         self._open.pop(ticket.sample_id, None)
+        self._late.pop(ticket.sample_id, None)
         self._by_number.pop(ticket.number, None)
 
     def _give_up(self) -> None:
@@ -421,3 +459,4 @@ class Service:
         self._inbox.clear()
         self._held.clear()
         self._open.clear()
+        self._late.clear()

@@ -76,7 +76,7 @@ def export(
     With --samples it covers only those in the column sample_id: the report's gallery saves such a CSV (Export).
     """
     from edit_eval.reporting.page.export import export as write
-    from edit_eval.reporting.selection import ids_in
+    from edit_eval.reporting.page.export import ids_in
     from edit_eval.run import Run
 
     made = Run(run)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from edit_eval.command_line import answer, say, verb, wants_json
-from edit_eval.errors import ConfigurationError
+from edit_eval.errors import ConfigurationError, ExitCode
 from edit_eval.reporting.language import said
 from edit_eval.text import Text
 from edit_eval.verbs.arguments import Config, Force
@@ -178,7 +178,7 @@ def _fields(written: list[str]) -> dict[str, str]:
 def _say_and_check(made: Started) -> None:
     """What was written, what keeps it from running here, and what to type next."""
     from edit_eval.preparation import examine
-    from edit_eval.reporting.examination import print_findings
+    from edit_eval.reporting.plans import print_findings
 
     empty = made.pictures.empty if made.pictures else 0
     table = made.pictures.template if made.pictures and empty else None
@@ -206,7 +206,7 @@ def _say_and_check(made: Started) -> None:
 
     answer(lambda: document, show)
     if stops:
-        sys.exit(3)
+        sys.exit(ExitCode.SHORT)
 
 
 @verb(config, name="show", short_help="Print a configuration with all that it extends.")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError, EditEvalError
-from edit_eval.reporting.page.entries import entries, headlines
+from edit_eval.reporting.entries import entries, headlines
 from edit_eval.reporting.progress.live_file import read_live
 from edit_eval.run import Run
 from edit_eval.store.comparable import run_names

@@ -10,7 +10,7 @@ from PIL import Image
 
 from edit_eval.pictures import open_picture
 from edit_eval.records import Status
-from edit_eval.reporting.page.thumbnails import thumbnail, thumbnails
+from edit_eval.reporting.page.gallery import thumbnail, thumbnails
 from edit_eval.small_copies import PAGE_BUDGET, CopyLimits, keep_small_copy, size_for, size_of_run, small_copy_name
 from reporting.reported_runs import build_run
 
@@ -91,7 +91,7 @@ def test_many_pictures_stay_within_the_budget_of_the_page() -> None:
 
 
 def test_thumbnails_are_made_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from edit_eval.reporting.page import thumbnails as module
+    from edit_eval.reporting.page import gallery as module
 
     made = []
     monkeypatch.setattr(module, "thumbnail", lambda path, size: made.append(path) or b"x")
@@ -102,7 +102,7 @@ def test_thumbnails_are_made_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_kept_copy_is_the_thumbnail_whoever_made_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from edit_eval.reporting.page import thumbnails as module
+    from edit_eval.reporting.page import gallery as module
 
     noise(700, 500).save(tmp_path / "a.png")
     size = CopyLimits(side=300, file_bytes=9_000)

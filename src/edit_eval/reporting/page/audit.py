@@ -17,11 +17,11 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.audit import AXES, MEANS, RESULTS, MeasureRow, beside_people, rows, weaknesses
 from edit_eval.reporting.audit import RUNGS as RUNG_WORDS
 from edit_eval.reporting.language import said
+from edit_eval.reporting.names import name_of, short_category
 from edit_eval.reporting.page.files import whole
+from edit_eval.reporting.page.gallery import thumbnails
 from edit_eval.reporting.page.page import asset, digest_of
 from edit_eval.reporting.page.rendering import say_in, template_environment
-from edit_eval.reporting.page.texts import name_of, short_category
-from edit_eval.reporting.page.thumbnails import thumbnails
 from edit_eval.small_copies import size_for
 from edit_eval.statistics.audit.findings import Findings
 from edit_eval.statistics.audit.measure import average

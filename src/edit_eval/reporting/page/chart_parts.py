@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import altair as alt
 
-from edit_eval.reporting.page.marks import mark_of
+from edit_eval.reporting.marks import mark_of
 from edit_eval.reporting.terminal_text import one_line
 
 _LEGEND = alt.Legend(orient="top", direction="horizontal", title=None)

@@ -20,15 +20,14 @@ import altair as alt
 
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
+from edit_eval.reporting.entries import Entry, ScoreChoice, category_names, choices, entries
 from edit_eval.reporting.language import said
-from edit_eval.reporting.page.address import link
+from edit_eval.reporting.links import link, to_failures, to_part
+from edit_eval.reporting.names import name_of, named_score, short_category
 from edit_eval.reporting.page.agreement_chart import agreement_charts
 from edit_eval.reporting.page.axes import Axis, axis_of
 from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows, chart_title, series_colour, series_mark
-from edit_eval.reporting.page.entries import Entry, ScoreChoice, category_names, choices, entries
-from edit_eval.reporting.page.links import to_failures, to_part
 from edit_eval.reporting.page.people_chart import people_charts
-from edit_eval.reporting.page.texts import name_of, named_score, short_category
 from edit_eval.reporting.page.timeline import COLOURS, timeline, utilisation
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.failures import FailureGroup, failures, missing_scores

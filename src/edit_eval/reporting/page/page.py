@@ -30,16 +30,14 @@ from markupsafe import Markup
 from edit_eval import __version__
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
+from edit_eval.reporting.entries import Entry
 from edit_eval.reporting.language import catalogue, said, said_own
-from edit_eval.reporting.page.address import link
+from edit_eval.reporting.links import link, to_part
+from edit_eval.reporting.names import LANGUAGES, NAMES, listed, name_of, scale_words, score_name
 from edit_eval.reporting.page.agreement_chart import have_one_scale
 from edit_eval.reporting.page.charts import TITLES, charts, histogram_hint, most_tags
-from edit_eval.reporting.page.entries import Entry
-from edit_eval.reporting.page.gallery import PageFiles, PictureAddresses, gallery
-from edit_eval.reporting.page.links import to_part
+from edit_eval.reporting.page.gallery import PageFiles, PictureAddresses, gallery, thumbnails
 from edit_eval.reporting.page.rendering import say_in, template_environment, told_of
-from edit_eval.reporting.page.texts import LANGUAGES, NAMES, listed, name_of, scale_words, score_name
-from edit_eval.reporting.page.thumbnails import thumbnails
 from edit_eval.reporting.page.vega import vega
 from edit_eval.reporting.page.verdict import verdict_told
 from edit_eval.reporting.writers.html import page_table

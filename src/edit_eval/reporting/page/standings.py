@@ -10,10 +10,9 @@ from typing import Any
 from edit_eval.records import NO_EDIT
 from edit_eval.reporting import formats
 from edit_eval.reporting.comparison_tables import digits_of
+from edit_eval.reporting.entries import Entry
 from edit_eval.reporting.formats import signed
-from edit_eval.reporting.page.address import link
-from edit_eval.reporting.page.entries import Entry
-from edit_eval.reporting.page.links import edit_side, to_part
+from edit_eval.reporting.links import edit_side, link, to_part
 from edit_eval.reporting.table import Column, Strip, Table
 from edit_eval.reporting.verdict import Verdict
 from edit_eval.statistics.comparison import Pair

@@ -16,7 +16,7 @@ from typing import Any
 
 from edit_eval.execution.contract import Meter
 from edit_eval.pictures import UNREPEATABLE
-from edit_eval.records import NO_EDIT, Edit, Judgement, Status
+from edit_eval.records import DECLINED, NO_EDIT, Edit, Judgement, Status
 from edit_eval.reporting.formats import duration
 from edit_eval.reporting.language import worded
 from edit_eval.reporting.progress.tally import Tally, address_of, is_control
@@ -181,7 +181,7 @@ class ProgressState:
         """An edit has come to its end."""
         self.tally.edit(edit, self._clock())
         if edit.status in NO_EDIT:
-            tag = "refused" if edit.status is Status.EDIT_REFUSED else "failed"
+            tag = "refused" if edit.status in DECLINED else "failed"
             self._say(Said(tag, Text("no edit: {}", edit.reason), self.tally.label(address_of(edit))))
         if UNREPEATABLE in edit.flags:
             text = Text("asked for again with the same seed, it came out otherwise: the server does not keep to seeds")

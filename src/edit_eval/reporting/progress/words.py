@@ -10,7 +10,7 @@ from edit_eval.judges.answers import is_prose
 from edit_eval.records import Judgement
 from edit_eval.reporting.formats import decimals, duration, score
 from edit_eval.reporting.language import spoken, worded
-from edit_eval.reporting.page.texts import scale_words
+from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.progress.view import AssignmentRow, BenchmarkProgress, CategoryDone, DeviceView, Said, Snapshot
 from edit_eval.text import Text, counted, joined
 

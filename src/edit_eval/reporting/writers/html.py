@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from markupsafe import Markup
 
-from edit_eval.reporting.page.marks import MARKS, drawn_mark
+from edit_eval.reporting.marks import MARKS, drawn_mark
 from edit_eval.reporting.table import LANGUAGES, Column, Look, Strip, Table, Words, in_language
 
 Row = TypeVar("Row")

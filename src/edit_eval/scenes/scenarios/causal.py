@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from edit_eval.scenes.references import Reference
-from edit_eval.scenes.scenarios.stage import ScenePlan, Stage
+from edit_eval.scenes.scenarios.stage import Plan, Stage
 
 
-def lamp_on(stage: Stage) -> ScenePlan:
+def lamp_on(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("park", "square"), time="night", sun=stage.pick("left", "right"))
     lamp = stage.put("lamp", 0.48, 0.52)
     stage.put("bench", 0.66, 0.58)
@@ -15,7 +15,7 @@ def lamp_on(stage: Stage) -> ScenePlan:
     return stage.plan("switch_on", "medium", "light", "night", target=lamp)
 
 
-def topple(stage: Stage) -> ScenePlan:
+def topple(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("meadow", "square", "beach"), sun=stage.pick("left", "right"))
     ball_colour, low, middle, high = stage.colours(4)
     ball = stage.put("ball", 0.16, 0.66, colour=ball_colour, size=1.1)
@@ -27,7 +27,7 @@ def topple(stage: Stage) -> ScenePlan:
     return stage.plan("topple", "hard", "collision", "gravity", target=ball)
 
 
-def release(stage: Stage) -> ScenePlan:
+def release(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("park", "meadow", "beach"), weather=stage.pick("clear", "cloudy"))
     first, second = stage.colours(2)
     stage.put("balloon", 0.40, 0.60, colour=first)
@@ -37,7 +37,7 @@ def release(stage: Stage) -> ScenePlan:
     return stage.plan("release", "easy", "buoyancy", target=Reference("balloon", first))
 
 
-def wind(stage: Stage) -> ScenePlan:
+def wind(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("meadow", "beach"), sun=stage.pick("left", "right"))
     stage.put("flag", 0.42, 0.38, colour=stage.pick("red", "blue", "yellow"))
     stage.put("campfire", 0.56, 0.70, state="burning")
@@ -48,7 +48,7 @@ def wind(stage: Stage) -> ScenePlan:
     return stage.plan("wind", "hard", "wind", "chain of effects", value=stage.pick("left", "right"))
 
 
-def melt(stage: Stage) -> ScenePlan:
+def melt(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("meadow", "park"), season="winter", sun=stage.pick("left", "right"))
     snowman = stage.put("snowman", 0.48, 0.64, colour=stage.pick("red", "blue", "green"))
     stage.put("pine", 0.22, 0.36)
@@ -57,7 +57,7 @@ def melt(stage: Stage) -> ScenePlan:
     return stage.plan("melt", "medium", "heat", "change of state", target=snowman)
 
 
-def fire(stage: Stage) -> ScenePlan:
+def fire(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("beach", "meadow"), time="night", sun=stage.pick("left", "right"))
     campfire = stage.put("campfire", 0.50, 0.66)
     first, second = stage.colours(2)
@@ -67,7 +67,7 @@ def fire(stage: Stage) -> ScenePlan:
     return stage.plan("kindle", "hard", "fire", "light", "night", target=campfire)
 
 
-def water(stage: Stage) -> ScenePlan:
+def water(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("meadow", "park"), sun=stage.pick("left", "right"))
     first, second = stage.colours(2, "red", "yellow", "pink", "purple")
     dry = stage.put("flower", 0.40, 0.72, colour=first, state="withered", size=1.4)
@@ -77,7 +77,7 @@ def water(stage: Stage) -> ScenePlan:
     return stage.plan("water", "easy", "growth", target=Reference("flower", dry.colour))
 
 
-def shower(stage: Stage) -> ScenePlan:
+def shower(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("square", "park"), weather=stage.pick("clear", "cloudy"))
     first, second = stage.colours(2)
     stage.put("box", 0.60, 0.60, colour=first)
@@ -87,7 +87,7 @@ def shower(stage: Stage) -> ScenePlan:
     return stage.plan("soak", "medium", "water", "reflection")
 
 
-def lamp_off(stage: Stage) -> ScenePlan:
+def lamp_off(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("square", "meadow"), time="night", sun=stage.pick("left", "right"))
     lamp = stage.put("lamp", 0.56, 0.54, state="on")
     first, second = stage.colours(2)
@@ -97,7 +97,7 @@ def lamp_off(stage: Stage) -> ScenePlan:
     return stage.plan("switch_off", "medium", "light", "night", target=lamp)
 
 
-def storm(stage: Stage) -> ScenePlan:
+def storm(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("meadow", "park"), weather=stage.pick("cloudy", "clear"))
     tree = stage.put("tree", 0.46, 0.46)
     stage.put("flag", 0.20, 0.36, colour=stage.pick("red", "blue"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edit_eval.scenes.scenarios.stage import ScenePlan, Stage
+from edit_eval.scenes.scenarios.stage import Plan, Stage
 
 
 def _village(stage: Stage, lamp: str = "off") -> None:
@@ -24,19 +24,19 @@ def _people(stage: Stage) -> None:
     stage.put("pine", 0.14, 0.33)
 
 
-def night(stage: Stage) -> ScenePlan:
+def night(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("meadow", "park"), sun=stage.pick("left", "right"))
     _village(stage)
     return stage.plan("time", "medium", "time of day", "lit windows", "shadow", value="night")
 
 
-def rain(stage: Stage) -> ScenePlan:
+def rain(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("square", "park"), sun=stage.pick("left", "right"))
     _village(stage)
     return stage.plan("weather", "medium", "weather", "reflection", value="rain")
 
 
-def autumn(stage: Stage) -> ScenePlan:
+def autumn(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("meadow", "park"), sun=stage.pick("left", "right"))
     stage.put("tree", 0.24, 0.40)
     stage.put("tree", 0.56, 0.33)
@@ -46,44 +46,44 @@ def autumn(stage: Stage) -> ScenePlan:
     return stage.plan("season", "easy", "season", value="autumn")
 
 
-def snow(stage: Stage) -> ScenePlan:
+def snow(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("meadow", "park"), weather=stage.pick("cloudy", "clear"))
     _village(stage)
     return stage.plan("weather", "medium", "weather", "snow cover", value="snow")
 
 
-def day(stage: Stage) -> ScenePlan:
+def day(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("meadow", "square"), time="night", sun=stage.pick("left", "right"))
     _village(stage, lamp="on")
     stage.put("lamp", 0.12, 0.56, state="on")
     return stage.plan("time", "hard", "time of day", "shadow", value="day")
 
 
-def fog(stage: Stage) -> ScenePlan:
+def fog(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("square", "meadow"), weather=stage.pick("cloudy", "clear"))
     _people(stage)
     return stage.plan("weather", "easy", "weather", "depth", value="fog")
 
 
-def sunset(stage: Stage) -> ScenePlan:
+def sunset(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("beach", "meadow"), sun=stage.pick("left", "right"))
     _people(stage)
     return stage.plan("time", "easy", "time of day", "shadow", value="sunset")
 
 
-def winter(stage: Stage) -> ScenePlan:
+def winter(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("meadow", "park"), season=stage.pick("summer", "autumn"))
     _village(stage)
     return stage.plan("season", "medium", "season", "snow cover", value="winter")
 
 
-def clear_up(stage: Stage) -> ScenePlan:
+def clear_up(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("square", "park"), weather="rain", sun=stage.pick("left", "right"))
     _people(stage)
     return stage.plan("weather", "hard", "weather", "shadow", "puddles", value="clear")
 
 
-def evening_fire(stage: Stage) -> ScenePlan:
+def evening_fire(stage: Stage) -> Plan:
     stage.set(setting="beach", time="sunset", sun=stage.pick("left", "right"))
     stage.put("campfire", 0.52, 0.66, state="burning")
     first, second = stage.colours(2)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from edit_eval.scenes.references import Reference
-from edit_eval.scenes.scenarios.stage import ScenePlan, Stage
+from edit_eval.scenes.scenarios.stage import Plan, Stage
 
 SETTINGS = ("meadow", "park", "beach", "square")
 COUNTED = 4
 SIZES = {"small": 0.65, "large": 1.3}
 
 
-def count(stage: Stage) -> ScenePlan:
+def count(stage: Stage) -> Plan:
     """Four alike balls or boxes go, one of another colour stays."""
     stage.set(setting=stage.pick(*SETTINGS), sun=stage.pick("left", "right"))
     kind, (colour, other) = stage.pick("ball", "box"), stage.colours(2)
@@ -22,7 +22,7 @@ def count(stage: Stage) -> ScenePlan:
     return stage.plan("remove_all", "medium", "count", kind=kind, colour=colour)
 
 
-def place(stage: Stage) -> ScenePlan:
+def place(stage: Stage) -> Plan:
     """A ball, box or cone crosses the picture. Half-way it is in front of nothing: half of this is not the whole."""
     stage.set(setting=stage.pick(*SETTINGS), sun=stage.pick("left", "right"))
     kind, (colour, other) = stage.pick("ball", "box", "cone"), stage.colours(2)
@@ -36,7 +36,7 @@ def place(stage: Stage) -> ScenePlan:
     return stage.plan("move", "easy", "place", target=thing, relation="front", anchor=anchor)
 
 
-def size(stage: Stage) -> ScenePlan:
+def size(stage: Stage) -> Plan:
     """A ball or box grows to twice its size, or shrinks to half."""
     stage.set(setting=stage.pick(*SETTINGS), sun=stage.pick("left", "right"))
     kind, (colour, other) = stage.pick("ball", "box"), stage.colours(2)
@@ -48,7 +48,7 @@ def size(stage: Stage) -> ScenePlan:
     return stage.plan("resize", "easy", "size", target=thing, value=value)
 
 
-def hue(stage: Stage) -> ScenePlan:
+def hue(stage: Stage) -> Plan:
     """One of three things takes another colour."""
     stage.set(setting=stage.pick(*SETTINGS), sun=stage.pick("left", "right"))
     kind, (colour, other, value) = stage.pick("ball", "box"), stage.colours(3)
@@ -66,7 +66,7 @@ def _one_of_three(stage: Stage, kind: str, colour: str) -> Reference:
     return Reference(kind, colour, ranking=stage.pick("left", "right"), rank=stage.chance.choice((1, 2, 3)))
 
 
-def count_of_some(stage: Stage) -> ScenePlan:
+def count_of_some(stage: Stage) -> Plan:
     """In a row of balls or boxes those of one size and colour go; one of another size, one of another colour stay."""
     stage.set(setting=stage.pick(*SETTINGS), sun=stage.pick("left", "right"))
     kind, (colour, other) = stage.pick("ball", "box"), stage.colours(2)
@@ -80,7 +80,7 @@ def count_of_some(stage: Stage) -> ScenePlan:
     return stage.plan("remove_all", "medium", "count", "attribute", kind=kind, colour=colour, size=meant)
 
 
-def place_of_one(stage: Stage) -> ScenePlan:
+def place_of_one(stage: Stage) -> Plan:
     """One of three alike things comes to stand before the bench; on its way it hides none of the others."""
     stage.set(setting=stage.pick(*SETTINGS), sun=stage.pick("left", "right"))
     kind, (colour, other) = stage.pick("ball", "box"), stage.colours(2)
@@ -93,7 +93,7 @@ def place_of_one(stage: Stage) -> ScenePlan:
     return stage.plan("move", "medium", "place", "ordinal", target=target, relation="front", anchor=bench)
 
 
-def size_of_one(stage: Stage) -> ScenePlan:
+def size_of_one(stage: Stage) -> Plan:
     """One of three alike things grows, or shrinks."""
     stage.set(setting=stage.pick(*SETTINGS), sun=stage.pick("left", "right"))
     kind, (colour, other) = stage.pick("ball", "box"), stage.colours(2)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from edit_eval.scenes.references import Reference
-from edit_eval.scenes.scenarios.stage import ScenePlan, Stage
+from edit_eval.scenes.scenarios.stage import Plan, Stage
 
 GRASS = ("meadow", "park")
 
 
-def add_ball(stage: Stage) -> ScenePlan:
+def add_ball(stage: Stage) -> Plan:
     stage.set(setting=stage.pick(*GRASS), sun=stage.pick("left", "right"))
     bench = stage.put("bench", 0.46, 0.56)
     stage.put("lamp", 0.78, 0.40)
@@ -18,7 +18,7 @@ def add_ball(stage: Stage) -> ScenePlan:
     return stage.plan("add", "easy", "shadow", "placement", relation=side, anchor=bench, kind="ball", colour=colour)
 
 
-def remove_support(stage: Stage) -> ScenePlan:
+def remove_support(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("square", "beach", "meadow"), sun=stage.pick("left", "right"))
     first, second = stage.colours(2)
     box = stage.put("box", 0.44, 0.66, colour=first, size=1.1)
@@ -30,7 +30,7 @@ def remove_support(stage: Stage) -> ScenePlan:
     return stage.plan("remove", "hard", "gravity", "support", "shadow", target=support)
 
 
-def remove_tree(stage: Stage) -> ScenePlan:
+def remove_tree(stage: Stage) -> Plan:
     stage.set(setting=stage.pick(*GRASS), time=stage.pick("sunset", "sunset", "day"), sun=stage.side("left"))
     tree = stage.put("tree", 0.40, 0.44)
     stage.put("bench", 0.72, 0.60)
@@ -39,7 +39,7 @@ def remove_tree(stage: Stage) -> ScenePlan:
     return stage.plan("remove", "medium", "shadow", "inpainting", target=tree)
 
 
-def change_material(stage: Stage) -> ScenePlan:
+def change_material(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("meadow", "beach", "square"), sun=stage.pick("left", "right"))
     first, second = stage.colours(2)
     kind = stage.pick("ball", "box")
@@ -51,7 +51,7 @@ def change_material(stage: Stage) -> ScenePlan:
     return stage.plan("material", "easy", "material", target=target, value=stage.pick("metal", "wood"))
 
 
-def move_ball(stage: Stage) -> ScenePlan:
+def move_ball(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("meadow", "beach"), sun=stage.pick("left", "right"))
     first, second = stage.colours(2)
     ball = stage.put("ball", 0.22, 0.74, colour=first)
@@ -61,7 +61,7 @@ def move_ball(stage: Stage) -> ScenePlan:
     return stage.plan("move", "medium", "shadow", "perspective", target=ball, relation=stage.side("right"), anchor=box)
 
 
-def turn_the_sun(stage: Stage) -> ScenePlan:
+def turn_the_sun(stage: Stage) -> Plan:
     old = stage.side("left")
     stage.set(setting=stage.pick("meadow", "beach", "square"), sun=old, time=stage.pick("day", "sunset"))
     first, second = stage.colours(2)
@@ -73,7 +73,7 @@ def turn_the_sun(stage: Stage) -> ScenePlan:
     return stage.plan("sun", "hard", "light", "shadow", value={"left": "right", "right": "left"}[old])
 
 
-def resize(stage: Stage) -> ScenePlan:
+def resize(stage: Stage) -> Plan:
     stage.set(setting=stage.pick(*GRASS), sun=stage.pick("left", "right"))
     first, second = stage.colours(2)
     larger = stage.chance.random() < 0.5
@@ -84,7 +84,7 @@ def resize(stage: Stage) -> ScenePlan:
     return stage.plan("resize", "medium", "perspective", "shadow", target=ball, value="larger" if larger else "smaller")
 
 
-def add_cone_under_clouds(stage: Stage) -> ScenePlan:
+def add_cone_under_clouds(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("square", "park"), weather="cloudy")
     bench = stage.put("bench", 0.52, 0.48)
     stage.put("house", 0.22, 0.31, colour=stage.pick("white", "pink", "grey"))
@@ -93,7 +93,7 @@ def add_cone_under_clouds(stage: Stage) -> ScenePlan:
     return stage.plan("add", "easy", "placement", "soft light", relation="front", anchor=bench, kind="cone")
 
 
-def put_on_the_box(stage: Stage) -> ScenePlan:
+def put_on_the_box(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("square", "park"), sun=stage.pick("left", "right"))
     first, second = stage.colours(2)
     ball = stage.put("ball", 0.24, 0.74, colour=first, size=0.9)
@@ -104,7 +104,7 @@ def put_on_the_box(stage: Stage) -> ScenePlan:
     return stage.plan("move", "medium", "support", "shadow", target=ball, relation="on", anchor=box)
 
 
-def pull_from_the_stack(stage: Stage) -> ScenePlan:
+def pull_from_the_stack(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("meadow", "square", "beach"), sun=stage.pick("left", "right"))
     low, middle, high = stage.colours(3)
     first = stage.put("box", 0.52, 0.60, colour=low)

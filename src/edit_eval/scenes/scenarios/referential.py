@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from edit_eval.scenes.references import Reference
-from edit_eval.scenes.scenarios.stage import ScenePlan, Stage
+from edit_eval.scenes.scenarios.stage import Plan, Stage
 
 
-def count_from_the_side(stage: Stage) -> ScenePlan:
+def count_from_the_side(stage: Stage) -> Plan:
     """A row of balls of one colour."""
     stage.set(setting=stage.pick("meadow", "beach", "park"), sun=stage.pick("left", "right"))
     old, new = stage.colours(2)
@@ -19,7 +19,7 @@ def count_from_the_side(stage: Stage) -> ScenePlan:
     return stage.plan("recolour", "easy", "ordinal", "spatial", target=target, value=new)
 
 
-def small_red_box(stage: Stage) -> ScenePlan:
+def small_red_box(stage: Stage) -> Plan:
     """Size and colour decide together."""
     stage.set(setting=stage.pick("square", "meadow"), sun=stage.pick("left", "right"))
     one, two = stage.colours(2)
@@ -31,7 +31,7 @@ def small_red_box(stage: Stage) -> ScenePlan:
     return stage.plan("remove", "medium", "attribute", "size", small.colour, target=Reference("box", one, "small"))
 
 
-def the_largest(stage: Stage) -> ScenePlan:
+def the_largest(stage: Stage) -> Plan:
     """The largest ball stands behind a smaller one, and is seen largest all the same: nobody can take it otherwise."""
     stage.set(setting=stage.pick("meadow", "beach", "square"), sun=stage.pick("left", "right"))
     old, new = stage.colours(2)
@@ -44,7 +44,7 @@ def the_largest(stage: Stage) -> ScenePlan:
     return stage.plan("recolour", "medium", "comparison", "perspective", target=target, value=new)
 
 
-def third_cone(stage: Stage) -> ScenePlan:
+def third_cone(stage: Stage) -> Plan:
     stage.set(setting="square", weather=stage.pick("clear", "cloudy"), sun=stage.pick("left", "right"))
     for k in range(5):
         stage.put("cone", 0.14 + 0.18 * k, 0.60 + 0.04 * (k % 3), colour="orange")
@@ -55,7 +55,7 @@ def third_cone(stage: Stage) -> ScenePlan:
     return stage.plan("replace", "medium", "ordinal", "replacement", target=target, kind="ball", colour=colour)
 
 
-def in_front_of_the_house(stage: Stage) -> ScenePlan:
+def in_front_of_the_house(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("meadow", "park"), sun=stage.pick("left", "right"))
     stage.put("house", 0.34, 0.33, colour=stage.pick("white", "yellow", "blue"))
     old, new = stage.colours(2)
@@ -67,7 +67,7 @@ def in_front_of_the_house(stage: Stage) -> ScenePlan:
     return stage.plan("recolour", "medium", "spatial", "relation", target=target, value=new)
 
 
-def farthest_tree(stage: Stage) -> ScenePlan:
+def farthest_tree(stage: Stage) -> Plan:
     """Three trees of different size; distance is not height in the picture."""
     stage.set(setting=stage.pick("meadow", "park"), weather=stage.pick("clear", "cloudy"))
     stage.put("tree", 0.20, 0.36, size=1.25)
@@ -79,7 +79,7 @@ def farthest_tree(stage: Stage) -> ScenePlan:
     return stage.plan("remove", "hard", "distance", "shadow", target=target)
 
 
-def next_to_the_lamp(stage: Stage) -> ScenePlan:
+def next_to_the_lamp(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("park", "square"), sun=stage.pick("left", "right"))
     old, new = stage.colours(2, "red", "yellow", "green", "blue", "purple")
     stage.put("lamp", 0.40, 0.52)
@@ -91,7 +91,7 @@ def next_to_the_lamp(stage: Stage) -> ScenePlan:
     return stage.plan("dress", "medium", "relation", "people", target=target, value=new)
 
 
-def overlapping_boxes(stage: Stage) -> ScenePlan:
+def overlapping_boxes(stage: Stage) -> Plan:
     """A small box stands before a large one and hides its edge; middles and edges come in the same order."""
     stage.set(setting=stage.pick("meadow", "square"), sun=stage.pick("left", "right"))
     old, new = stage.colours(2)
@@ -104,7 +104,7 @@ def overlapping_boxes(stage: Stage) -> ScenePlan:
     return stage.plan("recolour", "hard", "ordinal", "overlap", target=target, value=new)
 
 
-def between_two_boxes(stage: Stage) -> ScenePlan:
+def between_two_boxes(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("beach", "meadow", "square"), sun=stage.pick("left", "right"))
     old, new, box = stage.colours(3)
     stage.put("box", 0.30, 0.60, colour=box)
@@ -116,7 +116,7 @@ def between_two_boxes(stage: Stage) -> ScenePlan:
     return stage.plan("recolour", "medium", "spatial", "relation", target=target, value=new)
 
 
-def second_lamp(stage: Stage) -> ScenePlan:
+def second_lamp(stage: Stage) -> Plan:
     """At night, where the lamps' colours say nothing."""
     stage.set(setting=stage.pick("square", "park"), time="night", sun=stage.pick("left", "right"))
     for k in range(4):

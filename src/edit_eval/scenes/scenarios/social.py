@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from edit_eval.scenes.references import Reference
-from edit_eval.scenes.scenarios.stage import ScenePlan, Stage
+from edit_eval.scenes.scenarios.stage import Plan, Stage
 
 COATS = ("red", "yellow", "green", "blue", "purple", "orange", "grey")
 
 
-def wave(stage: Stage) -> ScenePlan:
+def wave(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("park", "square"), sun=stage.pick("left", "right"))
     first, second, third = stage.colours(3, *COATS)
     one = stage.put("person", 0.32, 0.66, colour=first, size=1.1, facing="left")
@@ -19,7 +19,7 @@ def wave(stage: Stage) -> ScenePlan:
     return stage.plan("wave", "easy", "greeting", "people", target=one, anchor=other)
 
 
-def queue(stage: Stage) -> ScenePlan:
+def queue(stage: Stage) -> Plan:
     stage.set(setting="square", weather=stage.pick("clear", "cloudy"), sun=stage.pick("left", "right"))
     first, second, third = stage.colours(3, *COATS)
     stop = stage.put("stop", 0.86, 0.50)
@@ -30,7 +30,7 @@ def queue(stage: Stage) -> ScenePlan:
     return stage.plan("queue", "hard", "queue", "people", "shadow", anchor=stop)
 
 
-def lanterns(stage: Stage) -> ScenePlan:
+def lanterns(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("meadow", "square"), season=stage.pick("winter", "summer"))
     house = stage.put("house", 0.42, 0.40, colour=stage.pick("white", "yellow", "grey"))
     first, second = stage.colours(2, *COATS)
@@ -40,7 +40,7 @@ def lanterns(stage: Stage) -> ScenePlan:
     return stage.plan("lanterns", "easy", "festival", "decoration", target=house)
 
 
-def half_mast(stage: Stage) -> ScenePlan:
+def half_mast(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("square", "park"), weather=stage.pick("clear", "cloudy"))
     flag = stage.put("flag", 0.42, 0.44, colour=stage.pick("red", "blue", "green"))
     first, second = stage.colours(2, "grey", "black", "blue")
@@ -52,7 +52,7 @@ def half_mast(stage: Stage) -> ScenePlan:
     return stage.plan("half_mast", "medium", "mourning", "flag", target=flag)
 
 
-def ramp(stage: Stage) -> ScenePlan:
+def ramp(stage: Stage) -> Plan:
     stage.set(
         setting=stage.pick("square", "park"), weather=stage.pick("clear", "cloudy"), sun=stage.pick("left", "right")
     )
@@ -64,7 +64,7 @@ def ramp(stage: Stage) -> ScenePlan:
     return stage.plan("ramp", "medium", "accessibility", "wheelchair", target=house)
 
 
-def dress(stage: Stage) -> ScenePlan:
+def dress(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("park", "meadow", "beach"), sun=stage.pick("left", "right"))
     one, two, new = stage.colours(3, *COATS)
     stage.put("person", 0.30, 0.64, colour=one, size=1.15)
@@ -74,7 +74,7 @@ def dress(stage: Stage) -> ScenePlan:
     return stage.plan("dress", "easy", "clothing", "people", target=second, value=new)
 
 
-def seat(stage: Stage) -> ScenePlan:
+def seat(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("park", "square"), sun=stage.pick("left", "right"))
     first, second = stage.colours(2, *COATS)
     guest = stage.put("person", 0.22, 0.74, colour=first)
@@ -85,7 +85,7 @@ def seat(stage: Stage) -> ScenePlan:
     return stage.plan("sit", "hard", "courtesy", "people", "shadow", target=guest, anchor=bench)
 
 
-def umbrella(stage: Stage) -> ScenePlan:
+def umbrella(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("square", "park"), weather="rain")
     first, second = stage.colours(2, "red", "green", "blue", "purple")
     one = stage.put("person", 0.44, 0.70, colour=first, size=1.1)
@@ -95,7 +95,7 @@ def umbrella(stage: Stage) -> ScenePlan:
     return stage.plan("umbrella", "medium", "care", "people", target=one)
 
 
-def bow(stage: Stage) -> ScenePlan:
+def bow(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("square", "park"), sun=stage.pick("left", "right"))
     first, second, third = stage.colours(3, *COATS)
     one = stage.put("person", 0.36, 0.66, colour=first, size=1.1, facing="right")
@@ -105,7 +105,7 @@ def bow(stage: Stage) -> ScenePlan:
     return stage.plan("bow", "medium", "greeting", "people", "shadow", target=one, anchor=other)
 
 
-def lanterns_at_night(stage: Stage) -> ScenePlan:
+def lanterns_at_night(stage: Stage) -> Plan:
     stage.set(setting=stage.pick("meadow", "park"), season="winter", time=stage.pick("night", "sunset"))
     first, second = stage.colours(2, "white", "yellow", "blue", "pink")
     house = stage.put("house", 0.28, 0.38, colour=first)

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from edit_eval.scenes.edits import SceneEdit
+from edit_eval.scenes.edits import Edit
 from edit_eval.scenes.references import refer
 from edit_eval.scenes.scene import FORMS, Scene, Thing
 
 
 @dataclass(frozen=True)
-class ScenePlan:
+class Plan:
     """One sample before it is drawn."""
 
     scene: Scene
-    edit: SceneEdit
+    edit: Edit
     difficulty: str
     """`easy`, `medium` or `hard`."""
     tags: tuple[str, ...]
@@ -75,12 +75,12 @@ class Stage:
         """Sets attributes of the scene: setting, time, weather, ..."""
         self.scene = replace(self.scene, **attributes)
 
-    def plan(self, action: str, difficulty: str, *tags: str, **fields: Any) -> ScenePlan:
+    def plan(self, action: str, difficulty: str, *tags: str, **fields: Any) -> Plan:
         """The plan of an edit with these fields, once all things are placed; a thing is named as briefly as can be."""
         said: dict[str, Any] = {
             name: refer(self.scene, it) if isinstance(it, Thing) else it for name, it in fields.items()
         }
-        return ScenePlan(self.scene, SceneEdit(action, **said), difficulty, (action, *tags))
+        return Plan(self.scene, Edit(action, **said), difficulty, (action, *tags))
 
 
-Scenario = Callable[[Stage], ScenePlan]
+Scenario = Callable[[Stage], Plan]

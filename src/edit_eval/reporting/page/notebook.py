@@ -19,15 +19,12 @@ from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
-from edit_eval.reporting.controls import wrong_lines
+from edit_eval.reporting.entries import Entry, controls_are_off, controls_of, entries
 from edit_eval.reporting.language import said
-from edit_eval.reporting.page.entries import Entry, controls_are_off, controls_of, entries
-from edit_eval.reporting.page.footnotes import footnote_lines
-from edit_eval.reporting.page.gallery import PageFiles
+from edit_eval.reporting.names import judgement_status, name_of, named_score
+from edit_eval.reporting.page.gallery import PageFiles, thumbnails
 from edit_eval.reporting.page.rendering import say_in, template_environment
-from edit_eval.reporting.page.texts import judgement_status, name_of, named_score
-from edit_eval.reporting.page.thumbnails import thumbnails
-from edit_eval.reporting.passports import passport_lines
+from edit_eval.reporting.remarks import footnote_lines, passport_lines, wrong_lines
 from edit_eval.reporting.result_tables import SCORE, results_table
 from edit_eval.reporting.table import Table
 from edit_eval.reporting.tables import coverage_line

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edit_eval.benchmarks.categories import CATEGORIES, canonical
-from edit_eval.records import Scale, Status
+from edit_eval.records import DECLINED, Scale
 from edit_eval.reporting import formats
 
 _GROUPINGS = ("categories", "difficulties", "tags")
@@ -152,7 +152,7 @@ def refusals(summary: Mapping[str, Any]) -> list[dict[str, object]]:
 
     The rate is a share with its 95% interval where there is one.
     """
-    found = [(one["edit_model"], one[Status.EDIT_REFUSED]) for one in summary.get("edits") or ()]
+    found = [(one["edit_model"], one[status]) for one in summary.get("edits") or () for status in DECLINED]
     return [
         {
             "model": edit_model,
