@@ -186,12 +186,16 @@ def axes(trial: Trial) -> dict[str, list[str]]:
     return dict(sorted(found.items()))
 
 
-def dose_response(trial: Trial, scenes: Sequence[str], floor: float | None) -> Measure:
+FEWEST_SCENES = 8
+"""With fewer scenes no judge passes at a kind of dose: a single odd one would decide."""
+
+
+def dose_response(trial: Trial, scenes: Sequence[str], floor: float) -> Measure:
     """Spearman's rank correlation of dose and score within a scene, from the smallest dose to the right edit, on
     average; 0 where all scores are equal. Held against the floor by its value: some twenty scenes of a kind of dose
     are too few for the bound of an interval, which one honest judge in three would not reach."""
     found = average([spearman(parts_of(trial, scene)) for scene in scenes], list(scenes), floor=None, lowest=-1.0)
-    passed = None if floor is None else found.value is not None and found.value >= floor
+    passed = len(scenes) >= FEWEST_SCENES and found.value is not None and found.value >= floor
     return replace(found, floor=floor, passed=passed)
 
 
