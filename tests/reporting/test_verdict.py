@@ -49,8 +49,8 @@ def test_the_best_is_held_against_all_others(drawn: Results, lower: bool) -> Non
     low, high = sorted(abs(end) for end in of_b["ci95"])
     by = f"{abs(of_b['difference']):.2f} [{low:.2f}, {high:.2f}]"
     scale = "from 0 to 10, lower is better" if lower else "out of 10"
-    assert said(results).startswith(f"c is better than all 2 others; b comes next, {by} behind ({scale}). ")
-    assert f"c 优于其余全部 2 个模型；其次是 b，落后 {by} 分" in said(results, "zh")
+    assert said(results).startswith(f"c is better than both others; b comes next, {by} behind ({scale}). ")
+    assert f"c 优于其余两个模型；其次是 b，落后 {by} 分" in said(results, "zh")
     two = replace(results, edit_models=("a", "c"))
     two = replace(
         two,

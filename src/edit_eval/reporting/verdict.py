@@ -145,16 +145,15 @@ def joint_headline(found: Sequence[Verdict], language: str) -> str:
         leads = [Text("{} leads with {}", name, _listed(judges, language)) for name, judges in first.items()]
         return said(Text("The judges disagree: {}", joined(leads, ", ")), language)
     [name], sure = first, sum(one.wins() for one in found)
+    every = Text("both judges") if len(found) == 2 else Text("all {} judges", len(found))
     if sure == len(found):
-        return said(Text("{} is first with all {} judges, and better than every other", name, sure), language)
+        return said(Text("{} is first with {}, and better than every other", name, sure), language)
     if not sure:
         return said(
-            Text("No winner yet: {} is first with all {} judges, but none tells it from every other", name, len(found)),
+            Text("No winner yet: {} is first with {}, but none tells it from every other", name, every),
             language,
         )
-    return said(
-        Text("{} is first with all {} judges; {} can tell it from every other", name, len(found), sure), language
-    )
+    return said(Text("{} is first with {}; {} can tell it from every other", name, every, sure), language)
 
 
 def comparison_sentence(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: str) -> str:
@@ -193,9 +192,9 @@ def compared(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: 
         elif len(beaten) == len(others):
             parts.append(
                 Text(
-                    "{} is better than all {} others; {} comes next, {} behind ({})",
+                    "{} is better than {}; {} comes next, {} behind ({})",
                     best,
-                    len(others),
+                    Text("both others") if len(others) == 2 else Text("all {} others", len(others)),
                     beaten[0],
                     by,
                     scale,
