@@ -30,7 +30,7 @@ CASES = {
         "trade",
         "are a trade",
     ),
-    "tie": (column("b", drawn(3)), {}, Outcome("cannot_be_told"), "tie", "cannot be told from"),
+    "tie": (column("b", drawn(3)), {}, Outcome("cannot_be_told"), "tie", "No winner"),
     "equal": (
         ALIKE,
         {"margin": 0.5},
@@ -38,7 +38,7 @@ CASES = {
         "equal ±0.5",
         "are equal within the margin",
     ),
-    "not within so small a margin": (ALIKE, {"margin": 0.001}, Outcome("cannot_be_told"), "tie", "cannot be told from"),
+    "not within so small a margin": (ALIKE, {"margin": 0.001}, Outcome("cannot_be_told"), "tie", "No winner"),
     "identical": (
         column("b", drawn(2)),
         {"margin": 0.5},
