@@ -51,14 +51,14 @@ CASES = {
         {"margin": 9.0},
         Outcome("cannot_be_told", why="few_images"),
         "too few: 3",
-        "too few source images",
+        "No winner",
     ),
     "few images with the same difference": (
         column("b", [score - 1 for score in drawn(2)[:3]]),
         {},
         Outcome("cannot_be_told", why="few_images"),
         "too few: 3",
-        "too few source images",
+        "No winner",
     ),
     "nothing in common": (
         column("b", [None] * 90),
