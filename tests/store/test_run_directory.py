@@ -255,6 +255,9 @@ def test_the_timeline_of_several_starts(tmp_path: Path) -> None:
     event(first, "activity", **activity)
     for samples, busy in ((1, 0.2), (3, 0.6)):
         event(first, "utilisation", devices={"cuda:0": {"editing": [samples, busy]}})
+    for kind in ("out_of_memory", "error"):
+        event(first, "attempt", place=["cuda:0"], model="edit:m", kind=kind, error=f"it was {kind}")
+    event(first, "retired", place=["cuda:0"], model="edit:m", reason="it failed too often")
     event(first, "end", seconds=9.0)
     first.end()
     second = described(tmp_path / "run")  # killed: it has no end
@@ -274,6 +277,9 @@ def test_the_timeline_of_several_starts(tmp_path: Path) -> None:
     )
     assert timeline.wall_seconds == (9.0, 4.5, 0.0)
     assert timeline.devices == ("cuda:0", "cuda:1", "cuda:2")
+    (failed,) = timeline.device_failures
+    assert (failed.attempts, failed.out_of_memory, failed.error) == (2, 1, "it was error")
+    assert failed.retired == "it failed too often"
     (used,) = timeline.utilisation
     assert (used.device, used.kind, used.samples, used.busy) == ("cuda:0", "editing", 4, pytest.approx(0.5))
 
