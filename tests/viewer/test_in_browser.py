@@ -139,5 +139,7 @@ def test_voting_by_the_keyboard_survives_the_viewer(folder: Path, open_tab: Open
         tab.locator(".lost").wait_for(state="detached")
         tab.get_by_text("not shown to you here").wait_for()
         tab.keyboard.press("2")
-        tab.wait_for_function("() => document.querySelector('.vote-head .quiet').textContent.startsWith('Your votes: 6.')")
+        tab.wait_for_function(
+            "() => document.querySelector('.vote-head .quiet').textContent.startsWith('Your votes: 6.')"
+        )
     assert len(Run(folder / "first").votes.lines) == 7

@@ -43,6 +43,16 @@ class AskedJudge:
         return self.section.type or Path(self.section.class_path).name
 
     @property
+    def of_two(self) -> bool:
+        """It is asked about two edits, held against each other, and never about one."""
+        return hasattr(self.protocol, "battles")
+
+    @property
+    def sees_controls(self) -> bool:
+        """It is asked about what no edit model made, too."""
+        return not (self.measures or self.replays or self.of_two)
+
+    @property
     def scoring(self) -> Scoring:
         """What its scores are."""
         return scoring(self.protocol_name, self.protocol)
@@ -121,7 +131,7 @@ def ask(protocol: Protocol, sample: Sample, light: Light) -> tuple[Asked, ...]:
     if sample.fault:
         return ()
     pictures = {name: picture.digest for name, picture in sample.pictures.items()}
-    pictures["edit"] = "edit"
+    pictures |= {"edit": "edit", "other": "other"}
     found = []
     for one in protocol.questions(sample):
         orders = [(order, *_bare(order, light)) for order in (one, *one.orders)]

@@ -142,6 +142,10 @@ class Service:
             raise ConfigurationError(
                 Text("{} repeats replies that were given elsewhere, and cannot judge what is new", replaying[0])
             )
+        if comparing := [judge.name for judge in self.judges if judge.of_two]:
+            raise ConfigurationError(
+                Text("{} compares two edits, and has no score for one; name another protocol", comparing[0])
+            )
         self._driver = LocalDriver()
         self._session = Session(self.configuration, self._driver)
         self._wake_out, self._wake_in = os.pipe()

@@ -42,7 +42,7 @@ from edit_eval.reporting.page.texts import LANGUAGES, NAMES, listed, name_of, sc
 from edit_eval.reporting.page.thumbnails import thumbnails
 from edit_eval.reporting.page.vega import vega
 from edit_eval.reporting.page.verdict import verdict_told
-from edit_eval.reporting.writers.html import page_table
+from edit_eval.reporting.writers.html import page_sheet, page_table
 from edit_eval.small_copies import Size, size_of_run
 from edit_eval.text import Text
 
@@ -291,6 +291,7 @@ def page_templates(language: str) -> jinja2.Environment:
 
     environment.globals.update(
         table=lambda table: page_table(table, language),
+        sheet=lambda sheet: page_sheet(sheet, language),
         say=lambda *told, **how: follow(sentence(*told, **how)),
         label=lambda words: attribute("aria-label", words, "label"),
         placeholder=lambda words: attribute("placeholder", words, "placeholder"),
