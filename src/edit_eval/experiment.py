@@ -284,10 +284,7 @@ class Experiment:
         found: dict[tuple[int, int, int, int], list[int]] = {}
         for number, judge in enumerate(self.judges):
             for position, sample in enumerate(self.samples) if judge.of_two else ():
-                if sample.fault or sample.follows:
-                    continue
-                pairs = {(min(pair), max(pair)) for pair in cast(Any, judge.protocol).battles(sample, self.edit_models)}
-                for pair, edit_seed in product(pairs, range(self.edit_seeds)):
+                for pair, edit_seed in product(judge.battles(sample, self.edit_models), range(self.edit_seeds)):
                     found.setdefault((position, edit_seed, *pair), []).append(number)
         return tuple(Battle(*which, tuple(judges)) for which, judges in sorted(found.items()))
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Unpack
 
+from edit_eval.config.identity import identity
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice import checks
@@ -14,6 +16,8 @@ from edit_eval.execution.driver_choice import driver_of
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.run_folders import RUNS
 from edit_eval.experiment import Experiment, load_samples
+from edit_eval.protocols.asked import asked_judges
+from edit_eval.records import Sample
 from edit_eval.reporting.progress.live import progress_of
 from edit_eval.run import Run
 from edit_eval.text import Text
@@ -67,11 +71,18 @@ def plan(
     benchmark = configuration.benchmark
     seen = Run(from_run).results if from_run is not None else None
     categories = chosen = questions = None
+    judges = asked_judges(configuration)
+    samples_of: Sequence[Sample] = [
+        Sample(id=str(number), index=number, pictures={}, instruction="") for number in range(samples or 0)
+    ]
     if samples is None or Path(benchmark.parameters.get("data_path", "")).exists():
         everything = load_samples(configuration, progress_of(configuration))
         categories = [sample.category for sample in everything.samples]
         experiment = Experiment.of(configuration, everything)
-        chosen, questions = [s.index for s in experiment.samples if not s.fault], experiment.questions_a_pair
+        samples_of = [sample for sample in experiment.samples if not sample.fault]
+        chosen, questions = [sample.index for sample in samples_of], experiment.questions_a_pair
+    models = [identity(one, configuration.folder, "edit_model") for one in configuration.edit_models.values()]
+    battles = {one.name: [one.battles(sample, models) for sample in samples_of] for one in judges if one.of_two}
     return make_plan(
         configuration,
         categories,
@@ -81,5 +92,6 @@ def plan(
         samples=samples,
         seen=seen,
         questions=questions,
+        battles=battles,
         cluster=cluster,
     )

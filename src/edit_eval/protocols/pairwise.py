@@ -33,8 +33,11 @@ Aspect = Literal["overall", "instruction", "restraint", "quality"]
 
 
 class Pairwise:
-    """Asks which of two edits is the better one, by one question or several, each a score: the share of the first edit,
-    0 to 1. The first of them is the headline."""
+    """Asks which of two edits of a sample is the better one, in both orders.
+
+    By one question or several, each of which is a score: the share that the first edit gets, 0 to 1. The first of them
+    is the headline.
+    """
 
     @dataclass(frozen=True)
     class Parameters:

@@ -104,7 +104,8 @@ def _seen(key: str, seen: Results | None, readings: int) -> Duration | None:
     if kind == "edit":
         units = [e.seconds for e in seen.edits if e.edit_model == name and e.status is Status.OK]
     else:
-        scored = [one for one in seen.judgements if one.judge == name and one.status is Status.OK]
+        every = (*seen.judgements, *seen.battles)
+        scored = [one for one in every if one.judge == name and one.status is Status.OK]
         units = [readings * one.seconds / len(one.readings) for one in scored]
     if not units:
         return None
