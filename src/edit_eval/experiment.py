@@ -277,6 +277,11 @@ class Experiment:
                 found.append(Control("shuffled", number, other))
         return tuple(found)
 
+    @property
+    def judges_of_one(self) -> tuple[AskedJudge, ...]:
+        """The judges that score one edit at a time."""
+        return tuple(judge for judge in self.judges if not judge.of_two)
+
     @cached_property
     def battles(self) -> tuple[Battle, ...]:
         """Which edits are held against each other, ordered by sample, edit seed and edit models. None of a sample that

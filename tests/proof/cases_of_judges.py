@@ -227,8 +227,7 @@ def init(folder: Path) -> Any:
 
 
 def battles(folder: Path, stack: ExitStack) -> None:
-    """Three edit models, one of which ends the engine once and one of which fails once; a judge that compares, beside one
-    that scores."""
+    """Three edit models, of which one ends the engine once and one fails once; a judge that compares, one that scores."""
     write(folder, "mine.py", KILLS)
     chance, told = random.Random(3), dict[str, str]()
     for number in range(12):
@@ -255,7 +254,6 @@ OF_JUDGES: dict[str, Case] = {
         "two edits in one question: a run that is killed and goes on; shards, other names' order, and no other judge",
         battles,
         [
-            T("plan config.yaml --json", words=False),
             A(f"run config.yaml --run-dir run {QUIET}"),
             T(f"run config.yaml --run-dir run --shard 1/2 {QUIET}"),
             T(f"run config.yaml --run-dir run --shard 2/2 {QUIET}"),

@@ -13,6 +13,7 @@ from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Judgement, Results, Sample
 from edit_eval.reporting.scores import score_rows
+from edit_eval.statistics.battles import fought
 from edit_eval.text import Text
 
 LIBRARIES = ("pandas", "pyarrow")
@@ -52,6 +53,20 @@ _JUDGEMENTS = {
     "asked": int,  # how often it was asked, at most, one question
     "seconds": float,
     "device": str,
+}
+_BATTLES = {
+    **_SAMPLE,
+    "edit_model": str,
+    "other": str,
+    "judge": str,
+    "edit_seed": int,
+    "repeat": int,
+    "score_name": str,
+    "outcome": str,  # `first`, `second`, `tie`, `contradiction`, `missing`
+    "share": float,  # of the first edit, the mean over both orders; missing where the outcome is
+    "status": str,
+    "reason": str,
+    "answer": str,
 }
 _EDITS = {
     **_SAMPLE,
@@ -134,6 +149,17 @@ def _judgements(results: Results, which: Sequence[Judgement]) -> Rows:
         )
 
 
+def _battles(results: Results) -> Rows:
+    sample = _of_sample(results)
+    for one in results.battles:
+        whose = one.edit_model, one.other, one.judge, one.edit_seed, one.repeat
+        for name in results.scoring[one.judge].scales:
+            if (outcome := one.outcome(name)) is not None:
+                status, reason = outcome
+                came = fought(one, name).value, one.scores.get(name), status.value
+                yield *sample(one.sample_id), *whose, name, *came, reason or one.reason, one.answer
+
+
 def _edits(results: Results) -> Rows:
     folder, sample = Path(os.path.abspath(results.directory)), _of_sample(results)
     samples = {one.id: one for one in results.samples}
@@ -151,6 +177,7 @@ FRAMES: Mapping[str, tuple[Columns, Callable[[Results], Rows]]] = {
     "scores": (_SCORES, _scores),
     "judgements": (_JUDGEMENTS, lambda results: _judgements(results, results.judgements)),
     "edits": (_EDITS, _edits),
+    "battles": (_BATTLES, _battles),
     "controls": (_JUDGEMENTS, lambda results: _judgements(results, results.controls)),
 }
 """Each frame: its columns with their types, and its rows. Controls are judgements of what no edit model made."""

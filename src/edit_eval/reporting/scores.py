@@ -54,16 +54,17 @@ def _rows(results: Results) -> Iterator[tuple[str | int, ...]]:
 
 
 def write_replies(results: Results, file: TextIO) -> None:
-    """One JSON line for each reply that counts, in the order of the scores, controls last.
+    """One JSON line for each reply that counts, in the order of the scores, then battles, controls last.
 
     The journal has more: replies to earlier questions, of earlier judges, and those that could not be read.
     """
-    for one in (*results.judgements, *results.controls):
+    for one in (*results.judgements, *results.battles, *results.controls):
         for number, reading in enumerate(one.readings):
             for question, read in reading.items():
                 line = {
                     "sample": one.sample_id,
                     "edit_model": one.edit_model,
+                    **({"other": one.other} if one.other else {}),
                     "edit_seed": one.edit_seed,
                     "judge": one.judge,
                     "repeat": one.repeat,
