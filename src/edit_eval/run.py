@@ -187,7 +187,8 @@ class Run:
         return the_mean(means(self.summary), edit_model, judge, score)
 
     def to_frame(self, of: str = "scores", library: str | None = None) -> Any:
-        """All `scores`, `judgements`, `edits`, `battles` or `controls` as a data frame (see `reporting.frames`), a row each.
+        """All `scores`, `judgements`, `edits`, `battles` or `controls` as a data frame (`reporting.frames`), a row
+        each.
 
         A pandas `DataFrame` where pandas is installed, else a pyarrow `Table`; `library` names one of the two. Raises
         `ConfigurationError` where neither is installed, with the line that installs one, and for another word.

@@ -227,7 +227,7 @@ def init(folder: Path) -> Any:
 
 
 def battles(folder: Path, stack: ExitStack) -> None:
-    """Three edit models, of which one ends the engine once and one fails once; a judge that compares, one that scores."""
+    """Three edit models, of which one ends the engine once and one fails once; a judge that compares, and another."""
     write(folder, "mine.py", KILLS)
     chance, told = random.Random(3), dict[str, str]()
     for number in range(12):

@@ -100,7 +100,7 @@ def _lines(found: Mapping[str, Any]) -> Iterator[Text]:
     )
     if found["missing"]:
         yield Text(
-            "Not decided: {}.",
+            "Without an outcome: {}.",
             [Text("{} {}", count, judgement_status(status)) for status, count in found["missing"].items()],
         )
     if (fit := found["davidson"]) is not None and fit["side_ci95"]:
