@@ -23,7 +23,7 @@ from edit_eval.config.identity import Identity, digest, identity
 from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.judges.contract import PROBABILITIES, Form
-from edit_eval.protocols.asked import Asked, AskedJudge, Light, ask, asked_judges, make_protocol
+from edit_eval.protocols.asked import Asked, AskedJudge, Light, ask, asked_judges, battles_of, make_protocol
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import Sample
 from edit_eval.scheduling.batches import spread
@@ -289,7 +289,9 @@ class Experiment:
         found: dict[tuple[int, int, int, int], list[int]] = {}
         for number, judge in enumerate(self.judges):
             for position, sample in enumerate(self.samples) if judge.of_two else ():
-                for pair, edit_seed in product(judge.battles(sample, self.edit_models), range(self.edit_seeds)):
+                for pair, edit_seed in product(
+                    battles_of(judge.protocol, sample, self.edit_models), range(self.edit_seeds)
+                ):
                     found.setdefault((position, edit_seed, *pair), []).append(number)
         return tuple(Battle(*which, tuple(judges)) for which, judges in sorted(found.items()))
 

@@ -7,8 +7,10 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Unpack
 
-from edit_eval.config.identity import identity
+from edit_eval.config.components import import_class
+from edit_eval.config.identity import Identity
 from edit_eval.config.loading import LoadingOptions, load_configuration
+from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice import checks
 from edit_eval.execution.advice.planning import Cluster, Plan, make_plan
@@ -16,7 +18,8 @@ from edit_eval.execution.driver_choice import driver_of
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.run_folders import RUNS
 from edit_eval.experiment import Experiment, load_samples
-from edit_eval.protocols.asked import asked_judges
+from edit_eval.protocols.asked import battles_of, make_protocol
+from edit_eval.protocols.contract import Protocol
 from edit_eval.records import Sample
 from edit_eval.reporting.progress.live import progress_of
 from edit_eval.run import Run
@@ -71,7 +74,6 @@ def plan(
     benchmark = configuration.benchmark
     seen = Run(from_run).results if from_run is not None else None
     categories = chosen = questions = None
-    judges = asked_judges(configuration)
     samples_of: Sequence[Sample] = [
         Sample(id=str(number), index=number, pictures={}, instruction="") for number in range(samples or 0)
     ]
@@ -81,8 +83,11 @@ def plan(
         experiment = Experiment.of(configuration, everything)
         samples_of = [sample for sample in experiment.samples if not sample.fault]
         chosen, questions = [sample.index for sample in samples_of], experiment.questions_a_pair
-    models = [identity(one, configuration.folder, "edit_model") for one in configuration.edit_models.values()]
-    battles = {one.name: [one.battles(sample, models) for sample in samples_of] for one in judges if one.of_two}
+    models = [Identity(one.name, one.type, "", one.parameters, one.seed) for one in configuration.edit_models.values()]
+    battles = {
+        name: [battles_of(protocol, sample, models) for sample in samples_of]
+        for name, protocol in _comparing(configuration).items()
+    }
     return make_plan(
         configuration,
         categories,
@@ -95,3 +100,15 @@ def plan(
         battles=battles,
         cluster=cluster,
     )
+
+
+def _comparing(configuration: Configuration) -> dict[str, Protocol]:
+    """The protocols of the judges that compare two edits, by the judge's name."""
+    found = {}
+    for name, judge in configuration.judges.items():
+        section = judge.protocol
+        if section is not None and hasattr(
+            import_class("protocol", section.class_path, configuration.folder), "battles"
+        ):
+            found[name] = make_protocol(section, configuration.folder)[0]
+    return found

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from edit_eval.config.components import NotHere, import_class, staying_here
 from edit_eval.config.identity import Identity, canonical_json, digest_of_text, identity
@@ -46,14 +46,6 @@ class AskedJudge:
     def of_two(self) -> bool:
         """It is asked about two edits, held against each other, and never about one."""
         return hasattr(self.protocol, "battles")
-
-    def battles(self, sample: Sample, edit_models: Sequence[Identity]) -> list[tuple[int, int]]:
-        """Which edit models' edits of a sample it compares, as places, the earlier one first; none of a bad sample, and
-        of one that follows another: its edits were made from different pictures."""
-        if not self.of_two or sample.fault or sample.follows:
-            return []
-        pairs = cast("Any", self.protocol).battles(sample, edit_models)
-        return sorted({(min(pair), max(pair)) for pair in pairs})
 
     @property
     def sees_controls(self) -> bool:
@@ -128,6 +120,14 @@ def _asked_judge(section: ModelSection, folder: Path) -> AskedJudge:
         measures=hasattr(judge_class, "measures"),
         replays=bool(getattr(judge_class, "replays", False)),
     )
+
+
+def battles_of(protocol: Protocol, sample: Sample, edit_models: Sequence[Identity]) -> list[tuple[int, int]]:
+    """Which edit models' edits of a sample a protocol compares, as places, the earlier one first; none if it compares
+    none, of a bad sample, and of one that follows another: its edits were made from different pictures."""
+    if not hasattr(protocol, "battles") or sample.fault or sample.follows:
+        return []
+    return sorted({(min(pair), max(pair)) for pair in protocol.battles(sample, edit_models)})
 
 
 Light = dict[object, tuple[Question, tuple[str, ...], str]]
