@@ -30,17 +30,14 @@ def rollout(dice: np.random.Generator, mean: float, alike: float) -> Window:
     return Window([Seen(str(n), bool(one), 0.5) for n in range(SOURCES) for one in dice.random(EACH) < shares[n]])
 
 
-@pytest.mark.parametrize(("windows", "most"), [(400, 0.01), pytest.param(2000, 0.0045, marks=pytest.mark.chaos)])
 @pytest.mark.parametrize(("mean", "alike"), [(0.02, 5.0), (0.3, 1.0), (0.5, 0.3)])
-def test_a_quiet_policy_sets_off_at_most_one_alarm_in_a_hundred_windows(
-    mean: float, alike: float, windows: int, most: float
-) -> None:
+def test_a_quiet_policy_sets_off_at_most_one_alarm_in_a_hundred_windows(mean: float, alike: float) -> None:
     dice = np.random.default_rng(7)
-    alarms = 0
+    windows, alarms = 2000, 0
     for _ in range(windows // 10):
         before = [rollout(dice, mean, alike) for _ in range(BASELINE)]
         alarms += sum(copies_have_risen(before, rollout(dice, mean, alike)) for _ in range(10))
-    assert alarms / windows <= most
+    assert alarms / windows <= 0.0045
 
 
 def test_a_policy_that_begins_to_copy_is_seen() -> None:

@@ -117,12 +117,12 @@ def results(
     )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def make_sample() -> Callable[..., Sample]:
     return sample
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def make_results() -> Callable[..., Results]:
     return results
 

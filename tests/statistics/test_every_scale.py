@@ -7,9 +7,8 @@ and intervals are carried over with it, tests and verdicts stay; only what an op
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -63,18 +62,7 @@ def carried(run: Results, other: Other) -> Results:
     return replace(run, scoring=scoring, judgements=judgements)
 
 
-_known: dict[tuple[str, int], tuple[Results, Any]] = {}
-
-
-def once(what: Callable[[Results], Any], run: Results) -> Any:
-    """What is made of a run on 0 to 10, which is held against several other scales, is made once."""
-    place = what.__name__, id(run)
-    if place not in _known:
-        _known[place] = run, what(run)
-    return _known[place][1]
-
-
-@pytest.fixture(scope="module", params=["samples", "categories"])
+@pytest.fixture(params=["samples", "categories"])
 def run(request, make_sample, make_results) -> Results:
     """Three models by three judges, twice each; 90 instructions on 45 images in two categories; few scores missing."""
     generator = np.random.default_rng(2)
@@ -127,7 +115,7 @@ def assert_carried(here, there, other: Other) -> None:
 
 @OTHERS
 def test_a_summary(run, other):
-    here, there = once(summarise, run), summarise(carried(run, other))
+    here, there = summarise(run), summarise(carried(run, other))
     assert there["coverage"] == here["coverage"]
     for ours, theirs in zip(blocks(here["results"]), blocks(there["results"]), strict=True):
         assert_carried(ours, theirs, other)
@@ -143,7 +131,7 @@ def test_a_summary(run, other):
 
 @OTHERS
 def test_the_judges_and_their_median(run, other):
-    here, there = once(judges_document, run), judges_document(carried(run, other))
+    here, there = judges_document(run), judges_document(carried(run, other))
     for judge, card in there["judges"].items():
         before = here["judges"][judge]
         assert card["unscored"] == before["unscored"]
@@ -181,13 +169,9 @@ def compared(run: Results, **how):
     return compare(columns_of(run, {judge: {"judge": judge} for judge in JUDGES}), **how)
 
 
-def _detecting(run: Results):
-    return compared(run, detect=0.4)
-
-
 @OTHERS
 def test_a_comparison(run, other):
-    here = once(_detecting, run)
+    here = compared(run, detect=0.4)
     there = compared(carried(run, other), detect=0.4 * abs(other.factor))
     assert {pair.better for pair in here.pairs} == {"run/b", "run/c"}
     for ours, theirs in zip(here.pairs, there.pairs, strict=True):
