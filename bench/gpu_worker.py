@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from edit_eval.workers.messages import Lines, Message, encode, write_all
+from edit_eval.workers.messages import Message, MessageStream, encode, write_all
 
 HERE = Path(__file__).resolve().parent
 SOURCES = HERE.parent / "src"
@@ -44,7 +44,7 @@ class Worker:
 
     def __init__(self, class_path: str, parameters: Mapping[str, Any], device: str, log: Path, deadline: float) -> None:
         self._log, self.deadline = log, deadline
-        self._lines, self._messages = Lines(), list[Message]()
+        self._lines, self._messages = MessageStream(), list[Message]()
         self.held = 0
         child_in, self._into = os.pipe()
         self._out, child_out = os.pipe()

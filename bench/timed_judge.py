@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from edit_eval.judges.contract import Form, JudgeRequest
+from edit_eval.judges.contract import AnswerForm, JudgeRequest
 from edit_eval.judges.qwen3_vl import Qwen3VL
 from edit_eval.records import Reply
 
@@ -23,7 +23,7 @@ class TimedJudge(Qwen3VL):
         super().__init__(parameters)
         self._seconds = {"make_inputs": 0.0, "judge": 0.0}  # each in a thread of its own
 
-    def load(self, devices: Sequence[str], offload: str = "none", forms: Sequence[Form] = ()) -> None:
+    def load(self, devices: Sequence[str], offload: str = "none", forms: Sequence[AnswerForm] = ()) -> None:
         super().load(devices, offload, forms)
         self._loaded = time.process_time()
 

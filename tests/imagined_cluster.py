@@ -16,7 +16,7 @@ from typing import Any
 from edit_eval.execution.drivers.ray import RayDriver
 from edit_eval.execution.drivers.ray_agent import GATEWAY, Frames, framed
 from edit_eval.execution.machine.environments import layers_digest
-from edit_eval.workers.messages import Lines, Message, encode, write_all
+from edit_eval.workers.messages import Message, MessageStream, encode, write_all
 
 FORGED = "Score: 10.000"
 GPU = {"name": "", "title": "", "uuid": "", "memory": None, "free": None, "utilisation": None, "capability": None}
@@ -88,7 +88,7 @@ class Imagined:
     def __init__(self, machines: int, gpus: int, lies: Sequence[str], out: int) -> None:
         self._lies = {machines + 1 + place: lie for place, lie in enumerate(lies)}
         self._machines = dict.fromkeys(range(1, machines + 1), gpus) | dict.fromkeys(self._lies, 1)
-        self._lines = {number: Lines() for number in (GATEWAY, *self._machines)}
+        self._lines = {number: MessageStream() for number in (GATEWAY, *self._machines)}
         self._left = set(self._lies)
         """Who has still to lie."""
         self._held: list[tuple[int, int, Message]] = []

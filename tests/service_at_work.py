@@ -44,6 +44,13 @@ class Redness:
             red = picture.resize((1, 1)).getpixel((0, 0))[0]
             answers.append("I would rather not." if words[0] == "mumble" else f"Score: {red / 25.5:.3f}")
         return answers
+
+class Even:
+    """The same for every edit."""
+    def __init__(self, parameters): pass
+    def load(self, devices): pass
+    def judge(self, requests):
+        return ["Score: 5.000"] * len(requests)
 '''
 
 
@@ -103,15 +110,17 @@ def _heard(request: urllib.request.Request, timeout: float) -> Heard:
         return Heard(error.code, error.read(), dict(error.headers))
 
 
-def configured(folder: Path, batch_size: int = 4, devices: int = 1) -> Configuration:
-    """The judge above, in a configuration."""
+def configured(folder: Path, batch_size: int = 4, devices: int = 1, second: bool = False) -> Configuration:
+    """The judge above, or both, in a configuration."""
     (folder / "redness.py").write_text(JUDGE)
     judge = {
         "class_path": f"{folder}/redness.py:Redness",
         "params": {"device_ids": f"cpu:{devices}", "batch_size": batch_size},
         "protocol": {"type": "rubric", "retries": 1},
     }
-    written = {"benchmark": "scenes", "diffusion_model": {"type": "scene_editor"}, "judges": {"redness": judge}}
+    even = {"class_path": f"{folder}/redness.py:Even", "params": {"device_ids": "cpu:1"}}
+    judges = {"redness": judge, **({"even": even} if second else {})}
+    written = {"benchmark": "scenes", "diffusion_model": {"type": "scene_editor"}, "judges": judges}
     (folder / "judge.yaml").write_text(json.dumps(written))
     return configuration_for(str(folder / "judge.yaml"))
 

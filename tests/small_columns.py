@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from edit_eval.records import Scale
-from edit_eval.statistics.columns import Column
+from edit_eval.statistics.columns import ScoreColumn
 
 TEN = Scale(lowest=0, highest=10)
 IDENTITY = {
@@ -30,12 +30,12 @@ def column(
     judge: str = "judge",
     scale: Scale = TEN,
     **more: Any,
-) -> Column:
+) -> ScoreColumn:
     """A column with the samples `s0000`, `s0001`, ... (from `first`), each of a source image of its own."""
     ids = [f"s{index:04d}" for index in range(first, first + len(scores))]
     of_clusters = range(first, first + len(scores)) if clusters is None else clusters
     digests = {key: f"digest-{cluster:04d}" for key, cluster in zip(ids, of_clusters, strict=True)}
-    return Column(
+    return ScoreColumn(
         name=name,
         judge=judge,
         score="score",
@@ -49,7 +49,7 @@ def column(
     )
 
 
-def failing(one: Column, numbers: Iterable[int]) -> Column:
+def failing(one: ScoreColumn, numbers: Iterable[int]) -> ScoreColumn:
     """The column with those of its samples failed: no edit, and so no score."""
     names = [f"s{number:04d}" for number in numbers]
     return replace(

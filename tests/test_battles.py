@@ -11,8 +11,8 @@ import yaml
 
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError
-from edit_eval.reporting.frames import FRAMES
-from edit_eval.reporting.page.markdown import markdown
+from edit_eval.reporting.page.files import markdown
+from edit_eval.reporting.scores import FRAMES
 from edit_eval.reporting.status import status_document
 from edit_eval.run import Run, compare
 from edit_eval.store.run_directory import RunDirectory

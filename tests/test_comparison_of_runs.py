@@ -17,9 +17,8 @@ from rich.console import Console
 from edit_eval import cli, compare, evaluate
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.reporting.agreement import print_agreement
-from edit_eval.reporting.comparison import print_comparison
+from edit_eval.reporting.comparison import gate_lines, print_comparison
 from edit_eval.reporting.formats import p_value, signed, signed_span
-from edit_eval.reporting.gate import gate_lines
 from edit_eval.run import Run
 from edit_eval.statistics.agreement import people_agreement
 from edit_eval.statistics.comparison import Comparison

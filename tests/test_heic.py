@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from edit_eval.benchmarks.item_sources import remarks
+from edit_eval.benchmarks.row_benchmark import remarks
 from edit_eval.benchmarks.source_cache import SourceCache
 from edit_eval.errors import PictureError
 from edit_eval.pictures import open_picture

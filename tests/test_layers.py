@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 import edit_eval
+from edit_eval.errors import ExitCode
 from edit_eval.execution.machine.environments import FILES, LAYERS
 
 SOURCE = Path(edit_eval.__file__).parent
@@ -32,6 +35,16 @@ VAGUE = {
     "tools",
 }
 LONGEST = 800
+DOCS = SOURCE.parents[1] / "docs"
+TWICE = {
+    "benchmarks protocols": {"ImgEdit", "Kris", "MagicBrush", "RISEBench", "UniREditBench"},
+    "execution scenes": {"Plan"},
+    "protocols scenes": {"View"},
+    "records.py scenes": {"Edit"},
+    "scenes statistics": {"Comparison"},
+}
+"""The only classes with a name of another one's, by their rooms: a benchmark, and the protocol that its authors gave
+it; and what draws scenes, whose text is in the key of each drawn edit."""
 
 
 def name(path: Path) -> str:
@@ -115,3 +128,39 @@ def test_tests_mirror_what_they_test() -> None:
     others = {"bench", "cluster", "docs", "proof", "faults"}  # programs, and what no room alone promises
     folders = {p.name for p in TESTS.iterdir() if p.is_dir() and not p.name.startswith(("__", "."))}
     assert folders <= rooms | others
+
+
+def public_classes(path: Path) -> list[str]:
+    """The names that other modules can import from this one."""
+    body = ast.parse(path.read_text("utf-8")).body
+    return [each.name for each in body if isinstance(each, ast.ClassDef) and not each.name.startswith("_")]
+
+
+def test_a_public_name_has_one_meaning() -> None:
+    places = defaultdict(list)
+    for path in MODULES:
+        for each in public_classes(path):
+            places[each].append(name(path))
+    assert len(places) > 400
+    found = defaultdict(set)
+    for each, modules in places.items():
+        if len(modules) > 1:
+            found[" ".join(sorted(module.split("/")[0] for module in modules))].add(each)
+    assert found == TWICE, "one meaning a name: docs/architecture.md, Nouns"
+
+
+def test_exit_codes_have_names() -> None:
+    """Of the commands; a worker's are between it and the engine."""
+    commands = [p for p in MODULES if p.parent in (SOURCE, SOURCE / "verbs")]
+    calls = (node for p in commands for node in ast.walk(ast.parse(p.read_text("utf-8"))) if isinstance(node, ast.Call))
+    ends = [ast.unparse(call) for call in calls if ast.unparse(call.func) in ("sys.exit", "typer.Exit", "_fail")]
+    assert len(ends) > 10
+    assert [end for end in ends if re.search(r"\b\d", end)] == []
+
+
+@pytest.mark.parametrize("page", ["reading-a-report.md", "zh/reading-a-report.md"])
+def test_exit_codes_are_in_the_docs(page: str) -> None:
+    """With those of the two signals that end most jobs, which are named beside a Ctrl-C."""
+    rows = re.findall(r"^\| (\d[\d, 、]*) \|", (DOCS / page).read_text("utf-8"), re.MULTILINE)
+    listed = [int(code) for row in rows for code in re.findall(r"\d+", row)]
+    assert sorted({*listed} - {128 + 9, 128 + 15}) == sorted(ExitCode)

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 IMPORTED = {
     "command": (
         *("edit_eval.auditing", "edit_eval.cli", "edit_eval.evaluation", "edit_eval.execution.session"),
-        *("edit_eval.run", "edit_eval.reporting.agreement", "edit_eval.reporting.page.drawing"),
+        *("edit_eval.run", "edit_eval.reporting.agreement", "edit_eval.reporting.page.files"),
         *("edit_eval.reporting.progress.live", "edit_eval.reporting.tables", "pydantic.root_model", "scipy.special"),
     ),
     "worker": (

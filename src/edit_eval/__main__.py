@@ -12,6 +12,7 @@ import os
 import sys
 from importlib import import_module
 
+from edit_eval.errors import ExitCode
 from edit_eval.text import Text
 
 NEEDED = 448 << 20
@@ -33,7 +34,7 @@ def main() -> None:
         with contextlib.suppress(Exception):  # the other language has to fit, too
             text = import_module("edit_eval.reporting.language").said(text)
         print(text, file=sys.stderr)
-        sys.exit(4)
+        sys.exit(ExitCode.STOPPED)
     if allowed < ENOUGH:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     import_module("edit_eval.cli").main()

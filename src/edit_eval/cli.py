@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from edit_eval.command_line import answer, app, main, print_json, say, say_how_to_go_on, verb, wants_json, words
-from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, RunInterrupted, Stopped
+from edit_eval.errors import ConfigurationError, EditEvalError, ExitCode, NotDrawn, RunInterrupted, Stopped
 from edit_eval.reporting.language import said, speak, spoken
 from edit_eval.text import Text
 from edit_eval.verbs.arguments import Config, Passports, RunDir, RunFolder
@@ -79,7 +79,7 @@ def _evaluate(
     except RunInterrupted as end:
         say_how_to_go_on(end, run_dir)
         _print_what_is_there(end.run_dir)
-        sys.exit(128 + end.signal)
+        sys.exit(end.exit_code)
     except Stopped as stopped:
         _print_what_is_there(stopped.run_dir)
         raise
@@ -184,12 +184,12 @@ def doctor(
 ) -> None:
     """Check this machine, and whether a configuration would run on it. Exit with 3 if it would not."""
     from edit_eval.preparation import examine
-    from edit_eval.reporting.examination import print_findings
+    from edit_eval.reporting.plans import print_findings
 
     findings = examine(config, **options)
     answer(lambda: [finding.as_plain() for finding in findings], lambda: print_findings(findings))
     if any(finding.stops for finding in findings):
-        sys.exit(3)
+        sys.exit(ExitCode.SHORT)
 
 
 @verb(evaluating, short_help="Predict how long a run takes under every schedule.")
@@ -282,8 +282,7 @@ def compare(
 ) -> None:
     """Paired differences with intervals, corrected p-values and ranks with ties, between runs or models of one run."""
     from edit_eval.passports import passport_folder
-    from edit_eval.reporting.comparison import comparison_document, print_comparison
-    from edit_eval.reporting.gate import drift_lines, gate_lines
+    from edit_eval.reporting.comparison import comparison_document, drift_lines, gate_lines, print_comparison
     from edit_eval.run import Run
     from edit_eval.run import compare as compare_runs
 
@@ -306,7 +305,7 @@ def compare(
     for line in drifted:
         print(line, file=sys.stderr)
     if drifted or (fail_if_worse and not comparison.gate.passed):
-        sys.exit(3)
+        sys.exit(ExitCode.SHORT)
 
 
 for verbs in (starting, evaluating, serving, looking, sharing, judging, components):  # as `--help` lists them

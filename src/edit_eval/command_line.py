@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edit_eval.errors import EditEvalError, RunInterrupted, Stopped
+from edit_eval.errors import EditEvalError, ExitCode, RunInterrupted, Stopped
 from edit_eval.reporting.language import said, speak, spoken
 from edit_eval.reporting.progress.standard_streams import forgiving, set_apart
 from edit_eval.text import Text
@@ -160,7 +160,7 @@ def main() -> None:
     speak("")  # what this process was about before is not what the command is about
     try:
         if sys.flags.optimize > 1:
-            from edit_eval.execution.run_folders import refuse_an_unfit_python
+            from edit_eval.store.run_folders import refuse_an_unfit_python
 
             refuse_an_unfit_python()
         command = typer.main.get_command(app)
@@ -169,12 +169,12 @@ def main() -> None:
 
             help_in_chinese(command)
         code = command(standalone_mode=False)
-        if code == 130:  # so typer passes a Ctrl-C on
+        if code == ExitCode.INTERRUPTED:  # so typer passes a Ctrl-C on
             say("interrupted")
         sys.exit(code)
     except typer.Abort:  # Ctrl-C or the end of input at a question
         print("interrupted", file=sys.stderr)
-        sys.exit(130)
+        sys.exit(ExitCode.INTERRUPTED)
     except UsageError as error:
         _fail_to_read(error)
     except EditEvalError as error:
@@ -182,8 +182,8 @@ def main() -> None:
     except Exception as error:
         if _is_for_want_of_memory(error):
             why = str(error) or type(error).__name__
-            _fail(Stopped(Text("this process has too little memory ({}): look at `ulimit -v`", why)), 4)
-        _fail(error, 1)
+            _fail(Stopped(Text("this process has too little memory ({}): look at `ulimit -v`", why)), ExitCode.STOPPED)
+        _fail(error, ExitCode.BUG)
 
 
 def _is_for_want_of_memory(error: BaseException) -> bool:
@@ -212,7 +212,7 @@ def _fail_to_read(error: Any) -> None:
     """A command line that cannot be read gets one line, as every error."""
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
-        sys.exit(2)
+        sys.exit(ExitCode.UNUSABLE)
     from edit_eval.config.base_system import FLAGS
 
     text = error.format_message()
@@ -228,7 +228,7 @@ def _fail_to_read(error: Any) -> None:
             "; separate the items of a list with commas: `{} A,B`", next(flag for flag in LISTS if flag in sys.argv)
         )
     say(Text("error: {}{}", _as_ours(text[:1].lower() + text[1:]), rest))
-    sys.exit(2)
+    sys.exit(ExitCode.UNUSABLE)
 
 
 def say(text: str) -> None:

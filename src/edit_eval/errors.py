@@ -19,19 +19,35 @@ Standard library only: workers in foreign environments import this file.
 
 from __future__ import annotations
 
+import signal
+from enum import IntEnum
 from pathlib import Path
+
+
+class ExitCode(IntEnum):
+    """How a command ends. What to do about each is in docs/reading-a-report.md.
+
+    A command that somebody interrupts ends as shells have it: 128 and the signal's number (`RunInterrupted.exit_code`).
+    """
+
+    DONE = 0
+    BUG = 1  # nobody raised it on purpose
+    UNUSABLE = 2  # the configuration, a file, a flag or an environment is wrong
+    SHORT = 3  # finished, and the result is not what was asked for
+    STOPPED = 4  # by its surroundings
+    INTERRUPTED = 128 + signal.SIGINT  # a Ctrl-C
 
 
 class EditEvalError(Exception):
     """Base of all errors raised on purpose. Its message is one line: what is wrong, where, what to do."""
 
-    exit_code = 1
+    exit_code: int = ExitCode.BUG
 
 
 class ConfigurationError(EditEvalError):
     """The configuration cannot be used. Nothing was loaded or written."""
 
-    exit_code = 2
+    exit_code = ExitCode.UNUSABLE
 
 
 class BenchmarkError(EditEvalError):
@@ -40,7 +56,7 @@ class BenchmarkError(EditEvalError):
     `faults` holds one line a bad sample, with its index (from 0, in the file's order) and its id where it has one.
     """
 
-    exit_code = 2
+    exit_code = ExitCode.UNUSABLE
 
     def __init__(self, message: str, faults: tuple[str, ...] = ()) -> None:
         super().__init__(message)
@@ -50,26 +66,26 @@ class BenchmarkError(EditEvalError):
 class RunDirectoryError(EditEvalError):
     """The run directory cannot be used: not one of ours, or in the hands of another process."""
 
-    exit_code = 2
+    exit_code = ExitCode.UNUSABLE
 
 
 class Unscored(EditEvalError):
     """The run is finished, and its coverage is below `evaluation.min_coverage`."""
 
-    exit_code = 3
+    exit_code = ExitCode.SHORT
 
 
 class Stopped(EditEvalError):
     """The run ended before its end. All that was done is kept in `run_dir`; the same command goes on."""
 
-    exit_code = 4
+    exit_code = ExitCode.STOPPED
     run_dir: Path | None = None
 
 
 class NotDrawn(EditEvalError):
     """The report of the run in `run_dir` could not be written. Its records are whole, and hold all of its numbers."""
 
-    def __init__(self, message: str, run_dir: Path, exit_code: int = 1) -> None:
+    def __init__(self, message: str, run_dir: Path, exit_code: int = ExitCode.BUG) -> None:
         super().__init__(message)
         self.run_dir = run_dir
         self.exit_code = exit_code
@@ -116,3 +132,8 @@ class RunInterrupted(KeyboardInterrupt):
         super().__init__(f"signal {signal}")
         self.run_dir = run_dir
         self.signal = signal
+
+    @property
+    def exit_code(self) -> int:
+        """As shells have it."""
+        return 128 + self.signal

@@ -22,10 +22,10 @@ from edit_eval.config.families import shared_families
 from edit_eval.config.identity import Identity, digest, identity
 from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
-from edit_eval.judges.contract import PROBABILITIES, Form
-from edit_eval.protocols.asked import Asked, AskedJudge, Light, ask, asked_judges, battles_of, make_protocol
+from edit_eval.judges.contract import PROBABILITIES, AnswerForm
+from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, battles_of, make_protocol
 from edit_eval.protocols.contract import Question, fault
-from edit_eval.records import Sample
+from edit_eval.records import CONTROL, Sample
 from edit_eval.scheduling.batches import spread
 from edit_eval.text import Text, counted
 from edit_eval.workers.failures import one_line
@@ -35,6 +35,8 @@ MOST_CELLS = 5_000_000
 """Of a run; all of them are in memory at once, a kilobyte each."""
 READ_IN_SILENCE = 1.0
 """Seconds for which a benchmark is read before anything is said of it."""
+UNASKED = "unasked:"
+"""Before the name of a judge: the tag of a sample about which it is not asked."""
 CONTROLS = ("source", "blank", "shuffled")
 """What is judged besides edits: the source itself, a grey picture, another sample's edit."""
 
@@ -88,8 +90,8 @@ class Experiment:
     """What the benchmark's class says of it. Like `notes` for people only: it decides nothing."""
     notes: tuple[str, ...] = ()
     grows: bool = False
-    """Samples (then a list) are added while it is at work, an edit with each: it has one edit model, one edit seed, no
-    controls."""
+    """Samples (then a list) are added while it is at work, an edit with each: it has one edit model, one edit seed.
+    Tags of theirs say which of them are controls, and which judges are not asked (`control_kind`, `is_asked`)."""
 
     @classmethod
     def of(cls, configuration: Configuration, data: Data) -> Experiment:
@@ -162,6 +164,7 @@ class Experiment:
             language=str(plain["language"]),
             about=dict(plain.get("benchmark", {}).get("about", {})),
             notes=tuple(plain.get("benchmark", {}).get("notes", ())),
+            grows=bool(plain.get("grows", False)),
             **how_often,
         )
 
@@ -174,6 +177,7 @@ class Experiment:
             "language": self.language,
             "benchmark": {"about": dict(self.about), "notes": list(self.notes)},
             **{key: getattr(self, key) for key in ("edit_seeds", "repeats", "readings", "control_samples")},
+            **({"grows": True} if self.grows else {}),
             "edit_models": [asdict(model) for model in self.edit_models],
             "judges": [
                 {
@@ -198,9 +202,9 @@ class Experiment:
     # -- what is asked --
 
     @cached_property
-    def asked(self) -> dict[str, list[tuple[Asked, ...]]]:
+    def asked(self) -> dict[str, list[tuple[SampleQuestion, ...]]]:
         """For each judge the questions about each sample; none about a bad one."""
-        made: dict[int, list[tuple[Asked, ...]]] = {}
+        made: dict[int, list[tuple[SampleQuestion, ...]]] = {}
         equal: dict[str, int] = {}
         found = {}
         for judge in self.judges:  # judges of one protocol share its questions
@@ -215,7 +219,7 @@ class Experiment:
     def grow(self, sample: Sample) -> None:
         """One more sample, behind all others. A protocol that cannot ask about it raises as it likes."""
         assert self.grows
-        new: dict[int, tuple[Asked, ...]] = {}
+        new: dict[int, tuple[SampleQuestion, ...]] = {}
         for judge in self.judges:
             new.setdefault(id(self.asked[judge.name]), ask(judge.protocol, sample, self._light))
         for judge in self.judges:
@@ -223,18 +227,31 @@ class Experiment:
                 self.asked[judge.name].append(asked)
         cast("list[Sample]", self.samples).append(sample)
 
+    def control_kind(self, sample: Sample) -> str:
+        """Of an experiment that grows: what a sample's edit is, where it is no client's but stands there to be known.
+
+        `source`, `blank` or `shuffled`, or another word for what is compared with no edit. Empty for a client's.
+        """
+        if not self.grows:
+            return ""
+        return next((tag.removeprefix(CONTROL) for tag in sample.tags if tag.startswith(CONTROL)), "")
+
+    def is_asked(self, judge: str, sample: Sample) -> bool:
+        """Of an experiment that grows: whether a judge is asked about a sample's edit, and not only about a share."""
+        return not (self.grows and f"{UNASKED}{judge}" in sample.tags)
+
     @cached_property
     def _light(self) -> Light:
         """Of an experiment that grows: the kinds of questions that there were."""
         return {}
 
     @property
-    def forms(self) -> dict[str, tuple[Form, ...]]:
+    def forms(self) -> dict[str, tuple[AnswerForm, ...]]:
         """For each judge how it is told to answer, each form with its labels or schema once."""
         found = {}
         for name, asked in self.asked.items():
             bare = {id(one.question): one.question for of_sample in asked for one in of_sample}  # few, that many share
-            found[name] = tuple(dict.fromkeys(Form(one.form, one.labels, one.schema) for one in bare.values()))
+            found[name] = tuple(dict.fromkeys(AnswerForm(one.form, one.labels, one.schema) for one in bare.values()))
         return found
 
     @property

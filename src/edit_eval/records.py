@@ -14,33 +14,66 @@ from typing import Any, Literal
 from edit_eval.text import Text
 
 
-class Status(str, Enum):
-    """What became of an edit, of a question, of a score. Exactly one holds; only `ok` has a number."""
+class Ending(Enum):
+    """What sort of end a status is: counts, colours, retries and reports go by this, and not by single statuses."""
 
-    OK = "ok"
-    PENDING = "pending"  # not done yet
-    SKIPPED = "skipped"  # the sample itself is bad (`on_bad_sample: skip`)
-    EDIT_FAILED = "edit_failed"  # there is no edit to judge
-    EDIT_REFUSED = "edit_refused"  # nor here: the edit model declined to make it
-    JUDGE_ERROR = "judge_error"  # the judge gave no answer
-    REFUSED = "refused"  # the judge declined to answer
-    UNPARSEABLE = "unparseable"  # an answer without exactly the values that were asked for
-    OUT_OF_RANGE = "out_of_range"  # a value outside of the range that was asked for
-    CUT_OFF = "cut_off"  # a limit on its length ended the answer before it was complete
-    UNDEFINED = "undefined"  # everything was read, and there is no such number (the PSNR of two equal pictures)
+    NONE = "none"  # there is a number, or there may be one yet, or the sample is left out
+    NO_EDIT = "no edit"  # nothing to judge, since the edit failed
+    DECLINED = "declined"  # nothing to judge, since the model would not make the edit: an answer, counted apart
+    NO_SCORE = "no score"  # an edit is there, and its judge gave no score
+
+
+class Status(str, Enum):
+    """What became of an edit, of a question, of a score. Exactly one holds; only `ok` has a number.
+
+    Each is what the records say, what a person reads, and what sort of end it is.
+    """
+
+    words: Text
+    ending: Ending
+
+    OK = "ok", Text("scored"), Ending.NONE
+    PENDING = "pending", Text("not done yet"), Ending.NONE
+    SKIPPED = "skipped", Text("skipped"), Ending.NONE  # the sample itself is bad (`on_bad_sample: skip`)
+    EDIT_FAILED = "edit_failed", Text("edit failed"), Ending.NO_EDIT
+    EDIT_REFUSED = "edit_refused", Text("edit refused"), Ending.DECLINED
+    JUDGE_ERROR = "judge_error", Text("judge failed"), Ending.NO_SCORE  # the judge gave no answer
+    REFUSED = "refused", Text("judge refused"), Ending.NO_SCORE  # the judge declined to answer
+    # An answer without exactly the values that were asked for; a value outside of the range that was asked for.
+    UNPARSEABLE = "unparseable", Text("no score in the answer"), Ending.NO_SCORE
+    OUT_OF_RANGE = "out_of_range", Text("score out of range"), Ending.NO_SCORE
+    # A limit on its length ended the answer before it was complete.
+    CUT_OFF = "cut_off", Text("answer cut off"), Ending.NO_SCORE
+    # Everything was read, and there is no such number (the PSNR of two equal pictures).
+    UNDEFINED = "undefined", Text("score undefined"), Ending.NO_SCORE
+
+    def __new__(cls, value: str, *meaning: Any) -> Status:
+        made = str.__new__(cls, value)
+        made._value_ = value
+        made.words, made.ending = meaning
+        return made
 
     def __str__(self) -> str:
-        return self.value
+        return str(self.value)
 
 
 CONTROL = "control:"
 """What the `edit_model` of a judgement begins with that is about no edit; behind it stands what is judged."""
-NO_EDIT = (Status.EDIT_FAILED, Status.EDIT_REFUSED)
+EDIT_LOST = tuple(status for status in Status if status.ending is Ending.NO_EDIT)
+"""The edit failed."""
+DECLINED = tuple(status for status in Status if status.ending is Ending.DECLINED)
+"""The edit model's answer was that it would not: not to be asked again, and no failure."""
+NO_EDIT = (*EDIT_LOST, *DECLINED)
 """Why there is no edit; of an edit, and of all that would have been judged of it."""
+JUDGE_FAILED = tuple(status for status in Status if status.ending is Ending.NO_SCORE)
+"""Statuses of a judgement that failed over an edit that is there."""
+FAILED = (*EDIT_LOST, *JUDGE_FAILED)
+"""What reports advise to retry."""
+CUT_SHORT = (Status.CUT_OFF, Status.REFUSED, Status.JUDGE_ERROR)
+"""How a reply ends that does not end by itself (`ok`)."""
 
 # Python 3.11 takes ten times as long to look a member up in its class.
 _OK = Status.OK
-_ENDINGS = (_OK, Status.CUT_OFF, Status.REFUSED, Status.JUDGE_ERROR)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +194,7 @@ class Reply:
     """Read and written, as the judge's server counted them; zeros where it does not say."""
 
     def __post_init__(self) -> None:
-        if self.ended not in _ENDINGS:
+        if self.ended is not _OK and self.ended not in CUT_SHORT:
             raise ValueError(f"a reply ends ok, cut_off, refused or judge_error, not {self.ended}")
 
 

@@ -11,12 +11,11 @@ from typing import Any, ClassVar
 
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Unscored
-from edit_eval.execution.run_folders import damaged, recorded
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.contract import Missing
-from edit_eval.records import Judgement, Results, Status
-from edit_eval.reporting.frames import frame
+from edit_eval.records import FAILED, Ending, Judgement, Results, Status
 from edit_eval.reporting.language import spoken
+from edit_eval.reporting.scores import frame
 from edit_eval.statistics.agreement import bridge_document, people_agreement
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
@@ -30,14 +29,15 @@ from edit_eval.store.journal import no_garbage
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import mixed_environments
 from edit_eval.store.recall import recall_run
-from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.run_directory import RunDirectory, of_ledger
+from edit_eval.store.run_folders import damaged, recorded
 from edit_eval.store.votes import Votes, read_votes
 from edit_eval.text import Text
 
 
 def failure_statuses(names: Collection[str]) -> frozenset[Status]:
     """The statuses that are to be tried again. Raises `ConfigurationError` for a name that is no failure's."""
-    known = {s.value: s for s in Status if s not in (Status.OK, Status.PENDING, Status.SKIPPED)}
+    known = {s.value: s for s in Status if s.ending is not Ending.NONE}
     for name in names:
         if name not in known:
             meant = did_you_mean(name, known) or Text("; there are: {}", known)
@@ -50,12 +50,12 @@ class Run:
     """An evaluation in its run directory. Everything is read from the records alone."""
 
     path: Path
-    """Its run directory."""
+    """Its run directory; given a service's ledger, the one run in it."""
     passports: Path | None = None
     """Where passports of its judges are looked for besides its own copies."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", Path(self.path))  # a text will do
+        object.__setattr__(self, "path", of_ledger(Path(self.path)))
 
     @cached_property
     def examined(self) -> dict[str, Examined]:
@@ -117,11 +117,12 @@ class Run:
         directory, matrix = self._directory, self.matrix
         timeline = directory.timeline()
         judgements = tuple(matrix.judgements())
+        samples, edits = matrix.clients_own()
         return Results(
             name=self.path.resolve().name,
             directory=str(self.path),
-            samples=matrix.samples,
-            edits=tuple(matrix.edits),
+            samples=samples,
+            edits=edits,
             judgements=judgements,
             edit_models=tuple(model.name for model in matrix.edit_models),
             judges=tuple(judge.name for judge in matrix.judges if not judge.of_two),
@@ -187,7 +188,7 @@ class Run:
         return the_mean(means(self.summary), edit_model, judge, score)
 
     def to_frame(self, of: str = "scores", library: str | None = None) -> Any:
-        """All `scores`, `judgements`, `edits`, `battles` or `controls` as a data frame (`reporting.frames`), a row
+        """All `scores`, `judgements`, `edits`, `battles` or `controls` as a data frame (`reporting.scores`), a row
         each.
 
         A pandas `DataFrame` where pandas is installed, else a pyarrow `Table`; `library` names one of the two. Raises
@@ -265,8 +266,7 @@ class Run:
             if skipped:
                 many = Text(" ({} skipped count as not scored)", skipped)
                 counts = many if skipped > 1 else Text(" (1 skipped counts as not scored)")
-            done = (Status.OK.value, Status.PENDING.value, Status.SKIPPED.value)
-            failed = ",".join(name for name in coverage["by_status"] if name not in done)
+            failed = ",".join(name for name in coverage["by_status"] if name in FAILED)
             again = Text(", `--retry {}` retries them", failed) if failed else ""
             raise Unscored(
                 Text(
@@ -288,7 +288,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: scores with intervals, coverage, controls, and a few of the pictures."""
-        from edit_eval.reporting.notebook import notebook_html, refused_html  # only a notebook needs it
+        from edit_eval.reporting.page.notebook import notebook_html, refused_html  # only a notebook needs it
 
         try:
             return notebook_html(self.results, self.summary, self.page, language=spoken(self.language))
@@ -310,7 +310,7 @@ class Run:
 
         Raises `NotDrawn` when it cannot be written; the run's records are as they were.
         """
-        from edit_eval.reporting.page.drawing import draw_apart
+        from edit_eval.reporting.page.files import draw_apart
 
         draw_apart(self.path)
 
@@ -347,7 +347,7 @@ def compare(
 
 
 if __name__ == "__main__":
-    from edit_eval.reporting.page.drawing import draw
+    from edit_eval.reporting.page.files import draw
 
     _run = Run(Path(sys.argv[1]))
     sys.exit(draw(_run.results, _run.summary, _run.path, language=_run.language))

@@ -30,30 +30,30 @@ _QUALITIES = (78, 62, 48)
 
 
 @dataclass(frozen=True)
-class Size:
+class CopyLimits:
     """What one copy may be: its longest side in pixels, and its file in bytes."""
 
     side: int
     file_bytes: int
 
 
-LARGEST = Size(side=_LONGEST_SIDE, file_bytes=64_000)
+LARGEST = CopyLimits(side=_LONGEST_SIDE, file_bytes=64_000)
 
 
-def size_for(count: int, budget: int = PAGE_BUDGET) -> Size:
+def size_for(count: int, budget: int = PAGE_BUDGET) -> CopyLimits:
     """The size at which `count` pictures stay within `budget` bytes of base64."""
     each = budget * 3 // 4 // max(1, count)
     # About 0.13 bytes a pixel: a photo at the middle quality. A picture that takes more is compressed harder.
     side = math.isqrt(round(each / 0.13 * 4 / 3))
-    return Size(max(_SHORTEST_SIDE, min(LARGEST.side, side)), min(each, LARGEST.file_bytes))
+    return CopyLimits(max(_SHORTEST_SIDE, min(LARGEST.side, side)), min(each, LARGEST.file_bytes))
 
 
-def size_of_run(samples: Sequence[Sample], edits: Sequence[Edit]) -> Size:
+def size_of_run(samples: Sequence[Sample], edits: Sequence[Edit]) -> CopyLimits:
     """The size in a run's page, with all edits that it is to have: it stays the same while they are made."""
     return size_for(sum(len(sample.pictures) for sample in samples) + len(edits))
 
 
-def small_copy(picture: Image.Image, size: Size = LARGEST) -> bytes:
+def small_copy(picture: Image.Image, size: CopyLimits = LARGEST) -> bytes:
     """The picture as a WebP within `size`: never enlarged; first of a lower quality, then of fewer pixels."""
     small = as_rgb(picture).copy()
     small.thumbnail((size.side, size.side), Image.Resampling.LANCZOS, reducing_gap=2.0)
@@ -71,7 +71,7 @@ def small_copy(picture: Image.Image, size: Size = LARGEST) -> bytes:
         small = small.resize((width, height), Image.Resampling.LANCZOS)
 
 
-def keep_small_copy(picture: Image.Image, folder: str, digest: str, size: Size) -> None:
+def keep_small_copy(picture: Image.Image, folder: str, digest: str, size: CopyLimits) -> None:
     """Keeps a copy of the picture that `digest` stands for; where that cannot be done, there is none."""
     path = Path(folder, small_copy_name(digest))
     with contextlib.suppress(OSError, ValueError, KeyError, MemoryError):  # KeyError: a Pillow without WebP

@@ -88,7 +88,7 @@ class Named:
 
 
 @dataclass
-class Found:
+class Holdings:
     """All of it."""
 
     items: list[Holding]
@@ -114,7 +114,7 @@ class Found:
         }
 
 
-def look(folders: Sequence[Path], whole: Sequence[Path] = (), days: float = DAYS) -> Found:
+def look(folders: Sequence[Path], whole: Sequence[Path] = (), days: float = DAYS) -> Holdings:
     """What is there: the cache, and the runs in `folders` (run directories, or folders with some in them).
 
     The runs `whole` are to go with all that is in them. All runs that this user is known to have made are asked what
@@ -145,10 +145,10 @@ def look(folders: Sequence[Path], whole: Sequence[Path] = (), days: float = DAYS
     items = _cache_items(named, time.time() - days * _DAY, known, going)
     for run in dict.fromkeys([*filter(is_marked, inside), *(going - missing)]):
         items += _run_items(run, whole=run in going)
-    return Found([item for item in items if item.bytes or item.goes], staying)
+    return Holdings([item for item in items if item.bytes or item.goes], staying)
 
 
-def delete(found: Found) -> Found:
+def delete(found: Holdings) -> Holdings:
     """Deletes what can go; a run at work, or one with links in it, is left alone. Says how much is free now."""
     freed = 0
     for item in found.items:

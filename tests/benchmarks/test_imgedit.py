@@ -169,11 +169,11 @@ class TestFaultsAndNotes:
 @pytest.mark.parametrize(
     ("text", "rows"),
     [
-        ('[{"a": 1}, 3]', [{"key": "0", "a": 1}, {"key": "1", "problem": "the row is a number, not an object"}]),
+        ('[{"a": 1}, 3]', [{"key": "0", "a": 1}, {"key": "1", "(problem)": "the row is a number, not an object"}]),
         ('{"x": {"a": NaN}}', [{"key": "x", "a": None}]),
         ('{"x": [{"a": 1}, {"a": 2}]}', [{"key": "x", "place": 1, "a": 1}, {"key": "x", "place": 2, "a": 2}]),
         ('{"a": {"b": [1]}, "c": 2}\n\n{"a": 3}\n', [{"key": "0", "a": {"b": [1]}, "c": 2}, {"key": "1", "a": 3}]),
-        ('[{"a": 1, "a": 2}]', [{"key": "0", "a": 2, "problem": "the row has 'a' twice"}]),
+        ('[{"a": 1, "a": 2}]', [{"key": "0", "a": 2, "(problem)": "the row has 'a' twice"}]),
     ],
 )
 def test_rows_of_json(text: str, rows: list[dict[str, Any]]) -> None:

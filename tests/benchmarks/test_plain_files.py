@@ -22,7 +22,7 @@ from edit_eval.benchmarks.imgedit import ImgEdit
 from edit_eval.benchmarks.magicbrush import MagicBrush
 from edit_eval.benchmarks.parquet_rows import parquet_files
 from edit_eval.benchmarks.plain_files import PlainFiles
-from edit_eval.benchmarks.table import Table
+from edit_eval.benchmarks.table import TableBenchmark
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Sample
 
@@ -66,7 +66,7 @@ def samples(path: Path, *pictures: str, **parameters: Any) -> list[Sample]:
         with open(folder / "my.csv", "w", newline="") as file:
             csv.writer(file).writerows([("image", "prompt"), *((one, "Add a hat.") for one in pictures)])
     cache = str(folder.parent / "cache")
-    return list(Table(Table.Parameters(str(path), cache_dir=cache, **parameters)).samples())
+    return list(TableBenchmark(TableBenchmark.Parameters(str(path), cache_dir=cache, **parameters)).samples())
 
 
 def has_secret(cache: Path) -> bool:

@@ -16,7 +16,7 @@ from five_dimension_files import picture
 from PIL import Image
 
 from edit_eval.benchmarks.selection import refuse_bad
-from edit_eval.benchmarks.table import Table, ids_of
+from edit_eval.benchmarks.table import TableBenchmark, ids_of
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.records import Sample
@@ -55,8 +55,10 @@ class Folder:
             file.write_text("\n".join(lines) if file.suffix == ".jsonl" else f"[{','.join(lines)}]", "utf-8")
         return file
 
-    def table(self, path: Path, **parameters: Any) -> Table:
-        return Table(Table.Parameters(**{"data_path": str(path), "cache_dir": str(self.path / "cache"), **parameters}))
+    def table(self, path: Path, **parameters: Any) -> TableBenchmark:
+        return TableBenchmark(
+            TableBenchmark.Parameters(**{"data_path": str(path), "cache_dir": str(self.path / "cache"), **parameters})
+        )
 
     def samples(self, rows: Rows = (), name: str = "my.csv", **parameters: Any) -> list[Sample]:
         path = self.write(rows, name) if rows else self.path / name
@@ -263,7 +265,8 @@ class TestFaults:
         samples = folder.samples([ROWS[0], ROWS[1] | {"id": "a"}, ROWS[2] | {"prompt": ""}])
         with pytest.raises(BenchmarkError) as caught:
             refuse_bad(samples)
-        assert caught.value.faults == ("sample 1 (a#1): index 0 has the same id", "sample 2 (c): no instruction")
+        same = "sample 1 (a#1): index 0 has the same id (fields: {id: NAME} takes ids from another field)"
+        assert caught.value.faults == (same, "sample 2 (c): no instruction")
 
     def test_a_missing_picture_that_has_come_is_found(self, folder: Folder) -> None:
         assert folder.faults(ROWS[0] | {"image": "pics/9.png"}) != [""]

@@ -17,7 +17,7 @@ pytest.importorskip("ray")
 from edit_eval.execution.drivers import ray_gateway
 from edit_eval.execution.drivers.ray_agent import GATEWAY, HEAR_BYTES, HEAR_SECONDS, Frames
 from edit_eval.execution.drivers.ray_gateway import SILENT_SECONDS, TICK_SECONDS, Gateway, Peer
-from edit_eval.workers.messages import Lines
+from edit_eval.workers.messages import MessageStream
 
 pytestmark = pytest.mark.cluster
 
@@ -37,7 +37,7 @@ class Made(Gateway):
 
     def said(self) -> list[tuple[int, Any]]:
         frames = list(Frames().feed(bytes(self._unsent)))
-        return [(n, next(iter(Lines().feed(data))) if n == GATEWAY else data) for n, data in frames]
+        return [(n, next(iter(MessageStream().feed(data))) if n == GATEWAY else data) for n, data in frames]
 
 
 @pytest.fixture

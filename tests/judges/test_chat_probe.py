@@ -13,7 +13,7 @@ from edit_eval import records
 from edit_eval.endpoints import client
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges.chat_endpoint import ChatEndpoint
-from edit_eval.judges.contract import Form, JudgeRequest
+from edit_eval.judges.contract import AnswerForm, JudgeRequest
 from edit_eval.protocols.judging import read
 from edit_eval.records import Status
 from judge_server import Asked, Reply
@@ -25,7 +25,7 @@ from small_matrix import small_sample
 needs("openai")
 
 LABELS = ("A", "B", "C")
-ASKED = Form("probabilities", LABELS)
+ASKED = AnswerForm("probabilities", LABELS)
 FIRST = {"A": 0.5, "B": 0.25, "C": 0.125, "The": 0.1, "I": 0.025}
 SCHEMA = json.dumps({"type": "object", "properties": {"kept": {"type": "integer"}}, "required": ["kept"]})
 
@@ -47,14 +47,14 @@ def played(kind: Kind, first: dict[str, float] | None = None, **more: Any) -> Pl
     return server
 
 
-def judge_at(server: PlayedServer, *forms: Form, **parameters: Any) -> ChatEndpoint:
+def judge_at(server: PlayedServer, *forms: AnswerForm, **parameters: Any) -> ChatEndpoint:
     judge = ChatEndpoint(ChatEndpoint.Parameters(model="judge", base_url=server.base_url, retries=1, **parameters))
     judge.load(["cpu"], forms=forms)
     MADE.append(judge)
     return judge
 
 
-def request(form: Form = ASKED, user: str = "Which?") -> JudgeRequest:
+def request(form: AnswerForm = ASKED, user: str = "Which?") -> JudgeRequest:
     picture = Image.new("RGB", (8, 8), (200, 10, 10))
     pictures = {"source": picture, "edit": picture.rotate(90)}
     return JudgeRequest(
@@ -62,7 +62,7 @@ def request(form: Form = ASKED, user: str = "Which?") -> JudgeRequest:
     )
 
 
-def reply_of(judge: ChatEndpoint, form: Form = ASKED) -> records.Reply:
+def reply_of(judge: ChatEndpoint, form: AnswerForm = ASKED) -> records.Reply:
     (reply,) = judge.judge([request(form)])
     assert isinstance(reply, records.Reply)
     return reply
@@ -143,14 +143,14 @@ def test_in_which_words_is_asked_is_in_the_key() -> None:
 def test_a_label_of_several_tokens_is_refused_at_the_start() -> None:
     words = ("yes", "probably")
     with pytest.raises(LoadError, match=r"the label `probably` is 8 tokens of this model; give labels of one token"):
-        judge_at(played(KINDS["vllm"]), Form("probabilities", words))
+        judge_at(played(KINDS["vllm"]), AnswerForm("probabilities", words))
     with pytest.raises(LoadError, match=r"the label `probably` is 8 tokens"):
-        judge_at(played(KINDS["sglang"]), Form("probabilities", words))
+        judge_at(played(KINDS["sglang"]), AnswerForm("probabilities", words))
 
 
 def test_labels_that_share_a_first_token_are_read_rightly_or_refused() -> None:
     """`10` is one token of this model, so `1` is not its beginning; where it is two, and where nobody knows, no."""
-    both, first = Form("probabilities", ("1", "10")), {"1": 0.25, "10": 0.5, "The": 0.25}
+    both, first = AnswerForm("probabilities", ("1", "10")), {"1": 0.25, "10": 0.5, "The": 0.25}
     for kind in (KINDS["vllm"], KINDS["sglang"]):
         assert reply_of(judge_at(played(kind, first), both), both).values == pytest.approx({"1": 0.25, "10": 0.5})
     server = played(KINDS["vllm"], first)
@@ -184,7 +184,7 @@ def test_what_is_not_among_the_most_probable_tokens_is_nothing_or_not_known() ->
 
 
 def test_a_longer_label_whose_beginning_is_written_as_a_token_of_its_own_is_not_known() -> None:
-    words, first = Form("probabilities", ("yes", "perhaps")), {"yes": 0.75, "per": 0.25}
+    words, first = AnswerForm("probabilities", ("yes", "perhaps")), {"yes": 0.75, "per": 0.25}
     assert reply_of(judge_at(played(KINDS["openai"], first), words), words).values == pytest.approx({"yes": 0.75})
     first = {"yes": 0.9999, "per": 0.0001}
     assert set(reply_of(judge_at(played(KINDS["openai"], first), words), words).values) == {"yes", "perhaps"}
@@ -222,7 +222,7 @@ HELD = {
 def test_an_answer_is_held_to_the_schema_where_the_server_does_so_indeed(name: str) -> None:
     kind, way = HELD[name]
     server = played(kind, answer='{"kept": 1}')
-    form = Form("json", schema=SCHEMA)
+    form = AnswerForm("json", schema=SCHEMA)
     judge = judge_at(server, form)
     assert judge.about()["schema"] == way
     assert judge.judge([request(form)]) == ['{"kept": 1}']
@@ -237,7 +237,7 @@ def test_an_answer_is_held_to_the_schema_where_the_server_does_so_indeed(name: s
 
 
 def test_a_schema_that_the_server_does_not_take_is_not_sent_to_it() -> None:
-    form = Form("json", schema=SCHEMA)
+    form = AnswerForm("json", schema=SCHEMA)
     server = played(KINDS["openai"])
     server.canary = lambda asked: (
         Reply.error(400, "Invalid schema")
@@ -251,7 +251,7 @@ def test_a_schema_that_the_server_does_not_take_is_not_sent_to_it() -> None:
 
 
 def test_what_the_user_asks_for_wins() -> None:
-    form = Form("json", schema=SCHEMA)
+    form = AnswerForm("json", schema=SCHEMA)
     server = played(KINDS["vllm"])
     judge = judge_at(server, form, call={"response_format": {"type": "json_object"}, "extra_body": {"top_k": 1}})
     judge.judge([request(form)])
@@ -260,7 +260,7 @@ def test_what_the_user_asks_for_wins() -> None:
 
 
 def test_json_that_stops_in_half_is_cut_off_only_where_the_server_cut_it() -> None:
-    form = Form("json", schema=SCHEMA)
+    form = AnswerForm("json", schema=SCHEMA)
     server = played(KINDS["vllm"])
     judge = judge_at(server, form)
     server.script += [Reply('{"kept": ', finish_reason="length"), Reply('{"kept": ', finish_reason="stop")]
@@ -284,8 +284,8 @@ def test_json_that_stops_in_half_is_cut_off_only_where_the_server_cut_it() -> No
 def test_thinking_is_switched_as_the_server_takes_it(kind: str, on: bool, sent: dict[str, Any]) -> None:
     strict = Kind(KINDS[kind].fields, strict=True)
     server = played(strict)
-    judge = judge_at(server, Form("score"), thinking="on" if on else "off", thinking_tokens=100)
-    judge.judge([request(Form("score"))])
+    judge = judge_at(server, AnswerForm("score"), thinking="on" if on else "off", thinking_tokens=100)
+    judge.judge([request(AnswerForm("score"))])
     body = server.judged[0].body
     names = {"chat_template_kwargs", "thinking_token_budget", "reasoning_effort"}
     assert {name: body[name] for name in names & {*body}} == sent
@@ -294,24 +294,24 @@ def test_thinking_is_switched_as_the_server_takes_it(kind: str, on: bool, sent: 
 
 def test_a_server_without_a_switch() -> None:
     bare = Kind(frozenset(), strict=True)
-    judge = judge_at(played(bare), Form("score"), thinking="off")
+    judge = judge_at(played(bare), AnswerForm("score"), thinking="off")
     assert judge.about()["thinking"] == "no switch"
-    assert judge.judge([request(Form("score"))]) == ["Score: 5.000"]
+    assert judge.judge([request(AnswerForm("score"))]) == ["Score: 5.000"]
     with pytest.raises(LoadError, match="thinking: this server has no switch"):
-        judge_at(played(bare), Form("score"), thinking="on")
+        judge_at(played(bare), AnswerForm("score"), thinking="on")
 
 
 @pytest.mark.parametrize("kind", ["vllm", "sglang"])
 def test_thoughts_are_never_an_answer(kind: str) -> None:
     server = played(KINDS[kind])
     server.thought = "Score: 9.000 would be too much, so"
-    judge = judge_at(server, Form("score"), thinking="on")
-    assert judge.judge([request(Form("score"))]) == ["Score: 5.000"]
+    judge = judge_at(server, AnswerForm("score"), thinking="on")
+    assert judge.judge([request(AnswerForm("score"))]) == ["Score: 5.000"]
     server.answer = Reply("", finish_reason="length")
     cut = records.Reply(text=f"<think>{server.thought}", ended=Status.CUT_OFF)
-    assert judge.judge([request(Form("score"))]) == [cut], "thinking that never ends"
+    assert judge.judge([request(AnswerForm("score"))]) == [cut], "thinking that never ends"
     server.answer = Reply("")
-    assert judge.judge([request(Form("score"))]) == [f"<think>{server.thought}"], "nor one that ends in nothing"
+    assert judge.judge([request(AnswerForm("score"))]) == [f"<think>{server.thought}"], "nor one that ends in nothing"
 
 
 def test_probabilities_are_read_without_thinking_and_the_mass_says_where_it_cannot_be_switched_off() -> None:
@@ -329,7 +329,7 @@ def test_probabilities_are_read_without_thinking_and_the_mass_says_where_it_cann
 
 def test_what_nobody_needs_is_not_asked_for() -> None:
     server = played(KINDS["vllm"])
-    judge_at(server, Form("score"), Form("reason_then_score"))
+    judge_at(server, AnswerForm("score"), AnswerForm("reason_then_score"))
     assert len(server.asked) == 1, "the canary"
 
 
@@ -365,5 +365,5 @@ def test_a_server_that_dies_while_it_is_found_out_is_not_one_that_cannot() -> No
 )
 def test_doctor_is_told_all_that_the_server_can_do(kind: str, found: tuple[str, ...]) -> None:
     judge = ChatEndpoint(ChatEndpoint.Parameters(model="judge", base_url=played(KINDS[kind]).base_url))
-    assert judge.examine(request(Form("score"))) == "Score: 5.000"
+    assert judge.examine(request(AnswerForm("score"))) == "Score: 5.000"
     assert tuple(judge.about()[name] for name in ("schema", "probabilities", "thinking")) == found

@@ -15,8 +15,8 @@ import pytest
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges import grammars
 from edit_eval.judges.answers import read_answer
-from edit_eval.judges.contract import Form, JudgeRequest
-from edit_eval.judges.thinking import Progress
+from edit_eval.judges.contract import AnswerForm, JudgeRequest
+from edit_eval.judges.thinking import ThoughtProgress
 from edit_eval.judges.transformers import TransformersJudge
 from edit_eval.records import Reply, Status
 from edit_eval.scenes.benchmark import Scenes
@@ -337,7 +337,7 @@ def first_tokens(judge: TransformersJudge, asked: Sequence[JudgeRequest]) -> set
     import torch
 
     start = judge.make_inputs(asked)["input_ids"].shape[1]
-    progress = Progress(judge._processor.tokenizer, judge._marks, False, 12, len(asked))
+    progress = ThoughtProgress(judge._processor.tokenizer, judge._marks, False, 12, len(asked))
     holding = judge._grammar().holding([one.schema for one in asked], start, progress.see, progress.opening)
     vocabulary = judge._model.get_output_embeddings().weight.shape[0]
     held = holding(torch.zeros((len(asked), start), dtype=torch.long), torch.zeros((len(asked), vocabulary)))
@@ -401,19 +401,21 @@ class TestAtTheStart:
     @pytest.mark.parametrize(
         ("form", "text"),
         [
-            (Form("probabilities", ("Yes", " Yes")), "the labels `Yes` and ` Yes` are the same"),
-            (Form("json", schema='{"type": "colour"}'), "cannot be held to its schema"),
+            (AnswerForm("probabilities", ("Yes", " Yes")), "the labels `Yes` and ` Yes` are the same"),
+            (AnswerForm("json", schema='{"type": "colour"}'), "cannot be held to its schema"),
         ],
     )
     def test_labels_and_schemas(self, form: Any, text: str, tiny_judges: Path) -> None:
         pytest.importorskip("llguidance")
         judge = TransformersJudge(TransformersJudge.Parameters(str(tiny_judges / "gemma4"), dtype="float32"))
         with pytest.raises(LoadError, match=text):
-            judge.load(["cpu"], forms=[Form("score"), Form("probabilities", LEVELS), form])
+            judge.load(["cpu"], forms=[AnswerForm("score"), AnswerForm("probabilities", LEVELS), form])
 
     def test_what_it_can_be_asked(self, tiny_judges: Path) -> None:
         judge = TransformersJudge(TransformersJudge.Parameters(str(tiny_judges / "gemma4"), dtype="float32"))
-        judge.load(["cpu"], forms=[Form("score"), Form("probabilities", LEVELS), Form("json", schema=SCHEMA)])
+        judge.load(
+            ["cpu"], forms=[AnswerForm("score"), AnswerForm("probabilities", LEVELS), AnswerForm("json", schema=SCHEMA)]
+        )
         assert judge.about()["model"] == "Gemma4ForConditionalGeneration"
         assert judge.about()["probabilities"] == "of whole labels, from the logits"
 

@@ -59,15 +59,15 @@ def _streams(scratch: Path) -> Iterator[tuple[Path, Path]]:
 
 def draw_here() -> None:
     """Has reports drawn in this process: one of its own takes seconds to begin, and there are dozens."""
-    from edit_eval.reporting.page import drawing
+    from edit_eval.reporting.page import files
 
     def draw(run: Path) -> None:
         from edit_eval.run import Run
 
         made = Run(run)
-        assert drawing.draw(made.results, made.summary, made.path, language=made.language) == 0
+        assert files.draw(made.results, made.summary, made.path, language=made.language) == 0
 
-    drawing.draw_apart = draw
+    files.draw_apart = draw
 
 
 def lines(run: Path, journal: str) -> list[Mapping[str, Any]]:

@@ -36,7 +36,7 @@ def asked(protocol: Numbers, of: Sample) -> tuple[tuple[str, ...], tuple[str, ..
     return tuple(view.name for view in question.shows), question.gives, question.user
 
 
-def scored(protocol: Numbers, of: Sample, *replies: Reply) -> judging.Scored:
+def scored(protocol: Numbers, of: Sample, *replies: Reply) -> judging.JudgedScores:
     questions = protocol.questions(of)
     reading = judging.read(protocol, questions[0], replies, retries=2)
     return judging.score(protocol, of, questions, [{questions[0].name: reading}])

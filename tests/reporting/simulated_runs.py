@@ -23,7 +23,7 @@ from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge, make_protocol
 from edit_eval.records import Edit, Judgement, Picture, Sample, Scale, Status
 from edit_eval.reporting.progress.state import ProgressState
-from edit_eval.reporting.progress.view import Display, Line, Reading, Said, Snapshot
+from edit_eval.reporting.progress.view import BenchmarkProgress, Display, Line, Said, Snapshot
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
@@ -221,10 +221,10 @@ class Recording:
     def __init__(self) -> None:
         self.lines: list[Line] = []
         self.snapshots: list[Snapshot] = []
-        self.readings: list[Reading | None] = []
+        self.readings: list[BenchmarkProgress | None] = []
         self.closed = False
 
-    def reading(self, so_far: Reading, now: float) -> None:
+    def reading(self, so_far: BenchmarkProgress, now: float) -> None:
         self.readings.append(so_far)
 
     def has_read(self) -> None:

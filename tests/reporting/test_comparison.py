@@ -10,9 +10,8 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from edit_eval.records import Scale
-from edit_eval.reporting.comparison import comparison_document, letter, print_comparison
+from edit_eval.reporting.comparison import comparison_document, gate_lines, letter, print_comparison
 from edit_eval.reporting.formats import p_value, signed, signed_span
-from edit_eval.reporting.gate import gate_lines
 from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.store.comparable import NOTES, Note
 from small_columns import column, drawn, failing

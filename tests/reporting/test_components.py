@@ -23,7 +23,7 @@ from edit_eval.reporting.components import (
     print_description,
 )
 from edit_eval.reporting.language import VARIABLE
-from edit_eval.reporting.styled import Spoken
+from edit_eval.reporting.terminal_text import Spoken
 from edit_eval.testing.fake_models import FakeJudge
 
 

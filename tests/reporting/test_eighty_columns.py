@@ -16,9 +16,9 @@ from edit_eval.records import Results
 from edit_eval.reporting.agreement import print_agreement
 from edit_eval.reporting.comparison import print_comparison
 from edit_eval.reporting.components import print_components, print_description
-from edit_eval.reporting.examination import print_findings
-from edit_eval.reporting.progress.rich_lines import plan_table
-from edit_eval.reporting.progress.view import Plan, PlanRow
+from edit_eval.reporting.plans import print_findings
+from edit_eval.reporting.progress.displays import plan_table
+from edit_eval.reporting.progress.view import Assignment, AssignmentRow
 from edit_eval.reporting.samples import print_sample
 from edit_eval.reporting.status import print_status
 from edit_eval.reporting.tables import print_summary
@@ -109,12 +109,12 @@ def test_a_comparison_of_long_names() -> None:
 
 def test_who_does_what_when_a_run_starts() -> None:
     rows = (
-        PlanRow("edit", MODELS[1], tuple(f"cuda:{n}" for n in range(8)), 9000, (0, 1, 2, 3, 4)),
-        PlanRow(
+        AssignmentRow("edit", MODELS[1], tuple(f"cuda:{n}" for n in range(8)), 9000, (0, 1, 2, 3, 4)),
+        AssignmentRow(
             "judge", JUDGES[1], ("cuda:2", "cuda:3", "cuda:5", "cuda:7", "cuda:0"), 27000, (0, 1000, 2000, 3000, 4000)
         ),
     )
-    shown = lines(lambda console: console.print(plan_table(Plan("round_robin", rows))))
+    shown = lines(lambda console: console.print(plan_table(Assignment("round_robin", rows))))
     assert max(map(cell_len, shown)) <= 80
     text = "\n".join(shown)
     assert all(str(row.count) in text for row in rows)

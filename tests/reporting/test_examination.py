@@ -7,7 +7,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from edit_eval.execution.findings import Finding
-from edit_eval.reporting.examination import print_findings
+from edit_eval.reporting.plans import print_findings
 
 FINDINGS = [
     Finding("configuration", "ok", "评测: qwen_image_edit, judged by qwen3_vl"),

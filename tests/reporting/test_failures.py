@@ -4,12 +4,12 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from edit_eval.records import Status
+from edit_eval.records import JUDGE_FAILED, Status
 from edit_eval.reporting.page.charts import charts
-from edit_eval.reporting.page.markdown import markdown
+from edit_eval.reporting.page.files import markdown
 from edit_eval.reporting.status import status_document
 from edit_eval.reporting.tables import coverage_line
-from edit_eval.statistics.failures import JUDGE_FAILED, failures
+from edit_eval.statistics.failures import failures
 from reporting.reports import Report
 
 

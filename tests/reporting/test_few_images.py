@@ -11,8 +11,8 @@ from rich.console import Console
 
 from edit_eval.records import Results
 from edit_eval.reporting.comparison import print_comparison
-from edit_eval.reporting.notebook import notebook_html
-from edit_eval.reporting.page.footnotes import few_images, footnote_lines
+from edit_eval.reporting.page.notebook import notebook_html
+from edit_eval.reporting.remarks import few_images, footnote_lines
 from edit_eval.reporting.tables import print_summary
 from edit_eval.statistics.comparison import compare_models
 from edit_eval.statistics.means import means

@@ -12,8 +12,8 @@ import pytest
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results, Status
-from edit_eval.reporting import frames
-from edit_eval.reporting.frames import FRAMES, LIBRARIES, frame
+from edit_eval.reporting import scores as frames
+from edit_eval.reporting.scores import FRAMES, LIBRARIES, frame
 from late_imports import needs
 from reporting.reported_runs import unscored
 from reporting.reports import Report

@@ -5,21 +5,20 @@ from dataclasses import replace
 
 import pytest
 
-from edit_eval.reporting.comparison import comparison_document
-from edit_eval.reporting.gate import gate_lines
-from edit_eval.statistics.columns import Column
+from edit_eval.reporting.comparison import comparison_document, gate_lines
+from edit_eval.statistics.columns import ScoreColumn
 from edit_eval.statistics.comparison import compare
 from small_columns import column, drawn, failing
 
 
-def said(*columns: Column, margin: float | None = None, language: str = "en") -> list[str]:
+def said(*columns: ScoreColumn, margin: float | None = None, language: str = "en") -> list[str]:
     return gate_lines(compare(columns, margin=margin).gate, language=language)
 
 
 GOOD, BAD = drawn(2, 1.5), drawn(3)
 WHOLE = failing(column("a", drawn(2)), [])
 EXACT = [round(4 * score) / 4 for score in drawn(2)]
-CASES: list[tuple[Sequence[Column], float | None, list[str]]] = [
+CASES: list[tuple[Sequence[ScoreColumn], float | None, list[str]]] = [
     (
         [column("a", BAD), column("b", GOOD)],
         None,
@@ -53,7 +52,7 @@ CASES: list[tuple[Sequence[Column], float | None, list[str]]] = [
 
 
 @pytest.mark.parametrize(("columns", "margin", "lines"), CASES)
-def test_each_reason_is_a_line(columns: Sequence[Column], margin: float | None, lines: list[str]) -> None:
+def test_each_reason_is_a_line(columns: Sequence[ScoreColumn], margin: float | None, lines: list[str]) -> None:
     assert said(*columns, margin=margin) == lines
     chinese = said(*columns, margin=margin, language="zh")
     assert len(chinese) == len(lines)

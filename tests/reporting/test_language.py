@@ -20,10 +20,9 @@ from edit_eval.execution.advice.probing import ability_findings
 from edit_eval.records import Judgement, Status
 from edit_eval.reporting import language
 from edit_eval.reporting.language import catalogue, said, said_own, speak, spoken, worded
-from edit_eval.reporting.progress.plain import PlainProgress
+from edit_eval.reporting.progress.displays import PlainProgress
 from edit_eval.reporting.progress.view import Judged, Said
-from edit_eval.reporting.styled import Spoken, Styled
-from edit_eval.reporting.terminal_text import Beginning, Name, one_line, print_beside, print_facts
+from edit_eval.reporting.terminal_text import Beginning, Name, Spoken, Styled, one_line, print_beside, print_facts
 from edit_eval.text import Text, joined
 
 STATED = {"黑图：编辑的每个像素都是 (0, 0, 0)，模型中出现 NaN 时会如此", "export {}=..."}

@@ -11,7 +11,7 @@ from rich.console import Console
 from edit_eval.reporting.comparison import print_comparison
 from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.page.charts import charts
-from edit_eval.reporting.page.markdown import markdown
+from edit_eval.reporting.page.files import markdown
 from edit_eval.reporting.page.page import page
 from edit_eval.reporting.people_differences import people_in, rows_of, sentences
 from edit_eval.statistics.comparison import compare

@@ -1,7 +1,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from edit_eval.reporting.repetition import repetition
+from edit_eval.reporting.costs import repetition
 from reporting.reported_runs import HOSTILE
 from reporting.reports import Elements, Report, report_on
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from edit_eval.records import Results
 from edit_eval.reporting import comparison_tables, result_tables
 from edit_eval.reporting.comparison import print_comparison
-from edit_eval.reporting.notebook import notebook_html
+from edit_eval.reporting.page.notebook import notebook_html
 from edit_eval.reporting.table import Column, Line, Table
 from edit_eval.reporting.tables import print_summary
 from edit_eval.reporting.writers.html import page_table

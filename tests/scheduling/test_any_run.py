@@ -23,7 +23,7 @@ from edit_eval.records import Reply, Status
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import Replica, State
+from edit_eval.scheduling.replicas import Replica, ReplicaState
 from edit_eval.scheduling.tasks import Model, Task, Work
 from edit_eval.scheduling.time_left import rest_of_a_run
 from edit_eval.workers.messages import Message
@@ -325,7 +325,7 @@ class Run:
         assert self.looks < 2_000, "the run does not come to its end"
         holders: dict[str, list[Replica]] = defaultdict(list)
         for replica in self.policy.replicas:
-            if replica.state in (State.LOADING, State.LOADED) and replica.model.holds_device:
+            if replica.state in (ReplicaState.LOADING, ReplicaState.LOADED) and replica.model.holds_device:
                 for device in replica.place:
                     holders[device].append(replica)
             if any(task.alone for task in replica.hands.values()):
@@ -340,7 +340,7 @@ class Run:
         options = self.situation.options
         if (options["schedule"], options["placement"], options["start"]) != ("pull", "swap", "asap"):
             return
-        if replica.state is not State.LOADED or replica.leaving or len(replica.hands) >= replica.capacity:
+        if replica.state is not ReplicaState.LOADED or replica.leaving or len(replica.hands) >= replica.capacity:
             return
         (waiting,) = self.policy.dealt(replica.key)
         held = replica.hands and ((waiting[:1] and waiting[0].alone) or any(t.alone for t in replica.hands.values()))
@@ -353,12 +353,12 @@ class Run:
     def _others_left(self, replica: Replica, task: Task) -> bool:
         """Whether it failed there, and another one is left that has not tried it."""
         others = [one for one in self.policy.of(replica.key) if one.index not in task.failed_on]
-        return replica.index in task.failed_on and any(one.state is not State.RETIRED for one in others)
+        return replica.index in task.failed_on and any(one.state is not ReplicaState.RETIRED for one in others)
 
     def _others_of(self, replica: Replica, task: Task) -> list[Replica]:
         """The other replicas of its model that can take what it is not to try again, or have yet to end."""
         others = [one for one in self.policy.of(replica.key) if one.index not in task.failed_on and not one.leaving]
-        return [other for other in others if other.wanted or other.state is State.STOPPING]
+        return [other for other in others if other.wanted or other.state is ReplicaState.STOPPING]
 
     def go(self) -> Run:
         self.engine.run()

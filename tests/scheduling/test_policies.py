@@ -8,7 +8,7 @@ import pytest
 from edit_eval.execution.advice.prediction import Durations, Prediction, simulate
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import Command, Replica, State
+from edit_eval.scheduling.replicas import Command, Replica, ReplicaState
 from edit_eval.scheduling.tasks import Model, Work
 
 SIZES = {"physical": 50, "environmental": 50, "social": 70, "causal": 50, "referential": 50}
@@ -255,7 +255,7 @@ def test_draining_stops_what_is_idle_and_waits_for_what_is_not() -> None:
     while first.hands:
         last = policy.done(first, next(iter(first.hands.values())), 1.0)
     assert [(c.verb, c.replica) for c in last] == [("stop", first)]
-    assert first.state is State.STOPPING
+    assert first.state is ReplicaState.STOPPING
 
 
 def test_at_most_so_many_replicas_load_at_once() -> None:

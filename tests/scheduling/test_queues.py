@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edit_eval.scheduling.queues import QUEUES, BatchSyncQueue, PullQueue, Ranked, RoundRobinQueue
+from edit_eval.scheduling.queues import QUEUES, BatchSyncQueue, PullQueue, RankedTasks, RoundRobinQueue
 from edit_eval.scheduling.replicas import Replica
 from edit_eval.scheduling.tasks import PILOT, Model, Task
 
@@ -283,7 +283,7 @@ def test_batch_sync_waits_in_the_next_phase_for_one_that_went_when_nothing_was_l
 
 @given(st.lists(st.one_of(st.none(), st.tuples(st.integers(-1, 2), st.booleans())), max_size=60))
 def test_the_lowest_rank_comes_first_in_whatever_order_tasks_come(steps: list[tuple[int, bool] | None]) -> None:
-    ranked, there = Ranked(), list[Task]()
+    ranked, there = RankedTasks(), list[Task]()
     for number, step in enumerate(steps):
         if step is not None:
             task = Task(number, MODEL.key, (number,), step[0], alone=step[1])

@@ -9,7 +9,7 @@ import pytest
 from edit_eval.scheduling import time_left as time_left_module
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import State
+from edit_eval.scheduling.replicas import ReplicaState
 from edit_eval.scheduling.simulation import Elapsed
 from edit_eval.scheduling.tasks import Model, Work
 from edit_eval.scheduling.time_left import Demand, TimeLeft, rest_of_a_run, time_left
@@ -71,10 +71,10 @@ def begun(
             work.add(model.key, [number], after=[] if is_edit or not edits else [number % edits])
     policy.begin()
     for replica in policy.replicas:
-        if replica.state is State.PREPARING:
+        if replica.state is ReplicaState.PREPARING:
             policy.prepared(replica)
     for replica in policy.replicas:
-        if replica.state is State.LOADING:
+        if replica.state is ReplicaState.LOADING:
             policy.loaded(replica, LOAD, capacity)
     return work, estimates, policy
 

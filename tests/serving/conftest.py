@@ -31,7 +31,8 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
     ) -> Served:
         folder = tmp_path_factory.mktemp("service")
         app.setdefault("window", 0)  # no canaries among what tests count
-        service = Service(configured(folder, batch_size, devices), folder / "ledger", tell=print, **(ledger or {}))
+        made = configured(folder, batch_size, devices, second="second" in (ledger or {}))
+        service = Service(made, folder / "ledger", tell=print, **(ledger or {}))
         socket = listen("127.0.0.1", 0)
         served = make_app(service, doors=opened(doors), **app)
         server = uvicorn.Server(uvicorn.Config(served, log_level="warning", ws="none", timeout_graceful_shutdown=1))

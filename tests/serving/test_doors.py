@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from edit_eval.serving.doors import DOORS, Outcome, with_group_means
-from edit_eval.serving.ledger import Pair
+from edit_eval.serving.doors import DOORS, Reward, with_group_means
+from edit_eval.serving.ledger import Submission
 from edit_eval.serving.pickles import RefusedPickle, read_pickle
 from edit_eval.serving.pictures import sent
 from service_at_work import Heard, Serve, Served, encoded, text
@@ -244,12 +244,12 @@ def test_what_is_held_is_tried_again(serve: Serve, tmp_path: Path) -> None:
 
 
 def test_means_are_of_the_same_source_and_instruction() -> None:
-    def pair(source: int, words: str) -> Pair:
-        return Pair({"source": sent(encoded(source), "x")}, words, sent(encoded(1), "x"))
+    def pair(source: int, words: str) -> Submission:
+        return Submission({"source": sent(encoded(source), "x")}, words, sent(encoded(1), "x"))
 
     pairs = [pair(0, "a"), pair(0, "a"), pair(0, "a"), pair(0, "b"), pair(200, "a"), "no picture"]
     rewards = [0.25, 0.75, None, None, None, None]
-    made, filled = with_group_means(pairs, [Outcome(reward, "", {}) for reward in rewards])
+    made, filled = with_group_means(pairs, [Reward(reward, "", {}) for reward in rewards])
     assert [one.reward for one in made] == [0.25, 0.75, 0.5, None, None, None]
     assert filled == 1
 

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from edit_eval.run import Run
+from edit_eval.errors import RunDirectoryError
+from edit_eval.run import Run, compare
 from edit_eval.serving import application
-from service_at_work import Serve, Served, encoded, pair, text
+from edit_eval.serving.scoring import score_table
+from service_at_work import Serve, Served, configured, encoded, pair, text
 
 
 def replies(served: Served) -> list[dict[str, object]]:
@@ -58,6 +60,36 @@ def test_the_ledger_is_a_run_with_the_same_scores(serve: Serve) -> None:
     assert run.results.edit_models == ("client",)
     run.draw()
     assert run.page.is_file()
+    assert Run(served.service.ledger.folder).path == run.path
+
+
+def test_a_ledger_is_judged_again_and_compared(serve: Serve, tmp_path: Path) -> None:
+    served = serve()
+    answered = served.score(*(pair(red, id=str(red)) for red in (250, 10, 120)), pair(90, "mumble", id="none"))
+    served.service.close()
+    assert served.service.ended.wait(60)
+    ledger = served.service.ledger.folder
+    configured(tmp_path, second=True)
+
+    again = score_table(ledger, judge=tmp_path / "judge.yaml", only="redness", run_dir=tmp_path / "same")
+    assert [(one.id, one.score) for one in again] == [(one["id"], one["score"]) for one in answered]
+    (pair_of_runs,) = compare([ledger, tmp_path / "same"]).pairs
+    assert (pair_of_runs.n, pair_of_runs.difference) == (3, 0)
+
+    other = score_table(ledger, judge=tmp_path / "judge.yaml", only="even", run_dir=tmp_path / "other")
+    assert [one.score for one in other] == [5.0] * 4
+    between = Run(ledger).agreement(others=[Run(tmp_path / "other")])["between_judges"]
+    assert (between["judges"], between["edits"]) == (
+        ["redness", "even"],
+        3,
+    )  # the edits are known by their pixels, though one run has JPEGs and the other PNGs
+
+
+def test_several_runs_of_a_ledger_are_named(tmp_path: Path) -> None:
+    for name in ("0001", "0002"):
+        (tmp_path / name / "config").mkdir(parents=True)
+    with pytest.raises(RunDirectoryError, match="0002"):
+        Run(tmp_path)
 
 
 def test_answers_say_which_instrument_gave_them(served: Served) -> None:

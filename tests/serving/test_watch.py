@@ -4,46 +4,56 @@ from __future__ import annotations
 
 import io
 import time
+from collections import Counter
 
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
+from edit_eval.run import Run
 from edit_eval.serving.pictures import sent
 from edit_eval.serving.watch import (
     BASELINE,
+    COPY,
+    RIGHT,
     Seen,
     Window,
     copies_have_risen,
+    drawn_scenes,
+    has_risen,
     is_near_copy,
     judge_has_changed,
+    judges_part,
     not_to_edit_pays,
+    right_above_copy,
 )
 from service_at_work import Serve, pair
 
 SOURCES, EACH = 64, 16
 
 
-def rollout(dice: np.random.Generator, mean: float, alike: float) -> Window:
-    """What a policy makes of new sources: some are copied more often than others, the more the smaller `alike`."""
-    shares = dice.beta(mean * alike, (1 - mean) * alike, SOURCES)
-    return Window([Seen(str(n), bool(one), 0.5) for n in range(SOURCES) for one in dice.random(EACH) < shares[n]])
+def rollout(dice: np.random.Generator, mean: float, alike: float, windows: int = 1) -> list[float]:
+    """The shares of copies of new sources: some are copied more often than others, the more the smaller `alike`."""
+    return list(dice.binomial(EACH, dice.beta(mean * alike, (1 - mean) * alike, windows * SOURCES)) / EACH)
 
 
 @pytest.mark.parametrize(("mean", "alike"), [(0.02, 5.0), (0.3, 1.0), (0.5, 0.3)])
 def test_a_quiet_policy_sets_off_at_most_one_alarm_in_a_hundred_windows(mean: float, alike: float) -> None:
     dice = np.random.default_rng(7)
-    windows, alarms = 2000, 0
-    for _ in range(windows // 10):
-        before = [rollout(dice, mean, alike) for _ in range(BASELINE)]
-        alarms += sum(copies_have_risen(before, rollout(dice, mean, alike)) for _ in range(10))
+    windows = 2000  # each after a beginning of its own: those after one that was low by chance are low together
+    quiet = (rollout(dice, mean, alike) for _ in range(windows))
+    alarms = sum(has_risen(rollout(dice, mean, alike, BASELINE), now) for now in quiet)
     assert alarms / windows <= 0.0045
 
 
 def test_a_policy_that_begins_to_copy_is_seen() -> None:
     dice = np.random.default_rng(7)
-    before = [rollout(dice, 0.02, 5.0) for _ in range(BASELINE)]
-    assert all(copies_have_risen(before, rollout(dice, 0.25, 1.0)) for _ in range(20))
+    before = rollout(dice, 0.02, 5.0, BASELINE)
+    assert all(has_risen(before, rollout(dice, 0.25, 1.0)) for _ in range(20))
+    windows = [Window([Seen(str(n % 12), n % 4 < often, 0.5) for n in range(96)]) for often in (0, 0, 3)]
+    assert windows[2].by_source() == {str(n): float(n % 4 < 3) for n in range(12)}
+    assert copies_have_risen(windows[:2], windows[2])
+    assert not copies_have_risen(windows[:1], windows[1])
 
 
 def test_a_judge_that_is_only_unsure_is_no_alarm_and_one_that_has_changed_is() -> None:
@@ -61,6 +71,50 @@ def test_a_judge_that_is_only_unsure_is_no_alarm_and_one_that_has_changed_is() -
         false += judge_has_changed(noisy, again(0.0))
     assert false / 2000 <= 0.0045
     assert judge_has_changed(first, again(0.1))
+
+
+def test_a_judge_with_a_passport_has_changed_where_its_mean_moved_by_more_than_its_noise() -> None:
+    dice = np.random.default_rng(7)
+
+    def drawn(shift: float = 0.0) -> dict[tuple[str, str], float]:
+        return {("source", str(n)): 0.5 + shift + dice.normal(0, 0.05) for n in range(56)}
+
+    false = sum(judge_has_changed(drawn(), drawn(), noise=0.05) for _ in range(2000))
+    assert false / 2000 <= 0.0045
+    assert judge_has_changed(drawn(), drawn(0.05), noise=0.05)
+    # An exact judge that answers one canary otherwise, as batches are put together otherwise, has not changed.
+    exact = {("source", str(n)): 0.5 for n in range(56)}
+    assert not judge_has_changed(exact, {**exact, ("source", "3"): 0.9}, noise=0.0)
+    assert judge_has_changed(exact, {name: one + 0.05 for name, one in exact.items()}, noise=0.0)
+
+
+def apart(dice: np.random.Generator, gap: float) -> Window:
+    """A window in which a second judge scored twenty edits: two judges differ by source, and from edit to edit."""
+    each = dice.normal(gap, 0.15, 20)
+    return Window(apart=[(str(n % 16), float(each[n] + dice.normal(0, 0.1))) for n in range(20)])
+
+
+def test_rewards_that_rise_away_from_the_second_judge_are_seen() -> None:
+    dice = np.random.default_rng(7)
+    false = sum(judges_part([apart(dice, 0.1) for _ in range(BASELINE)], apart(dice, 0.1)) for _ in range(2000))
+    assert false / 2000 <= 0.0045
+    before = [apart(dice, 0.1) for _ in range(BASELINE)]
+    assert sum(judges_part(before, apart(dice, 0.4)) for _ in range(20)) >= 18
+    assert not judges_part([Window()], Window())
+
+
+def test_drawn_scenes_have_a_right_edit_and_the_scene_as_it_was() -> None:
+    drawn = drawn_scenes("en")
+    right, copies = (
+        {one.pictures["source"].digest: one for one in drawn if one.canary == kind} for kind in (RIGHT, COPY)
+    )
+    assert right.keys() == copies.keys()
+    assert len(right) == 10
+    assert all(is_near_copy(one.pictures["source"], one.edit) for one in copies.values())
+    assert not any(one.edit.data == copies[scene].edit.data for scene, one in right.items())
+    rewards = {(kind, scene): float(kind == RIGHT) for kind, of in ((RIGHT, right), (COPY, copies)) for scene in of}
+    assert right_above_copy(rewards) == (10, 10)
+    assert right_above_copy(dict.fromkeys(rewards, 0.5)) == (5, 10)
 
 
 def test_unchanged_sources_that_are_worth_as_much_by_chance_are_no_alarm() -> None:
@@ -88,7 +142,10 @@ def test_a_near_copy_is_one_however_it_was_encoded_and_a_small_edit_is_none(seed
     ImageDraw.Draw(edited).rectangle((200, 200, 260, 260), fill=(255, 0, 0))
     first = sent(jpeg(source, 95), "source")
     assert is_near_copy(first, sent(jpeg(source), "copy"))
+    for side in (384, 700, 1024):
+        assert is_near_copy(first, sent(jpeg(source.resize((side, side))), "copy"))
     assert not is_near_copy(first, sent(jpeg(edited), "edit"))
+    assert not is_near_copy(first, sent(jpeg(edited.resize((384, 384))), "edit"))
     assert not is_near_copy(first, sent(jpeg(scene(seed + 50)), "another"))
 
 
@@ -111,6 +168,7 @@ def test_a_service_watches_its_policy_and_examines_its_judge(serve: Serve) -> No
 
     for _ in range(BASELINE):
         window([20, 30, 40])  # none of them its source
+        watch.scenes.result()
     assert not watch.alarms
     for n in range(3):  # every edit is its source
         served.score(*(pair(200 - m, source=200 - m) for m in range(16 * n, 16 * n + 16)))
@@ -121,3 +179,33 @@ def test_a_service_watches_its_policy_and_examines_its_judge(serve: Serve) -> No
     assert [str(line) for line in watch.alarms] == served.get("/health").document["alarms"]
     figures = served.get("/metrics").body.decode()
     assert 'edit_eval_canary_reward{kind="source"}' in figures
+    assert 'edit_eval_canary_reward{kind="right"}' in figures
+
+    served.service.close()
+    assert served.service.ended.wait(60)
+    results = Run(served.service.ledger.directory.path).results
+    clients = 48 * (BASELINE + 2)
+    assert (len(results.samples), len(results.edits), len(results.judgements)) == (clients,) * 3
+    assert {one.edit_model for one in results.judgements} == {"client"}
+    assert {one.edit_model for one in results.controls} == {"control:source", "control:blank", "control:shuffled"}
+    assert {one.sample_id for one in results.controls} <= {one.id for one in results.samples}
+    (mean,) = Run(served.service.ledger.directory.path).means()
+    assert mean.coverage == 1
+
+
+def test_a_second_judge_is_asked_about_a_share_for_which_nobody_waits(serve: Serve) -> None:
+    served = serve(window=12, batch_size=4, ledger={"second": "even", "share": 0.25})
+    watch = served.service.watch
+    assert watch is not None
+    for _ in range(BASELINE + 1):
+        found = served.score(*(pair(red, source=red + 1) for red in range(20, 32)))
+        assert {tuple(one["judges"]) for one in found} == {("redness",)}
+    served.service.close()
+    assert served.service.ended.wait(60)
+    results = Run(served.service.ledger.directory.path).results
+    of_second = [one for one in results.judgements if one.judge == "even"]
+    assert Counter(one.status.value for one in of_second) == {"ok": 9, "skipped": 27}
+    assert {one.status.value for one in results.judgements if one.judge == "redness"} == {"ok"}
+    assert served.service.statuses["even", "ok"] == 9
+    watch.close()  # it has seen all that came
+    assert sum(len(window.apart) for window in [*watch.windows, watch._window]) == 9

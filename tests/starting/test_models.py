@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.benchmarks.table import Table
+from edit_eval.benchmarks.table import TableBenchmark
 from edit_eval.errors import ConfigurationError
 from edit_eval.starting.models import FLAGS, Kind, apart, look_at_model, on_devices
 from edit_eval.starting.pictures import Pictures, look_at_pictures
@@ -112,7 +112,7 @@ def test_edits_that_are_called_as_the_pictures_of_a_table(photos: Pictures, tmp_
     assert table.ids == ("0", "1", "2")
     assert look_at_model("edit_model", "edits_a", table).words.startswith("3 of 3 edits")
     parameters = {key: value for key, value in table.section.items() if key != "type"}
-    samples = list(Table(Table.Parameters(**parameters, cache_dir=str(tmp_path / "cache"))).samples())
+    samples = list(TableBenchmark(TableBenchmark.Parameters(**parameters, cache_dir=str(tmp_path / "cache"))).samples())
     assert [sample.id for sample in samples] == list(table.ids) == [name(number) for number in range(3)]
     assert not any(sample.fault for sample in samples)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edit_eval.benchmarks.table import Table
+from edit_eval.benchmarks.table import TableBenchmark
 from edit_eval.errors import ConfigurationError
 from edit_eval.starting.pictures import likely_edits, likely_pictures, look_at_pictures
 from photographs import draw, name
@@ -47,7 +47,9 @@ def test_no_name_of_a_picture_is_run_by_a_spreadsheet(here: Path) -> None:
     rows = list(csv.reader(found.new_file.splitlines()))
     assert not [cell for row in rows for cell in row if cell.startswith("=")]
     (here / "photos" / "instructions.csv").write_text(found.new_file)
-    table = Table(Table.Parameters(data_path="photos/instructions.csv", cache_dir=str(here / "cache")))
+    table = TableBenchmark(
+        TableBenchmark.Parameters(data_path="photos/instructions.csv", cache_dir=str(here / "cache"))
+    )
     assert [sample.id for sample in table.samples()] == list(found.ids)
 
 

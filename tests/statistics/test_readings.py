@@ -9,7 +9,7 @@ from statistics import stdev
 import pytest
 
 from edit_eval.records import Reading, Status
-from edit_eval.reporting.page.footnotes import footnote_lines
+from edit_eval.reporting.remarks import footnote_lines
 from edit_eval.statistics.instruments import readings_document, spread_of
 from edit_eval.statistics.summary import summarise
 

@@ -16,7 +16,7 @@ from PIL import Image
 
 from edit_eval.execution.machine.environments import worker_command
 from edit_eval.pictures import pixel_digest
-from edit_eval.workers.messages import Lines, Message, encode
+from edit_eval.workers.messages import Message, MessageStream, encode
 
 ODD_MODELS = str(Path(__file__).with_name("odd_models.py"))
 PATIENCE = 240.0  # seconds; only a failing test waits so long, and pytest gives up after 300
@@ -41,7 +41,7 @@ class StartedWorker:
             )
         os.close(child_in)
         os.close(child_out)
-        self._lines = Lines()
+        self._lines = MessageStream()
         self._unheard: list[Message] = []
         self._open = True
 

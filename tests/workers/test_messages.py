@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edit_eval.workers.messages import Lines, encode, write_all
+from edit_eval.workers.messages import MessageStream, encode, write_all
 
 TEXTS = [
     "",
@@ -26,7 +26,7 @@ TEXTS = [
 
 
 def received(data: bytes, cuts: list[int]) -> list[dict[str, Any]]:
-    lines, found = Lines(), []
+    lines, found = MessageStream(), []
     places = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
     for begin, end in itertools.pairwise(places):
         found += list(lines.feed(data[begin:end]))
@@ -39,7 +39,7 @@ def test_any_text_is_one_line_of_ascii_and_comes_back_as_it_was(text: str) -> No
     assert line.isascii()
     assert line.count(b"\n") == 1
     assert line.endswith(b"\n")
-    assert list(Lines().feed(line)) == [{"text": text, text[:10]: [1, None, True, 0.1]}]
+    assert list(MessageStream().feed(line)) == [{"text": text, text[:10]: [1, None, True, 0.1]}]
 
 
 @settings(max_examples=60)
@@ -50,7 +50,7 @@ def test_messages_do_not_depend_on_where_the_stream_is_cut(texts: list[str], cut
 
 
 def test_what_is_not_finished_is_kept_back() -> None:
-    lines = Lines()
+    lines = MessageStream()
     data = encode({"a": 1}) + encode({"b": 2})
     assert list(lines.feed(data[:-1])) == [{"a": 1}]
     assert list(lines.feed(b"")) == []
@@ -60,11 +60,11 @@ def test_what_is_not_finished_is_kept_back() -> None:
 @pytest.mark.parametrize("line", [b"Loading weights: 100%\n", b"[1]\n", b"3\n", b"null\n", b"\n", b"\xff\xfe\n"])
 def test_a_line_that_is_no_message_is_an_error(line: bytes) -> None:
     with pytest.raises(ValueError, match="not a message"):
-        list(Lines().feed(line))
+        list(MessageStream().feed(line))
 
 
 def test_messages_before_a_bad_line_are_not_lost() -> None:
-    stream = Lines().feed(encode({"a": 1}) + b"oops\n")
+    stream = MessageStream().feed(encode({"a": 1}) + b"oops\n")
     assert next(stream) == {"a": 1}
     with pytest.raises(ValueError, match="not a message"):
         next(stream)

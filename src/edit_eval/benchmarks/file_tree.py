@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from edit_eval.benchmarks.item_fields import shown
-from edit_eval.benchmarks.item_sources import Origin, state_of
 from edit_eval.benchmarks.plain_files import MAX_FILE_BYTES, PlainFiles, given, place_of
+from edit_eval.benchmarks.source_pass import Origin
+from edit_eval.benchmarks.values import shown
 from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
 
@@ -21,7 +21,7 @@ _TO_UNPACK = (".tar.gz", ".tgz", ".7z", ".rar", ".tar.zst", ".tar.xz", ".tar.bz2
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundFile:
     """A file of a tree."""
 
     name: str
@@ -43,7 +43,7 @@ class FileTree:
         self.folder = folder.parent if folder.is_file() else folder
         only = [folder] if folder.is_file() else None
         self._files = given(folder) if only else PlainFiles(folder, allow_links)
-        self._by_name: dict[str, list[Found]] = {}
+        self._by_name: dict[str, list[FoundFile]] = {}
         self.archives: list[Path] = []
         self._packed_otherwise: list[str] = []
         self._open: dict[Path, zipfile.ZipFile | tarfile.TarFile] = {}
@@ -55,18 +55,18 @@ class FileTree:
                 packed.add(place_of(path))
                 self.archives.append(self._files.check(path))
                 for name in self._members(path):
-                    self._note(Found(name, path, path))
+                    self._note(FoundFile(name, path, path))
             elif path.name.lower().endswith(_TO_UNPACK):
                 self._packed_otherwise.append(path.name)
             elif only is None:
-                self._note(Found(path.relative_to(self.folder).as_posix(), None, path))
+                self._note(FoundFile(path.relative_to(self.folder).as_posix(), None, path))
 
     @property
     def names(self) -> list[str]:
         """Of all files, with their folders."""
         return [one.name for found in self._by_name.values() for one in found]
 
-    def first_named(self, names: Iterable[str]) -> list[Found]:
+    def first_named(self, names: Iterable[str]) -> list[FoundFile]:
         """All files with the first of these names that there is, unpacked ones first.
 
         A packed copy of one that is unpacked is left out.
@@ -76,7 +76,7 @@ class FileTree:
         there = [one for one in found if one.archive is None or not _ends_with_any(one.name, unpacked)]
         return sorted(_once(there), key=lambda one: (one.archive is not None, one.name))
 
-    def find(self, name: str) -> Found:
+    def find(self, name: str) -> FoundFile:
         """The file with this name, or the only one whose name ends with it. Raises `LookupError` that says why not."""
         parts = PurePosixPath(name.replace("\\", "/")).parts
         if not parts or "\0" in name or parts[0] == "/" or ".." in parts:
@@ -95,7 +95,7 @@ class FileTree:
         packed = Text("; unpack {}", self._packed_otherwise[0]) if self._packed_otherwise else ""
         raise LookupError(Text("there is no file {} in {} or in its archives{}", shown(name), self.folder, packed))
 
-    def read(self, found: Found) -> bytes:
+    def read(self, found: FoundFile) -> bytes:
         """A file's bytes. Raises `LookupError` that says why there are none."""
         if found.archive is None:
             return self._files.read(found.path, found.name)
@@ -114,9 +114,9 @@ class FileTree:
             raise LookupError(Text("{} in {} cannot be read ({})", found.name, found.archive.name, error)) from None
 
     @staticmethod
-    def origin(found: Found) -> tuple[Origin, ...]:
+    def origin(found: FoundFile) -> tuple[Origin, ...]:
         """What later starts look at to see whether an unpacked file is as it was."""
-        return () if found.archive else (Origin(str(found.path), state_of(found.path)),)
+        return () if found.archive else (Origin.of(found.path),)
 
     def close(self) -> None:
         """Closes the archives; they are opened again when needed."""
@@ -140,7 +140,7 @@ class FileTree:
                 ) from error
         return self._open[path]
 
-    def _note(self, found: Found) -> None:
+    def _note(self, found: FoundFile) -> None:
         name = PurePosixPath(found.name).name
         if not name.startswith("._") and "__MACOSX" not in found.name:  # what a Mac adds to what it packs
             self._by_name.setdefault(name, []).append(found)
@@ -151,9 +151,9 @@ def is_archive(path: Path) -> bool:
     return path.suffix.lower() in _PACKED and path.is_file()
 
 
-def _once(found: Sequence[Found]) -> list[Found]:
+def _once(found: Sequence[FoundFile]) -> list[FoundFile]:
     """Of those that lie in one place under several names one, with the fewest folders in its name."""
-    places: dict[object, Found] = {}
+    places: dict[object, FoundFile] = {}
     for one in sorted(found, key=lambda one: (one.name.count("/"), one.name)):
         places.setdefault(one if one.archive else place_of(one.path), one)
     return list(places.values())

@@ -1,32 +1,54 @@
-"""The five-dimension benchmark: one JSON with embedded source images and instructions in Chinese and English.
-
-The first use makes one streaming pass over the file (see `source_pass`).
-"""
+"""The five-dimension benchmark: one JSON with embedded source images and instructions in Chinese and English."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import difflib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from edit_eval.benchmarks.categories import canonical
-from edit_eval.benchmarks.item_fields import LANGUAGES, STEM_FIELD, Fields, nearest, shown
-from edit_eval.benchmarks.item_sources import Finding, SourceFinder
-from edit_eval.benchmarks.json_items import MAX_TEXT, Item, ItemReader
+from edit_eval.benchmarks.json_items import ItemReader
+from edit_eval.benchmarks.json_rows import PROBLEM
 from edit_eval.benchmarks.plain_files import PlainFiles
-from edit_eval.benchmarks.source_cache import SourceCache
-from edit_eval.benchmarks.source_pass import SourcePass, unique_id
-from edit_eval.errors import ConfigurationError
-from edit_eval.records import Picture, Sample
-from edit_eval.text import Text
+from edit_eval.benchmarks.row_benchmark import Draft, Held, Row, RowBenchmark, decoded
+from edit_eval.benchmarks.source_pass import LOOK_AGAIN, Origin
+from edit_eval.benchmarks.values import LANGUAGES, kind, nearest, shown
+from edit_eval.errors import ConfigurationError, PictureError
+from edit_eval.text import Text, joined
 
 REGISTERED = {"five_dimensions": "FiveDimensions"}
 
-_POLICIES = ("error", "skip")
+NAMES, GROUP = "(names)", "(group)"
+"""Under which a row has the names of all that its item has, and the name of the list that the item is in."""
+_STEM = "original_image_path"
+"""Its stem is an item's id, whether or not there is such a file."""
+_FIELDS: dict[str, tuple[str, ...]] = {
+    "category": ("subset", "category"),
+    "instruction_en": ("edit_instruction_en",),
+    "instruction_zh": ("edit_instruction",),
+    "description_en": ("original_description_en",),
+    "description_zh": ("original_description",),
+    "rationale_en": ("rationale_short_en",),
+    "rationale_zh": ("rationale_short",),
+    "source": ("src_img_b64",),
+    "source_path": ("src_img_path", _STEM),
+    "id": ("id",),
+    "tags": ("tags",),
+    "difficulty": ("difficulty",),
+}
+"""Our name of a field -> its names in a file; of several, the first that an item has counts."""
+_BY_LANGUAGE = ("instruction", "description", "rationale")
+_UNUSED = ("seed",)  # known, and of no use here
+_NAMED = 8  # fields of an item that a fault names
+_NEAR = 0.75  # how alike two names must be for the one to be a slip of the other
 
 
-class FiveDimensions:
+class FiveDimensions(RowBenchmark):
     """A JSON or JSONL file of source images and instructions in Chinese and English, with a category each.
 
     The file is a list of items, an object of category -> list, or JSONL.
@@ -60,134 +82,241 @@ class FiveDimensions:
         allow_links: bool = False
         """Whether links to pictures may lead out of the folder of the JSON."""
 
+    pictures_share = 3 / 4  # base64 has 4 characters for 3 bytes
+
     def __init__(self, parameters: Parameters) -> None:
         """Raises `ConfigurationError` for an unknown language, policy or field."""
-        for key, value, valid in (
-            ("language", parameters.language, LANGUAGES),
-            ("on_bad_sample", parameters.on_bad_sample, _POLICIES),
-        ):
-            if value not in valid:
+        super().__init__(parameters)
+        self._mapped = self._mapping(parameters.fields)
+        self._names = _FIELDS | {ours: (theirs,) if theirs else () for ours, theirs in self._mapped.items()}
+        self._known = frozenset(name for names in self._names.values() for name in names) | {_STEM}
+        self.embedded = frozenset(self._names["source"])
+
+    def _mapping(self, fields: Mapping[str, str]) -> dict[str, str]:
+        """The user's `fields` by full names: `instruction` is `instruction_en` where the language is `en`."""
+        known, mapped = sorted({*_FIELDS, *_BY_LANGUAGE}), dict[str, str]()
+        for ours, theirs in fields.items():
+            if ours not in known:
                 raise ConfigurationError(
-                    Text("benchmark.{}: {} is not valid; {}", key, shown(value), nearest(value, valid))
+                    Text("benchmark.fields: there is no field {}; {}", shown(ours), nearest(ours, known))
                 )
-        self.language = parameters.language
-        self.on_bad_sample = parameters.on_bad_sample
-        self.notes: tuple[str, ...] = ()
-        """What is worth saying and no fault, one line each; there once `samples` has come to its end."""
-        self.position = (0, 0)
-        """Bytes of the file that the pass has read, and its size."""
-        self._path = Path(parameters.data_path).expanduser().absolute()
-        self._fields = Fields(parameters.fields, parameters.language)
-        self._cache = SourceCache(parameters.cache_dir)
-        self._files = PlainFiles(self._path.parent, parameters.allow_links)
-        names = "\n".join(f"{ours}={','.join(self._fields.names[ours])}" for ours in sorted(self._fields.names))
-        names += f"\nallow_links={parameters.allow_links}"
-        self._pass = SourcePass([self._path], self._cache, names, share=3 / 4)  # base64 has 4 characters for 3 bytes
+            full = f"{ours}_{self.language}" if ours in _BY_LANGUAGE else ours
+            if mapped.setdefault(full, theirs) != theirs:
+                raise ConfigurationError(
+                    Text("benchmark.fields: {} is given twice: {} and {}", full, shown(mapped[full]), shown(theirs))
+                )
+        if mapped.get(f"instruction_{self.language}") == "":
+            raise ConfigurationError(Text("benchmark.fields: instruction is empty: name the field that has it"))
+        return mapped
 
-    def samples(self) -> Iterator[Sample]:
-        """All samples in the file's order, bad ones with a `fault`; on the first use as the pass comes by them.
+    @cached_property
+    def _files(self) -> PlainFiles:
+        return PlainFiles(self.path.parent, self.parameters.allow_links)
 
-        Raises `ConfigurationError` for a file that is missing, empty, broken (with the byte) or without any item, and
-        for a cache that cannot be written; `Stopped` for a full disk.
-        """
-        notes: list[str] = []
-        ids: dict[str, int] = {}
-        for finding in self._pass.findings(self._read):
-            sample = self._sample(finding, ids)
-            if finding.note:
-                notes.append(Text("index {} ({}): {}", sample.index, shown(sample.id), finding.note))
-            yield sample
-        if not ids:
-            raise ConfigurationError(Text("benchmark.data_path: {} has no samples", self._path))
-        self.notes = (*notes, *self._pass.said)
+    def files(self) -> list[Path]:
+        """The file."""
+        return [self.path]
 
-    def _read(self) -> Iterator[Finding]:
-        """Reads the whole file. One item, and so one picture, is in memory at a time."""
-        reader = ItemReader(self._path, self._fields.all_names, large=frozenset(self._fields.names["source"]))
-        finder = SourceFinder(self._files, self._fields, self._cache)
-        size = self._pass.bytes
+    def kept(self) -> str:
+        """Which names in the file are read as what."""
+        return json.dumps(self._names, ensure_ascii=False, sort_keys=True)
+
+    def rows(self) -> Iterator[Mapping[str, Any]]:
+        """An item each, with its `NAMES` and `GROUP`. Raises `ConfigurationError` for a file without any."""
+        reader, size, item = ItemReader(self.path, self._known), max(self._pass.bytes, 1), None
         for item in reader.items():
-            self.position = (reader.position, size)
-            yield finder.find(item)
+            self.share = reader.position / size
+            problem = {PROBLEM: Text("the item {}", item.problem)} if item.problem else {}
+            yield {NAMES: [*item.names], GROUP: item.group, **item.values, **problem}
+        if item is None:
+            raise ConfigurationError(Text("benchmark.data_path: {} has no samples", self.path))
         self._pass.said = [Text("{} is not a list of items: ignored", shown(name)) for name in reader.ignored]
 
-    def verify(self) -> str:
-        """Reads every source in the cache again: those that are not what was recorded are gone afterwards.
+    def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The source, which the row holds or names."""
+        return {"source": row}
 
-        The next `samples` takes them from the benchmark's file. Returns one line where there were any.
-        """
-        return self._pass.verify()
-
-    def _sample(self, finding: Finding, ids: dict[str, int]) -> Sample:
-        """Makes a sample of an item; what is wrong with it is its fault. `ids`: those so far, with their index."""
-        item, fields, faults = finding.item, self._fields, [] if not finding.fault else [finding.fault]
-        if item.problem:
-            faults = [Text("the item {}", item.problem)]
-        faults += [Text("{} is longer than {} characters", name, MAX_TEXT) for name in item.too_long]
-        category = self._category(item, faults)
-        texts = {language: self._texts(item, language, faults) for language in LANGUAGES}
-        instruction, description, rationale = texts[self.language]
-        difficulty, tags = fields.word(item, "difficulty", faults), self._tags(item, faults)
-        named = self._id(item, category, faults)
-        if named in ids:
-            faults.append(
-                Text(
-                    "the id {} is already used at index {}: ids must be unique (fields: {{id: NAME}} "
-                    "takes them from another field)",
-                    shown(named),
-                    ids[named],
+    def picture(self, name: str, held: Any) -> Held:
+        """The embedded picture; only without one the file that a path names."""
+        for field_name in self._names["source"]:
+            if text := held.get(field_name):
+                return self._embedded(field_name, text)
+        origins: list[Origin] = []
+        # An item of the usual form has a path that never was a file's here: what it lacks is the embedded picture.
+        problems = [self._lacking(held, "source")]
+        for field_name in self._names["source_path"]:
+            value = held.get(field_name)
+            if not value:
+                continue
+            if not isinstance(value, str):
+                problems.append(Text("{} is {}, not a string", field_name, kind(value)))
+                continue
+            what, path = f"{field_name} {shown(value)}", self._files.place(value)
+            if path is None:
+                problems.append(
+                    Text(
+                        "{} {} points outside the benchmark's folder {}: copy the pictures into it",
+                        field_name,
+                        shown(value),
+                        self._files.folder,
+                    )
                 )
-            )
-        if others := fields.others(item, faults):
-            faults.append(others)
-        source = None if faults else finding.source
-        return Sample(
-            id=unique_id(named, item.index, ids),
-            index=item.index,
-            category=canonical(category),
-            pictures={"source": Picture(path=source.path, digest=source.digest)} if source else {},
-            instruction=instruction,
-            description=description,
-            language=fields.language,
-            difficulty=difficulty,
+                continue
+            origins.append(Origin.of(path))
+            if os.path.lexists(path):
+                try:
+                    return Held(self._files.read(path, what), what, Path(path).suffix[1:], tuple(origins))
+                except LookupError as error:
+                    raise LookupError(error.args[0], LOOK_AGAIN) from None
+            problems.append(Text("there is no file {} {}", field_name, shown(value)))
+        raise LookupError(joined(list(filter(None, problems)), "; "), *origins)
+
+    def _embedded(self, name: str, text: object) -> Held:
+        if not isinstance(text, str):
+            raise PictureError(self._wrong("source", text, Text("a string of base64")))
+        try:
+            data, declared = decoded(text)
+        except ValueError as error:
+            raise PictureError(Text("{} is not base64 ({})", name, str(error)[:80])) from None
+        return Held(data, name, declared)
+
+    def draft(self, row: Row) -> Draft:
+        """A sample an item."""
+        whole, lost = PROBLEM not in row.values, ["source"] if self._has_no_source(row.values) else []
+        group = str(row.values[GROUP]).strip()
+        category = self._text(row, "category", required=whole and not group, lost=lost) or group
+        texts = {language: self._texts(row, language, lost) for language in LANGUAGES}
+        instruction, description, rationale = texts[self.language]
+        difficulty, tags = self._word(row, "difficulty"), self._tags(row)
+        named = self._id(row, category, lost)
+        self._tell_others(row, lost)
+        return Draft(
+            named,
+            instruction,
+            canonical(category),
             tags=tags,
-            instructions={language: text[0] for language, text in texts.items() if text[0]},
+            difficulty=difficulty,
+            description=description,
             rationale=rationale,
-            fault="; ".join(faults),
+            instructions={language: text[0] for language, text in texts.items() if text[0]},
         )
 
-    def _texts(self, item: Item, language: str, faults: list[str]) -> tuple[str, str, str]:
+    def _texts(self, row: Row, language: str, lost: list[str]) -> tuple[str, str, str]:
         """Instruction, description and rationale. Those of the run's language are needed, but for the rationale."""
-        needed = language == self.language and not item.problem
-        found = faults if needed else []  # what is wrong with the other language does not hurt
-        instruction = self._fields.text(item, f"instruction_{language}", found, required=needed)
+        needed, faults = language == self.language and PROBLEM not in row.values, [*row.faults]
         # A file that has no descriptions says so: a judge's prompt with a hole in it would go unnoticed.
-        described = bool(self._fields.names[f"description_{language}"])
-        description = self._fields.text(item, f"description_{language}", found, required=needed and described)
-        return instruction, description, self._fields.text(item, f"rationale_{language}", found)
+        described = needed and bool(self._names[f"description_{language}"])
+        instruction = self._text(row, f"instruction_{language}", required=needed, lost=lost)
+        description = self._text(row, f"description_{language}", required=described, lost=lost)
+        rationale = self._text(row, f"rationale_{language}")
+        if not needed:  # what is wrong with the other language does not hurt
+            row.faults = faults
+        return instruction, description, rationale
 
-    def _category(self, item: Item, faults: list[str]) -> str:
-        group = item.group.strip()
-        return self._fields.text(item, "category", faults, required=not (group or item.problem)) or group
-
-    def _tags(self, item: Item, faults: list[str]) -> tuple[str, ...]:
-        value = self._fields.value(item, "tags")
+    def _tags(self, row: Row) -> tuple[str, ...]:
+        value = self._value(row.values, "tags")
         if value is None:
             return ()
         if not isinstance(value, list):
-            faults.append(self._fields.wrong("tags", value, Text("a list of strings")))
+            row.faults.append(self._wrong("tags", value, Text("a list of strings")))
         elif not all(isinstance(tag, str) for tag in value):
-            faults.append(Text("{} has entries that are not strings", self._fields.names["tags"][0]))
+            row.faults.append(Text("{} has entries that are not strings", self._names["tags"][0]))
         else:
             return tuple(value)
         return ()
 
-    def _id(self, item: Item, category: str, faults: list[str]) -> str:
-        path = item.values.get(STEM_FIELD)
-        if "id" not in self._fields.mapped and isinstance(path, str):
+    def _id(self, row: Row, category: str, lost: list[str]) -> str:
+        path = row.values.get(_STEM)
+        if "id" not in self._mapped and isinstance(path, str):
             name = path.replace("\\", "/").rstrip("/").rpartition("/")[2]
             stem = name.rpartition(".")[0] or name
             if stem.strip():
                 return stem
-        chosen = bool(self._fields.mapped.get("id")) and not item.problem
-        return self._fields.word(item, "id", faults, required=chosen) or f"{item.index:05d}_{category}".rstrip("_")
+        chosen = bool(self._mapped.get("id")) and PROBLEM not in row.values
+        return self._word(row, "id", required=chosen, lost=lost) or f"{row.index:05d}_{category}".rstrip("_")
+
+    def _value(self, values: Mapping[str, Any], ours: str) -> Any:
+        """What an item has for one of our names; None where it has nothing, null or only spaces."""
+        for name in self._names[ours]:
+            value = values.get(name)
+            if value is not None and not (isinstance(value, str) and not value.strip()):
+                return value
+        return None
+
+    def _text(self, row: Row, ours: str, *, required: bool = False, lost: list[str] | None = None) -> str:
+        """A field's text. What is wrong with it is a fault: another type, or, if required, none.
+
+        `lost` gets our name of one that is not there, and of which nobody knows what was meant.
+        """
+        value = self._value(row.values, ours)
+        if isinstance(value, str):
+            return value
+        if value is not None:
+            row.faults.append(self._wrong(ours, value, Text("a string")))
+        elif required and not any(name in row.too_long for name in self._names[ours]):
+            plain, why = self._plain(ours), self._lacking(row.values, ours)
+            row.faults.append(Text("no {}: {}", plain.replace("_", " "), why))
+            if lost is not None and self._is_lost(row.values, ours):
+                lost.append(plain)
+        return ""
+
+    def _word(self, row: Row, ours: str, *, required: bool = False, lost: list[str] | None = None) -> str:
+        """Like `_text`, where a whole number will do as well."""
+        value = self._value(row.values, ours)
+        return str(value) if type(value) is int else self._text(row, ours, required=required, lost=lost)
+
+    def _wrong(self, ours: str, value: object, expected: str) -> str:
+        return Text("{} is {}, not {}", self._names[ours][0], kind(value), expected)
+
+    def _plain(self, ours: str) -> str:
+        return ours.removesuffix(f"_{self.language}")
+
+    def _lacking(self, values: Mapping[str, Any], ours: str) -> str:
+        """Which field an item lacks, and which of its other fields may have been meant; empty where it needs none."""
+        names, plain = self._names[ours], self._plain(ours)
+        if empty := next((name for name in names if name in values[NAMES]), ""):
+            return Text("{} is empty", empty)
+        what = Text("there is no {: or }", names) if names else ""
+        if near := self._near(values, names):
+            return Text("{}; if {} is meant, say so: fields: {{{}: {}}}", what, shown(near), plain, near[:80])
+        if other := self._in_another_language(values, plain):
+            return Text("{}, only one for benchmark.language: {}", what, other)
+        return what
+
+    def _strangers(self, values: Mapping[str, Any]) -> list[str]:
+        return [name for name in values[NAMES] if name not in self._known]
+
+    def _near(self, values: Mapping[str, Any], names: Sequence[str]) -> str:
+        strangers = self._strangers(values)
+        near = (slip for name in names for slip in difflib.get_close_matches(name, strangers, 1, _NEAR))
+        return next(near, "")
+
+    def _in_another_language(self, values: Mapping[str, Any], plain: str) -> str:
+        there = (one for one in LANGUAGES if self._value(values, f"{plain}_{one}") is not None)
+        return next(there, "") if plain in _BY_LANGUAGE else ""
+
+    def _is_lost(self, values: Mapping[str, Any], ours: str) -> bool:
+        """Whether an item lacks a field, and nothing in it looks like the one that was meant."""
+        names = self._names[ours]
+        there = any(name in values[NAMES] for name in names)
+        return bool(names) and not (
+            there or self._near(values, names) or self._in_another_language(values, self._plain(ours))
+        )
+
+    def _has_no_source(self, values: Mapping[str, Any]) -> bool:
+        paths = any(values.get(name) for name in self._names["source_path"])
+        return PROBLEM not in values and not paths and self._is_lost(values, "source")
+
+    def _tell_others(self, row: Row, lost: Sequence[str]) -> None:
+        """Where a field is lost: names those that there are, and how to say which is it."""
+        strangers = [name for name in self._strangers(row.values) if name not in _UNUSED]
+        if not lost or not strangers:
+            return
+        there = ", ".join(name[:80] for name in strangers[:_NAMED]) + (", ..." if len(strangers) > _NAMED else "")
+        row.faults.append(
+            Text(
+                "other fields of the item: {} (benchmark.fields says which is which, as in {{{}: NAME}})",
+                there,
+                lost[0],
+            )
+        )

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from edit_eval.benchmarks.item_fields import shown
 from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.benchmarks.row_benchmark import Draft, Row, RowBenchmark, RowParameters
+from edit_eval.benchmarks.values import shown
 from edit_eval.text import Text
 
 REGISTERED = {"gedit": "GEdit"}
@@ -55,10 +55,6 @@ class GEdit(RowBenchmark):
         "formula": "the root of least SC times least PQ, each 0 to 10; mean of the task types' means",
         "defects": "one key stands under two task types; the authors guess a number for a reply that they cannot read",
     }
-
-    def __init__(self, parameters: Any) -> None:
-        self.language = parameters.language
-        super().__init__(parameters)
 
     def files(self) -> list[Path]:
         """The Parquet files."""

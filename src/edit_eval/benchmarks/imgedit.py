@@ -14,10 +14,9 @@ from pathlib import PurePosixPath
 from typing import Any, ClassVar, Literal
 
 from edit_eval.benchmarks.authors_files import UGE_ROWS
-from edit_eval.benchmarks.file_tree import Found
-from edit_eval.benchmarks.item_sources import Origin
+from edit_eval.benchmarks.file_tree import FoundFile
 from edit_eval.benchmarks.json_rows import KEY
-from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row
+from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Held, Row
 
 REGISTERED = {"imgedit": "ImgEdit"}
 
@@ -68,7 +67,7 @@ class ImgEdit(FilesBenchmark):
         """The suite: it says what a row is."""
         return str(self.parameters.suite)
 
-    def unfold(self, row: dict[str, Any], found: Found) -> Sequence[dict[str, Any]]:
+    def unfold(self, row: dict[str, Any], found: FoundFile) -> Sequence[dict[str, Any]]:
         """Of several turns, a row each, with the name of their group, which is that of the folder they are in."""
         if self.parameters.suite != "multi_turn":
             return [row]
@@ -84,12 +83,12 @@ class ImgEdit(FilesBenchmark):
         folder = _FOLDERS.get(self.parameters.suite) or row["edit_type"]
         return {"source": f"{folder}/{held}" if isinstance(held, str) else held}
 
-    def picture(self, held: Any) -> tuple[bytes, str, str, tuple[Origin, ...]]:
+    def picture(self, name: str, held: Any) -> Held:
         """A file in the suite's folder: names repeat in others. Else the only one of that name, wherever it is."""
         try:
-            return super().picture(held)
+            return super().picture(name, held)
         except LookupError:
-            return super().picture(held.partition("/")[2] if isinstance(held, str) else held)
+            return super().picture(name, held.partition("/")[2] if isinstance(held, str) else held)
 
     def draft(self, row: Row) -> Draft:
         """A sample a row, whatever the suite."""

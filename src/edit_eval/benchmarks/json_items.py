@@ -16,9 +16,6 @@ from typing import IO, Any
 from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
 
-MAX_TEXT = 100_000
-"""Characters above which a text that is none of the `large` fields is dropped: it was meant for another purpose."""
-
 _CHUNK = 1 << 20  # the parser looks at a string's beginning again with each chunk: large chunks make it linear
 _STEPS = (1 << 14, 1 << 7, 1)  # how the place of an error is narrowed down: one pass of the file for each
 _REFUSED = (ArithmeticError, ValueError, SystemError)  # what Python says of numbers that are none, beside the parser
@@ -36,17 +33,13 @@ _KINDS = {
 
 
 @dataclass(frozen=True)
-class Item:
+class BenchmarkItem:
     """One element of the benchmark: what was asked for of it, and the names of all that it has."""
 
-    index: int
-    """Place in the file, from 0."""
     group: str
     """The name of the list that it is in, where the file is an object of lists."""
     names: tuple[str, ...] = ()
     values: dict[str, Any] = field(default_factory=dict)
-    too_long: tuple[str, ...] = ()
-    """Names of wanted fields that hold more than `MAX_TEXT` characters; they are not in `values`."""
     problem: str = ""
     """Why this is no item at all."""
 
@@ -61,14 +54,13 @@ class _Members:
 
 
 class ItemReader:
-    """Reads the items of one file. `wanted` names the fields to keep; of these, `large` ones may be of any length."""
+    """Reads the items of one file. `wanted` names the fields to keep."""
 
-    def __init__(self, path: Path, wanted: frozenset[str], large: frozenset[str]) -> None:
+    def __init__(self, path: Path, wanted: frozenset[str]) -> None:
         self.path = path
         self.ignored: list[str] = []
         """What stands beside the lists of an object of lists, and was ignored."""
         self._wanted = wanted
-        self._large = large
         self._count = 0
         self._events: Iterator[tuple[str, Any]] = iter(())
         self._window: _Window | None = None
@@ -79,7 +71,7 @@ class ItemReader:
         """Bytes of the file that have been read."""
         return 0 if self._window is None else self._window.position
 
-    def items(self) -> Iterator[Item]:
+    def items(self) -> Iterator[BenchmarkItem]:
         """All items in the file's order. Raises `ConfigurationError` for a file that is not whole, valid JSON."""
         import ijson
 
@@ -95,8 +87,8 @@ class ItemReader:
         except OSError as error:
             raise ConfigurationError(Text("benchmark.data_path: {}: {}", self.path, error.strerror or error)) from error
 
-    def _top_level(self) -> Iterator[Item]:
-        empty: list[Item] = []  # a whole file of `{}` has no samples; one among others is a bad one
+    def _top_level(self) -> Iterator[BenchmarkItem]:
+        empty: list[BenchmarkItem] = []  # a whole file of `{}` has no samples; one among others is a bad one
         any_other = False
         for event, _ in self._events:
             if event == "start_array":
@@ -126,7 +118,7 @@ class ItemReader:
         if any_other:
             yield from empty
 
-    def _object(self) -> tuple[str | None, Item | None]:
+    def _object(self) -> tuple[str | None, BenchmarkItem | None]:
         """Decides what an object of the top level is: an item (returned whole), or one of lists (the first's name).
 
         An object of lists begins with a list whose first element is an object; empty lists before it do not decide.
@@ -163,7 +155,7 @@ class ItemReader:
                 event, value = next(self._events)
         raise AssertionError("the parser ended inside an object")
 
-    def _lists(self, group: str) -> Iterator[Item]:
+    def _lists(self, group: str) -> Iterator[BenchmarkItem]:
         """An object of lists, whose first list's first element was read."""
         yield self._item(self._begun, group)
         yield from self._list(group)
@@ -177,7 +169,7 @@ class ItemReader:
                 self._value(event, value, keep=False)
                 self.ignored.append(name[:80])
 
-    def _list(self, group: str) -> Iterator[Item]:
+    def _list(self, group: str) -> Iterator[BenchmarkItem]:
         for event, value in self._events:
             if event == "end_array":
                 return
@@ -232,18 +224,9 @@ class ItemReader:
                 return _plain(builder.value) if builder is not None else None
             event, value = next(self._events)
 
-    def _item(self, members: _Members, group: str = "") -> Item:
-        values = members.values
-        too_long = tuple(
-            name
-            for name, value in values.items()
-            if isinstance(value, str) and len(value) > MAX_TEXT and name not in self._large
-        )
-        for name in too_long:
-            del values[name]
-        item = Item(self._count, group, tuple(members.names), values, too_long, members.problem)
+    def _item(self, members: _Members, group: str = "") -> BenchmarkItem:
         self._count += 1
-        return item
+        return BenchmarkItem(group, tuple(members.names), members.values, members.problem)
 
     def _broken(self, file: IO[bytes], begin: int, error: Exception) -> ConfigurationError:
         """Says where: the block in which the parser stopped is read again in ever smaller steps."""

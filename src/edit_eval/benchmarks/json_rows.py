@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from edit_eval.benchmarks.item_fields import kind
+from edit_eval.benchmarks.values import kind
 from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
 
@@ -14,7 +14,7 @@ KEY = "key"
 """Under which a row has the key that it stood under, or its number, from 0."""
 PLACE = "place"
 """Under which a row has its place, from 1, in the list that stood under its key."""
-PROBLEM = "problem"
+PROBLEM = "(problem)"
 """Under which a row says why it is none."""
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
-from edit_eval.benchmarks.file_tree import Found
+from edit_eval.benchmarks.file_tree import FoundFile
 from edit_eval.benchmarks.json_rows import KEY
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, Row
 from edit_eval.text import Text
@@ -75,7 +75,7 @@ class Kris(FilesBenchmark):
         "anomaly_correction; a reply without JSON counts as the first digit from 1 to 5 in it",
     }
 
-    def unfold(self, row: dict[str, Any], found: Found) -> Sequence[dict[str, Any]]:
+    def unfold(self, row: dict[str, Any], found: FoundFile) -> Sequence[dict[str, Any]]:
         """A row with its type, which is the name of its folder where it does not say it."""
         return [{"type": PurePosixPath(found.name).parent.name, "id": row[KEY]} | row]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from edit_eval.benchmarks.categories import canonical
-from edit_eval.benchmarks.item_fields import shown
+from edit_eval.benchmarks.values import shown
 from edit_eval.records import Sample
 from edit_eval.text import Text, counted
 

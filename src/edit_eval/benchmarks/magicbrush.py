@@ -15,11 +15,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from edit_eval.benchmarks.item_sources import Origin
 from edit_eval.benchmarks.json_rows import KEY, PLACE
 from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.benchmarks.plain_files import PlainFiles, given
-from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row, RowBenchmark
+from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Held, Row, RowBenchmark
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Sample
 from edit_eval.text import Text
@@ -89,9 +88,9 @@ class MagicBrush(FilesBenchmark):
             held = {name: f"{row['img_id']}/{one}" if isinstance(one, str) else one for name, one in held.items()}
         return {name: one for name, one in held.items() if one}
 
-    def picture(self, held: Any) -> tuple[bytes, str, str, tuple[Origin, ...]]:
+    def picture(self, name: str, held: Any) -> Held:
         """Of a Parquet file its bytes, else a file."""
-        return RowBenchmark.picture(self, held) if self._parquet else super().picture(held)
+        return RowBenchmark.picture(self, name, held) if self._parquet else super().picture(name, held)
 
     def samples(self) -> Iterator[Sample]:
         """See `RowBenchmark`. Where turns follow one another all rows are read before the first sample comes."""

@@ -60,6 +60,12 @@ class PlainFiles:
     def _is_allowed(self, real: Path) -> bool:
         return self.allow_links or any(real.is_relative_to(root) for root in self._roots)
 
+    def place(self, name: str) -> str | None:
+        """The path of a file by its name in the folder; None for one that points outside of it. Links: see `read`."""
+        folder = str(self.folder)
+        path = os.path.normpath(os.path.join(folder, name.replace("\\", "/")))
+        return path if "\0" not in path and os.path.commonpath((folder, path)) == folder else None
+
     def refused(self, path: str | os.PathLike[str], name: str) -> str:
         """Why a file of the folder is not opened; empty where it is. `name` is what the answer calls it.
 

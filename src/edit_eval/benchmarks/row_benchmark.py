@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,19 +12,18 @@ from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
-from edit_eval.benchmarks.file_tree import FileTree, Found
-from edit_eval.benchmarks.item_fields import kind, shown
-from edit_eval.benchmarks.item_sources import LOOK_AGAIN, Finding, Origin, remarks
-from edit_eval.benchmarks.json_items import MAX_TEXT, Item
+from edit_eval.benchmarks.file_tree import FileTree, FoundFile
 from edit_eval.benchmarks.json_rows import PROBLEM, json_rows
 from edit_eval.benchmarks.plain_files import given
-from edit_eval.benchmarks.source_cache import CachedSource, SourceCache
-from edit_eval.benchmarks.source_pass import SourcePass, unique_id
+from edit_eval.benchmarks.source_cache import CachedSource, SourceCache, kind_of
+from edit_eval.benchmarks.source_pass import LOOK_AGAIN, MAX_TEXT, CheckedRow, Origin, SourcePass, unique_id
+from edit_eval.benchmarks.values import LANGUAGES, kind, nearest, shown
 from edit_eval.errors import ConfigurationError, PictureError
 from edit_eval.hub import local_path
 from edit_eval.records import Picture, Sample
 from edit_eval.text import Text, joined
 
+_ALIASES = {"jpeg": "jpg", "jpe": "jpg", "tiff": "tif", "jpeg2000": "jp2", "x-ms-bmp": "bmp"}
 _NEAR = 0.75  # how alike a label and a known one must be for the one to be a slip of the other
 
 
@@ -63,18 +63,36 @@ class Draft:
     tags: tuple[str, ...] = ()
     needed: tuple[str, ...] = ("source",)
     """The pictures without which it is a bad sample."""
+    difficulty: str = ""
+    description: str = ""
+    rationale: str = ""
+    instructions: Mapping[str, str] | None = None
+    """By language; None: that of the benchmark's language alone."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A picture as the benchmark's files have it."""
+
+    data: bytes
+    what: str
+    """What faults and notes call it."""
+    declared: str = ""
+    """The kind that it calls itself."""
+    origins: tuple[Origin, ...] = ()
+    """Where it lies, and was looked for."""
 
 
 class Row:
     """The texts of a row. What is wrong with one is a fault; what was put right is a note."""
 
-    def __init__(self, item: Item) -> None:
-        self.index = item.index
-        self.values = item.values
-        self.faults = [item.problem] if item.problem else []
-        self.faults += [Text("{} is longer than {} characters", name, MAX_TEXT) for name in item.too_long]
+    def __init__(self, finding: CheckedRow) -> None:
+        self.index = finding.index
+        self.values = finding.values
+        self.too_long = finding.too_long
+        self.faults = [self.values[PROBLEM]] if PROBLEM in self.values else []
+        self.faults += [Text("{} is longer than {} characters", name, MAX_TEXT) for name in self.too_long]
         self.notes: list[str] = []
-        self._too_long = item.too_long
 
     def text(self, name: str, *, required: bool = False) -> str:
         """A field's text; of a whole number its digits; empty where there is none."""
@@ -85,7 +103,7 @@ class Row:
             return value
         if value is not None and not isinstance(value, str):
             self.faults.append(Text("{} is {}, not a string", name, kind(value)))
-        elif required and name not in self._too_long and PROBLEM not in self.values:
+        elif required and name not in self.too_long and PROBLEM not in self.values:
             self.faults.append(Text("no {}", name))
         return ""
 
@@ -107,16 +125,25 @@ class RowBenchmark(ABC):
     """Yields a sample a row. A subclass says where the rows are, which pictures they have, and what a sample is."""
 
     Parameters: ClassVar[Any] = RowParameters
-    language = "en"
-    """Of the instructions."""
+    pictures_share = 1.0
+    """About how much of the files is pictures."""
+    embedded: frozenset[str] = frozenset()
+    """Names of what holds pictures as text."""
     sizes: tuple[int, ...] = ()
     """So many rows have the sets that the authors handed out; another number is noted."""
     wanted: ClassVar[tuple[str, ...]] = ("*",)
     """Patterns of the files that are taken from a hub's data set."""
 
     def __init__(self, parameters: Any) -> None:
-        """Looks at no file, and asks no hub: `samples` and `verify` do."""
+        """Looks at no file, and asks no hub: `samples` and `verify` do. Raises `ConfigurationError` for wrong ones."""
+        for key, valid in (("language", LANGUAGES), ("on_bad_sample", ("error", "skip"))):
+            if (value := getattr(parameters, key, valid[0])) not in valid:
+                raise ConfigurationError(
+                    Text("benchmark.{}: {} is not valid; {}", key, shown(value), nearest(value, valid))
+                )
         self.parameters = parameters
+        self.language: str = getattr(parameters, "language", LANGUAGES[0])
+        """Of the instructions."""
         self.notes: tuple[str, ...] = ()
         """What is worth saying and no fault, one line each; there once `samples` has come to its end."""
         self.position = (0, 0)
@@ -131,7 +158,9 @@ class RowBenchmark(ABC):
     @cached_property
     def _pass(self) -> SourcePass:
         links = " allow_links" if self.parameters.allow_links else ""
-        return SourcePass(self.files(), self._cache, f"{type(self).__name__}{links} {self.kept()}")
+        files = self.files()
+        name = f"{type(self).__name__}{links} {self.kept()}"
+        return SourcePass(files, self._cache, name, self.pictures_share)
 
     @abstractmethod
     def files(self) -> list[Path]:
@@ -149,16 +178,16 @@ class RowBenchmark(ABC):
     def draft(self, row: Row) -> Draft | None:
         """The sample of a row; None for one that is not asked for. Texts alone are in the row."""
 
-    def picture(self, held: Any) -> tuple[bytes, str, str, tuple[Origin, ...]]:
-        """A picture's bytes, its name, the kind that it calls itself, and where it lies.
+    def picture(self, name: str, held: Any) -> Held:
+        """The picture that a sample calls `name`.
 
-        Raises `LookupError` that says why there is none.
+        Raises `LookupError` that says why there is none, and where it was looked for; `PictureError` for no picture.
         """
         data = held.get("bytes") if isinstance(held, Mapping) else held
         if not isinstance(data, bytes) or not data:
             raise LookupError(Text("its column holds no bytes"))
         named = str(held.get("path") or "") if isinstance(held, Mapping) else ""
-        return data, "", PurePosixPath(named).suffix[1:], ()
+        return Held(data, name, PurePosixPath(named).suffix[1:])
 
     def kept(self) -> str:
         """What beside the files decides what the pass finds."""
@@ -178,7 +207,7 @@ class RowBenchmark(ABC):
         count = 0
         for finding in self.findings():
             count += 1
-            row = Row(finding.item)
+            row = Row(finding)
             draft = self.draft(row)
             if draft is None:
                 continue
@@ -189,9 +218,9 @@ class RowBenchmark(ABC):
         if self.sizes and count not in self.sizes:
             expected = joined([f"{size:,}" for size in self.sizes], " or ")
             notes.insert(0, Text("{} has {:,} rows; the authors' sets have {}", self.path, count, expected))
-        self.notes = tuple(notes)
+        self.notes = (*notes, *self._pass.said)
 
-    def findings(self) -> Iterable[Finding]:
+    def findings(self) -> Iterable[CheckedRow]:
         """What the pass found in each row, in the files' order."""
         return self._pass.findings(self._read)
 
@@ -199,48 +228,51 @@ class RowBenchmark(ABC):
         """Reads every picture in the cache again; those that are not as recorded are taken from the files anew."""
         return self._pass.verify()
 
-    def _read(self) -> Iterator[Finding]:
+    def _read(self) -> Iterator[CheckedRow]:
         size = self._pass.bytes
         for index, row in enumerate(self.rows()):
             self.position = (round(self.share * size), size)
             yield self._find(index, row)
 
-    def _find(self, index: int, row: Mapping[str, Any]) -> Finding:
+    def _find(self, index: int, row: Mapping[str, Any]) -> CheckedRow:
         held = {} if PROBLEM in row else self.pictures(row)
-        texts = {name: value for name, value in row.items() if not _is_picture(value)}
+        texts = {name: value for name, value in row.items() if not (_is_picture(value) or name in self.embedded)}
         too_long = tuple(name for name, value in texts.items() if isinstance(value, str) and len(value) > MAX_TEXT)
         texts = {name: value for name, value in texts.items() if name not in too_long}
-        item = Item(index, "", values=texts, too_long=too_long, problem=str(row.get(PROBLEM, "")))
         laid: dict[str, CachedSource] = {}
         faults: list[str] = []
         notes: list[str] = []
         origins: list[Origin] = []
         for name, one in held.items():
             try:
-                data, called, declared, lies = self.picture(one)
-                origins += lies
-                what = f"{name} {shown(called)}" if called else name
-                laid[name] = self._cache.lay(data, what)
-                notes += remarks(what, declared, laid[name])
+                picture = self.picture(name, one)
+                origins += picture.origins
+                laid[name] = self._cache.lay(picture.data, picture.what)
+                notes += remarks(picture.what, picture.declared, laid[name])
             except PictureError as error:
                 faults.append(str(error))
             except LookupError as error:
-                faults.append(Text("no {}: {}", name, error.args[0]))
-                origins += [LOOK_AGAIN] if isinstance(one, str) else []
-        return Finding(item, laid, fault="; ".join(faults), note="; ".join(notes), origins=tuple(origins))
+                why, *looked = error.args
+                faults.append(Text("no {}: {}", name, why) if why else Text("no {}", name))
+                origins += looked or ([LOOK_AGAIN] if isinstance(one, str) else [])
+        return CheckedRow(index, texts, too_long, laid, "; ".join(faults), "; ".join(notes), tuple(origins))
 
-    def _sample(self, finding: Finding, row: Row, draft: Draft, ids: dict[str, int]) -> Sample:
+    def _sample(self, finding: CheckedRow, row: Row, draft: Draft, ids: dict[str, int]) -> Sample:
         faults = [*([finding.fault] if finding.fault else []), *row.faults]
         if not faults:
             faults += [Text("no {}", name) for name in draft.needed if name not in finding.pictures]
         if draft.id in ids:
             faults.append(Text("index {} has the same id", ids[draft.id]))
+            if hasattr(self.parameters, "fields"):
+                faults[-1] = Text("{} (fields: {{id: NAME}} takes ids from another field)", faults[-1])
         pictures = {name: Picture(path=one.path, digest=one.digest) for name, one in finding.pictures.items()}
         if draft.follows:
             pictures.pop("source", None)
+        in_languages = {self.language: draft.instruction} if draft.instruction else {}
+        in_languages = in_languages if draft.instructions is None else dict(draft.instructions)
         return Sample(
-            id=unique_id(draft.id, finding.item.index, ids),
-            index=finding.item.index,
+            id=unique_id(draft.id, finding.index, ids),
+            index=finding.index,
             category=draft.category,
             pictures={} if faults else pictures,
             instruction=draft.instruction,
@@ -248,7 +280,10 @@ class RowBenchmark(ABC):
             follows=draft.follows,
             tags=draft.tags,
             language=self.language,
-            instructions={self.language: draft.instruction} if draft.instruction else {},
+            instructions=in_languages,
+            difficulty=draft.difficulty,
+            description=draft.description,
+            rationale=draft.rationale,
             fault="; ".join(dict.fromkeys(faults)),
         )
 
@@ -279,7 +314,7 @@ class FilesBenchmark(RowBenchmark):
         if not there and self.rows_file:
             self._named = self.rows_file.fetched()
         if self._named:
-            there = [Found(self._named.name, None, self._named)]
+            there = [FoundFile(self._named.name, None, self._named)]
         if not there:
             raise ConfigurationError(Text("benchmark.data_path: {} has no {: or } in it", self.path, self.names))
         self._rows_in = there
@@ -301,16 +336,36 @@ class FilesBenchmark(RowBenchmark):
         self._tree.close()
         self._pictures.close()
 
-    def unfold(self, row: dict[str, Any], found: Found) -> Sequence[dict[str, Any]]:
+    def unfold(self, row: dict[str, Any], found: FoundFile) -> Sequence[dict[str, Any]]:
         """The rows that a row of a file stands for; by default itself."""
         return [row]
 
-    def picture(self, held: Any) -> tuple[bytes, str, str, tuple[Origin, ...]]:
+    def picture(self, name: str, held: Any) -> Held:
         """A file by its name in the tree."""
         if not isinstance(held, str):
             raise LookupError(Text("its name is {}, not a string", kind(held)))
         found = self._pictures.find(held)
-        return self._pictures.read(found), held, PurePosixPath(held).suffix[1:], self._pictures.origin(found)
+        return held_as(self._pictures.read(found), name, held, self._pictures.origin(found))
+
+
+def held_as(data: bytes, name: str, path: str, origins: tuple[Origin, ...] = ()) -> Held:
+    """A picture that lies in a file, whose path the row has."""
+    return Held(data, f"{name} {shown(path)}", PurePosixPath(path).suffix[1:], origins)
+
+
+def decoded(text: str) -> tuple[bytes, str]:
+    """What base64 stands for, and the kind that a `data:` address says. Raises `ValueError` for what is no base64."""
+    head, _, rest = text.partition(",") if text.startswith("data:") else ("", "", text)
+    data = base64.b64decode("".join(rest.split()), validate=True)
+    return data, head.removeprefix("data:").partition(";")[0].partition("/")[2]
+
+
+def remarks(what: str, declared: str, picture: CachedSource) -> list[str]:
+    """What is odd about a picture and no fault: that it calls itself (`declared`) something else, an unusual form."""
+    claimed = _ALIASES.get(declared.lower()) or kind_of(declared)
+    wrong = claimed and claimed != picture.kind and claimed not in ("heic", "heif")
+    called = Text("{} is declared as {} but is {}: used as such", what, shown(declared), picture.kind)
+    return [*([called] if wrong else []), *([f"{what} {picture.oddity}"] if picture.oddity else [])]
 
 
 def _is_picture(value: Any) -> bool:

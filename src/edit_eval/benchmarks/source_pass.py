@@ -9,21 +9,71 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import PIL
 
-from edit_eval.benchmarks.item_sources import Finding, state_of
-from edit_eval.benchmarks.json_items import MAX_TEXT
 from edit_eval.benchmarks.source_cache import FULL, CachedSource, SourceCache
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.pictures import MAX_PIXELS
 from edit_eval.text import Text
 
-_INDEX_FORMAT = 5
+MAX_TEXT = 100_000
+"""Characters above which a text of a row is dropped: it was meant for another purpose."""
+_INDEX_FORMAT = 6
 _State = list[list[int]]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A file that was looked for or read, as it was then: later starts see whether it still is."""
+
+    path: str
+    state: tuple[int, int] | None
+    """Size in bytes and time of change in nanoseconds; None: there was none."""
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> Origin:
+        """A file as it is now."""
+        return cls(os.fspath(path), state_of(path))
+
+
+LOOK_AGAIN = Origin("", (0, 0))
+"""No file is like that: the next start looks again whether what is missing has come."""
+
+
+@dataclass(frozen=True)
+class CheckedRow:
+    """What a pass found of one row: its texts as they are in the file, and the verdict on its pictures."""
+
+    index: int
+    """The row's place, from 0."""
+    values: dict[str, Any]
+    """Without what holds pictures."""
+    too_long: tuple[str, ...] = ()
+    """Names of texts of more than `MAX_TEXT` characters; they are not in `values`."""
+    pictures: Mapping[str, CachedSource] = field(default_factory=dict)
+    """By the name that the sample has for it: `source`, `reference`, ..."""
+    fault: str = ""
+    """Why a picture is missing."""
+    note: str = ""
+    """What is worth saying and no fault."""
+    origins: tuple[Origin, ...] = ()
+
+    @classmethod
+    def from_json(cls, entry: dict[str, Any]) -> CheckedRow:
+        """The inverse of `dataclasses.asdict` and JSON. Raises `KeyError` or `TypeError` for anything else."""
+        read = {
+            "too_long": tuple(entry["too_long"]),
+            "pictures": {name: CachedSource(**picture) for name, picture in entry["pictures"].items()},
+            "origins": tuple(Origin(one["path"], one["state"] and tuple(one["state"])) for one in entry["origins"]),
+        }
+        return cls(**(entry | read))
 
 
 class SourcePass:
@@ -46,7 +96,7 @@ class SourcePass:
         """Of all files. Raises `ConfigurationError` where one is missing."""
         return sum(size for size, _ in self._state())
 
-    def findings(self, read: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    def findings(self, read: Callable[[], Iterator[CheckedRow]]) -> Iterator[CheckedRow]:
         """What an earlier pass over these very files found, if all that it laid is still there; else what `read` finds.
 
         `read` makes the pass; what it yields comes as it goes. Raises `ConfigurationError` for files that are missing,
@@ -69,7 +119,7 @@ class SourcePass:
         )
         return Text("{} not what was recorded: read from the benchmark again", images) if altered else ""
 
-    def _read(self, state: _State, read: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    def _read(self, state: _State, read: Callable[[], Iterator[CheckedRow]]) -> Iterator[CheckedRow]:
         findings = []
         laid = 0
         try:
@@ -96,7 +146,7 @@ class SourcePass:
                 )
             ) from error
 
-    def _remembered(self, state: _State) -> list[Finding] | None:
+    def _remembered(self, state: _State) -> list[CheckedRow] | None:
         findings = self._recorded(state)
         if not all(state_of(origin.path) == origin.state for finding in findings for origin in finding.origins):
             return None
@@ -118,18 +168,18 @@ class SourcePass:
             self._write_index(state, findings)
         return findings
 
-    def _recorded(self, state: _State) -> list[Finding]:
+    def _recorded(self, state: _State) -> list[CheckedRow]:
         """What the index of these very files says; nothing where there is none."""
         index = self._cache.read_index(self._name)
         if index is None or index.get("head") != self._index_head(state):
             return []
         try:
             self.said = list(index["said"])
-            return [Finding.from_json(entry) for entry in index["findings"]]
+            return [CheckedRow.from_json(entry) for entry in index["findings"]]
         except (KeyError, TypeError):
             return []
 
-    def _write_index(self, state: _State, findings: Iterable[Finding]) -> None:
+    def _write_index(self, state: _State, findings: Iterable[CheckedRow]) -> None:
         entries = [dataclasses.asdict(finding) for finding in findings]
         self._cache.write_index(self._name, {"head": self._index_head(state), "said": self.said, "findings": entries})
 
@@ -153,6 +203,15 @@ class SourcePass:
         return states
 
 
+def state_of(path: str | os.PathLike[str]) -> tuple[int, int] | None:
+    """Size in bytes and time of change in nanoseconds of a regular file; None where there is none."""
+    try:
+        state = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return (state.st_size, state.st_mtime_ns) if stat.S_ISREG(state.st_mode) else None
+
+
 def unique_id(named: str, index: int, ids: dict[str, int]) -> str:
     """`named`, with the index appended where an earlier sample has it; noted in `ids`, which maps ids to indices."""
     unique, number = named, index
@@ -162,5 +221,5 @@ def unique_id(named: str, index: int, ids: dict[str, int]) -> str:
     return unique
 
 
-def _pictures(findings: Iterable[Finding]) -> set[CachedSource]:
+def _pictures(findings: Iterable[CheckedRow]) -> set[CachedSource]:
     return {picture for finding in findings for picture in finding.pictures.values()}

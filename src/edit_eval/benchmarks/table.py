@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import os
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.file_tree import FileTree, is_archive
-from edit_eval.benchmarks.item_fields import LANGUAGES, kind, nearest, shown
-from edit_eval.benchmarks.item_sources import Finding, Origin, state_of
 from edit_eval.benchmarks.json_rows import PROBLEM
 from edit_eval.benchmarks.plain_files import PlainFiles
-from edit_eval.benchmarks.row_benchmark import Draft, Row, RowBenchmark, RowParameters
-from edit_eval.benchmarks.tables import PICTURES, TEXT_TABLES, find_table, table_names
-from edit_eval.benchmarks.tables import Table as Tables
+from edit_eval.benchmarks.row_benchmark import Draft, Held, Row, RowBenchmark, RowParameters, decoded, held_as
+from edit_eval.benchmarks.source_pass import CheckedRow, Origin
+from edit_eval.benchmarks.tables import PICTURES, TEXT_TABLES, TableFile, find_table, table_names
+from edit_eval.benchmarks.values import kind, nearest, shown
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Sample
 from edit_eval.text import Text
 
-REGISTERED = {"table": "Table"}
+REGISTERED = {"table": "TableBenchmark"}
 
 _NAMES = """
 id: id sample_id image_id uid key idx index 编号
@@ -54,13 +52,6 @@ NAMED = "named"
 _SHORT, _PATH = 200, 4096  # characters: what is longer is no path but base64, if it has no dot or anyway
 
 
-@dataclass
-class _Draft(Draft):
-    difficulty: str = ""
-    description: str = ""
-    rationale: str = ""
-
-
 class NoColumn(ConfigurationError):
     """A table lacks a column that it needs; `ours` is our name of it, `there` are the columns that it has."""
 
@@ -70,7 +61,7 @@ class NoColumn(ConfigurationError):
         self.there = tuple(there)
 
 
-class Table(RowBenchmark):
+class TableBenchmark(RowBenchmark):
     """Your own pictures and instructions: CSV, TSV, JSON, JSONL, Parquet, or a folder of pictures with a text each.
 
     `benchmark: my.csv` is short for it. Columns are found by common names, which a note says; `fields` says otherwise.
@@ -99,11 +90,6 @@ class Table(RowBenchmark):
 
     def __init__(self, parameters: Parameters) -> None:
         """Raises `ConfigurationError` for a wrong parameter."""
-        for key, valid in (("language", LANGUAGES), ("on_bad_sample", ("error", "skip"))):
-            if (value := getattr(parameters, key)) not in valid:
-                raise ConfigurationError(
-                    Text("benchmark.{}: {} is not valid; {}", key, shown(value), nearest(value, valid))
-                )
         super().__init__(parameters)
         self._ids: Sequence[str] = ()
 
@@ -117,12 +103,12 @@ class Table(RowBenchmark):
         self._columns = self.find_columns(self._table.columns())
         return self._table.files if self._tree is None else [self.path]
 
-    def looked_at(self) -> tuple[Tables, dict[str, str]]:
+    def looked_at(self) -> tuple[TableFile, dict[str, str]]:
         """Its rows, and our names -> the columns that hold them; no picture is opened. Raises `ConfigurationError`."""
         self.files()
         return self._table, self._columns
 
-    def _in_archive(self, tree: FileTree) -> Tables:
+    def _in_archive(self, tree: FileTree) -> TableFile:
         """The table of an archive, laid into the cache: a text, where its pictures may be a thousand times that."""
         found = table_names(tree.names)
         if len(found) != 1:
@@ -193,13 +179,13 @@ class Table(RowBenchmark):
         self._unused = [name for name in there if name not in found.values()]
         return {ours: theirs for ours, theirs in found.items() if theirs}
 
-    def findings(self) -> Iterable[Finding]:
+    def findings(self) -> Iterable[CheckedRow]:
         """All rows' findings; where no column has ids, all are read before the first is given."""
         findings = super().findings()  # texts, no pictures
         if "id" in self._columns:
             return findings
         found = list(findings)
-        self._ids = ids_of([str(one.item.values.get(NAMED, one.item.values.get("source", ""))) for one in found])
+        self._ids = ids_of([str(one.values.get(NAMED, one.values.get("source", ""))) for one in found])
         return found
 
     def samples(self) -> Iterator[Sample]:
@@ -231,17 +217,17 @@ class Table(RowBenchmark):
         """Sources, reference and mask, as far as the row has them."""
         return {name: value for name, value in row.items() if name.startswith(_PICTURES) and value not in (None, "")}
 
-    def picture(self, held: Any) -> tuple[bytes, str, str, tuple[Origin, ...]]:
+    def picture(self, name: str, held: Any) -> Held:
         """Of a path the file, which lies in the table's folder or below."""
         if not isinstance(held, str):
-            return super().picture(held)
+            return super().picture(name, held)
         if re.match(r"https?://", held):
             raise LookupError(Text("{} is an address: download it, and give the file", shown(held)))
         if self._tree is not None and not self.parameters.pictures_path:
             found = self._tree.find(str(self._inside / held.strip().replace("\\", "/").removeprefix("./")))
-            return self._tree.read(found), held, PurePosixPath(held).suffix[1:], ()
-        path = os.path.normpath(os.path.join(self._folder, os.path.expanduser(held.strip().replace("\\", "/"))))
-        if "\0" in path or os.path.commonpath((self._folder, path)) != self._folder:
+            return held_as(self._tree.read(found), name, held)
+        path = self._files.place(os.path.expanduser(held.strip()))
+        if path is None:
             raise LookupError(
                 Text(
                     "{} points outside {}: `pictures_path` names the folder that holds the pictures",
@@ -251,13 +237,13 @@ class Table(RowBenchmark):
             )
         if not os.path.lexists(path):
             raise LookupError(Text("there is no file {} in {}", shown(held), self._folder))
-        state = state_of(path)
-        return self._files.read(path, shown(held)), held, Path(path).suffix[1:], (Origin(path, state),)
+        origin = Origin.of(path)
+        return held_as(self._files.read(path, shown(held)), name, held, (origin,))
 
     def draft(self, row: Row) -> Draft | None:
         """The sample of a row."""
         follows = row.text("follows")
-        return _Draft(
+        return Draft(
             id=row.text("id").strip() or (self._ids[row.index] if self._ids else _number(row.index)),
             instruction=row.text("instruction", required="instruction" in self.needed).strip(),
             category=row.text("category"),
@@ -267,18 +253,6 @@ class Table(RowBenchmark):
             difficulty=row.text("difficulty"),
             description=row.text("description"),
             rationale=row.text("rationale"),
-        )
-
-    def _sample(self, finding: Finding, row: Row, draft: Draft, ids: dict[str, int]) -> Sample:
-        sample, language = super()._sample(finding, row, draft, ids), self.parameters.language
-        assert isinstance(draft, _Draft)
-        return replace(
-            sample,
-            language=language,
-            instructions={language: draft.instruction} if draft.instruction else {},
-            difficulty=draft.difficulty,
-            description=draft.description,
-            rationale=draft.rationale,
         )
 
 
@@ -334,10 +308,8 @@ def _decoded(value: Any) -> Any:
         return value if value is None or isinstance(value, bytes | Mapping) else {"bytes": kind(value).encode()}
     if not value.startswith("data:") and (len(value) <= _SHORT or ("." in value and len(value) <= _PATH)):
         return value
-    head, _, text = value.partition(",") if value.startswith("data:") else ("", "", value)
     try:
-        data = base64.b64decode("".join(text.split()), validate=True)
+        data, suffix = decoded(value)
     except ValueError:
-        data = b"no base64"  # which is no picture, and said
-    suffix = head.removeprefix("data:").partition(";")[0].partition("/")[2]
+        data, suffix = b"no base64", ""  # which is no picture, and said
     return {"bytes": data, "path": f"x.{suffix}" if suffix else ""}

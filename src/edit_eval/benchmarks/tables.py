@@ -28,7 +28,7 @@ Progress = Callable[[float], None]
 """Is told the share of the rows that was read, 0 to 1."""
 
 
-class Table(ABC):
+class TableFile(ABC):
     """Columns, and rows of plain values; a picture is bytes, a mapping with `bytes`, a path, or base64."""
 
     def __init__(self, files: Sequence[Path]) -> None:
@@ -45,7 +45,7 @@ class Table(ABC):
         """Each row's `wanted` columns, few rows in memory; one that is none says why under `PROBLEM`. Raises alike."""
 
 
-class CsvTable(Table):
+class CsvTable(TableFile):
     """Comma, semicolon or tab between the cells, as the first line has it; text in UTF-8."""
 
     def columns(self) -> list[str]:
@@ -90,19 +90,19 @@ class CsvTable(Table):
             raise ConfigurationError(Text("benchmark.data_path: {}: {}", path, error.strerror or error)) from error
 
 
-class JsonTable(Table):
+class JsonTable(TableFile):
     """A list of objects, an object of lists by category, or JSONL."""
 
     def columns(self) -> list[str]:
         names: dict[str, None] = {}
-        for number, item in enumerate(ItemReader(self.files[0], frozenset(), frozenset()).items()):
+        for number, item in enumerate(ItemReader(self.files[0], frozenset()).items()):
             names |= dict.fromkeys([*item.names, *([GROUP] if item.group else [])])
             if number == _NAMES_FROM:
                 break
         return list(names)
 
     def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[dict[str, Any]]:
-        reader = ItemReader(self.files[0], frozenset(wanted), large=frozenset(wanted))
+        reader = ItemReader(self.files[0], frozenset(wanted))
         size = max(self.files[0].stat().st_size, 1)
         for item in reader.items():
             progress(reader.position / size)
@@ -110,7 +110,7 @@ class JsonTable(Table):
             yield {**group, **item.values, **({PROBLEM: Text("the item {}", item.problem)} if item.problem else {})}
 
 
-class ParquetTable(Table):
+class ParquetTable(TableFile):
     """One file, or shards; pictures as bytes, or as the hub's mappings."""
 
     def columns(self) -> list[str]:
@@ -123,7 +123,7 @@ class ParquetTable(Table):
             yield row
 
 
-class PictureFolder(Table):
+class PictureFolder(TableFile):
     """Pictures, each with a `.txt` of the same name, or all with one `.txt` of lines `cat.png: Make it blue`."""
 
     def __init__(self, folder: Path, pictures: Sequence[Path], texts: Sequence[Path]) -> None:
@@ -166,7 +166,7 @@ class PictureFolder(Table):
             raise ConfigurationError(Text("benchmark.data_path: {} is not UTF-8 text ({})", path, error)) from error
 
 
-_KINDS: dict[str, type[Table]] = {
+_KINDS: dict[str, type[TableFile]] = {
     ".csv": CsvTable,
     ".tsv": CsvTable,
     ".json": JsonTable,
@@ -187,7 +187,7 @@ def table_names(names: Sequence[str]) -> list[str]:
     return named[:1] or tables
 
 
-def find_table(path: Path, *, allow_links: bool = False) -> Table:
+def find_table(path: Path, *, allow_links: bool = False) -> TableFile:
     """The table that a file or a folder is.
 
     A folder's is the one table in it, or one named `metadata`; else the Parquet files below; else its pictures with

@@ -58,7 +58,7 @@ class NotHere(ConfigurationError):
 
 
 @dataclass(frozen=True)
-class Entry:
+class Component:
     """One registered component, as `edit-eval list` shows it."""
 
     name: str
@@ -102,9 +102,9 @@ class Description:
     presets: Sequence[Mapping[str, str]] = ()
     """Of an edit model, the models that it knows by name, and what it knows of each."""
     about: Mapping[str, str] = field(default_factory=dict)
-    """As in `Entry`; of a benchmark its protocol, too."""
+    """As in `Component`; of a benchmark its protocol, too."""
     origin: str = ""
-    """As in `Entry`; empty for a class path."""
+    """As in `Component`; empty for a class path."""
 
 
 def built_in() -> dict[Kind, dict[str, str]]:
@@ -176,7 +176,7 @@ def _of_packages(path: object) -> tuple[tuple[Registered, ...], tuple[str, ...]]
     return tuple(sorted(found)), tuple(wrong)
 
 
-def known(kind: Kind) -> list[Entry]:
+def known(kind: Kind) -> list[Component]:
     """All registered components of a kind, built-in ones first. Imports none of them."""
     entries = []
     for one in sorted((each for each in registered() if each.kind == kind), key=lambda one: (one.package != "", one)):
@@ -186,7 +186,7 @@ def known(kind: Kind) -> list[Entry]:
         except ConfigurationError as error:
             problem = str(error)
         origin = one.package or Text("built in")
-        entries.append(Entry(one.name, one.class_path, origin, summary, about, problem if one.package else ""))
+        entries.append(Component(one.name, one.class_path, origin, summary, about, problem if one.package else ""))
     return entries
 
 

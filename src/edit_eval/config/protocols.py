@@ -39,7 +39,7 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class AskedJudge:
+class JudgeDraft:
     """A judge before its protocol is known."""
 
     section: ModelSection
@@ -135,7 +135,7 @@ class Protocols:
     used: set[str] = field(default_factory=set)
     """Of `filled_in` and `protocol`, what some judge's protocol took."""
 
-    def of(self, judges: Mapping[str, AskedJudge]) -> dict[str, ModelSection]:
+    def of(self, judges: Mapping[str, JudgeDraft]) -> dict[str, ModelSection]:
         """The judges with what they are asked."""
         found = {name: self._with_protocol(judge, judges) for name, judge in judges.items()}
         if all(model.protocol for model in found.values()):
@@ -150,7 +150,7 @@ class Protocols:
         if changed and "protocol" not in self.used:
             self.faults.add(self.common.place, Text("no judge follows it (protocols: {}); leave it out", types))
 
-    def _with_protocol(self, judge: AskedJudge, judges: Mapping[str, AskedJudge]) -> ModelSection:
+    def _with_protocol(self, judge: JudgeDraft, judges: Mapping[str, JudgeDraft]) -> ModelSection:
         """`protocol:` concerns the judges that are asked; those that measure, if it is theirs or all of them do."""
         if judge.measures:
             numbers = Layer({"type": MEASURING_PROTOCOL}, judge.own.place)
@@ -172,7 +172,7 @@ class Protocols:
     def _is_for_measuring(self, layer: Layer) -> bool:
         return layer.named is not None and "measures" in declared(self.find(layer.place, layer.keys)[2])
 
-    def _protocol(self, judge: AskedJudge, layers: list[Layer]) -> ProtocolSection | None:
+    def _protocol(self, judge: JudgeDraft, layers: list[Layer]) -> ProtocolSection | None:
         """The protocol of the judge, each key as the last of the layers has it."""
         place = judge.own.place if judge.own.keys else self.common.place
         written = [(key, value, layer.place) for layer in layers for key, value in layer.keys.items()]
@@ -195,7 +195,7 @@ class Protocols:
         return ProtocolSection.model_construct(type=type_name, class_path=class_path, parameters=own, **retries)
 
     def _given(
-        self, judge: AskedJudge, cls: type[Any], own: Mapping[str, Any], which: Place, named: str
+        self, judge: JudgeDraft, cls: type[Any], own: Mapping[str, Any], which: Place, named: str
     ) -> dict[str, Any]:
         """What the class is given beside its `own` parameters; `which` is the place of its name."""
         names, add, called = declared(cls), self.faults.add, judge.section.type or judge.section.class_path
@@ -220,7 +220,7 @@ class Protocols:
         return given
 
     @staying_here()
-    def _measures(self, judge: AskedJudge) -> dict[str, Any]:
+    def _measures(self, judge: JudgeDraft) -> dict[str, Any]:
         cls: Any = judge.judge_class
         try:
             return {

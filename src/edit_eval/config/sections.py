@@ -29,8 +29,8 @@ from edit_eval.config.placement import (
 )
 from edit_eval.config.protocols import (
     DEFAULT_PROTOCOL,
-    AskedJudge,
     Found,
+    JudgeDraft,
     Layer,
     Protocols,
     declared,
@@ -98,7 +98,7 @@ class Sections:
     data_may_be_missing: bool = False
     notes: list[str] = field(default_factory=list)
     base: BaseFile = field(default_factory=BaseFile)
-    asked: dict[str, AskedJudge] = field(default_factory=dict)
+    asked: dict[str, JudgeDraft] = field(default_factory=dict)
     protocol: Layer = field(default_factory=lambda: Layer({"type": DEFAULT_PROTOCOL}, ()))
     """The benchmark's."""
 
@@ -265,7 +265,7 @@ class Sections:
         section = self._validated(ModelSection, values, params_place)
         section = section.model_copy(update={"parameters": own, "placement": placement, "names": names})
         if kind == "judge":
-            self.asked[name] = AskedJudge(section, cls, place, protocol)
+            self.asked[name] = JudgeDraft(section, cls, place, protocol)
         return section
 
     def _protocol_class(self, place: Place, written: Mapping[str, Any]) -> Found:

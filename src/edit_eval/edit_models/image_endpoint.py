@@ -36,7 +36,7 @@ from edit_eval.edit_models.image_servers import (
     refusal_in_error,
     values,
 )
-from edit_eval.endpoints.client import NOT_IN_THE_KEY, Ask, Client, Served
+from edit_eval.endpoints.client import NOT_IN_THE_KEY, Ask, Client, ServerParameters
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.failures import Failure, said_in
 from edit_eval.endpoints.model_lists import listed_models
@@ -74,7 +74,7 @@ class ImageEndpoint:
     requires = ("openai",)
 
     @dataclass(kw_only=True)
-    class Parameters(Served):
+    class Parameters(ServerParameters):
         """What decides the pixels, and how the server is reached."""
 
         route: ClassVar[Route] = "images"

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from edit_eval.benchmarks.table import NAMED, Table
+from edit_eval.benchmarks.table import NAMED, TableBenchmark
 from edit_eval.edit_models.contract import EditRequest, OnStep
 from edit_eval.errors import ConfigurationError, LoadError, ModelError, Stopped
 from edit_eval.pictures import open_picture
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 REGISTERED = {"table_column": "TableColumn"}
 
 
-class _Sources(Table):
+class _Sources(TableBenchmark):
     """The table as the benchmark has it; it needs no instructions."""
 
     needed = ("source",)
@@ -112,7 +112,9 @@ def _edits(parameters: TableColumn.Parameters) -> dict[str, Sample]:
     """Each row's edit, as the source of a sample; those that are missing have a fault."""
     try:
         fields = {"source": parameters.column} | ({"id": parameters.id} if parameters.id else {})
-        table = _Edits(Table.Parameters(parameters.table, fields=fields, pictures_path=parameters.pictures_path))
+        table = _Edits(
+            TableBenchmark.Parameters(parameters.table, fields=fields, pictures_path=parameters.pictures_path)
+        )
         table.sources = parameters.source
         return {edit.id: edit for edit in table.samples()}
     except ConfigurationError as error:

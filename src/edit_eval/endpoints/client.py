@@ -64,7 +64,7 @@ NOT_IN_THE_KEY: dict[str, bool] = {"in_key": False}
 
 
 @dataclass(kw_only=True)
-class Served:
+class ServerParameters:
     """Which model is asked, and how its server is reached: what the parameters of all such classes begin with."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
@@ -120,7 +120,7 @@ class Client:
 
     def __init__(
         self,
-        served: Served,
+        served: ServerParameters,
         whose: str,
         canary: Callable[[], Ask[Any]],
         longest: int = LONGEST,

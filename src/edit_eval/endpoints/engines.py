@@ -36,7 +36,7 @@ UNCOUNTED = (
 
 
 @dataclass(frozen=True)
-class Engine:
+class ServingEngine:
     """One way to serve a model."""
 
     package: str
@@ -61,13 +61,13 @@ class Engine:
     """What it imports only when it serves, so that the package alone does not bring it."""
 
 
-ENGINES: dict[tuple[EngineName, Route], Engine] = {
+ENGINES: dict[tuple[EngineName, Route], ServingEngine] = {
     # vllm 0.33.0: entry_points.txt; vllm/entrypoints/common/cli_args.py:293 host, :295 port, :439 model_tag (without
     # --host it listens at every address); vllm/engine/arg_utils.py:1209 tensor parallel, :1389 memory;
     # vllm/config/cache.py:215 its default. The share is of all memory, and a start with less free is refused
     # (vllm/v1/worker/utils.py:766). Batch invariance:
     # vllm/envs.py:638. GET /health is 503 when the engine is dead; GET /v1/models has the model's name.
-    ("vllm", "chat"): Engine(
+    ("vllm", "chat"): ServingEngine(
         "vllm",
         "vllm.entrypoints.cli.main:main",
         ("serve", "{model}", "--host", "{host}", "--port", "{port}"),
@@ -81,7 +81,7 @@ ENGINES: dict[tuple[EngineName, Route], Engine] = {
     # schedule.py:27 mem_fraction_static. Without it the share follows from the GPU and the model (memory_hook.py:281),
     # .95 where nothing is known; a start takes that much in any case. GET /health is 503 until it is warm. Batch
     # invariance: sglang/srt/arg_groups/fields/exec_.py:1153.
-    ("sglang", "chat"): Engine(
+    ("sglang", "chat"): ServingEngine(
         "sglang",
         "sglang.cli.main:main",
         ("serve", "--model-path", "{model}", "--host", "{host}", "--port", "{port}"),
@@ -93,7 +93,7 @@ ENGINES: dict[tuple[EngineName, Route], Engine] = {
     # sglang 0.5.23: sglang/multimodal_gen/runtime/server_args/server_args.py:2249 model_path, :2433 num_gpus, :3118
     # host, :3124 port; it has no share of memory. It takes another port where this one is taken (:3144 strict_ports),
     # which is seen by whose port it is. GET /health is 503 until it is warm.
-    ("sglang", "images"): Engine(
+    ("sglang", "images"): ServingEngine(
         "sglang",
         "sglang.cli.main:main",
         ("serve", "--model-path", "{model}", "--host", "{host}", "--port", "{port}"),
@@ -103,7 +103,7 @@ ENGINES: dict[tuple[EngineName, Route], Engine] = {
     # cli/serve.py:336 omni; host, port and memory as vllm's, whose parser it extends (:325); parallelism by
     # config/omni_config.py:253. A diffusion stage takes what it needs: its share (diffusion/data.py:1112, .9) bounds
     # only a cache of keys and values. GET /health is 503 without an engine (openai/api_server.py:1937).
-    ("vllm-omni", "images"): Engine(
+    ("vllm-omni", "images"): ServingEngine(
         "vllm_omni",
         "vllm_omni.entrypoints.cli.main:main",
         ("serve", "{model}", "--omni", "--host", "{host}", "--port", "{port}"),
@@ -112,7 +112,7 @@ ENGINES: dict[tuple[EngineName, Route], Engine] = {
     # transformers 5.23.0: entry_points.txt; transformers/cli/serve.py:44 force_model, :111 host, :112 port. It spreads
     # a model over its GPUs by itself (:88 device) and takes what it needs. It listens when the model is loaded; its
     # /v1/models lists what the Hub's cache holds (serving/model_manager.py:484), and is a 500 where there is no cache.
-    ("transformers", "chat"): Engine(
+    ("transformers", "chat"): ServingEngine(
         "transformers",
         "transformers.cli.transformers:main",
         ("serve", "{model}", "--host", "{host}", "--port", "{port}"),

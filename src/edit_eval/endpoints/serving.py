@@ -31,7 +31,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, ClassVar
 
-from edit_eval.endpoints.engines import ENGINES, HEALTH, MODELS, OURS, PATHS, Engine, EngineName, Route, given
+from edit_eval.endpoints.engines import ENGINES, HEALTH, MODELS, OURS, PATHS, EngineName, Route, ServingEngine, given
 from edit_eval.endpoints.processes import MARK, is_daemon, members, strangers_at
 from edit_eval.errors import LoadError
 from edit_eval.privacy import hide_secrets, is_secret_name
@@ -156,7 +156,7 @@ class Serve:
         """`args` as texts."""
         return [str(argument) for argument in self.args]
 
-    def on(self, route: Route) -> Engine | None:
+    def on(self, route: Route) -> ServingEngine | None:
         """The engine's row, None for `command`. Raises `ValueError` for one that does not serve such models."""
         if self.engine == "command":
             if self.batch_invariant:

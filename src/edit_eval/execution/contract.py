@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from edit_eval.endpoints.serving import ServerEnvironment
-from edit_eval.judges.contract import Form
+from edit_eval.judges.contract import AnswerForm
 from edit_eval.workers.messages import Message
 
 
@@ -119,7 +119,7 @@ class WorkerSpecification:
     """The interpreter of its environment; empty: this one."""
     server: ServerEnvironment | None = None
     """Where the server that its model starts (`serve`) runs; None for all other models."""
-    forms: tuple[Form, ...] = ()
+    forms: tuple[AnswerForm, ...] = ()
     """How a judge will be told to answer, each once."""
     revision: str = ""
     """What keys say of its code or weights (see `workers.model_class.refuse_changed`); empty where they say nothing."""

@@ -122,6 +122,7 @@ class Session:
         the whole benchmark in its order, whatever filters left of it. `command` is what was typed.
         """
         execution, layout, machine = self.configuration.execution, self.layout, self._driver.machine()
+        choices = choose(self.configuration, layout.models, machine)
         work, estimates = Work(), seen_before(matrix, directory)
         sizes = {name: section.placement.batch_size for name, section in self.configuration.judges.items()}
         together = companies(everything)
@@ -134,7 +135,6 @@ class Session:
             matrix.own = frozenset(matrix.samples[position].id for position in mine)
             spectator.note(Text("shard {}: {} of {} samples", shard, len(mine), len(of)))
         pilot = choose_pilot(matrix, mine) if execution.pilot else PilotCells()
-        choices = choose(self.configuration, layout.models, machine)
         policy = Policy(
             layout.models,
             work,

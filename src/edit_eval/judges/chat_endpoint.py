@@ -18,14 +18,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from edit_eval.endpoints.client import NOT_IN_THE_KEY, Ask, Client, Served
+from edit_eval.endpoints.client import NOT_IN_THE_KEY, Ask, Client, ServerParameters
 from edit_eval.endpoints.failures import Failure, plain
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import LoadError
 from edit_eval.judges.answers import tokens_given
-from edit_eval.judges.chat_probe import LOGPROBS_ROAD, ONE_WORD, Fields, Plan, Probe
+from edit_eval.judges.chat_probe import LOGPROBS_ROAD, ONE_WORD, Fields, Probe, WayOfAsking
 from edit_eval.judges.chat_servers import Decision, wording
-from edit_eval.judges.contract import PROBABILITIES, Form, JudgeRequest
+from edit_eval.judges.contract import PROBABILITIES, AnswerForm, JudgeRequest
 from edit_eval.judges.data_urls import DataUrls
 from edit_eval.judges.sampling import seed_of
 from edit_eval.pretrained import folders
@@ -68,7 +68,7 @@ class ChatEndpoint:
     only_looks = True
 
     @dataclass(kw_only=True)
-    class Parameters(Served):
+    class Parameters(ServerParameters):
         """What decides the answers, and how the server is reached."""
 
         max_pixels: int | None = None
@@ -136,7 +136,9 @@ class ChatEndpoint:
         import aiohttp  # noqa: F401
         import openai  # noqa: F401
 
-    def load(self, devices: Sequence[str], server: ServerEnvironment | None = None, forms: Sequence[Form] = ()) -> None:
+    def load(
+        self, devices: Sequence[str], server: ServerEnvironment | None = None, forms: Sequence[AnswerForm] = ()
+    ) -> None:
         """Connects, asks a canary, with all retries, and finds out how questions of these forms are asked.
 
         Raises `LoadError` when no answer comes, or one of the forms cannot be had from this server. A server of ours
@@ -291,7 +293,7 @@ class ChatEndpoint:
         tokens = completion.tokens
         return text if ended is Status.OK and not any(tokens) else Reply(text=text, ended=ended, tokens=tokens)
 
-    def _distribution(self, completion: Completion, plan: Plan, request: JudgeRequest) -> Reply:
+    def _distribution(self, completion: Completion, plan: WayOfAsking, request: JudgeRequest) -> Reply:
         """The probabilities of the labels; the answer itself, a token, is only kept."""
         said = self._reply(completion)
         text, ended = (said, Status.OK) if isinstance(said, str) else (said.text, said.ended)
@@ -345,8 +347,8 @@ class Completion:
         return entries if isinstance(entries, list) else []
 
 
-def _form(request: JudgeRequest) -> Form:
-    return Form(request.form, tuple(request.labels), request.schema)
+def _form(request: JudgeRequest) -> AnswerForm:
+    return AnswerForm(request.form, tuple(request.labels), request.schema)
 
 
 def _one_colour() -> Image:

@@ -27,7 +27,7 @@ from edit_eval.judges.chat_servers import (
     Decision,
     Way,
 )
-from edit_eval.judges.contract import PROBABILITIES, Form
+from edit_eval.judges.contract import PROBABILITIES, AnswerForm
 
 if TYPE_CHECKING:
     from edit_eval.judges.chat_endpoint import Completion
@@ -52,7 +52,7 @@ Chat = Callable[[str, int, Fields], Ask["Completion"]]
 
 
 @dataclass(frozen=True)
-class Plan:
+class WayOfAsking:
     """How questions of one form are asked."""
 
     fields: Fields = field(default_factory=dict)
@@ -89,7 +89,7 @@ class Probe:
         self._thinking, self._thinking_tokens = thinking, thinking_tokens
         self.found: dict[str, str] = {}
         """What was found out, for `about`."""
-        self._plans: dict[Form, Plan] = {}
+        self._plans: dict[AnswerForm, WayOfAsking] = {}
         self._switches: dict[bool, Fields | None] = {}
         self._schema_way: tuple[Way | None] | None = None
         self._tokenised: dict[str, list[int]] = {}
@@ -99,7 +99,7 @@ class Probe:
         """Another server may answer from now on."""
         self.found, self._plans, self._switches, self._schema_way, self._tokenised = {}, {}, {}, None, {}
 
-    def plan(self, form: Form) -> Plan:
+    def plan(self, form: AnswerForm) -> WayOfAsking:
         """How questions of this form are asked. Raises `LoadError` for what the server cannot be asked."""
         if (known := self._plans.get(form)) is None:
             with self._lock:
@@ -107,7 +107,7 @@ class Probe:
                     known = self._plans[form] = self._made(form)
         return known
 
-    def all(self, form: Form) -> None:
+    def all(self, form: AnswerForm) -> None:
         """Finds out everything, also what questions of this form do not need."""
         with self._lock:
             self._switch(False)
@@ -116,7 +116,7 @@ class Probe:
                 kinds = [kind for kind in (LOGPROBS_ROAD, *DECISIONS) if self._can(kind)]
                 self.found["probabilities"] = ", ".join(kinds) or "none"
 
-    def _made(self, form: Form) -> Plan:
+    def _made(self, form: AnswerForm) -> WayOfAsking:
         if form.form == PROBABILITIES:
             plan, said = self._probabilities(self._road, form.labels)
             self.found["probabilities"] = said
@@ -126,7 +126,7 @@ class Probe:
             fields |= self._thought()
         if form.schema:
             fields |= self._held_to(form.schema)
-        return Plan(fields)
+        return WayOfAsking(fields)
 
     def _tried(self, text: str, tokens: int, fields: Fields) -> Completion | None:
         got = self._client.tried(self._chat(text, tokens, fields))
@@ -187,7 +187,7 @@ class Probe:
 
     # -- probabilities --
 
-    def _probabilities(self, road: str, labels: tuple[str, ...]) -> tuple[Plan, str]:
+    def _probabilities(self, road: str, labels: tuple[str, ...]) -> tuple[WayOfAsking, str]:
         """How they are asked for, and what is to be said of it."""
         found = self._by_logprobs(labels) if road == LOGPROBS_ROAD else self._by_decision(road, labels)
         if isinstance(found, tuple):
@@ -201,7 +201,7 @@ class Probe:
         found = self._by_logprobs(two) if kind == LOGPROBS_ROAD else self._by_decision(kind, two)
         return isinstance(found, tuple)
 
-    def _by_logprobs(self, labels: tuple[str, ...]) -> tuple[Plan, str] | str:
+    def _by_logprobs(self, labels: tuple[str, ...]) -> tuple[WayOfAsking, str] | str:
         tokens = self._tokens(labels)
         try:
             ids = None if tokens is None else label_tokens.token_ids(labels, tokens)
@@ -217,7 +217,7 @@ class Probe:
             if by_id and not 0 < len(every) <= MOST_IDS:
                 continue
             fields = {**off, **way.asks(every)}
-            plan = Plan(fields, ids=ids if by_id else None, one_token=ids is not None)
+            plan = WayOfAsking(fields, ids=ids if by_id else None, one_token=ids is not None)
             got = self._client.tried(self._chat(f"Answer with one of these: {', '.join(labels)}.", 1, fields))
             if isinstance(got, Failure):
                 why = str(got)
@@ -244,7 +244,7 @@ class Probe:
             self._tokenised[text] = ids
         return self._tokenised
 
-    def _by_decision(self, kind: str, labels: tuple[str, ...]) -> tuple[Plan, str] | str:
+    def _by_decision(self, kind: str, labels: tuple[str, ...]) -> tuple[WayOfAsking, str] | str:
         why = ""
         for name, row in DECISIONS[kind].items():
             got = self._client.tried(self._decide(row, labels))
@@ -256,5 +256,5 @@ class Probe:
             except ValueError as error:
                 why = str(error)
                 continue
-            return Plan(decision=row), f"{name}, mass {'unknown' if normalised else 'kept'}"
+            return WayOfAsking(decision=row), f"{name}, mass {'unknown' if normalised else 'kept'}"
         return why

@@ -45,7 +45,7 @@ class JudgeRequest:
     category: str = ""
 
 
-class Form(NamedTuple):
+class AnswerForm(NamedTuple):
     """How a judge is told to answer, as in its requests."""
 
     form: str = "text"
@@ -69,8 +69,8 @@ class Judge(Protocol):
     A class that never changes a picture may have `only_looks = True`: it is handed those that other questions show,
     too, and no copies. So is one with `make_inputs`.
 
-    A class whose `load` takes `forms` is told there how all of its requests will be answered (`Form`, each once), so
-    that it can refuse at the start, with `LoadError`, what it cannot do. A request of another form may come all the
+    A class whose `load` takes `forms` is told there how all of its requests will be answered (`AnswerForm`, each once),
+    so that it can refuse at the start, with `LoadError`, what it cannot do. A request of another form may come all the
     same.
 
     A class whose model is elsewhere may have `examine(request)`: `edit-eval doctor` calls it instead of `load`, with

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from edit_eval.judges.answers import score_line
-from edit_eval.judges.thinking import OPENING, Progress
+from edit_eval.judges.thinking import OPENING, ThoughtProgress
 
 SCORE_LINE_TOKENS = 24
 """A whole score and its line's end take fewer tokens than this; later, nobody looks."""
@@ -38,7 +38,7 @@ def newest(input_ids: Any, start: int) -> list[tuple[list[int], int]]:
     return [(row, width - start) for row in input_ids[:, max(start, width - OPENING) :].tolist()]
 
 
-def budgets(progress: Progress, start: int, limit: int, at_score: bool) -> Any:
+def budgets(progress: ThoughtProgress, start: int, limit: int, at_score: bool) -> Any:
     """A stopping criterion that ends a thought at its own limit, and an answer `limit` tokens after it began.
 
     With `at_score` an answer ends at its `score_line`, too. Its `ends` has for each row where, counted from token

@@ -36,7 +36,7 @@ class Marks:
 
 
 @dataclass
-class Progress:
+class ThoughtProgress:
     """How far each row of a batch is: in its thought, or in its answer. Fed with the tokens one by one."""
 
     tokenizer: Any

@@ -18,14 +18,14 @@ from typing import Any
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges import grammars, label_probabilities
 from edit_eval.judges.answers import score_line, tokens_given
-from edit_eval.judges.contract import PROBABILITIES, Form, JudgeRequest
+from edit_eval.judges.contract import PROBABILITIES, AnswerForm, JudgeRequest
 from edit_eval.judges.generation import budgets, forcing, stop_at_score
 from edit_eval.judges.judge_table import Family, card_of, family_of_type, published
 from edit_eval.judges.local_parameters import LocalParameters
 from edit_eval.judges.picture_patches import keep_levels, numbers_of_levels, patches
 from edit_eval.judges.processing import control_tokens, judge_processor, pixels
 from edit_eval.judges.sampling import drawing, seed_of
-from edit_eval.judges.thinking import OPENING, Marks, Progress, switch_in
+from edit_eval.judges.thinking import OPENING, Marks, ThoughtProgress, switch_in
 from edit_eval.pretrained import folders
 from edit_eval.pretrained.language_attention import DESCRIPTION, without_cudnn
 from edit_eval.pretrained.loading import (
@@ -126,7 +126,7 @@ class TransformersJudge:
                 importlib.import_module(f"transformers.models.{kind}.modeling_{kind}")
             read_ahead(name, self.parameters.revision, BESIDE_OTHERS)  # the edit model has begun to read its own
 
-    def load(self, devices: Sequence[str], offload: str = "none", forms: Sequence[Form] = ()) -> None:
+    def load(self, devices: Sequence[str], offload: str = "none", forms: Sequence[AnswerForm] = ()) -> None:
         """Loads model and processor; over several devices the layers are spread.
 
         With an `offload`, `model` or `group`, layers for which the GPU has no room stay in host memory. `forms` are
@@ -227,7 +227,7 @@ class TransformersJudge:
         start, rows = inputs["input_ids"].shape[1], len(requests)
         limit = self.parameters.max_new_tokens or max(tokens_given(request.form) for request in requests)
         tokenizer, thinking_tokens = self._processor.tokenizer, self.parameters.thinking_tokens
-        progress = Progress(tokenizer, self._marks, self._opened[self._thinks], thinking_tokens, rows)
+        progress = ThoughtProgress(tokenizer, self._marks, self._opened[self._thinks], thinking_tokens, rows)
         call = self._call(requests, start, progress)
         bare = all(request.form == "score" for request in requests)  # reasons may follow a number that is no verdict
         at_score = bare and self.parameters.stop_at_score
@@ -274,7 +274,7 @@ class TransformersJudge:
             tokenizer = self._processor.tokenizer
             return label_probabilities.Labels(tokenizer, prompt, labels, self._ends, (*frame[:1], *others), frame[1:])
 
-    def _refuse_unreadable(self, forms: Sequence[Form]) -> None:
+    def _refuse_unreadable(self, forms: Sequence[AnswerForm]) -> None:
         """Raises `LoadError` for labels that cannot be told apart, and a schema that cannot be enforced."""
         for one in forms:
             try:
@@ -285,7 +285,7 @@ class TransformersJudge:
             except ModelError as error:
                 raise LoadError(str(error)) from error
 
-    def _call(self, requests: Sequence[JudgeRequest], start: int, progress: Progress) -> dict[str, Any]:
+    def _call(self, requests: Sequence[JudgeRequest], start: int, progress: ThoughtProgress) -> dict[str, Any]:
         """Further keywords of `generate`: those of the parameters, what holds to a schema, what draws the answers."""
         call, temperature = self.parameters.call, self.parameters.temperature
         processors = []
@@ -306,7 +306,7 @@ class TransformersJudge:
         return Reply(text=text, ended=Status.CUT_OFF)
 
     def _behind_thought(
-        self, tokens: list[int], progress: Progress, row: int, end: tuple[int, bool] | None
+        self, tokens: list[int], progress: ThoughtProgress, row: int, end: tuple[int, bool] | None
     ) -> str | Reply:
         """An answer with its thought. `end` is where one of the limits, or the score's line, ended it."""
         place, whole = end or (len(tokens), False)

@@ -66,7 +66,7 @@ class AskedJudge:
         return {k: v for k, v in self.section.parameters.items() if k not in ("prompts", "measures")}
 
 
-class Asked(NamedTuple):
+class SampleQuestion(NamedTuple):
     """A question about one sample, without its texts: a benchmark has few such, and many samples share each."""
 
     question: Question
@@ -134,7 +134,7 @@ Light = dict[object, tuple[Question, tuple[str, ...], str]]
 """Questions without their texts, which many samples share; of each the pictures, and what is done to them."""
 
 
-def ask(protocol: Protocol, sample: Sample, light: Light) -> tuple[Asked, ...]:
+def ask(protocol: Protocol, sample: Sample, light: Light) -> tuple[SampleQuestion, ...]:
     """The questions about a sample; their kinds are kept in `light`."""
     if sample.fault:
         return ()
@@ -145,7 +145,7 @@ def ask(protocol: Protocol, sample: Sample, light: Light) -> tuple[Asked, ...]:
         orders = [(order, *_bare(order, light)) for order in (one, *one.orders)]
         digests = tuple([_digest(order, names, steps, pictures) for order, _, names, steps in orders])
         _, bare, names, _ = orders[0]
-        found.append(Asked(bare, digests, bool(one.after or sample.follows), "edit" in names))
+        found.append(SampleQuestion(bare, digests, bool(one.after or sample.follows), "edit" in names))
     return tuple(found)
 
 

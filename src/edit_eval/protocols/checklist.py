@@ -23,7 +23,7 @@ _BOTH = (View(picture="source"), View(picture="edit"))
 
 
 @dataclass(frozen=True)
-class Check:
+class ChecklistItem:
     """One item of a sample's list."""
 
     ask: str
@@ -33,7 +33,7 @@ class Check:
     """left, top, right, bottom: what of the edit is shown, alone; empty: all of it, beside the source."""
 
 
-def checks_of(sample: Sample) -> list[Check]:
+def checks_of(sample: Sample) -> list[ChecklistItem]:
     """The sample's checks, from `facts`. Raises `LookupError` that says what is wrong with them."""
     listed = sample.facts.get("checks")
     if not isinstance(listed, list) or not listed:
@@ -41,7 +41,7 @@ def checks_of(sample: Sample) -> list[Check]:
     return [_check(number, item) for number, item in enumerate(listed, 1)]
 
 
-def _check(number: int, item: Any) -> Check:
+def _check(number: int, item: Any) -> ChecklistItem:
     about = item if isinstance(item, Mapping) else {}
     ask, expect, box = about.get("ask"), about.get("expect", "yes"), about.get("box") or ()
     if not isinstance(ask, str) or not ask.strip():
@@ -50,7 +50,7 @@ def _check(number: int, item: Any) -> Check:
         raise LookupError(f"its check {number} expects {expect!r}; that is `yes` or `no`")
     if box and not _is_box(box):
         raise LookupError(f"its check {number} has a box that is not [left, top, right, bottom] in pixels: {box!r}")
-    return Check(ask.strip(), _EXPECTED[expect], tuple(box))
+    return ChecklistItem(ask.strip(), _EXPECTED[expect], tuple(box))
 
 
 def _is_box(box: object) -> bool:
@@ -163,5 +163,5 @@ class Checklist:
         return read_values(question, reply, numbers)
 
 
-def _shown(check: Check) -> tuple[View, ...]:
+def _shown(check: ChecklistItem) -> tuple[View, ...]:
     return (View(picture="edit", steps=(("like", "source"), ("crop", *check.box))),) if check.box else _BOTH

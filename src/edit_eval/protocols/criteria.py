@@ -61,7 +61,7 @@ class Official:
     """For each value, what stands before its number."""
 
 
-class Asked:
+class CriteriaProtocol:
     """What protocols of criteria have in common. A subclass says which rubric it asks by, and what the scores are."""
 
     Parameters: ClassVar[Any] = PromptParameters
@@ -180,7 +180,7 @@ class Asked:
         return worst + (value - lowest) * ((best - worst) / (highest - lowest))
 
 
-class Criteria(Asked):
+class Criteria(CriteriaProtocol):
     """Asks the questions of a rubric of your own, and takes the mean of all numbers that a sample's questions give.
 
     The scale of the score is that of the rubric's questions, which is one and the same for all of them.

@@ -16,7 +16,7 @@ from edit_eval.benchmarks.authors_files import AUTHORS_FILES
 from edit_eval.benchmarks.imgedit import TYPES, WHOLE
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.contract import Missing, Score
-from edit_eval.protocols.criteria import Asked, Official, settled
+from edit_eval.protocols.criteria import CriteriaProtocol, Official, settled
 from edit_eval.records import Judgement, Sample, Scale, Status
 from edit_eval.text import Text
 
@@ -36,7 +36,7 @@ _LINES: dict[str, tuple[str, str, str]] = {
 """The names behind which the authors' prompts have a judge write its three numbers."""
 
 
-class ImgEdit(Asked):
+class ImgEdit(CriteriaProtocol):
     """Asks one question an edit, by its type: three whole numbers from 1 to 5, or one where edits have no type.
 
     The score is their mean; its mean is over the categories (Basic's nine types).

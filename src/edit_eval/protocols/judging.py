@@ -112,7 +112,7 @@ def _wrong(question: Question, values: Mapping[str, float]) -> str:
     return ""
 
 
-class Scored(NamedTuple):
+class JudgedScores(NamedTuple):
     """The scores of one judgement, and why others are missing."""
 
     scores: dict[str, float]
@@ -125,7 +125,7 @@ class Scored(NamedTuple):
 
 def score(
     protocol: Protocol, sample: Sample, questions: Sequence[Question], readings: Sequence[Mapping[str, Reading]]
-) -> Scored:
+) -> JudgedScores:
     """Each score for each reading, then the mean over the readings: one that is missing leaves the score missing.
 
     `readings` has a mapping by question for each reading. A score that the sample's questions do not give is in
@@ -155,7 +155,7 @@ def score(
             why[name] = missing.status, missing.reason
         except Exception as error:  # a formula of the user's own
             why[name] = Status.UNDEFINED, f"{type(error).__name__}: {error}"
-    return Scored(scores, why, frozenset(again), spread)
+    return JudgedScores(scores, why, frozenset(again), spread)
 
 
 def looks_at_samples(protocol: Protocol) -> bool:
@@ -168,7 +168,7 @@ def applying(protocol: Protocol, questions: Sequence[Question]) -> list[str]:
     return [name for name, _ in _applying(protocol, questions)[1]]
 
 
-def leading(protocol: Protocol, questions: Sequence[Question], scored: Scored) -> str:
+def leading(protocol: Protocol, questions: Sequence[Question], scored: JudgedScores) -> str:
     """The score that a judgement's status is about: the headline, or the first that applies where that does not."""
     if protocol.headline in scored.scores or protocol.headline in scored.missing:
         return protocol.headline

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from edit_eval.benchmarks.authors_files import AUTHORS_FILES
 from edit_eval.benchmarks.kris import LEVELS, PLACES, questions_of
 from edit_eval.protocols.contract import Missing, Score
-from edit_eval.protocols.criteria import Asked, Official, settled
+from edit_eval.protocols.criteria import CriteriaProtocol, Official, settled
 from edit_eval.records import Judgement, Reading, Scale, Status
 
 REGISTERED = {"kris": "Kris"}
@@ -27,7 +27,7 @@ _LOOSE = (r"([1-5])\s*/\s*5", r"([1-5])\s+out\s+of\s+5", r"\b([1-5])\b")
 """Where a reply has no JSON: what stands for its number, the first that is found."""
 
 
-class Kris(Asked):
+class Kris(CriteriaProtocol):
     """Asks two to four questions an edit, whole numbers from 1 to 5, recorded as (n - 1) * 25.
 
     `VC`: is the rest as it was. `VQ`: is the picture well made (the edit is shown alone). `IF`: was the instruction

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from edit_eval.benchmarks.authors_files import AUTHORS_FILES
 from edit_eval.benchmarks.risebench import SLIPPED
 from edit_eval.protocols.contract import Missing, Score, Values
-from edit_eval.protocols.criteria import Asked, Official, settled
+from edit_eval.protocols.criteria import CriteriaProtocol, Official, settled
 from edit_eval.records import Judgement, Sample, Scale, Status
 
 REGISTERED = {"risebench": "RISEBench", "unireditbench": "UniREditBench"}
@@ -54,7 +54,7 @@ def _accuracy(values: Values) -> float:
     return float(all(value == HIGHEST for value in values.values()))
 
 
-class RISEBench(Asked):
+class RISEBench(CriteriaProtocol):
     """Asks up to three questions an edit, a whole number from 1 to 5 each, for puzzles yes or no (5 or 1).
 
     `accuracy`, the headline, is 1 for full marks in all that is asked. `score` weighs consistency 0.3, reasoning 0.5

@@ -111,11 +111,11 @@ class Rubric:
 
     def __init__(self, parameters: Parameters, texts: Mapping[str, Any]) -> None:
         self.rubrics = {
-            name: loading.Rubric(**{**text, "criteria": tuple(text["criteria"])}) for name, text in texts.items()
+            name: loading.RubricText(**{**text, "criteria": tuple(text["criteria"])}) for name, text in texts.items()
         }
         self._parameters = parameters
         self._orders = math.lcm(*(_TURNS[one] for one in parameters.orders))
-        self._turned: dict[tuple[str, int], loading.Rubric] = {}
+        self._turned: dict[tuple[str, int], loading.RubricText] = {}
         self._system: dict[tuple[str, int], str] = {}  # by category and order
         self._points: dict[str, Mapping[str, float]] = {}
         """Item -> what each of its letters stands for."""
@@ -156,7 +156,7 @@ class Rubric:
             found.append(replace(first, orders=tuple(others)) if others else first)
         return found
 
-    def _question(self, rubric: loading.Rubric, sample: Sample, item: str, order: int) -> Question:
+    def _question(self, rubric: loading.RubricText, sample: Sample, item: str, order: int) -> Question:
         """The question, or that about one `item`, in one order."""
         form, images = self._parameters.answer, self._parameters.images
         if "pictures" in self._parameters.orders and order % 2:
@@ -186,7 +186,7 @@ class Rubric:
             again=rubric.ask_again.get(form, ""),
         )
 
-    def _wording(self, rubric: loading.Rubric, order: int) -> tuple[loading.Rubric, str]:
+    def _wording(self, rubric: loading.RubricText, order: int) -> tuple[loading.RubricText, str]:
         """The rubric in one order, and its system prompt's template."""
         turn = order if "criteria" in self._parameters.orders else 0
         key = rubric.category, turn % CRITERIA
@@ -197,7 +197,7 @@ class Rubric:
             self._turned[key], self._system[key] = turned, turned.system(form, shown)
         return self._turned[key], self._system[key]
 
-    def _rubric(self, category: str) -> loading.Rubric:
+    def _rubric(self, category: str) -> loading.RubricText:
         rubric = self.rubrics.get(canonical(category))
         if rubric is not None:
             return rubric
@@ -262,7 +262,7 @@ _TURNS = {"pictures": 2, "criteria": CRITERIA}
 """What can change its order -> in how many it stands, one after the other."""
 
 
-def _unfit(parameters: Rubric.Parameters, rubric: loading.Rubric) -> str:
+def _unfit(parameters: Rubric.Parameters, rubric: loading.RubricText) -> str:
     """Why a rubric cannot be asked as the parameters want it; empty where it can."""
     written = f"`answer: {parameters.answer}`" if parameters.answer in BY_ITEM else f"`asked: {parameters.asked}`"
     if (parameters.by_item or "criteria" in parameters.orders) and not rubric.criteria:
@@ -278,18 +278,18 @@ def _unfit(parameters: Rubric.Parameters, rubric: loading.Rubric) -> str:
     return ""
 
 
-def _schema(rubric: loading.Rubric, form: str) -> str:
+def _schema(rubric: loading.RubricText, form: str) -> str:
     return object_schema(_entries(rubric, form))
 
 
-def _entries(rubric: loading.Rubric, form: str) -> dict[str, Entry]:
+def _entries(rubric: loading.RubricText, form: str) -> dict[str, Entry]:
     """What a judge writes: reasons where it is to give numbers, a letter for the first item, and then the criteria."""
     step = number(-STEP, STEP) if form == "json" else one_of(*loading.STEPS)
     reasons = {rubric.form["reasons"]: WORDS} if form == "json" else {}
     return {**reasons, rubric.limit: one_of(*rubric.highest), **dict.fromkeys(rubric.criteria, step)}
 
 
-def _shown(rubric: loading.Rubric, form: str) -> str:
+def _shown(rubric: loading.RubricText, form: str) -> str:
     """The line that shows a judge the object: `{"reasons": "...", "Fulfilment": "LETTER", ...}`."""
     parts = []
     for name, entry in entries_of(_schema(rubric, form)).items():

@@ -9,14 +9,14 @@ from rich.console import Console
 from rich.table import Table
 
 from edit_eval.reporting import formats
+from edit_eval.reporting.entries import entries
 from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.language import said
-from edit_eval.reporting.page.entries import entries
-from edit_eval.reporting.page.texts import NAMES, score_name
+from edit_eval.reporting.names import NAMES, score_name
 from edit_eval.reporting.result_tables import EDIT_MODEL, results_table
-from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.terminal_text import (
     Name,
+    Styled,
     numbers,
     one_line,
     plain_table,

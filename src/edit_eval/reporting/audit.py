@@ -10,9 +10,16 @@ from rich.console import Console
 from edit_eval.passports import Passport
 from edit_eval.reporting import formats
 from edit_eval.reporting.language import said
-from edit_eval.reporting.page.texts import name_of, short_category
-from edit_eval.reporting.styled import Styled
-from edit_eval.reporting.terminal_text import Name, numbers, plain_table, print_beside, print_dim, stdout_console
+from edit_eval.reporting.names import name_of, short_category
+from edit_eval.reporting.terminal_text import (
+    Name,
+    Styled,
+    numbers,
+    plain_table,
+    print_beside,
+    print_dim,
+    stdout_console,
+)
 from edit_eval.statistics.audit.measure import Measure
 from edit_eval.statistics.audit.order import NOTICED
 from edit_eval.text import Text

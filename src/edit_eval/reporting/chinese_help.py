@@ -9,7 +9,7 @@ from typing import Any
 from rich.cells import cell_len
 
 from edit_eval.reporting.language import said_own
-from edit_eval.reporting.styled import Styled
+from edit_eval.reporting.terminal_text import Styled
 
 COLUMN = 30
 """Columns of the widest option beside which its text begins."""

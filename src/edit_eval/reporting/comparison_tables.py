@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from edit_eval.records import NO_EDIT, Scale
+from edit_eval.records import EDIT_LOST, Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import p_value, signed, signed_span
-from edit_eval.reporting.page.address import link
-from edit_eval.reporting.page.links import edit_side
-from edit_eval.reporting.page.texts import NAMES, short_category
+from edit_eval.reporting.links import edit_side, link
+from edit_eval.reporting.names import NAMES, short_category
 from edit_eval.reporting.table import Column, Table, Words, both
 from edit_eval.statistics.comparison import ColumnSummary, Pair
 from edit_eval.statistics.power import ALPHA
@@ -70,7 +69,7 @@ COLUMNS: Sequence[Column[Ranked]] = (
         Text("Failed"),
         _failed,
         look=lambda row: "problem" if row.column.failed.count else "",
-        to=lambda row: row.to(status=NO_EDIT[0].value) if row.column.failed.count else "",
+        to=lambda row: row.to(status=EDIT_LOST[0].value) if row.column.failed.count else "",
         when=lambda row: row.column.failed.count,
     ),
     Column(Text("Images"), lambda row: str(row.column.clusters)),

@@ -11,8 +11,7 @@ from rich.console import Console
 from edit_eval.config.components import KINDS, WORDS, Description, Kind, describe, known, nameless
 from edit_eval.config.shipped import shipped, summary
 from edit_eval.reporting.language import said_own, spoken, worded
-from edit_eval.reporting.styled import Styled
-from edit_eval.reporting.terminal_text import one_line, padded, print_beside, stdout_console
+from edit_eval.reporting.terminal_text import Styled, one_line, padded, print_beside, stdout_console
 from edit_eval.text import Text
 
 _SECTIONS: dict[Kind, str] = {

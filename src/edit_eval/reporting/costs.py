@@ -1,14 +1,171 @@
-"""What a run cost: wall time, device time, seconds an edit and an answer, and its loads."""
+"""What a run cost, its tables of devices (where their time went, what they loaded, how much memory that took, what
+failed there), and what it takes to repeat it."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from edit_eval.records import Activity, Results, Status
-from edit_eval.statistics.timing import tokens
+from edit_eval.reporting import formats
+from edit_eval.reporting.names import NAMES
+from edit_eval.reporting.table import Column, Table
+from edit_eval.statistics.timing import SHOWN, tokens
+from edit_eval.text import Text
+
+Row = Mapping[str, Any]
+_DEVICE: Column[Row] = Column(Text("Device"), lambda row: row["device"], "name")
+_MODEL: Column[Row] = Column(Text("Model"), lambda row: row["model"], "name")
+_STAGE: Column[Row] = Column(Text("Stage"), lambda row: NAMES["kind"][row["kind"]], "word", short=Text("Memory"))
+_START: Column[Row] = Column(
+    Text("Start"), lambda row: str(row["start_number"]), when=lambda row: row["several_starts"]
+)
+_MOMENTS = {"before": Text("Before"), "loaded": Text("Loaded"), "peak": Text("Peak"), "after": Text("After")}
+
+
+def _duration(kind: str) -> Column[Row]:
+    return Column(
+        NAMES["kind"][kind],
+        lambda row: formats.duration(row["seconds"][kind]),
+        brief=lambda row: formats.short_duration(row["seconds"][kind]),
+    )
+
+
+def _memory(moment: str) -> Column[Row]:
+    return Column(_MOMENTS[moment], lambda row: formats.memory(row[moment]), look="strong" if moment == "peak" else "")
+
+
+def time_tables(results: Results, summary: Row) -> dict[str, Table[Row]]:
+    """All of them that a report has, by name; without rows where nothing is known."""
+    timing, starts = summary.get("timing") or {}, costs(results, summary)["starts"]
+    memory = timing.get("memory") or {}
+    return {
+        "devices": device_times_table(summary),
+        "utilisation": utilisation_table(timing.get("gpu_utilisation") or {}),
+        "memory": memory_table(memory, starts),
+        "loads": loads_table(loads(results), starts),
+        "device_failures": device_failures_table(summary.get("device_failures") or ()),
+    }
+
+
+def device_times_table(summary: Row) -> Table[Row]:
+    """Where each device's time went, the share of it at work; of GPUs their utilisation, of all the peak of memory."""
+    timing = summary.get("timing") or {}
+    busy, memory = timing.get("gpu_utilisation") or {}, timing.get("memory") or {}
+    rows = [
+        {"device": name, "seconds": seconds, "busy": busy.get(name), "memory": memory.get(name)}
+        for name, seconds in (timing.get("devices") or {}).items()
+    ]
+    return Table(
+        every=(
+            _DEVICE,
+            *map(_duration, SHOWN),
+            Column(
+                Text("At work"),
+                lambda row: formats.share(
+                    row["seconds"]["editing"] + row["seconds"]["judging"], sum(row["seconds"].values())
+                ),
+                look="strong",
+            ),
+            Column(
+                Text("GPU utilisation"),
+                lambda row: formats.share(row["busy"]["mean"], 1) if row["busy"] else None,
+                when=lambda row: row["busy"],
+                short=Text("GPU"),
+            ),
+            Column(
+                Text("Peak memory"),
+                lambda row: formats.peak_memory(row["memory"]) if row["memory"] else None,
+                brief=lambda row: formats.memory(row["memory"]["peak"]) if row["memory"] else None,
+                when=lambda row: row["memory"],
+                short=Text("Peak"),
+            ),
+        ),
+        rows=rows,
+        label=Text("Devices"),
+    )
+
+
+def utilisation_table(busy: Mapping[str, Row]) -> Table[Row]:
+    """How busy each GPU was at each activity."""
+
+    def column(kind: str) -> Column[Row]:
+        return Column(NAMES["kind"][kind], lambda row: formats.share(row[kind], 1) if kind in row else None)
+
+    whole: Column[Row] = Column(Text("Whole run"), lambda row: formats.share(row["mean"], 1), look="strong")
+    rows = [{"device": name, **of} for name, of in busy.items()]
+    return Table(
+        every=(_DEVICE, *(column(kind) for kind in SHOWN if kind != "starting"), whole),
+        rows=rows,
+        label=Text("How busy each GPU was at each activity"),
+    )
+
+
+def memory_table(memory: Mapping[str, Row], starts: int) -> Table[Row]:
+    """Memory before, loaded, at the peak and after each stage of each device."""
+    total: Column[Row] = Column(Text("Of the device"), lambda row: formats.memory(row["total"]))
+    rows = [
+        {**stage, "device": name, "total": found["total"], "several_starts": starts > 1}
+        for name, found in memory.items()
+        for stage in found["stages"]
+    ]
+    return Table(
+        every=(_START, _STAGE, _MODEL, *map(_memory, _MOMENTS), total),
+        rows=rows,
+        group=_DEVICE,
+        label=Text("Memory before, at the peak and after each stage"),
+    )
+
+
+def highest_memory_table(summary: Row) -> Table[Row]:
+    """The same with a row a model, of its devices the highest figures."""
+    highest: dict[tuple[str, str], dict[str, int | None]] = {}
+    for found in summary["timing"]["memory"].values():
+        for stage in found["stages"]:
+            row = highest.setdefault((stage["kind"], stage["model"]), dict.fromkeys(_MOMENTS))
+            for moment in _MOMENTS:
+                known = [value for value in (row[moment], stage[moment]) if value is not None]
+                row[moment] = max(known, default=None)
+    rows = [{"kind": kind, "model": model, **row} for (kind, model), row in highest.items()]
+    return Table(every=(_STAGE, _MODEL, *map(_memory, _MOMENTS)), rows=rows)
+
+
+def loads_table(loads: Sequence[Activity], starts: int) -> Table[Row]:
+    """Loads in their order."""
+    rows: list[Row] = [
+        {"device": one.device, "model": one.model, "start_number": one.start_number, "several_starts": starts > 1}
+        | {"begin": one.begin, "took": one.end - one.begin, "failed": one.what}
+        for one in loads
+    ]
+    began: Column[Row] = Column(Text("Began after"), lambda row: formats.duration(row["begin"]))
+    took: Column[Row] = Column(
+        Text("Took"),
+        lambda row: formats.duration(row["took"]),
+        aside=lambda row: Text("failed") if row["failed"] else "",
+    )
+    return Table(every=(_START, _DEVICE, _MODEL, began, took), rows=rows, label=Text("Loads, in their order"))
+
+
+def device_failures_table(failures: Sequence[Row]) -> Table[Row]:
+    """What failed on each device, and whether it is used any more."""
+    return Table(
+        every=(
+            _DEVICE,
+            Column(Text("Model"), lambda row: row["model"].partition(":")[2], "name"),
+            Column(Text("Failed attempts"), lambda row: str(row["attempts"])),
+            Column(Text("Out of memory"), lambda row: str(row["out_of_memory"])),
+            Column(Text("Last error"), lambda row: row["error"] or None, "name"),
+            Column(Text("Not used any more"), lambda row: row["retired"] or None, "name"),
+        ),
+        rows=failures,
+        label=Text("Failures by device"),
+    )
+
+
+# -- sums --
 
 
 def loads(results: Results) -> list[Activity]:
@@ -41,3 +198,62 @@ def costs(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "seconds_per_answer": statistics.median(answer_seconds) if answer_seconds else None,
         "tokens": [asdict(one) for one in tokens(results)],
     }
+
+
+# -- what it takes to repeat a run --
+
+COMMAND = "edit-eval run config.yaml"
+
+
+def repetition(results: Results) -> dict[str, Any]:
+    """Reads the records, which may lack anything: a run may have been recorded by another version.
+
+    `versions` are of Python and its libraries, `devices` `8 × NVIDIA H100 80GB`, or the workers on the CPU; of each
+    edit model `seeds` has the seed that the samples' indices are added to. `command` and `folder` are as in
+    `recorded_command`.
+    """
+    environment, evaluation = results.environment, _mapping(results.configuration.get("evaluation"))
+    versions = {"python": environment.get("python"), **_mapping(environment.get("libraries"))}
+    models = results.resolved.get("edit_models")
+    command, folder = recorded_command(results)
+    return {
+        "command": command,
+        "folder": folder,
+        "versions": {str(name): str(version) for name, version in versions.items() if version},
+        "devices": _devices(results),
+        "seeds": {
+            str(model.get("name")): model["seed"]
+            for model in (models if isinstance(models, list) else [])
+            if isinstance(model, Mapping) and isinstance(model.get("seed"), int)
+        },
+        "edit_seeds": _whole(evaluation.get("edit_seeds")),
+        "repeats": _whole(evaluation.get("repeats")),
+    }
+
+
+def recorded_command(results: Results) -> tuple[str, str]:
+    """The command line of the last start, as a shell takes it, and the folder from which relative paths in it count.
+
+    Both are empty where nothing is recorded: by a start from Python.
+    """
+    line, folder = (results.environment.get(key) for key in ("command", "folder"))
+    return (line, folder) if isinstance(line, str) and isinstance(folder, str) else ("", "")
+
+
+def _devices(results: Results) -> list[str]:
+    described = results.environment.get("gpus")
+    titles = {
+        gpu.get("name"): str(gpu.get("title") or "")
+        for gpu in (described if isinstance(described, list) else [])
+        if isinstance(gpu, Mapping)
+    }
+    counts = Counter(titles.get(name, "") or name.partition(":")[0] for name in results.devices)
+    return [f"{count} × {title}" for title, count in counts.items()]
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) else 1

@@ -12,9 +12,8 @@ from edit_eval.records import Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.language import said
-from edit_eval.reporting.page.texts import name_of
-from edit_eval.reporting.styled import Styled
-from edit_eval.reporting.terminal_text import numbers, one_line, plain_table, print_beside, print_dim, whole
+from edit_eval.reporting.names import name_of
+from edit_eval.reporting.terminal_text import Styled, numbers, one_line, plain_table, print_beside, print_dim, whole
 from edit_eval.statistics.people_differences import FEWEST_ANSWERED, Estimated, People, PeoplesDifference
 from edit_eval.text import Text, joined
 

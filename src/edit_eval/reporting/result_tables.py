@@ -8,10 +8,9 @@ from itertools import groupby
 from typing import Any
 
 from edit_eval.reporting import formats
-from edit_eval.reporting.page.address import link
-from edit_eval.reporting.page.entries import ControlRow, Entry, category_names
-from edit_eval.reporting.page.links import to_part
-from edit_eval.reporting.page.texts import NAMES, name_of, scale_words, score_name, short_category
+from edit_eval.reporting.entries import ControlRow, Entry, category_names
+from edit_eval.reporting.links import link, to_part
+from edit_eval.reporting.names import NAMES, name_of, scale_words, score_name, short_category
 from edit_eval.reporting.table import Column, Table, Words, both
 from edit_eval.text import Text
 

@@ -14,8 +14,15 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Judgement, Reading, Results, Sample, Status
 from edit_eval.reporting.formats import duration
 from edit_eval.reporting.language import worded
-from edit_eval.reporting.styled import Styled
-from edit_eval.reporting.terminal_text import lines_of, one_line, print_beside, print_facts, readable, stdout_console
+from edit_eval.reporting.terminal_text import (
+    Styled,
+    lines_of,
+    one_line,
+    print_beside,
+    print_facts,
+    readable,
+    stdout_console,
+)
 from edit_eval.text import Text, counted
 
 Facts = Iterator[tuple[str, str | Sequence[str]]]

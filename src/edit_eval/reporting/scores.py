@@ -1,13 +1,21 @@
-"""All scores as CSV, for a spreadsheet or a data frame; and the replies that they are made of, for `jq`."""
+"""All scores as CSV, for a spreadsheet, or as a data frame; and the replies that they are made of, for `jq`."""
 
 from __future__ import annotations
 
+import importlib
 import json
-from collections.abc import Iterator
-from typing import TextIO
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TextIO
 
-from edit_eval.records import Judgement, Results, Status
+from edit_eval.config.faults import did_you_mean
+from edit_eval.errors import ConfigurationError
+from edit_eval.records import Judgement, Results, Sample, Status
 from edit_eval.spreadsheets import write_rows
+from edit_eval.statistics.battles import fought
+from edit_eval.text import Text
 
 COLUMNS = (
     "sample_id",
@@ -78,3 +86,172 @@ def write_replies(results: Results, file: TextIO) -> None:
                     "text": read.text,
                 }
                 file.write(f"{json.dumps(line, ensure_ascii=False)}\n")
+
+
+# -- data frames --
+
+LIBRARIES = ("pandas", "pyarrow")
+"""The first of them that is installed is taken."""
+
+_SAMPLE = {
+    "sample_id": str,
+    "category": str,
+    "difficulty": str,
+    "cluster": str,  # what belongs together statistically: the source image's digest, or the benchmark's own word
+}
+_SCORES = {
+    **_SAMPLE,
+    "edit_model": str,
+    "judge": str,
+    "edit_seed": int,  # which of the sample's edits, from 0
+    "seed": int,  # what the edit model was given
+    "repeat": int,  # from 0
+    "score_name": str,
+    "headline": bool,  # whether this is the score that coverage and comparisons count
+    "status": str,
+    "score": float,  # missing exactly where the status is not `ok`
+    "spread": float,  # standard deviation between readings, n - 1; missing with one reading
+    "reason": str,
+}
+_JUDGEMENTS = {
+    **_SAMPLE,
+    "edit_model": str,
+    "judge": str,
+    "edit_seed": int,
+    "repeat": int,
+    "score_name": str,  # of the headline
+    "status": str,
+    "score": float,
+    "reason": str,
+    "answer": str,  # the judge's replies as they came
+    "asked": int,  # how often it was asked, at most, one question
+    "seconds": float,
+    "device": str,
+}
+_BATTLES = {
+    **_SAMPLE,
+    "edit_model": str,
+    "other": str,
+    "judge": str,
+    "edit_seed": int,
+    "repeat": int,
+    "score_name": str,
+    "outcome": str,  # `first`, `second`, `tie`, `contradiction`, `missing`
+    "share": float,  # of the first edit, the mean over both orders; missing where the outcome is
+    "status": str,
+    "reason": str,
+    "answer": str,
+}
+_EDITS = {
+    **_SAMPLE,
+    "instruction": str,
+    "edit_model": str,
+    "edit_seed": int,
+    "seed": int,
+    "status": str,
+    "reason": str,
+    "source": str,  # the file of the (first) source
+    "image": str,  # the file of the edit; empty where there is none
+    "width": int,  # in pixels, 0 without an edit
+    "height": int,
+    "seconds": float,
+    "device": str,
+    "flags": str,  # `identical_to_source other_aspect_ratio`
+}
+
+Columns = Mapping[str, type]
+Rows = Iterator[Sequence[Any]]
+
+
+def frame(results: Results, of: str, library: str | None) -> Any:
+    """A frame by its name, as a pandas `DataFrame` or a pyarrow `Table`."""
+    if of not in FRAMES:
+        meant = did_you_mean(of, FRAMES) or Text("; there are: {}", FRAMES)
+        raise ConfigurationError(Text("to_frame({!r}): there is no such frame{}", of, meant))
+    taken = _library(library)
+    columns, rows_of = FRAMES[of]
+    rows = list(rows_of(results))
+    values = {name: [_clean(row[place]) for row in rows] for place, name in enumerate(columns)}
+    if taken == "pandas":
+        pandas = importlib.import_module("pandas")
+        return pandas.DataFrame({name: pandas.Series(values[name], dtype=kind) for name, kind in columns.items()})
+    arrow = importlib.import_module("pyarrow")
+    kinds = {str: arrow.string(), int: arrow.int64(), float: arrow.float64(), bool: arrow.bool_()}
+    return arrow.table(values, schema=arrow.schema([(name, kinds[kind]) for name, kind in columns.items()]))
+
+
+def _library(wanted: str | None) -> str:
+    if wanted is not None and wanted not in LIBRARIES:
+        raise ConfigurationError(Text("to_frame(library={!r}): must be {: or }", wanted, map(repr, LIBRARIES)))
+    for name in (wanted,) if wanted else LIBRARIES:
+        if find_spec(name) is not None:
+            return name
+    needed = wanted or " or ".join(LIBRARIES)
+    raise ConfigurationError(Text("to_frame() needs {}; install it: `pip install {}`", needed, wanted or LIBRARIES[0]))
+
+
+def _clean(value: Any) -> Any:
+    """A text may hold half a surrogate pair, which neither library takes; it becomes `\\udXXX`."""
+    return value.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(value, str) else value
+
+
+def _of_sample(results: Results) -> Callable[[str], tuple[str, str, str, str]]:
+    samples = {sample.id: sample for sample in results.samples}
+
+    def told(name: str) -> tuple[str, str, str, str]:
+        sample: Sample = samples[name]
+        return sample.id, sample.category, sample.difficulty, sample.cluster
+
+    return told
+
+
+def _scores(results: Results) -> Rows:
+    sample = _of_sample(results)
+    for one, seed, name, status, reason in score_rows(results):
+        leads = name == results.scoring[one.judge].headline
+        about = (one.edit_model, one.judge, one.edit_seed, seed, one.repeat, name, leads)
+        yield *sample(one.sample_id), *about, status.value, one.scores.get(name), one.spread.get(name), reason
+
+
+def _judgements(results: Results, which: Sequence[Judgement]) -> Rows:
+    sample = _of_sample(results)
+    for one in which:
+        yield (
+            *sample(one.sample_id),
+            *(one.edit_model, one.judge, one.edit_seed, one.repeat, one.headline, one.status.value, one.score),
+            *(one.reason, one.answer, one.answers, one.seconds, one.device),
+        )
+
+
+def _battles(results: Results) -> Rows:
+    sample = _of_sample(results)
+    for one in results.battles:
+        whose = one.edit_model, one.other, one.judge, one.edit_seed, one.repeat
+        for name in results.scoring[one.judge].scales:
+            if (outcome := one.outcome(name)) is not None:
+                status, reason = outcome
+                came = fought(one, name).value, one.scores.get(name), status.value
+                yield *sample(one.sample_id), *whose, name, *came, reason or one.reason, one.answer
+
+
+def _edits(results: Results) -> Rows:
+    folder, sample = Path(os.path.abspath(results.directory)), _of_sample(results)
+    samples = {one.id: one for one in results.samples}
+    for one in results.edits:
+        about = samples[one.sample_id]
+        image = str(folder / one.image) if one.image else ""
+        yield (
+            *sample(one.sample_id),
+            *(about.instruction, one.edit_model, one.edit_seed, one.seed, one.status.value, one.reason),
+            *(about.source, image, one.width, one.height, one.seconds, one.device, " ".join(one.flags)),
+        )
+
+
+FRAMES: Mapping[str, tuple[Columns, Callable[[Results], Rows]]] = {
+    "scores": (_SCORES, _scores),
+    "judgements": (_JUDGEMENTS, lambda results: _judgements(results, results.judgements)),
+    "edits": (_EDITS, _edits),
+    "battles": (_BATTLES, _battles),
+    "controls": (_JUDGEMENTS, lambda results: _judgements(results, results.controls)),
+}
+"""Each frame: its columns with their types, and its rows. Controls are judgements of what no edit model made."""

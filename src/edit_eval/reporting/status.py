@@ -19,26 +19,36 @@ from rich.table import Table
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
-from edit_eval.records import NO_EDIT, Edit, Judgement, Results, Status, model_title
+from edit_eval.records import (
+    DECLINED,
+    EDIT_LOST,
+    FAILED,
+    JUDGE_FAILED,
+    NO_EDIT,
+    Edit,
+    Judgement,
+    Results,
+    Status,
+    model_title,
+)
+from edit_eval.reporting.costs import recorded_command
 from edit_eval.reporting.formats import decimals, duration
 from edit_eval.reporting.formats import score as score_text
 from edit_eval.reporting.language import said, spoken, worded
-from edit_eval.reporting.page.texts import scale_words
+from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.progress.live_file import Live, read_live
-from edit_eval.reporting.progress.means import means_so_far
-from edit_eval.reporting.progress.view import MeanSoFar
+from edit_eval.reporting.progress.view import MeanSoFar, means_so_far
 from edit_eval.reporting.progress.words import device_words, how_far, more_devices
-from edit_eval.reporting.repetition import recorded_command
-from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.terminal_text import (
     Name,
+    Styled,
     one_line,
     print_beside,
     print_facts,
     readable,
     stdout_console,
 )
-from edit_eval.statistics.failures import JUDGE_FAILED, failures
+from edit_eval.statistics.failures import failures
 from edit_eval.statistics.timing import token_words, tokens
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text, counted
@@ -219,7 +229,7 @@ def _starts(document: dict[str, Any], *, at_work: bool) -> str:
 def _counts(document: dict[str, Any]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
     table.add_column("")
-    refused = document["edits"].get(Status.EDIT_REFUSED.value, 0)
+    refused = _sum(document["edits"], DECLINED)
     columns = (Text("done"), Text("failed"), Text("given up"), *((Text("refused"),) if refused else ()))
     for title in (*columns, Text("skipped"), Text("pending"), Text("total")):
         table.add_column(said(title), justify="right")
@@ -229,7 +239,7 @@ def _counts(document: dict[str, Any]) -> Table:
             continue
         of = {"edits": False, "judgements": True, "battles": True}.get(name)
         aside = sum(f["count"] for f in document["failures"] if f["set_aside"] and bool(f["judge"]) is of)
-        failed = _sum(counts, (Status.EDIT_FAILED,) if name == "edits" else JUDGE_FAILED)
+        failed = _sum(counts, EDIT_LOST if name == "edits" else JUDGE_FAILED)
         cells = [("green", counts.get("ok", 0)), ("red", failed - aside), ("red", aside)]
         cells += [("yellow", refused if name == "edits" else 0)] * bool(refused)
         cells += [("yellow", counts.get(status, 0)) for status in ("skipped", "pending")]
@@ -300,13 +310,13 @@ def _print_failure(console: Console, failure: dict[str, Any]) -> None:
 def _advice(document: dict[str, Any]) -> list[tuple[str, str]]:
     """What can be done now, and the command that does it; nothing while the run is at work."""
     found: list[tuple[str, str]] = []
-    if RunDirectory(Path(document["directory"])).is_held():
-        return found
+    if RunDirectory(Path(document["directory"])).is_held() or document["command"].startswith("edit-eval serve"):
+        return found  # what clients sent nobody sends again
     again = one_line(going_on(Path(document["directory"])))
     if document["status"] == "incomplete":
         found.append((Text("to resume:"), again))
     failed = dict.fromkeys(failure["status"] for failure in document["failures"])
-    statuses = ",".join(status for status in failed if status != Status.EDIT_REFUSED)  # that was an answer
+    statuses = ",".join(status for status in failed if status in FAILED)
     if statuses:
         found.append((Text("to retry what failed:"), f"{again} --retry {statuses}"))
     return found

@@ -8,7 +8,7 @@ from typing import Any
 
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed
-from edit_eval.reporting.page.texts import judgement_status
+from edit_eval.reporting.names import judgement_status
 from edit_eval.reporting.table import Column, Line, Sheet, Table
 from edit_eval.statistics.battles import Fought
 from edit_eval.text import Text

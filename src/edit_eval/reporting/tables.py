@@ -9,23 +9,20 @@ from typing import Any
 from rich.console import Console
 
 from edit_eval.reporting import formats
-from edit_eval.reporting.controls import wrong_lines
-from edit_eval.reporting.language import said
-from edit_eval.reporting.page.entries import (
+from edit_eval.reporting.costs import device_times_table, highest_memory_table
+from edit_eval.reporting.entries import (
     controls_are_off,
     controls_of,
     entries,
     headlines,
     refusals,
 )
-from edit_eval.reporting.page.footnotes import footnote_lines
-from edit_eval.reporting.page.texts import NAMES, judgement_status, score_line
-from edit_eval.reporting.passports import passport_lines
+from edit_eval.reporting.language import said
+from edit_eval.reporting.names import NAMES, judgement_status, score_line
+from edit_eval.reporting.remarks import footnote_lines, passport_lines, wrong_lines
 from edit_eval.reporting.result_tables import EDIT_MODEL, categories_table, items_table, results_table
 from edit_eval.reporting.strengths import battle_sheet
-from edit_eval.reporting.styled import Styled
-from edit_eval.reporting.terminal_text import one_line
-from edit_eval.reporting.time_tables import device_times_table, highest_memory_table
+from edit_eval.reporting.terminal_text import Styled, one_line
 from edit_eval.reporting.verdict import verdict_lines
 from edit_eval.reporting.writers.terminal import print_sheet, terminal_table
 from edit_eval.text import Text

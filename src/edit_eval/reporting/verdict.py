@@ -12,10 +12,10 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from edit_eval.reporting import formats
+from edit_eval.reporting.entries import Entry, entries, headlines
 from edit_eval.reporting.language import said
-from edit_eval.reporting.page.entries import Entry, entries, headlines
-from edit_eval.reporting.page.texts import listed, scale_words
-from edit_eval.reporting.passports import passport_lines
+from edit_eval.reporting.names import listed, scale_words
+from edit_eval.reporting.remarks import passport_lines
 from edit_eval.statistics.comparison import ColumnSummary, Pair
 from edit_eval.statistics.series import gain
 from edit_eval.text import Text, joined

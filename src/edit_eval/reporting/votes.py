@@ -15,8 +15,7 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.export import refuse_existing
 from edit_eval.reporting.strengths import DOUBTS, strengths_table
-from edit_eval.reporting.styled import Styled
-from edit_eval.reporting.terminal_text import Name, numbers, one_line, plain_table, print_dim, stdout_console
+from edit_eval.reporting.terminal_text import Name, Styled, numbers, one_line, plain_table, print_dim, stdout_console
 from edit_eval.reporting.writers.terminal import terminal_table
 from edit_eval.spreadsheets import write_rows
 from edit_eval.statistics.people import ratings_of

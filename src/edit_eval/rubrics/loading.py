@@ -42,7 +42,7 @@ _NUMBERED = re.compile(r"(?m)^[1-9]\. ")
 
 
 @dataclass(frozen=True)
-class Rubric:
+class RubricText:
     """What a judge is told for one category, in one language."""
 
     category: str
@@ -79,7 +79,7 @@ class Rubric:
         asked_for = self.answer.get(answer, "").replace("{form}", shown)
         return f"{self.system_prompt}\n\n{asked_for}" if asked_for else self.system_prompt
 
-    def turned(self, by: int) -> Rubric:
+    def turned(self, by: int) -> RubricText:
         """The rubric with its criteria in another order: the first `by` of them behind the others, numbered anew."""
         by %= len(self.criteria) or 1
         if not by:
@@ -94,7 +94,7 @@ class Rubric:
 
 def load_rubrics(
     overrides: Mapping[str, Mapping[str, str]] | None, language: str, name: str = RUBRICS[0]
-) -> dict[str, Rubric]:
+) -> dict[str, RubricText]:
     """The rubrics of the five categories and the general one in `language` (`en` or `zh`), with `prompts` in place.
 
     `name` is one of `RUBRICS`.
@@ -173,13 +173,13 @@ def packaged(name: str, language: str) -> Any:
     return parse_ours(file.read_text(encoding="utf-8"))
 
 
-def _ours(name: str, category: str, language: str) -> Rubric:
+def _ours(name: str, category: str, language: str) -> RubricText:
     data = packaged(name, language)
     if category not in data["categories"]:  # the general rubric's first version is a file of its own
         name = f"{category}{name[name.rindex('.') :]}"
         data = packaged(name, language)
     rubric, limits = data["categories"][category], data["limits"]
-    return Rubric(
+    return RubricText(
         category=category,
         title=title(category, language),
         version=name,
@@ -197,7 +197,7 @@ def _ours(name: str, category: str, language: str) -> Rubric:
     )
 
 
-def _replaced(name: str, override: Mapping[str, str], ours: Rubric | None) -> Rubric:
+def _replaced(name: str, override: Mapping[str, str], ours: RubricText | None) -> RubricText:
     system = override.get("system_prompt")
     if ours is None:
         raise ConfigurationError(

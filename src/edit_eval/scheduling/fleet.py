@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from edit_eval.scheduling.replicas import Command, Replica, State
+from edit_eval.scheduling.replicas import Command, Replica, ReplicaState
 from edit_eval.scheduling.tasks import Model, Task
 
 
@@ -79,7 +79,11 @@ class Fleet:
         """The replicas of other models that could hold its devices in its stead."""
         for device in replica.held:
             for other in self.on[device]:
-                if other is not replica and not other.wanted and other.state not in (State.STOPPING, State.RETIRED):
+                if (
+                    other is not replica
+                    and not other.wanted
+                    and other.state not in (ReplicaState.STOPPING, ReplicaState.RETIRED)
+                ):
                     yield other
 
     # -- commands --
@@ -103,14 +107,14 @@ class Fleet:
             self._holders[device].append(replica)
             if len(self._holders[device]) >= self._residents:
                 self.free.pop(device, None)
-        if replica.state is State.PREPARED:
+        if replica.state is ReplicaState.PREPARED:
             self._queue_load(replica)
-        elif replica.state is State.OFF:
+        elif replica.state is ReplicaState.OFF:
             self.prepare(replica)
 
     def prepare(self, replica: Replica) -> None:
         """Its process starts with its imports, which need no place."""
-        replica.state = State.PREPARING
+        replica.state = ReplicaState.PREPARING
         self._commands.append(Command("prepare", replica))
 
     def run(self, replica: Replica, task: Task) -> None:
@@ -121,14 +125,14 @@ class Fleet:
     def stop(self, replica: Replica) -> None:
         """Its process is to end. It holds its place until that is reported."""
         self._count_out(replica)
-        replica.state = State.STOPPING
+        replica.state = ReplicaState.STOPPING
         self._commands.append(Command("stop", replica))
 
     # -- what has happened --
 
     def prepared(self, replica: Replica) -> None:
         """Its process has done its imports."""
-        replica.state = State.PREPARED
+        replica.state = ReplicaState.PREPARED
         if replica.wanted:
             self._queue_load(replica)
 
@@ -137,13 +141,13 @@ class Fleet:
         host = self._line(replica)
         self._loading[host] -= 1
         self.coming[replica.key] -= 1
-        replica.state, replica.capacity = State.LOADED, capacity
+        replica.state, replica.capacity = ReplicaState.LOADED, capacity
         self._load_next(host)
 
     def ended(self, replica: Replica, *, retired: bool) -> None:
         """Its process is gone, and its place is free."""
         self._count_out(replica)
-        replica.state = State.RETIRED if retired else State.OFF
+        replica.state = ReplicaState.RETIRED if retired else ReplicaState.OFF
         replica.worked = False
         for device in replica.held:
             if replica in self._holders[device]:
@@ -153,12 +157,12 @@ class Fleet:
 
     def _count_out(self, replica: Replica) -> None:
         host = self._line(replica)
-        if replica.state is State.LOADING:
+        if replica.state is ReplicaState.LOADING:
             self._loading[host] -= 1
         self._to_load.get(host, {}).pop(replica.number, None)
         if replica.wanted:
             self.active[replica.key] -= 1
-            self.coming[replica.key] -= replica.state is not State.LOADED
+            self.coming[replica.key] -= replica.state is not ReplicaState.LOADED
             replica.wanted = False
 
     def _queue_load(self, replica: Replica) -> None:
@@ -175,6 +179,6 @@ class Fleet:
         while waiting and self._loading[host] < self._load_limit:
             # Edit models first, in the order of the devices: whose imports were quicker is chance.
             replica = waiting.pop(min(waiting))
-            replica.state = State.LOADING
+            replica.state = ReplicaState.LOADING
             self._loading[host] += 1
             self._commands.append(Command("load", replica))

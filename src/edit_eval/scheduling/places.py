@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.fleet import Fleet
 from edit_eval.scheduling.queues import PullQueue
-from edit_eval.scheduling.replicas import Leaving, Replica, State
+from edit_eval.scheduling.replicas import Leaving, Replica, ReplicaState
 from edit_eval.scheduling.tasks import Model, Work
 
 
@@ -55,7 +55,7 @@ class Places:
         if self._work.piloting:
             order = sorted(order, key=lambda r: not self.is_called(r))
         for replica in order:
-            if replica.wanted or replica.state in (State.STOPPING, State.RETIRED):
+            if replica.wanted or replica.state in (ReplicaState.STOPPING, ReplicaState.RETIRED):
                 continue
             if not self._fleet.has_room(replica) or self._is_kept_from(replica) or self._gave_up(replica):
                 continue
@@ -122,7 +122,7 @@ class Places:
         """Whether a device of its place is kept free for a replica of an earlier model, or for one of the pilot."""
         for device in replica.held:
             other = self._kept.get(device, replica)
-            if other.state is State.RETIRED or not self._shortens(other):
+            if other.state is ReplicaState.RETIRED or not self._shortens(other):
                 self._keep_no_more(other)
             elif other.number < replica.number or (other is not replica and self._work.pilot_ready(other.key)):
                 return True

@@ -36,7 +36,7 @@ from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.fleet import Fleet
 from edit_eval.scheduling.places import Places
 from edit_eval.scheduling.queues import QUEUES
-from edit_eval.scheduling.replicas import Command, Replica, State
+from edit_eval.scheduling.replicas import Command, Replica, ReplicaState
 from edit_eval.scheduling.tasks import Model, Task, Work
 
 
@@ -154,7 +154,7 @@ class Policy:
         for replica in self.replicas:
             if not replica.lost and any(one in devices for one in replica.place):
                 replica.lost = True
-                if replica.state is State.OFF:
+                if replica.state is ReplicaState.OFF:
                     self._ended(replica, retired=True)
         return self._answer()
 
@@ -181,7 +181,7 @@ class Policy:
     @property
     def at_work(self) -> bool:
         """Whether any replica has a process."""
-        return any(r.state not in (State.OFF, State.RETIRED) for r in self.replicas)
+        return any(r.state not in (ReplicaState.OFF, ReplicaState.RETIRED) for r in self.replicas)
 
     @property
     def piloting(self) -> bool:
@@ -259,7 +259,7 @@ class Policy:
 
     def _feed(self, replica: Replica) -> None:
         """Fills the replica's hands; one that has nothing to do makes room, or waits."""
-        if replica.state is not State.LOADED:
+        if replica.state is not ReplicaState.LOADED:
             return
         name, idle = replica.key, self._idle[replica.key]
         if replica.leaving and not replica.hands:
@@ -294,7 +294,7 @@ class Policy:
         if self._shared or self._draining or replica.model.kind == "judge":
             return
         for rival in self._places.successors(replica):
-            if rival.state is State.OFF:
+            if rival.state is ReplicaState.OFF:
                 return self._fleet.prepare(rival)
 
     def _fill_a_free_place(self) -> None:
@@ -344,9 +344,9 @@ class Policy:
         return True
 
     def _stop_the_idle(self) -> None:
-        coming = (State.PREPARING, State.PREPARED, State.LOADING)
+        coming = (ReplicaState.PREPARING, ReplicaState.PREPARED, ReplicaState.LOADING)
         for replica in self.replicas:
-            if replica.state in coming or (replica.state is State.LOADED and not replica.hands):
+            if replica.state in coming or (replica.state is ReplicaState.LOADED and not replica.hands):
                 self._fleet.stop(replica)
                 self._idle[replica.key].pop(replica.number, None)
 

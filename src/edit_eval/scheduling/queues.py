@@ -14,11 +14,11 @@ import heapq
 import math
 from collections.abc import Sequence
 
-from edit_eval.scheduling.replicas import Replica, State
+from edit_eval.scheduling.replicas import Replica, ReplicaState
 from edit_eval.scheduling.tasks import PILOT, Task
 
 
-class Ranked:
+class RankedTasks:
     """Tasks by their rank."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class PullQueue:
 
     def __init__(self, replicas: Sequence[Replica]) -> None:
         self._replicas = replicas
-        self._tasks = Ranked()
+        self._tasks = RankedTasks()
         self._asking: dict[int, Task] = {}  # what asks elsewhere, by number
 
     def put(self, task: Task) -> None:
@@ -94,7 +94,7 @@ class PullQueue:
     def _may_try(self, index: int, task: Task) -> bool:
         """Whether a task that asks elsewhere is for this replica: no other one is left that has not tried it."""
         return index not in task.failed_on or not any(
-            one.index not in task.failed_on and one.state is not State.RETIRED and not one.lost
+            one.index not in task.failed_on and one.state is not ReplicaState.RETIRED and not one.lost
             for one in self._replicas
         )
 
@@ -156,7 +156,7 @@ class RoundRobinQueue(PullQueue):
 
     def __init__(self, replicas: Sequence[Replica]) -> None:
         super().__init__(replicas)
-        self._own = [Ranked() for _ in replicas]
+        self._own = [RankedTasks() for _ in replicas]
         self._owners = list(range(len(replicas)))
         self._away: set[int] = set()
 
@@ -194,7 +194,7 @@ class RoundRobinQueue(PullQueue):
     def retire(self, index: int) -> None:
         if index in self._owners and len(self._owners) > 1:
             self._owners.remove(index)
-        orphans, self._own[index] = self._own[index], Ranked()
+        orphans, self._own[index] = self._own[index], RankedTasks()
         for task in orphans.in_order():
             self._tasks.put(task)
 

@@ -10,7 +10,7 @@ from edit_eval.scheduling.tasks import Model, Task
 from edit_eval.text import Text
 
 
-class State(Enum):
+class ReplicaState(Enum):
     """Where a replica is in its life."""
 
     OFF = auto()
@@ -35,7 +35,7 @@ class Replica:
     index: int
     """Its number among the replicas of its model."""
     place: tuple[str, ...]
-    state: State = State.OFF
+    state: ReplicaState = ReplicaState.OFF
     capacity: int = 1
     hands: dict[int, Task] = field(default_factory=dict)
     worked: bool = False
@@ -61,7 +61,7 @@ class Replica:
     @property
     def busy(self) -> bool:
         """Whether it will report something without being told to do anything more."""
-        return bool(self.hands) or self.state in (State.PREPARING, State.LOADING, State.STOPPING)
+        return bool(self.hands) or self.state in (ReplicaState.PREPARING, ReplicaState.LOADING, ReplicaState.STOPPING)
 
 
 class Command(NamedTuple):

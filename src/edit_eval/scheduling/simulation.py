@@ -15,7 +15,7 @@ from math import inf
 from typing import Any
 
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import Command, Replica, State
+from edit_eval.scheduling.replicas import Command, Replica, ReplicaState
 from edit_eval.scheduling.tasks import Task, Work
 
 
@@ -120,9 +120,9 @@ class Simulation:
     def resume(self, elapsed: Elapsed) -> None:
         """Takes over what the policy's replicas are doing; what is not in `elapsed` has just begun."""
         for replica in self._policy.replicas:
-            if replica.state in (State.OFF, State.RETIRED):
+            if replica.state in (ReplicaState.OFF, ReplicaState.RETIRED):
                 continue
-            loaded = replica.state in (State.LOADED, State.STOPPING)
+            loaded = replica.state in (ReplicaState.LOADED, ReplicaState.STOPPING)
             gone = elapsed.replicas.get(replica.number, 0.0)
             process = self._processes[replica.number] = _Process(replica, -gone, loaded)
             if replica.state in _BUSY:
@@ -202,7 +202,11 @@ class Simulation:
         return self._policy.ended(process.replica)
 
 
-_BUSY = {State.PREPARING: Simulation._prepare, State.LOADING: Simulation._load, State.STOPPING: Simulation._stop}
+_BUSY = {
+    ReplicaState.PREPARING: Simulation._prepare,
+    ReplicaState.LOADING: Simulation._load,
+    ReplicaState.STOPPING: Simulation._stop,
+}
 """What a replica is doing that was told nothing more."""
 
 

@@ -8,7 +8,7 @@ from itertools import combinations
 
 from edit_eval.scheduling.estimates import Estimates, Mean, known
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import State
+from edit_eval.scheduling.replicas import ReplicaState
 from edit_eval.scheduling.simulation import Elapsed, Timing, rest_of
 from edit_eval.scheduling.tasks import Model, Work
 
@@ -74,7 +74,7 @@ def rest_of_a_run(work: Work, estimates: Estimates, policy: Policy, elapsed: Ela
     if work.tasks_left > MOST_SIMULATED:
         return _bound(work, estimates, policy)
     unit = known(estimates.unit)
-    models = {replica.model for replica in policy.replicas if replica.state is not State.RETIRED}
+    models = {replica.model for replica in policy.replicas if replica.state is not ReplicaState.RETIRED}
     left = [model for model in models if work.units_left(model.key)]
     missing = tuple(sorted({model.kind for model in left if model.key not in unit}))
     if left and not any(model.key in unit for model in left):
@@ -103,10 +103,10 @@ def _bound(work: Work, estimates: Estimates, policy: Policy) -> TimeLeft:
     """The same by `time_left`; what is under way counts whole."""
     demands = []
     for model in dict.fromkeys(replica.model for replica in policy.replicas):
-        alive = [replica for replica in policy.of(model.key) if replica.state is not State.RETIRED]
+        alive = [replica for replica in policy.of(model.key) if replica.state is not ReplicaState.RETIRED]
         unit, load = estimates.unit[model.key].value, estimates.load[model.key].value
         per_replica = max((len(replica.place) / replica.capacity for replica in alive), default=1.0)
-        there = any(replica.state is State.LOADED for replica in alive)
+        there = any(replica.state is ReplicaState.LOADED for replica in alive)
         demands.append(
             Demand(
                 kind=model.kind,

@@ -19,11 +19,11 @@ from edit_eval import __version__
 from edit_eval.config.identity import digest
 from edit_eval.errors import ConfigurationError, EditEvalError, PictureError
 from edit_eval.records import Judgement, Scale, Status
-from edit_eval.serving.doors import BadRequest, Door, Given, Outcome, door_of, parsed, picture, with_group_means
-from edit_eval.serving.ledger import Pair
+from edit_eval.serving.doors import BadRequest, Door, Given, Reward, door_of, parsed, picture, with_group_means
+from edit_eval.serving.ledger import Submission
 from edit_eval.serving.pickles import RefusedPickle
 from edit_eval.serving.pictures import Sent, sent
-from edit_eval.serving.service import Closing, Service, Ticket
+from edit_eval.serving.service import Closing, QueuedPair, Service
 from edit_eval.serving.watch import WINDOW, Watch
 from edit_eval.text import Text
 
@@ -63,7 +63,7 @@ class BelowRoot(BaseModel):
 SentPicture = str | BelowRoot
 
 
-class AskedPair(BaseModel):
+class PairRequest(BaseModel):
     """One edit that is to be judged."""
 
     model_config = ConfigDict(extra="forbid")
@@ -75,11 +75,11 @@ class AskedPair(BaseModel):
     facts: dict[str, Any] = Field({}, description="What some protocols read besides: explanations, rules, checks.")
 
 
-class Asked(BaseModel):
+class ScoreRequest(BaseModel):
     """A request."""
 
     model_config = ConfigDict(extra="forbid")
-    pairs: list[AskedPair] = Field(min_length=1)
+    pairs: list[PairRequest] = Field(min_length=1)
 
 
 class JudgedScore(BaseModel):
@@ -94,7 +94,7 @@ class JudgedScore(BaseModel):
     missing: dict[str, str]
 
 
-class Form(BaseModel):
+class PictureEncoding(BaseModel):
     """How a picture was encoded: what a judge sees depends on it."""
 
     format: str
@@ -107,7 +107,7 @@ class JudgedPair(JudgedScore):
     """What became of one pair: by the first judge, and by each."""
 
     id: str
-    form: Form | None = Field(description="Of the edit; null for what is no picture.")
+    form: PictureEncoding | None = Field(description="Of the edit; null for what is no picture.")
     judges: dict[str, JudgedScore]
 
 
@@ -123,7 +123,7 @@ class Busy(Exception):
     """There is no room, and the client will not wait much longer."""
 
 
-class Refusal(Exception):
+class RequestRefused(Exception):
     """An answer that is no score, with its status."""
 
     def __init__(self, status: int, reason: str) -> None:
@@ -152,12 +152,14 @@ class Desk:
     # -- one request --
 
     async def body(self, request: Request, until: float) -> bytes:
-        """The body, when there is room for it. Raises `Refusal`, and `Busy` where there is none until then."""
+        """The body, when there is room for it. Raises `RequestRefused`, and `Busy` where there is none until then."""
         length = request.headers.get("content-length", "")
         if not length.isdigit():
-            raise Refusal(411, "Content-Length is missing")
+            raise RequestRefused(411, "Content-Length is missing")
         if int(length) > MOST_BODY:
-            raise Refusal(413, f"{int(length):,} bytes, and {MOST_BODY:,} is the most: send fewer pairs a request")
+            raise RequestRefused(
+                413, f"{int(length):,} bytes, and {MOST_BODY:,} is the most: send fewer pairs a request"
+            )
         await self._until(lambda: not self._bytes or self._bytes + int(length) <= MOST_BYTES, until)
         self._bytes += int(length)
         try:
@@ -179,10 +181,10 @@ class Desk:
                 await asyncio.sleep(0.02)
 
     async def judged(
-        self, request: Request, pairs: Sequence[Pair | str], until: float, on_unscored: OnUnscored = "error"
+        self, request: Request, pairs: Sequence[Submission | str], until: float, on_unscored: OnUnscored = "error"
     ) -> list[dict[str, Judgement] | str]:
         """The judgements of each pair, or why it is none; cancelled when the client is gone. Raises `Busy`."""
-        good = [pair for pair in pairs if isinstance(pair, Pair)]
+        good = [pair for pair in pairs if isinstance(pair, Submission)]
         service = self.service
         await self._until(lambda: not service.waiting or service.waiting + len(good) <= self._most_pairs, until)
         gone = asyncio.ensure_future(_disconnected(request))
@@ -198,13 +200,13 @@ class Desk:
         finally:
             gone.cancel()
         rest = iter(found)
-        return [next(rest) if isinstance(pair, Pair) else pair for pair in pairs]
+        return [next(rest) if isinstance(pair, Submission) else pair for pair in pairs]
 
     async def _answers(
-        self, pairs: Sequence[Pair], gone: asyncio.Future[None], until: float
+        self, pairs: Sequence[Submission], gone: asyncio.Future[None], until: float
     ) -> list[dict[str, Judgement]]:
         try:
-            tickets: list[Ticket] = self.service.submit(pairs)
+            tickets: list[QueuedPair] = self.service.submit(pairs)
         except Closing:
             raise Busy from None
         every = asyncio.gather(*(asyncio.wrap_future(ticket.answer) for ticket in tickets))
@@ -214,7 +216,7 @@ class Desk:
             await asyncio.wait(either, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
             if every.done():
                 return list(every.result())
-            raise Refusal(499, "the client is gone") if gone.done() else Busy
+            raise RequestRefused(499, "the client is gone") if gone.done() else Busy
         finally:
             if not every.done():
                 self.service.cancel(tickets)
@@ -224,7 +226,7 @@ class Desk:
 
     # -- the native door --
 
-    def pair(self, asked: AskedPair, place: int) -> Pair | str:
+    def pair(self, asked: PairRequest, place: int) -> Submission | str:
         """A pair of the native door; where it cannot be one, why."""
         try:
             sources = asked.source if isinstance(asked.source, list) else [asked.source]
@@ -237,7 +239,7 @@ class Desk:
             edit = self._picture(asked.edit, f"edit of pair {place}")
         except PictureError as error:
             return str(error)
-        return Pair(pictures, asked.instruction.strip(), edit, asked.category, asked.facts, asked.id)
+        return Submission(pictures, asked.instruction.strip(), edit, asked.category, asked.facts, asked.id)
 
     def _picture(self, given: SentPicture, name: str) -> Sent:
         if isinstance(given, str):
@@ -270,7 +272,7 @@ class Desk:
         judge = next(one for one in self.service.judges if one.name == judgement.judge)
         return judge.scoring.scales[judgement.headline]
 
-    def result(self, asked: AskedPair, pair: Pair | str, found: dict[str, Judgement] | str) -> JudgedPair:
+    def result(self, asked: PairRequest, pair: Submission | str, found: dict[str, Judgement] | str) -> JudgedPair:
         """One entry of the answer."""
         if isinstance(found, str) or isinstance(pair, str):
             nothing = JudgedScore(
@@ -284,18 +286,18 @@ class Desk:
             )
             judges, form = {judge.name: nothing for judge in self.service.judges}, None
         else:
-            judges, form = {name: self.scored(one) for name, one in found.items()}, Form(**pair.edit.form)
+            judges, form = {name: self.scored(one) for name, one in found.items()}, PictureEncoding(**pair.edit.form)
         first = judges[self.service.judges[0].name]
         return JudgedPair(**first.model_dump(), id=asked.id, form=form, judges=judges)
 
-    def outcome(self, found: dict[str, Judgement] | str) -> Outcome:
+    def outcome(self, found: dict[str, Judgement] | str) -> Reward:
         """What a door is told: the first judge's score, from 0 to 1."""
         if isinstance(found, str):
-            return Outcome(None, found, {})
+            return Reward(None, found, {})
         one = found[self.service.judges[0].name]
         reward = unit(one.score, self.scale(one))
         reason = one.reason if reward is not None else f"{one.status.value}: {one.reason}"
-        return Outcome(reward, reason, one.scores, one.score)
+        return Reward(reward, reason, one.scores, one.score)
 
     # -- what it is --
 
@@ -357,9 +359,8 @@ class _Figures:
             last = service.watch.windows[-1]
             yield GaugeMetricFamily("edit_eval_near_copies", "Their share in the last window.", value=last.share)
             canaries = GaugeMetricFamily("edit_eval_canary_reward", "Mean reward of canaries.", labels=["kind"])
-            for kind in ("source", "blank", "shuffled"):
-                if (mean := last.canary(kind)) is not None:
-                    canaries.add_metric([kind], mean)
+            for kind, mean in last.of_canaries().items():
+                canaries.add_metric([kind], mean)
             yield canaries
 
 
@@ -438,7 +439,10 @@ def make_app(
         "/v1/score",
         response_model=Answer,
         openapi_extra={
-            "requestBody": {"required": True, "content": {"application/json": {"schema": Asked.model_json_schema()}}}
+            "requestBody": {
+                "required": True,
+                "content": {"application/json": {"schema": ScoreRequest.model_json_schema()}},
+            }
         },
     )
     async def post_score(request: Request) -> Response:
@@ -446,7 +450,7 @@ def make_app(
 
         async def answered(body: bytes, until: float) -> Response:
             try:
-                asked = await asyncio.to_thread(Asked.model_validate_json, body)
+                asked = await asyncio.to_thread(ScoreRequest.model_validate_json, body)
             except ValidationError as error:
                 first = error.errors(include_url=False, include_input=False)[0]
                 raise BadRequest(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
@@ -503,12 +507,19 @@ def make_app(
         def reward(judgement: Judgement) -> float | None:
             return unit(judgement.score, desk.scale(judgement))
 
-        def submit(pairs: Sequence[Pair]) -> None:
+        def submit(pairs: Sequence[Submission]) -> None:
             with contextlib.suppress(Closing):
                 service.submit(pairs)
 
-        service.watch = Watch(submit, service.tell, reward, window=window)
-    return Guard(app, token)
+        def noise() -> float | None:
+            known = service.examined().get(service.judges[0].name)
+            if first.scale.span is None or known is None or known.passport is None or known.passport.retest_sd is None:
+                return None
+            return known.passport.retest_sd / first.scale.span / math.sqrt(evaluation.readings)
+
+        evaluation, language = service.configuration.evaluation, service.configuration.benchmark.language
+        service.watch = Watch(submit, service.tell, reward, window=window, language=language, noise=noise)
+    return ServiceGuard(app, token)
 
 
 async def _answering(
@@ -531,7 +542,7 @@ async def _answering(
         found = refused(503, "the service is full, or coming to its end")
         found.headers["Retry-After"] = str(AGAIN_AFTER)
         return found
-    except Refusal as refusal:
+    except RequestRefused as refusal:
         outcome = "gone" if refusal.status == 499 else "refused"
         return refused(refusal.status, str(refusal))
     except (BadRequest, RefusedPickle) as error:
@@ -548,7 +559,7 @@ async def _answering(
         desk.seconds.labels(door).observe(time.monotonic() - began)
 
 
-class Guard:
+class ServiceGuard:
     """Who may ask: with a token whoever has it, in a header or as the first part of the path; no page of a browser.
 
     A browser can be made to send anything to this machine by any page that it has open, and says so in its headers.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from edit_eval.errors import ConfigurationError, PictureError
-from edit_eval.serving.ledger import Pair
+from edit_eval.serving.ledger import Submission
 from edit_eval.serving.pickles import Array, RawPicture, RefusedPickle, read_pickle
 from edit_eval.serving.pictures import Sent, decoded_text, sent
 from edit_eval.text import Text
@@ -29,7 +29,7 @@ class BadRequest(Exception):
     """A request that cannot be answered; the text says why."""
 
 
-class Outcome(NamedTuple):
+class Reward(NamedTuple):
     """What became of one pair."""
 
     reward: float | None
@@ -43,7 +43,7 @@ class Outcome(NamedTuple):
 class Given(NamedTuple):
     """A request: pairs, or why one is none; and what the answer needs of it."""
 
-    pairs: list[Pair | str]
+    pairs: list[Submission | str]
     names: list[list[str]] = []  # noqa: RUF012 (nobody changes it)
     """Of each pair the rewards that the client wants (UniRL)."""
     meta: list[Any] = []  # noqa: RUF012
@@ -59,7 +59,7 @@ class Door:
     """How long the client waits."""
     media: str
     read: Callable[[Mapping[str, Any]], Given]
-    write: Callable[[Given, Sequence[Outcome]], Any]
+    write: Callable[[Given, Sequence[Reward]], Any]
     refusal: int = 400
     """The status with which the client is told what it cannot do anything about."""
     names_failures: bool = False
@@ -131,7 +131,7 @@ def picture(value: Any, name: str) -> Sent:
     raise PictureError(f"{name}: {type(value).__name__}, not a picture")
 
 
-def _pair(door: str, source: Any, instruction: Any, edit: Any, place: int) -> Pair | str:
+def _pair(door: str, source: Any, instruction: Any, edit: Any, place: int) -> Submission | str:
     """One pair; where it cannot be one, why."""
     try:
         if not isinstance(instruction, str) or not instruction.strip():
@@ -144,7 +144,7 @@ def _pair(door: str, source: Any, instruction: Any, edit: Any, place: int) -> Pa
             for number, one in enumerate(sources[:9])
         }
         made = picture(edit, f"edit of pair {place}")
-        return Pair(pictures, instruction.strip()[:LONGEST_TEXT], made, door=door)
+        return Submission(pictures, instruction.strip()[:LONGEST_TEXT], made, door=door)
     except PictureError as error:
         return str(error)
 
@@ -170,7 +170,7 @@ def _flow_grpo(found: Mapping[str, Any]) -> Given:
     return Given(pairs, meta=["geneval"] if "only_strict" in found else [])
 
 
-def _flow_grpo_answer(given: Given, outcomes: Sequence[Outcome]) -> Any:
+def _flow_grpo_answer(given: Given, outcomes: Sequence[Reward]) -> Any:
     rewards = [one.reward for one in outcomes]
     if not given.meta:
         return {"outputs": rewards, "scores": rewards}
@@ -190,7 +190,7 @@ def _edit_r1(found: Mapping[str, Any]) -> Given:
     for n in range(count):
         pair = _pair("edit_r1", rows["ref_images"][n], rows["prompts"][n], rows["images"][n], n)
         wanted = _from_meta(rows["metadatas"][n], ["requirement"])
-        if isinstance(pair, Pair) and isinstance(wanted, str) and wanted.strip():
+        if isinstance(pair, Submission) and isinstance(wanted, str) and wanted.strip():
             pair = pair._replace(facts={"requirement": wanted[:LONGEST_TEXT]})
         made.append(pair)
     return Given(made)
@@ -203,7 +203,7 @@ def _editscore(found: Mapping[str, Any]) -> Given:
     return Given(pairs, meta=[one if isinstance(one, str | dict) else str(one) for one in metas])
 
 
-def _editscore_answer(given: Given, outcomes: Sequence[Outcome]) -> Any:
+def _editscore_answer(given: Given, outcomes: Sequence[Reward]) -> Any:
     return {
         "scores": [one.points if one.points is not None else one.reward for one in outcomes],
         "rewards": [one.reward for one in outcomes],
@@ -221,7 +221,7 @@ def _verl_omni(found: Mapping[str, Any]) -> Given:
 
 
 def _unirl(found: Mapping[str, Any]) -> Given:
-    pairs: list[Pair | str] = []
+    pairs: list[Submission | str] = []
     names: list[list[str]] = []
     for place, one in enumerate(_row(found, "requests")):
         turns = one.get("history") if isinstance(one, dict) else None
@@ -235,7 +235,7 @@ def _unirl(found: Mapping[str, Any]) -> Given:
     return Given(pairs, names=names)
 
 
-def _unirl_answer(given: Given, outcomes: Sequence[Outcome]) -> Any:
+def _unirl_answer(given: Given, outcomes: Sequence[Reward]) -> Any:
     results: list[dict[str, Any]] = []
     errors: list[dict[str, str]] = []
     for names, one in zip(given.names, outcomes, strict=True):
@@ -251,7 +251,7 @@ def _flow_factory(found: Mapping[str, Any]) -> Given:
     return Given([_pair("flow_factory", sources[n], prompts[n], images[n], n) for n in range(count)])
 
 
-def _rewards(name: str) -> Callable[[Given, Sequence[Outcome]], Any]:
+def _rewards(name: str) -> Callable[[Given, Sequence[Reward]], Any]:
     return lambda given, outcomes: {name: [one.reward for one in outcomes]}
 
 
@@ -284,7 +284,7 @@ def door_of(doors: Sequence[Door], found: Mapping[str, Any]) -> Door:
     raise BadRequest(f"for none of the open doors ({', '.join(door.name for door in doors)}): {sorted(found)}"[:200])
 
 
-def with_group_means(pairs: Sequence[Pair | str], outcomes: Sequence[Outcome]) -> tuple[list[Outcome], int]:
+def with_group_means(pairs: Sequence[Submission | str], outcomes: Sequence[Reward]) -> tuple[list[Reward], int]:
     """Outcomes in which those without a reward have the mean of their group's: same source, same instruction.
 
     In a group's own normalisation that is an advantage of 0. One without scored siblings stays without. Returns how
@@ -292,11 +292,11 @@ def with_group_means(pairs: Sequence[Pair | str], outcomes: Sequence[Outcome]) -
     """
     groups: dict[tuple[str, str], list[float]] = {}
     for pair, one in zip(pairs, outcomes, strict=True):
-        if isinstance(pair, Pair) and one.reward is not None:
+        if isinstance(pair, Submission) and one.reward is not None:
             groups.setdefault((pair.shares, pair.instruction), []).append(one.reward)
     made, filled = [], 0
     for pair, one in zip(pairs, outcomes, strict=True):
-        siblings = groups.get((pair.shares, pair.instruction)) if isinstance(pair, Pair) else None
+        siblings = groups.get((pair.shares, pair.instruction)) if isinstance(pair, Submission) else None
         if one.reward is None and siblings:
             one, filled = one._replace(reward=math.fsum(siblings) / len(siblings)), filled + 1
         made.append(one)

@@ -24,15 +24,15 @@ from edit_eval.config.identity import Identity
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import RunDirectoryError
 from edit_eval.execution.engine.recorder import Audience, Recorder
-from edit_eval.experiment import Experiment
+from edit_eval.experiment import UNASKED, Experiment
 from edit_eval.passports import passport_folder
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.protocols.contract import fault
-from edit_eval.records import Edit, Picture, Sample, Status
+from edit_eval.records import CONTROL, Edit, Picture, Sample, Status
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.serving.pictures import Sent
 from edit_eval.store.examined import take_passports
-from edit_eval.store.matrix import Matrix, Shown
+from edit_eval.store.matrix import CONTROL_OF, Matrix, Shown
 from edit_eval.store.ours import is_marked
 from edit_eval.store.recall import edit_record
 from edit_eval.store.run_directory import RunDirectory
@@ -44,7 +44,7 @@ CLIENT = Identity("client", "requests", "")
 _VOLUME = re.compile(r"\d{4,}")
 
 
-class Pair(NamedTuple):
+class Submission(NamedTuple):
     """What is to be judged: pictures by their names (`source`, `source_2`, `reference`, `mask`), and the edit."""
 
     pictures: dict[str, Sent]
@@ -54,6 +54,14 @@ class Pair(NamedTuple):
     facts: dict[str, Any] = {}  # noqa: RUF012 (nobody changes it)
     id: str = ""
     door: str = ""
+    canary: str = ""
+    """What it shows where it is no client's: `source`, `blank`, `shuffled`, `right`, `copy`."""
+    of: str = ""
+    """The sample in whose place a canary is judged."""
+    again: bool = False
+    """Whether this canary has been judged before."""
+    unasked: tuple[str, ...] = ()
+    """The judges that are not asked about it."""
 
     @property
     def shares(self) -> str:
@@ -161,7 +169,7 @@ class Ledger:
 
     # -- what is added --
 
-    def add(self, pair: Pair) -> int:
+    def add(self, pair: Submission) -> int:
         """Keeps a pair; returns the number of its edit. One that cannot be asked about is `skipped`, with the reason.
 
         Raises `CannotWrite` when the disk is full.
@@ -171,6 +179,7 @@ class Ledger:
         sample_id = given if given not in self._ids else f"{given} ({index})"
         self._ids.add(sample_id)
         pictures = {name: self._lay("source", name, one) for name, one in pair.pictures.items()}
+        said = {name: one for name, one in (("door", pair.door), (CONTROL_OF, pair.of)) if one}
         sample = Sample(
             id=sample_id,
             index=index,
@@ -180,9 +189,9 @@ class Ledger:
                 for name, path in pictures.items()
             },
             instruction=pair.instruction,
-            facts={**pair.facts, **({"door": pair.door} if pair.door else {}), "form": pair.edit.form},
+            facts={**pair.facts, **said, "form": pair.edit.form},
             language=self.matrix.experiment.language,
-            tags=("canary",) if pair.door.startswith("canary") else (),
+            tags=(*([f"{CONTROL}{pair.canary}"] if pair.canary else []), *(f"{UNASKED}{one}" for one in pair.unasked)),
         )
         if wrong := next(filter(None, (fault(judge.protocol, sample) for judge in self._judges)), ""):
             sample = replace(sample, fault=wrong)

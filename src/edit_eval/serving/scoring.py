@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from edit_eval.benchmarks.table import Table
+from edit_eval.benchmarks.table import TableBenchmark
 from edit_eval.config.faults import did_you_mean
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
@@ -30,6 +30,7 @@ from edit_eval.records import Judgement, Scale, Status
 from edit_eval.run import Run
 from edit_eval.starting.models import look_at_model, on_devices
 from edit_eval.starting.pictures import Pictures
+from edit_eval.store.run_directory import of_ledger
 from edit_eval.text import Text
 from edit_eval.user_cache import cache_folder
 
@@ -125,6 +126,35 @@ def score_pair(
     return score_table(table, judge=judge, **{"language": language, **options})
 
 
+def table_of(run: Run) -> Path:
+    """The edits of a run, a service's above all, as a table that another judge can score: ids are the run's own.
+
+    An edit is named `ID MODEL SEED` where the run has more than one of a sample.
+    """
+    results = run.results
+    samples = {sample.id: sample for sample in results.samples}
+    rows = []
+    for edit in results.edits:
+        if edit.status is Status.OK:
+            sample = samples[edit.sample_id]
+            several = len(results.edits) > len(results.samples)
+            name = f"{sample.id} {edit.edit_model} {edit.edit_seed}" if several else sample.id
+            rows.append(
+                {
+                    "id": name,
+                    **{name: picture.path for name, picture in sample.pictures.items()},
+                    "instruction": sample.instruction,
+                    "category": sample.category,
+                    "edit": str(run.path.absolute() / edit.image),
+                }
+            )
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    table = cache_folder() / "scored" / f"{hashlib.sha256(text.encode()).hexdigest()}.jsonl"
+    if not table.exists():
+        write_durably(text.encode(), table)
+    return table
+
+
 def score_table(
     table: str | Path,
     *,
@@ -141,13 +171,26 @@ def score_table(
 ) -> list[Scored]:
     """What a judge says of each edit of a table, in the table's order: CSV, TSV, JSON, JSONL or Parquet.
 
-    The table has a source, an instruction and an edit a row, as the benchmark `table` takes it; `edits` names the
+    The table has a source, an instruction and an edit a row, as the benchmark `table` takes it; or it is a run, or a
+    service's ledger, whose edits are judged again. `edits` names the
     column of edits where no common name does. `judge` is a configuration (a YAML file, or a name that `list` shows),
     of which its judges are taken (`only` that one), or what `init --judge` takes. Each is asked `readings` times.
     All else is as with `evaluate`, which also says what is raised.
     """
+    pictures: str | None = None
+    if (folder := of_ledger(Path(table)) / "config").is_dir():
+        run = Run(folder.parent)
+        table, language, pictures = table_of(run), language or run.language, "/"
     configuration = configuration_of(
-        table, judge, edits=edits, only=only, readings=readings, language=language, devices=devices, progress=progress
+        table,
+        judge,
+        pictures=pictures,
+        edits=edits,
+        only=only,
+        readings=readings,
+        language=language,
+        devices=devices,
+        progress=progress,
     )
     run = evaluate(configuration, run_dir=run_dir, passports=passports, report=False, command=command)
     return [Scored.of(judgement, run) for judgement in run.results.judgements]
@@ -157,6 +200,7 @@ def configuration_of(
     table: str | Path,
     judge: str | Path,
     *,
+    pictures: str | None = None,
     edits: str = "",
     only: str = "",
     readings: int | None = None,
@@ -164,21 +208,31 @@ def configuration_of(
     devices: str | None = None,
     progress: str = "auto",
 ) -> Configuration:
-    """The evaluation that scores a table. Raises `ConfigurationError`."""
+    """The evaluation that scores a table; `pictures` is the folder from which its paths count, if not the table's own.
+
+    Raises `ConfigurationError`.
+    """
     judges, rest = judges_of(str(judge), devices or "auto")
     if only and only not in judges:
         raise ConfigurationError(Text("{}: there is no judge {}; there are {}", judge, only, judges))
     spoken = language or rest.get("language", "en")
     column = edits or _column_of(table)
+    where = {} if pictures is None else {"pictures_path": pictures}
     evaluation = {"controls": 0, "min_coverage": 0.0, "readings": readings or rest.get("readings", 1)}
     configuration = load_configuration(
         {
             **({"import_from": rest["import_from"]} if "import_from" in rest else {}),
-            "benchmark": {"type": "table", "data_path": str(table), "language": spoken, "on_bad_sample": "skip"},
+            "benchmark": {
+                "type": "table",
+                "data_path": str(table),
+                "language": spoken,
+                "on_bad_sample": "skip",
+                **where,
+            },
             "edit_models": {
                 EDITS: {
                     "type": "table_column",
-                    "params": {"table": str(table), "column": column, "device_ids": "cpu:1"},
+                    "params": {"table": str(table), "column": column, "device_ids": "cpu:1", **where},
                 }
             },
             "judges": {name: section for name, section in judges.items() if only in ("", name)},
@@ -216,7 +270,7 @@ def judges_of(written: str, devices: str) -> tuple[dict[str, Any], dict[str, Any
 
 def _column_of(table: str | Path) -> str:
     """The column of the edits, by its name. Raises `ConfigurationError` where no name says so."""
-    there = Table(Table.Parameters(str(table))).looked_at()[0].columns()
+    there = TableBenchmark(TableBenchmark.Parameters(str(table))).looked_at()[0].columns()
     plain = {name.lower().replace(" ", "_"): name for name in there}
     for name in COLUMNS:
         if name in plain:

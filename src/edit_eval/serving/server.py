@@ -12,12 +12,12 @@ import uvicorn
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.run_folders import RUNS
 from edit_eval.serving.application import MOST_PAIRS, OnUnscored, make_app
 from edit_eval.serving.doors import opened
 from edit_eval.serving.scoring import judges_of
-from edit_eval.serving.service import GRACE_SECONDS, LEDGER_BYTES, Service
+from edit_eval.serving.service import GRACE_SECONDS, LEDGER_BYTES, SHARE_OF_SECOND, Service
 from edit_eval.serving.watch import WINDOW
+from edit_eval.store.run_folders import RUNS
 from edit_eval.text import Text
 from edit_eval.viewer.guard import is_loopback
 from edit_eval.viewer.server import address_of, listen
@@ -39,7 +39,7 @@ def configuration_for(
             "benchmark": {"type": "table", "data_path": nowhere, "language": language or rest.get("language", "en")},
             "edit_models": {"client": {"type": "copy_source"}},
             "judges": {name: section for name, section in judges.items() if only in ("", name)},
-            "evaluation": {"controls": 0, "readings": readings or rest.get("readings", 1)},
+            "evaluation": {"controls": 0, "min_coverage": 0.0, "readings": readings or rest.get("readings", 1)},
             "execution": {"pilot": False},
         },
         data_may_be_missing=True,
@@ -62,6 +62,8 @@ def serve(
     passports: Path | None = None,
     examined: bool = False,
     window: int = WINDOW,
+    second: str = "",
+    share: float = SHARE_OF_SECOND,
     tell: Callable[[str], None] = print,
     command: Sequence[str] = (),
 ) -> None:
@@ -88,6 +90,8 @@ def serve(
             ledger_bytes=ledger_bytes,
             passports=passports,
             command=command,
+            second=second,
+            share=share,
         )
         for name, one in service.examined().items():
             passed = one.passport is not None and one.passport.verdict == "passed"

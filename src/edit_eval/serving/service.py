@@ -34,9 +34,9 @@ from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.records import Edit, Judgement, Picture, Sample
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import Replica, State
+from edit_eval.scheduling.replicas import Replica, ReplicaState
 from edit_eval.scheduling.tasks import Work
-from edit_eval.serving.ledger import CLIENT, Ledger, Pair
+from edit_eval.serving.ledger import CLIENT, Ledger, Submission
 from edit_eval.serving.watch import Watch
 from edit_eval.store.examined import Examined, examined
 from edit_eval.store.provenance import ModelsSay
@@ -45,6 +45,8 @@ from edit_eval.text import Text
 GRACE_SECONDS = 30.0
 """After SIGTERM, for all that was admitted."""
 LEDGER_BYTES = 50 * 2**30
+SHARE_OF_SECOND = 0.02
+"""Of clients' edits, about which a second judge is asked."""
 LATEST = 1000
 """Answers over which a service tells how it goes."""
 
@@ -54,10 +56,10 @@ class Closing(Exception):
 
 
 @dataclass(eq=False)
-class Ticket:
+class QueuedPair:
     """A pair on its way, and where its judgements will be: by the judges' names."""
 
-    pair: Pair
+    pair: Submission
     came: float
     answer: Future[dict[str, Judgement]] = field(default_factory=Future)
     judgements: dict[str, Judgement] = field(default_factory=dict)
@@ -131,8 +133,13 @@ class Service:
         passports: Path | None = None,
         command: Sequence[str] = (),
         most_pairs: int | None = None,
+        second: str = "",
+        share: float = SHARE_OF_SECOND,
     ) -> None:
-        """`configuration` has the judges; its edit models and its benchmark play no part."""
+        """`configuration` has the judges; its edit models and its benchmark play no part.
+
+        The judge `second` is asked about a `share` of clients' edits, and nobody waits for it.
+        """
         self.configuration = configuration.model_copy(update={"edit_models": {}})
         self.tell, self._grace, self._command, self._passports = tell, grace, command, passports
         if configuration.execution.driver != "local":
@@ -146,6 +153,17 @@ class Service:
             raise ConfigurationError(
                 Text("{} compares two edits, and has no score for one; name another protocol", comparing[0])
             )
+        if second and (second not in configuration.judges or len(self.judges) < 2 or second == self.judges[0].name):
+            others = [judge.name for judge in self.judges[1:]]
+            raise ConfigurationError(
+                Text("--second {}: name a judge behind the first one; there are {}", second, others)
+            )
+        if any(one.name == second and one.scoring.scale.span is None for one in self.judges):
+            raise ConfigurationError(
+                Text("--second {}: its scale has an open end, and rewards are from 0 to 1", second)
+            )
+        self._second, self._every = second, max(1, round(1 / share))
+        self._counted = 0
         self._driver = LocalDriver()
         self._session = Session(self.configuration, self._driver)
         self._wake_out, self._wake_in = os.pipe()
@@ -164,11 +182,12 @@ class Service:
             note=tell,
             **more,
         )
-        self._inbox: deque[Ticket] = deque()
-        self._held: deque[Ticket] = deque()  # taken in, and not yet in the matrix: it is full
-        self._abandoned: deque[Ticket] = deque()
-        self._open: dict[str, Ticket] = {}  # by sample id, what is in the matrix and not answered
-        self._by_number: dict[int, Ticket] = {}
+        self._inbox: deque[QueuedPair] = deque()
+        self._held: deque[QueuedPair] = deque()  # taken in, and not yet in the matrix: it is full
+        self._abandoned: deque[QueuedPair] = deque()
+        self._open: dict[str, QueuedPair] = {}  # by sample id, what is in the matrix and not answered
+        self._late: dict[str, QueuedPair] = {}  # the same, answered, and the second judge still to come
+        self._by_number: dict[int, QueuedPair] = {}
         self._pending = {judge.name: Pending() for judge in self.judges}
         self._closing = threading.Event()
         self._policy: Policy | None = None
@@ -184,16 +203,16 @@ class Service:
 
     # -- any thread --
 
-    def submit(self, pairs: Sequence[Pair]) -> list[Ticket]:
+    def submit(self, pairs: Sequence[Submission]) -> list[QueuedPair]:
         """Has pairs judged. Raises `Closing` once the service comes to its end."""
-        tickets = [Ticket(pair, time.monotonic()) for pair in pairs]
+        tickets = [QueuedPair(pair, time.monotonic()) for pair in pairs]
         if self._closing.is_set():
             raise Closing
         self._inbox.extend(tickets)
         self._wake()
         return tickets
 
-    def cancel(self, tickets: Sequence[Ticket]) -> None:
+    def cancel(self, tickets: Sequence[QueuedPair]) -> None:
         """Nobody waits for these any more: what has not gone to a device never will."""
         for ticket in tickets:
             if not ticket.answer.done():
@@ -327,7 +346,7 @@ class Service:
         self._note_readiness()
         while self._inbox:
             self._held.append(self._inbox.popleft())
-        if self._held and self.ledger.is_full and not self._open and not self.work.tasks_left:
+        if self._held and self.ledger.is_full and not self._by_number and not self.work.tasks_left:
             self.ledger.turn_over()
         changed = False
         while self._held and not self.ledger.is_full:
@@ -336,20 +355,21 @@ class Service:
             changed |= self._cut(judge.name)
         while self._abandoned:  # what is at a device by now answers nobody; the ledger keeps it
             self._forget(self._abandoned.popleft())
-        if self._closing.is_set() and not self.waiting:
+        if self._closing.is_set() and not self.waiting and not self._late:
             self.work.kept.clear()
             return True
         return changed
 
     def _note_readiness(self) -> None:
         if self._policy is not None and not self.ready.is_set():
-            loaded = {one.key for one in self._policy.replicas if one.state is State.LOADED}
+            loaded = {one.key for one in self._policy.replicas if one.state is ReplicaState.LOADED}
             if loaded >= self.work.kept:
                 self.ready.set()
 
-    def _admit(self, ticket: Ticket) -> bool:
+    def _admit(self, ticket: QueuedPair) -> bool:
         if ticket.gone:
             return False
+        ticket.pair = ticket.pair._replace(unasked=self._unasked(ticket.pair))
         number = ticket.number = self.ledger.add(ticket.pair)
         matrix = self.ledger.matrix
         sample = matrix.samples[number]
@@ -371,11 +391,18 @@ class Service:
                     self._pending[judge].put(question, ticket.pair.shares, cell)
         return added
 
+    def _unasked(self, pair: Submission) -> tuple[str, ...]:
+        """The second judge but for its share, which is spread evenly over clients' pairs."""
+        if not self._second:
+            return ()
+        self._counted += not pair.canary
+        return (self._second,) if pair.canary or self._counted % self._every else ()
+
     def _cut(self, judge: str) -> bool:
         """Makes tasks of what waits for a judge, as far as its devices can take them."""
         pending, key = self._pending[judge], f"judge:{judge}"
         assert self._policy is not None
-        loaded = [one for one in self._policy.of(key) if one.state is State.LOADED]
+        loaded = [one for one in self._policy.of(key) if one.state is ReplicaState.LOADED]
         if not pending.count or not loaded:
             return False
         hands = sum(one.capacity for one in loaded)
@@ -399,22 +426,33 @@ class Service:
         return ticket is not None and not ticket.gone and is_left(matrix, cell)
 
     def judged(self, judgement: Judgement) -> None:
-        """A judgement has come to its end; with the last of an edit, its ticket has its answer."""
-        ticket = self._open.get(judgement.sample_id)
-        self.statuses[judgement.judge, judgement.status.value] += 1
+        """A judgement has come to its end; with the last that is waited for, its ticket has its answer."""
+        sample = judgement.sample_id
+        ticket = self._open.get(sample) or self._late.get(sample)
+        if ticket is None or judgement.judge not in ticket.pair.unasked:
+            self.statuses[judgement.judge, judgement.status.value] += 1
         if ticket is None:
             return
         ticket.judgements[judgement.judge] = judgement
-        if len(ticket.judgements) == len(self.judges):
-            self._forget(ticket)
-            if self.watch is not None:
-                self.watch.saw(ticket.pair, ticket.judgements[self.judges[0].name])
+        found = {name: one for name, one in ticket.judgements.items() if name != self._second}
+        if sample in self._open and len(found) == len(self.judges) - bool(self._second):
+            self._late[sample] = self._open.pop(sample)
+            self._see(ticket)
             self.latest.append((time.time(), time.monotonic() - ticket.came))
             with contextlib.suppress(Exception):  # whoever asked is gone
-                ticket.answer.set_result(ticket.judgements)
+                ticket.answer.set_result(found)
+        if len(ticket.judgements) == len(self.judges):
+            self._forget(ticket)
+            if self._second and self._second not in ticket.pair.unasked:
+                self._see(ticket, ticket.judgements[self._second])
 
-    def _forget(self, ticket: Ticket) -> None:
+    def _see(self, ticket: QueuedPair, second: Judgement | None = None) -> None:
+        if self.watch is not None:
+            self.watch.saw(ticket.pair, ticket.judgements[self.judges[0].name], second)
+
+    def _forget(self, ticket: QueuedPair) -> None:
         self._open.pop(ticket.sample_id, None)
+        self._late.pop(ticket.sample_id, None)
         self._by_number.pop(ticket.number, None)
 
     def _give_up(self) -> None:
@@ -425,3 +463,4 @@ class Service:
         self._inbox.clear()
         self._held.clear()
         self._open.clear()
+        self._late.clear()

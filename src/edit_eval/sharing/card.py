@@ -9,7 +9,7 @@ import yaml
 
 from edit_eval.records import Results
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
-from edit_eval.reporting.page.entries import controls_of, entries
+from edit_eval.reporting.entries import controls_of, entries
 from edit_eval.reporting.result_tables import SCORE, results_table
 from edit_eval.reporting.table import Table
 from edit_eval.reporting.verdict import Verdict, verdict_lines, verdicts

@@ -31,7 +31,7 @@ _HERE = {"device_ids": "cpu:1"}
 
 
 @dataclass(frozen=True)
-class Model:
+class ModelDraft:
     """One model of a configuration."""
 
     name: str
@@ -45,7 +45,7 @@ class Model:
         return self.section.get("type") in ("chat_endpoint", "transformers")
 
 
-def look_at_model(kind: Kind, written: str, pictures: Pictures) -> Model:
+def look_at_model(kind: Kind, written: str, pictures: Pictures) -> ModelDraft:
     """What `--edits` or `--judge` names, perhaps behind a name of its own (`ours=folder`).
 
     Raises `ConfigurationError` with what to give instead.
@@ -59,10 +59,10 @@ def look_at_model(kind: Kind, written: str, pictures: Pictures) -> Model:
     found = _edits(rest, pictures) if kind == "edit_model" else _judge(rest)
     if found is None:
         found = _either(kind, flag, rest)
-    return Model(name or found.name, found.section, found.words, found.wants_device)
+    return ModelDraft(name or found.name, found.section, found.words, found.wants_device)
 
 
-def _edits(written: str, pictures: Pictures) -> Model | None:
+def _edits(written: str, pictures: Pictures) -> ModelDraft | None:
     if server := _SERVER.fullmatch(written):
         return _server("image_endpoint", "--edits", server)
     if os.path.isdir(written):
@@ -81,7 +81,7 @@ def _edits(written: str, pictures: Pictures) -> Model | None:
         return _finished(folder, pictures)
     if written in pictures.columns:
         params = {"table": pictures.table, "column": written, **_HERE}
-        return Model(
+        return ModelDraft(
             _name(written), {"type": "table_column", "params": params}, Text("the column {} of the table", written)
         )
     if os.path.isfile(written) and not written.endswith(".py"):
@@ -101,7 +101,7 @@ def _edits(written: str, pictures: Pictures) -> Model | None:
     return None
 
 
-def _finished(folder: Path, pictures: Pictures) -> Model:
+def _finished(folder: Path, pictures: Pictures) -> ModelDraft:
     """Edits that are there, each called as its sample or as its source."""
     there = [name for name in pictures_of(folder) if name.lower().endswith(SUFFIXES)]
     if not there:
@@ -126,10 +126,10 @@ def _finished(folder: Path, pictures: Pictures) -> Model:
     lacks = Text("; without {}", [*missing[:5], *(["..."] if missing[5:] else [])]) if missing else ""
     of = Text("{} of {} edits", count, len(pictures.ids)) if pictures.ids else counted(count, "picture")
     section = {"type": "image_folder", "params": {"folder": str(folder), **_HERE}}
-    return Model(_name(folder.resolve().name), section, Text("{}, found by their names{}", of, lacks))
+    return ModelDraft(_name(folder.resolve().name), section, Text("{}, found by their names{}", of, lacks))
 
 
-def _judge(written: str) -> Model | None:
+def _judge(written: str) -> ModelDraft | None:
     if server := _SERVER.fullmatch(written):
         return _server("chat_endpoint", "--judge", server)
     if os.path.isdir(written):
@@ -138,13 +138,13 @@ def _judge(written: str) -> Model | None:
         return _weights("transformers", written, "weights in a folder")
     if os.path.isfile(written) and written.lower().endswith(_REPLIES):
         section = {"type": "recorded", "params": {"path": written, **_HERE}}
-        return Model("recorded", section, Text("replies from a file"))
+        return ModelDraft("recorded", section, Text("replies from a file"))
     if _HUB_NAME.fullmatch(written):
         return _weights("transformers", written, "on the Hugging Face Hub")
     return None
 
 
-def _either(kind: Kind, flag: str, written: str) -> Model:
+def _either(kind: Kind, flag: str, written: str) -> ModelDraft:
     """A registered name, or a class of one's own."""
     if components.locate(kind, written):
         described = next(d for d in components.describe(written) if d.kind == kind)
@@ -152,13 +152,15 @@ def _either(kind: Kind, flag: str, written: str) -> Model:
             raise ConfigurationError(
                 Text("{} {}: it needs parameters ({}); {}", flag, written, required, _remedies(kind))
             )
-        return Model(_name(written), {"type": written}, described.summary.rstrip("."), True)
+        return ModelDraft(_name(written), {"type": written}, described.summary.rstrip("."), True)
     if ".py:" in written or re.fullmatch(r"[\w.]+:\w+|\w+(\.\w+)+", written):
         try:
             components.import_class(kind, components.normalise_class_path(written), Path.cwd())
         except ConfigurationError as error:
             raise ConfigurationError(Text("{}: {}", flag, error)) from None
-        return Model(_name(written.rpartition(":")[2].rpartition(".")[2]), {"class_path": written}, "of your own", True)
+        return ModelDraft(
+            _name(written.rpartition(":")[2].rpartition(".")[2]), {"class_path": written}, "of your own", True
+        )
     if os.sep in written or os.path.lexists(written):
         raise ConfigurationError(Text("{}: no such folder: {}{}", flag, written, nearest_path(written)))
     meant = did_you_mean(written, components.names(kind)) or nearest_path(written)
@@ -171,15 +173,17 @@ def _remedies(kind: Kind) -> str:
     return Text("give {}OWNER/NAME on the Hub, MODEL@http://HOST:8000/v1, or FILE.py:CLASS", folder)
 
 
-def _server(type_: str, flag: str, server: re.Match[str]) -> Model:
+def _server(type_: str, flag: str, server: re.Match[str]) -> ModelDraft:
     address = server["address"].rstrip("/")
     model = server["model"] or only_model(flag, address)
     params = {"base_url": address, "model": model, **_HERE}
-    return Model(_name(model), {"type": type_, "params": params}, Text("a server; a key for it goes into ${}", KEY))
+    return ModelDraft(
+        _name(model), {"type": type_, "params": params}, Text("a server; a key for it goes into ${}", KEY)
+    )
 
 
-def _weights(type_: str, written: str, words: str) -> Model:
-    return Model(_name(Path(written).name), {"type": type_, "params": {"model_name": written}}, words, True)
+def _weights(type_: str, written: str, words: str) -> ModelDraft:
+    return ModelDraft(_name(Path(written).name), {"type": type_, "params": {"model_name": written}}, words, True)
 
 
 def _name(text: str) -> str:
@@ -188,9 +192,9 @@ def _name(text: str) -> str:
     return name if NAME.fullmatch(name) else slug(name) or "model"
 
 
-def apart(models: list[Model]) -> dict[str, Model]:
+def apart(models: list[ModelDraft]) -> dict[str, ModelDraft]:
     """Models by their names, which are made different where two are the same."""
-    found: dict[str, Model] = {}
+    found: dict[str, ModelDraft] = {}
     for model in models:
         name, count = model.name, 2
         while name.lower() in {each.lower() for each in found}:

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from edit_eval.benchmarks.file_tree import is_archive
-from edit_eval.benchmarks.table import NoColumn, Table, ids_of
+from edit_eval.benchmarks.table import NoColumn, TableBenchmark, ids_of
 from edit_eval.benchmarks.tables import PICTURES, TEXT_TABLES, CsvTable, JsonTable, PictureFolder, find_table
 from edit_eval.config import components
 from edit_eval.config.faults import did_you_mean, nearest_path
@@ -152,7 +152,7 @@ def _file(path: Path, fields: dict[str, str]) -> Pictures:
 def _table(path: Path, fields: dict[str, str]) -> Pictures:
     section = {"type": "table", "data_path": str(path), **({"fields": fields} if fields else {})}
     try:
-        table, found = Table(Table.Parameters(str(path), fields=fields)).looked_at()
+        table, found = TableBenchmark(TableBenchmark.Parameters(str(path), fields=fields)).looked_at()
         columns = table.columns()
         wanted = {found[name] for name in ("id", "source", "instruction") if name in found}
         texts = isinstance(table, CsvTable | JsonTable | PictureFolder)

@@ -15,7 +15,7 @@ from edit_eval.config.shipped import shipped
 from edit_eval.config.yaml_text import parse
 from edit_eval.config.yaml_writing import write_yaml
 from edit_eval.errors import ConfigurationError
-from edit_eval.starting.models import Model, apart, on_devices
+from edit_eval.starting.models import ModelDraft, apart, on_devices
 from edit_eval.starting.pictures import Pictures
 from edit_eval.text import Text
 
@@ -73,7 +73,12 @@ def copy_shipped(name: str, file: Path) -> Started:
 
 
 def write_configuration(
-    file: Path, pictures: Pictures, edits: Sequence[Model], judges: Sequence[Model], devices: str, reasons: bool = False
+    file: Path,
+    pictures: Pictures,
+    edits: Sequence[ModelDraft],
+    judges: Sequence[ModelDraft],
+    devices: str,
+    reasons: bool = False,
 ) -> Started:
     """Writes the YAML, and a table of instructions where the pictures have none.
 
@@ -94,7 +99,12 @@ def write_configuration(
 
 
 def configuration_text(
-    file: str, pictures: Pictures, edits: Sequence[Model], judges: Sequence[Model], devices: str, reasons: bool = False
+    file: str,
+    pictures: Pictures,
+    edits: Sequence[ModelDraft],
+    judges: Sequence[ModelDraft],
+    devices: str,
+    reasons: bool = False,
 ) -> str:
     """The YAML; with `reasons` the judges that can say why do."""
     blocks = [_block({"benchmark": pictures.section}, {("benchmark", "type"): pictures.words}) + _FIRST_TRY]

@@ -26,7 +26,7 @@ _CONTEXT = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column:
+class ScoreColumn:
     """One score of one edit model by one judge in one run."""
 
     name: str
@@ -102,7 +102,7 @@ def columns_of(
     asked: Mapping[str, Mapping[str, str]] | None = None,
     *,
     score: str | None = None,
-) -> list[Column]:
+) -> list[ScoreColumn]:
     """A column for every (edit model, judge) of a run. `identities` holds for each judge what must be equal.
 
     Of each judge's headline; or, of the judges that give it, of `score`. A column is named after the run, with the edit
@@ -134,7 +134,7 @@ def columns_of(
         name, scale = series[judge]
         known = {sample: [one.scores[name] for one in of if name in one.scores] for sample, of in of_samples.items()}
         columns.append(
-            Column(
+            ScoreColumn(
                 name=f"{results.name}/{edit_model}" if several else results.name,
                 judge=judge,
                 score=name,
@@ -165,9 +165,9 @@ def _words(judgements: Mapping[str, Sequence[Judgement]]) -> dict[str, str]:
     return {sample: text for sample, text in words.items() if text}
 
 
-def by_judge(columns: Sequence[Column]) -> dict[str, list[Column]]:
+def by_judge(columns: Sequence[ScoreColumn]) -> dict[str, list[ScoreColumn]]:
     """The columns of each judge, in order: scores of different judges are never compared."""
-    found: dict[str, list[Column]] = {}
+    found: dict[str, list[ScoreColumn]] = {}
     for column in columns:
         found.setdefault(column.judge, []).append(column)
     return found
@@ -206,7 +206,7 @@ def incomparable(a: str, b: str, reasons: Sequence[object]) -> ConfigurationErro
     return error
 
 
-def refuse_incomparable(columns: Sequence[Column]) -> None:
+def refuse_incomparable(columns: Sequence[ScoreColumn]) -> None:
     """Raises `ConfigurationError` for columns of one judge that cannot be compared, with what differs.
 
     So do fewer than two columns, names that are not unique, other identities, scores or scales, samples that were not
@@ -249,17 +249,17 @@ def refuse_incomparable(columns: Sequence[Column]) -> None:
             raise ConfigurationError(Text("two columns have the same name, {!r}; rename one run", a.name))
 
 
-def _whole_identity(column: Column) -> dict[str, object]:
+def _whole_identity(column: ScoreColumn) -> dict[str, object]:
     return {**column.identity, "score": column.score, "scale": asdict(column.scale)}
 
 
-def _another_picture(a: Column, b: Column, sample: str) -> str | None:
+def _another_picture(a: ScoreColumn, b: ScoreColumn, sample: str) -> str | None:
     """The name of a picture that the sample has in both columns, and that is not the same one."""
     ours, theirs = a.pictures.get(sample, {}), b.pictures.get(sample, {})
     return next((name for name, digest in ours.items() if len({digest, theirs.get(name, "")} - {""}) > 1), None)
 
 
-def _asked_differently(a: Column, b: Column, common: Sequence[str]) -> list[str]:
+def _asked_differently(a: ScoreColumn, b: ScoreColumn, common: Sequence[str]) -> list[str]:
     found: dict[str, list[tuple[str, Difference]]] = {}
     for sample in common:
         one, other = a.asked.get(sample, {}), b.asked.get(sample, {})

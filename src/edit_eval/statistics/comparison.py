@@ -18,7 +18,7 @@ import numpy as np
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results, Scale
-from edit_eval.statistics.columns import Column, by_judge, columns_of, refuse_incomparable
+from edit_eval.statistics.columns import ScoreColumn, by_judge, columns_of, refuse_incomparable
 from edit_eval.statistics.corrections import benjamini_hochberg, holm
 from edit_eval.statistics.failure_rates import (
     FailedEdits,
@@ -226,7 +226,7 @@ class Comparison:
 
 
 def compare(
-    columns: Sequence[Column],
+    columns: Sequence[ScoreColumn],
     *,
     detect: float | None = None,
     margin: float | None = None,
@@ -297,7 +297,7 @@ def compare_models(results: Results, votes: Sequence[Vote] = ()) -> Comparison |
 class _Both:
     """Two columns over the samples that both ran; NaN stands for what not both have scored."""
 
-    def __init__(self, a: Column, b: Column) -> None:
+    def __init__(self, a: ScoreColumn, b: ScoreColumn) -> None:
         self.a, self.b, self.scale = a, b, a.scale
         self.shared = sorted(sample for sample in a.scores if sample in b.scores)
         scores = [[column.scores[sample] for sample in self.shared] for column in (a, b)]
@@ -467,7 +467,7 @@ def _judged(
     return found
 
 
-def _column_summary(column: Column, pairs: Sequence[Pair]) -> ColumnSummary:
+def _column_summary(column: ScoreColumn, pairs: Sequence[Pair]) -> ColumnSummary:
     samples = sorted(column.scores)
     scores = np.array([column.scores[sample] for sample in samples], dtype=np.float64)  # None becomes NaN
     groups, scored = column.groups(samples), ~np.isnan(scores)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from edit_eval.records import NO_EDIT, Results, Status
-from edit_eval.statistics.columns import Column
+from edit_eval.statistics.columns import ScoreColumn
 from edit_eval.statistics.corrections import holm
 from edit_eval.statistics.intervals import (
     CONFIDENCE,
@@ -58,7 +58,7 @@ class PairedFailures:
         return self.p_adjusted is not None and self.p_adjusted <= ALPHA
 
 
-def failed_edits(column: Column) -> FailedEdits:
+def failed_edits(column: ScoreColumn) -> FailedEdits:
     """How many of a column's edits failed, with the interval of their share."""
     edits = [(sample, failed) for sample, of_seeds in column.failed.items() for failed in of_seeds.values()]
     values = np.array([failed for _, failed in edits], dtype=np.float64)
@@ -92,7 +92,7 @@ def edits_by_model(results: Results) -> Iterator[dict[str, Any]]:
         yield found
 
 
-def paired_failures(columns: Sequence[tuple[Column, Column]]) -> dict[tuple[str, str], PairedFailures]:
+def paired_failures(columns: Sequence[tuple[ScoreColumn, ScoreColumn]]) -> dict[tuple[str, str], PairedFailures]:
     """For each pair of columns, by their names, how the edits failed that both tried.
 
     Several judges of the same two columns look at the same edits: these are one test, not several.
@@ -172,7 +172,7 @@ def exchange_p_value(differences: IntArray, clusters: IntArray) -> float:
     return min(1.0, float(chances[as_far].sum()))
 
 
-def _paired(a: Column, b: Column) -> PairedFailures:
+def _paired(a: ScoreColumn, b: ScoreColumn) -> PairedFailures:
     edits = [
         (a.image(sample), failed, b.failed[sample][seed])
         for sample, of_seeds in a.failed.items()

@@ -11,10 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from edit_eval.records import NO_EDIT, Results, Status
-
-JUDGE_FAILED = tuple(status for status in Status if status not in (Status.OK, Status.PENDING, Status.SKIPPED, *NO_EDIT))
-"""Statuses of a judgement that failed over an edit that is there."""
+from edit_eval.records import JUDGE_FAILED, NO_EDIT, Results, Status
 
 _LONGEST = 10_000
 _SET_ASIDE = re.compile(r"failed \d+ times; the last time: ")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edit_eval.records import Scale
-from edit_eval.statistics.columns import Column
+from edit_eval.statistics.columns import ScoreColumn
 from edit_eval.statistics.corrections import holm
 from edit_eval.statistics.failure_rates import PairedFailures, with_adjusted_p
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS, Estimate, FloatArray, cluster_codes, estimate
@@ -83,7 +83,7 @@ class Gate:
 
 
 def hold_against_first(
-    columns: Sequence[tuple[Column, Column]],
+    columns: Sequence[tuple[ScoreColumn, ScoreColumn]],
     pairs: Sequence[Pair],
     *,
     margin: float | None = None,
@@ -147,7 +147,7 @@ def hold_against_first(
 class _Union:
     """The samples that either of two columns has, and how low and how high the second one's gain in each may be."""
 
-    def __init__(self, first: Column, other: Column, allowed: float | None) -> None:
+    def __init__(self, first: ScoreColumn, other: ScoreColumn, allowed: float | None) -> None:
         self.scale = first.scale
         samples = [
             sample
@@ -224,7 +224,7 @@ class _Union:
 class _Part:
     """What a column's scores may be, in gains: higher is better."""
 
-    def __init__(self, column: Column, *, forgiven: bool) -> None:
+    def __init__(self, column: ScoreColumn, *, forgiven: bool) -> None:
         self._column, self._forgiven = column, forgiven
         self._sign = gain(column.scale)
         self._worst, self._best = (self._sign * end for end in ends(column.scale))

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from edit_eval.judges.answers import LEAST_MASS
-from edit_eval.records import Edit, Judgement, Results, Scale, Scoring, Status
+from edit_eval.records import JUDGE_FAILED, Edit, Judgement, Results, Scale, Scoring, Status
 from edit_eval.statistics.intervals import FloatArray, wilson_interval
 from edit_eval.statistics.people import Rating, Vote
 from edit_eval.statistics.series import ends, gain, series_of
@@ -30,14 +30,6 @@ FEWEST_JUDGES = 3
 Given = Literal["asked", "measured", "recorded", "rated", "voted", "together"]
 """How answers were given: by a judge that was asked, by one that measures, elsewhere and recorded, by people who rate
 or vote; or by several instruments together."""
-_NO_SCORE = (
-    Status.JUDGE_ERROR,
-    Status.REFUSED,
-    Status.UNPARSEABLE,
-    Status.OUT_OF_RANGE,
-    Status.CUT_OFF,
-    Status.UNDEFINED,
-)
 _ENOUGH = 10
 """Edits below which the same words may come twice by chance."""
 
@@ -177,7 +169,7 @@ def judge_card(judgements: Sequence[Judgement], judge: Instrument) -> dict[str, 
     """How often a judge gave no score, how often the ends of its scale, and its `retest`; see `judge_agreement`."""
     outcomes = [outcome for one in judgements if (outcome := one.outcome(judge.score)) is not None]
     counts = Counter(status for status, _ in outcomes)
-    unscored = sum(counts[status] for status in _NO_SCORE)
+    unscored = sum(counts[status] for status in JUDGE_FAILED)
     asked = counts[Status.OK] + unscored
     scores = [score for of_item in judge.answers.values() for score in of_item]
     lowest, highest = judge.scale.lowest, judge.scale.highest
@@ -189,7 +181,7 @@ def judge_card(judgements: Sequence[Judgement], judge: Instrument) -> dict[str, 
         "score": judge.score,
         "asked": asked,
         "unscored": _rate(unscored, asked),
-        **{status.value: _rate(counts[status], asked) for status in _NO_SCORE},
+        **{status.value: _rate(counts[status], asked) for status in JUDGE_FAILED},
         **{end: None if count is None else _rate(count, len(scores)) for end, count in at_the_ends.items()},
         "retest": retest(list(judge.answers.values())),
     }

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.statistics.columns import Column, by_judge
+from edit_eval.statistics.columns import ScoreColumn, by_judge
 from edit_eval.statistics.intervals import (
     CONFIDENCE,
     FEWEST_WORTH,
@@ -125,7 +125,7 @@ class _Answer:
     """The judges' score that it is about; empty: any."""
 
 
-def peoples_differences(columns: Sequence[Column], answers: PeoplesAnswers) -> People:
+def peoples_differences(columns: Sequence[ScoreColumn], answers: PeoplesAnswers) -> People:
     """What people would say of every two columns that they were asked about, by each judge.
 
     Raises `ConfigurationError` where not one answer is about two edits that are compared.
@@ -167,14 +167,14 @@ def peoples_differences(columns: Sequence[Column], answers: PeoplesAnswers) -> P
     )
 
 
-def _names(columns: Sequence[Column]) -> dict[str, Column]:
+def _names(columns: Sequence[ScoreColumn]) -> dict[str, ScoreColumn]:
     """The columns by what a file may call them: their name, or their edit model where that is one column's alone."""
     models = [column.edit_model for column in columns]
     named = {column.edit_model: column for column in columns if models.count(column.edit_model) == 1}
     return {**named, **{column.name: column for column in columns}}
 
 
-def _from_votes(votes: Sequence[Vote], names: dict[str, Column], used: set[int]) -> list[_Answer]:
+def _from_votes(votes: Sequence[Vote], names: dict[str, ScoreColumn], used: set[int]) -> list[_Answer]:
     found = []
     for place, one in enumerate(votes):
         left, right = names.get(one.left), names.get(one.right)
@@ -187,7 +187,7 @@ def _from_votes(votes: Sequence[Vote], names: dict[str, Column], used: set[int])
     return found
 
 
-def _from_ratings(ratings: Sequence[Rating], names: dict[str, Column], used: set[int]) -> list[_Answer]:
+def _from_ratings(ratings: Sequence[Rating], names: dict[str, ScoreColumn], used: set[int]) -> list[_Answer]:
     """Of every two edits that one person has rated the difference: what a person is like on the whole cancels."""
     rated: dict[tuple[str, str, int, str], list[tuple[int, str, Rating]]] = {}
     for place, one in enumerate(ratings):
@@ -205,7 +205,7 @@ def _from_ratings(ratings: Sequence[Rating], names: dict[str, Column], used: set
     return found
 
 
-def _made(column: Column, sample: str, seed: int | None = None) -> bool:
+def _made(column: ScoreColumn, sample: str, seed: int | None = None) -> bool:
     """Whether there is an edit; of that seed, where one is given."""
     if sample not in column.scores:
         return False
@@ -221,7 +221,7 @@ def _of_pair(one: _Answer, first: str) -> _Answer:
     return _Answer(one.sample, one.b, one.a, -one.value, one.weight, one.rater, one.score)
 
 
-def _pair(a: Column, b: Column, answers: Sequence[_Answer], rated_range: float | None) -> PeoplesDifference:
+def _pair(a: ScoreColumn, b: ScoreColumn, answers: Sequence[_Answer], rated_range: float | None) -> PeoplesDifference:
     """`rated_range`: how far apart two ratings can lie; None where people vote."""
     samples = sorted(one for one in a.scores if one in b.scores and _made(a, one) and _made(b, one))
     place = {sample: number for number, sample in enumerate(samples)}
@@ -265,7 +265,7 @@ def _estimated(found: Corrected, lowest: float, highest: float) -> Estimated:
     return Estimated(found.value, found.interval(lowest=lowest, highest=highest), found.doubt)
 
 
-def _judge_alone(judge: FloatArray, column: Column, images: Sequence[str], rated_range: float | None) -> Estimated:
+def _judge_alone(judge: FloatArray, column: ScoreColumn, images: Sequence[str], rated_range: float | None) -> Estimated:
     """The judge on people's scale; as `estimate` has it, of the samples that it has scored."""
     known = ~np.isnan(judge)
     span = column.scale.span

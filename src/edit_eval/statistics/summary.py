@@ -245,6 +245,8 @@ def _controls(results: Results) -> dict[str, Any]:
             kinds = {kind: {**blocks[kind], "beside_edits": beside[kind]} for kind in beside}
             found[judge] = {"score": series.score, "last": put_last(beside), "kinds": kinds}
     samples = evaluation.get("controls") if isinstance(evaluation, Mapping) else None
+    if not samples and results.controls:  # a service has some where its configuration asks for none
+        samples = len({one.sample_id for one in results.controls})
     asked = "asked" in given_by(results).values()
     return {"samples": samples if asked else None, "judges": found}
 

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from edit_eval.experiment import Battle, Control, Experiment
-from edit_eval.protocols.asked import Asked
+from edit_eval.protocols.asked import SampleQuestion
 
 NO_EDIT_AS_HIGH = 1 << 40
 """Of an experiment that grows the first number that is a cell's."""
 
 
-class Judged(NamedTuple):
+class JudgementPlace(NamedTuple):
     """Which judgement it is."""
 
     edit: int
@@ -136,9 +136,9 @@ class Cells:
         """The number of a judgement of an edit that a model makes."""
         return self._first_judgement[edit] + self._place[judge] * self._experiment.repeats + repeat
 
-    def judged(self, judgement: int) -> Judged:
+    def judged(self, judgement: int) -> JudgementPlace:
         """What a judgement's number stands for."""
-        return Judged(*self.parts(judgement))
+        return JudgementPlace(*self.parts(judgement))
 
     def parts(self, judgement: int) -> tuple[int, int, int]:
         """Edit, judge and repeat: a named tuple takes several times as long to make."""
@@ -146,7 +146,7 @@ class Cells:
 
     # -- cells --
 
-    def asked(self, judgement: int) -> tuple[Asked, ...]:
+    def asked(self, judgement: int) -> tuple[SampleQuestion, ...]:
         """The questions that a judgement is made of."""
         return self._asked[self._judgement_judge[judgement]][self.sample(self._judgement_edit[judgement])]
 

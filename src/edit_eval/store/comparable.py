@@ -18,7 +18,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
-from edit_eval.statistics.columns import NOT_SET, Column, Difference, columns_of, differences, incomparable
+from edit_eval.statistics.columns import NOT_SET, Difference, ScoreColumn, columns_of, differences, incomparable
 from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.statistics.people import PeoplesAnswers
 from edit_eval.store.examined import Examined, drift_between
@@ -101,7 +101,7 @@ def compare_runs(
     return compare(columns, detect=detect, margin=margin, allow_unscored=allow_unscored, notes=notes, people=people)
 
 
-def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[list[Column], list[str]]:
+def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[list[ScoreColumn], list[str]]:
     """The columns of all runs under names that tell them apart, and what a reader must know, a line each.
 
     A column is named after its run, with the edit model where the run has several; in a single run after the edit
@@ -116,7 +116,7 @@ def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[
     names = run_names([run.results.directory for run in runs])
     shared, notes = _shared_judges(runs, names)
     first = _edit_model(runs[0], runs[0].results.edit_models[0])
-    columns: list[Column] = []
+    columns: list[ScoreColumn] = []
     for place, run in enumerate(runs):
         labels = {judges[place]: judges[0] for judges in shared}
         identities = {judge.name: judge_identity(run, judge) for judge in run.experiment.judges_of_one}

@@ -6,16 +6,21 @@ is known by its pixels, and who is one judge by what it is and how it is asked, 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 
 from edit_eval.config.identity import digest
-from edit_eval.errors import ConfigurationError
+from edit_eval.errors import ConfigurationError, PictureError
+from edit_eval.pictures import open_picture, pixel_digest
 from edit_eval.records import Edit, Judgement, Results, Sample, Scoring
 from edit_eval.statistics.agreement import agreement, samples_of
 from edit_eval.statistics.instruments import judges_of
 from edit_eval.store.comparable import Made, judge_identity, run_names
+from edit_eval.store.recall import is_there
 from edit_eval.text import Text
 
 
@@ -37,7 +42,7 @@ def joined(runs: Sequence[Made]) -> Results:
     judgements: dict[tuple[str, str, int, str, int], Judgement] = {}
     for name, run in zip(names, runs, strict=True):
         _take_samples(samples, run.results, name)
-        models = _take_edits(edits, run.results, name)
+        models = _take_edits(edits, _by_pixels(run) if run.experiment.grows else run.results, name)
         labels = {}
         for judge in run.experiment.judges_of_one:
             identity = digest([judge_identity(run, judge), dict(judge.texts)])
@@ -110,6 +115,21 @@ def _take_samples(samples: dict[str, Sample], results: Results, run: str) -> Non
 
 def _digests(sample: Sample) -> Mapping[str, str]:
     return {name: picture.digest for name, picture in sample.pictures.items()}
+
+
+def _by_pixels(run: Made) -> Results:
+    """Edits that a service was sent are known by their files; here by their pixels, as those of any other run."""
+    folder = Path(run.results.directory)
+
+    def known(edit: Edit) -> Edit:
+        try:
+            return replace(edit, pixels=pixel_digest(open_picture(folder / edit.image, digest=edit.pixels)))
+        except PictureError:
+            return replace(edit, pixels="")
+
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        made = threads.map(lambda edit: known(edit) if is_there(edit, folder) else edit, run.results.edits)
+        return replace(run.results, edits=tuple(made))
 
 
 def _take_edits(edits: dict[str, dict[tuple[str, int], Edit]], results: Results, run: str) -> dict[str, str]:

@@ -8,11 +8,20 @@ from functools import cached_property
 from typing import NamedTuple
 
 from edit_eval.config.identity import Identity
-from edit_eval.experiment import Experiment
+from edit_eval.experiment import CONTROLS, Experiment
 from edit_eval.protocols.asked import AskedJudge, asked_digest
 from edit_eval.protocols.contract import Question, in_order
-from edit_eval.protocols.judging import Scored, applying, asked_again, leading, looks_at_samples, read, rendered, score
-from edit_eval.records import CONTROL, Edit, Judgement, Reading, Reply, Sample, Status
+from edit_eval.protocols.judging import (
+    JudgedScores,
+    applying,
+    asked_again,
+    leading,
+    looks_at_samples,
+    read,
+    rendered,
+    score,
+)
+from edit_eval.records import CONTROL, DECLINED, Edit, Judgement, Reading, Reply, Sample, Status
 from edit_eval.store.cells import Cells
 from edit_eval.store.journal import no_garbage
 from edit_eval.store.keys import REPEAT_STRIDE, edit_key, replay_key, reply_key
@@ -20,6 +29,9 @@ from edit_eval.text import Text, counted
 
 EDIT_SEED_STRIDE = 1_000_000
 """How far apart the seeds of a sample's edits are with `edit_seeds` > 1: larger than any benchmark."""
+
+CONTROL_OF = "control_of"
+"""The fact that names the sample for which a sample of an experiment that grows is a control."""
 
 SHORT = 64
 """Characters of a reply that others are likely to repeat."""
@@ -71,7 +83,7 @@ class Matrix:
         self.own: frozenset[str] | None = None
         """The samples that are this start's affair, where it is a shard; None: all."""
         self._look_at_samples = {judge.name: looks_at_samples(judge.protocol) for judge in self.judges}
-        self._alike: dict[tuple[object, ...], tuple[Scored, ByReading]] = {}
+        self._alike: dict[tuple[object, ...], tuple[JudgedScores, ByReading]] = {}
         self.aside: dict[str, dict[tuple[object, ...], list[Reply]]] = {}
         """Key of replies -> to which address -> the replies: about pictures that are not there now."""
 
@@ -208,6 +220,8 @@ class Matrix:
         """Whose edit it is; of a battle the first; for a control `control:` and its kind."""
         if edit in self.cells.controls:
             return f"{CONTROL}{self.cells.control(edit).kind}"
+        if self.experiment.grows and (kind := self.experiment.control_kind(self.sample_of(edit))):
+            return f"{CONTROL}{kind}"
         return self.edit_models[self.cells.edit_parts(self.made_by(edit))[0]].name
 
     def other_name(self, edit: int) -> str:
@@ -364,7 +378,7 @@ class Matrix:
         for failed in found:
             for one in self.followers(failed):
                 if self.edits[one].status is PENDING:
-                    was = "was refused" if status is Status.EDIT_REFUSED else "failed"
+                    was = "was refused" if status in DECLINED else "failed"
                     reason = f"the edit that it follows {was}: {self.edits[edit].reason}"
                     self.edits[one] = replace(self.edits[one], status=status, reason=reason)
                     found.append(one)
@@ -426,9 +440,16 @@ class Matrix:
         asked = [one.question for one in self.cells.asked(number)]
         cells = self.cells.cells_of(number)
         by_reading: ByReading = ()
-        if absent := self._absent(edit, cells):
+        if not self.experiment.is_asked(judge.name, sample):
+            absent: tuple[Status, str] | None = (
+                SKIPPED,
+                Text("outside of the share about which {} is asked", judge.name),
+            )
+        else:
+            absent = self._absent(edit, cells)
+        if absent:
             status, reason = absent
-            scored = Scored({}, dict.fromkeys(applying(judge.protocol, asked), absent), frozenset(), {})
+            scored = JudgedScores({}, dict.fromkeys(applying(judge.protocol, asked), absent), frozenset(), {})
         else:
             scored, by_reading = self._score(judge, sample, asked, [self.reading(cell) for cell in cells])
         headline = leading(judge.protocol, asked, scored)
@@ -458,7 +479,7 @@ class Matrix:
 
     def _score(
         self, judge: AskedJudge, sample: Sample, asked: Sequence[Question], readings: Sequence[Reading]
-    ) -> tuple[Scored, ByReading]:
+    ) -> tuple[JudgedScores, ByReading]:
         """The scores, and by reading what they were made of."""
         first = readings[0]
         repeats = len(readings) == 1 and len(first.text) <= SHORT and not self._look_at_samples[judge.name]
@@ -490,13 +511,30 @@ class Matrix:
                 for judge in self.cells.judges_of_one:
                     for repeat in range(self.experiment.repeats):
                         for sample in range(len(self.samples)):
+                            if self.experiment.control_kind(self.samples[sample]):
+                                continue
                             edit = self.cells.edit(model, edit_seed, sample)
                             yield self.judgement(self.cells.judgement(edit, judge, repeat))
 
     def controls(self) -> Iterator[Judgement]:
-        """Every judgement of a control."""
+        """Every judgement of a control; of an experiment that grows each is said to be of the sample that it is for."""
         for control in self.cells.controls:
             yield from map(self.judgement, self.cells.judgements_of(control))
+        if not self.experiment.grows:
+            return
+        there = {sample.id for sample in self.samples}
+        for number, sample in enumerate(self.samples):
+            of = str(sample.facts.get(CONTROL_OF, ""))
+            if self.experiment.control_kind(sample) in CONTROLS and of in there:
+                for judgement in self.cells.judgements_of(number):
+                    yield replace(self.judgement(judgement), sample_id=of)
+
+    def clients_own(self) -> tuple[tuple[Sample, ...], tuple[Edit, ...]]:
+        """The samples, and the edits, but for controls that an experiment that grows has among its samples."""
+        if not self.experiment.grows:
+            return self.samples, tuple(self.edits)
+        own = [number for number, one in enumerate(self.samples) if not self.experiment.control_kind(one)]
+        return tuple(self.samples[number] for number in own), tuple(self.edits[number] for number in own)
 
     def battles_of(self, sample: int) -> list[int]:
         """The numbers of a sample's battles, by the sample's position."""

@@ -66,6 +66,17 @@ class Timeline(NamedTuple):
     device_failures: tuple[DeviceFailures, ...]
 
 
+def of_ledger(path: Path) -> Path:
+    """The run in a service's ledger; any other path as it is.
+
+    Raises `RunDirectoryError` where the ledger has several.
+    """
+    runs = [] if (path / "config").is_dir() else sorted(one.parent for one in path.glob("[0-9][0-9][0-9][0-9]*/config"))
+    if len(runs) > 1:
+        raise RunDirectoryError(Text("{} has {} runs of a service; name one of them: {}", path, len(runs), runs[-1]))
+    return runs[0] if runs else path
+
+
 class RunDirectory:
     """One run's folder. `begin` makes this process its writer; reading needs no permission."""
 

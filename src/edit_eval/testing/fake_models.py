@@ -34,7 +34,7 @@ def duration(seconds: float, jitter: float, seed: object) -> float:
 
 
 @dataclass
-class Faults:
+class InjectedFaults:
     """Which samples (by id) go wrong, and how. `flaky` fails the first time a process meets the sample, then works."""
 
     __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 (read by pydantic, never changed)
@@ -100,7 +100,7 @@ class FakeEditModel(_Fake):
     """Tints the source with a colour drawn from the seed."""
 
     @dataclass
-    class Parameters(Faults):
+    class Parameters(InjectedFaults):
         nan: list[str] = field(default_factory=list)
         """Sample ids for which it returns a picture of not-a-number."""
         black: list[str] = field(default_factory=list)
@@ -137,7 +137,7 @@ class FakeJudge(_Fake):
     probabilities = True
 
     @dataclass
-    class Parameters(Faults):
+    class Parameters(InjectedFaults):
         answers: dict[str, str] = field(default_factory=dict)
         """By such a name, the answer."""
         default_answer: str = ""

@@ -11,7 +11,7 @@ from edit_eval.text import Text
 
 
 @dataclass(frozen=True)
-class Row:
+class TrackerKind:
     """One tracker."""
 
     title: str
@@ -32,20 +32,20 @@ class Row:
 
 
 TRACKERS = {
-    "wandb": Row(
+    "wandb": TrackerKind(
         "W&B",
         "edit_eval.trackers.wandb:Wandb",
         "wandb",
         ("project", "entity", "group", "name", "mode"),
         ("tags",),
     ),
-    "trackio": Row(
+    "trackio": TrackerKind(
         "Trackio",
         "edit_eval.trackers.trackio:Trackio",
         "trackio",
         ("project", "group", "space_id", "server_url"),
     ),
-    "mlflow": Row(
+    "mlflow": TrackerKind(
         "MLflow",
         "edit_eval.trackers.mlflow:Mlflow",
         "mlflow",

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from edit_eval.command_line import answer, say_how_to_go_on, verb
-from edit_eval.errors import RunInterrupted
+from edit_eval.errors import ExitCode, RunInterrupted
 from edit_eval.reporting.language import spoken
 from edit_eval.verbs.arguments import Config, RunDir
 
@@ -97,7 +97,7 @@ def audit(
         )
     except RunInterrupted as end:
         say_how_to_go_on(end, run_dir)
-        sys.exit(128 + end.signal)
+        sys.exit(end.exit_code)
     print_audited(made)
     if made.passport.verdict != "passed":
-        sys.exit(3)
+        sys.exit(ExitCode.SHORT)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from edit_eval.command_line import answer, say, say_how_to_go_on, verb, words
-from edit_eval.errors import ConfigurationError, RunInterrupted
+from edit_eval.errors import ConfigurationError, ExitCode, RunInterrupted
 from edit_eval.text import Text
 from edit_eval.verbs.arguments import Passports, RunDir
 from edit_eval.verbs.starting import JUDGE
@@ -24,7 +24,9 @@ serving = typer.Typer()
 def score(
     what: Annotated[
         list[str],
-        typer.Argument(metavar="SOURCE INSTRUCTION EDIT", help="One edit; or a TABLE with a column of edits."),
+        typer.Argument(
+            metavar="SOURCE INSTRUCTION EDIT", help="One edit; or a TABLE with a column of edits, or a RUN."
+        ),
     ],
     *,
     judge: Annotated[
@@ -73,10 +75,10 @@ def score(
             found = score_table(what[0], edits=edits, **how)
     except RunInterrupted as end:
         say_how_to_go_on(end, run_dir)
-        sys.exit(128 + end.signal)
+        sys.exit(end.exit_code)
     answer(lambda: [one.as_plain() for one in found], lambda: _show(found))
     if missing_scores(found):
-        sys.exit(3)
+        sys.exit(ExitCode.SHORT)
 
 
 @verb(serving, short_help="Serve a judge over HTTP: scores for training with rewards.")
@@ -116,6 +118,13 @@ def serve(
     window: Annotated[
         int, typer.Option(metavar="N", min=0, help="Look at N pairs at a time for a policy that cheats; 0: never.")
     ] = 1024,
+    second: Annotated[
+        str, typer.Option(metavar="NAME", help="Watch the policy with this other judge of the configuration.")
+    ] = "",
+    share: Annotated[
+        float,
+        typer.Option(metavar="SHARE", min=0.001, max=1.0, help="With --second: ask it about so many of the edits."),
+    ] = 0.02,
     examined: Annotated[bool, typer.Option("--examined", help="Refuse a judge that no audit has passed.")] = False,
     passports: Passports = None,
 ) -> None:
@@ -140,6 +149,8 @@ def serve(
         passports=passports,
         examined=examined,
         window=window,
+        second=second,
+        share=share,
         tell=say,
         command=("edit-eval", *sys.argv[1:]),
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from edit_eval.command_line import answer, say, verb, wants_json
-from edit_eval.errors import ConfigurationError
+from edit_eval.errors import ConfigurationError, ExitCode
 from edit_eval.reporting.language import said
 from edit_eval.text import Text
 from edit_eval.verbs.arguments import Config, Force
@@ -19,7 +19,7 @@ from edit_eval.verbs.arguments import Config, Force
 if TYPE_CHECKING:
     from edit_eval.benchmarks.table import NoColumn
     from edit_eval.config.loading import LoadingOptions as Options
-    from edit_eval.starting.models import Kind, Model
+    from edit_eval.starting.models import Kind, ModelDraft
     from edit_eval.starting.pictures import Pictures
     from edit_eval.starting.writing import Started
 else:
@@ -98,7 +98,7 @@ def init(
 
 def _answers(
     pictures: str | None, edits: list[str], judges: list[str], instruction: str, fields: dict[str, str]
-) -> tuple[Pictures, list[Model], list[Model]]:
+) -> tuple[Pictures, list[ModelDraft], list[ModelDraft]]:
     """What there is, by the flags, by what lies here, or as a person at a terminal says."""
     from edit_eval.benchmarks.table import NoColumn
     from edit_eval.starting.models import look_at_model
@@ -113,10 +113,10 @@ def _answers(
                     raise
                 fields[error.ours] = _which_column(error)
 
-    def models(kind: Kind, written: list[str]) -> list[Model]:
+    def models(kind: Kind, written: list[str]) -> list[ModelDraft]:
         return [look_at_model(kind, each, found) for each in written]
 
-    def listed(kind: Kind) -> Callable[[str], list[Model]]:
+    def listed(kind: Kind) -> Callable[[str], list[ModelDraft]]:
         return lambda text: models(kind, [each.strip() for each in text.split(",")])
 
     question = Text("What are your pictures? ({})", Text(PICTURES))
@@ -178,7 +178,7 @@ def _fields(written: list[str]) -> dict[str, str]:
 def _say_and_check(made: Started) -> None:
     """What was written, what keeps it from running here, and what to type next."""
     from edit_eval.preparation import examine
-    from edit_eval.reporting.examination import print_findings
+    from edit_eval.reporting.plans import print_findings
 
     empty = made.pictures.empty if made.pictures else 0
     table = made.pictures.template if made.pictures and empty else None
@@ -206,7 +206,7 @@ def _say_and_check(made: Started) -> None:
 
     answer(lambda: document, show)
     if stops:
-        sys.exit(3)
+        sys.exit(ExitCode.SHORT)
 
 
 @verb(config, name="show", short_help="Print a configuration with all that it extends.")

@@ -28,7 +28,7 @@ SILENT_AFTER = 10.0
 
 
 @dataclass(frozen=True)
-class State:
+class RunState:
     """What a run is doing."""
 
     kind: str
@@ -167,23 +167,23 @@ class Following:
 
     # -- what there is --
 
-    def state(self) -> State:
+    def state(self) -> RunState:
         """What the run is doing now."""
         at_work = self.directory.start_at_work is not None
         live = read_live(self.directory) if at_work else None
         if live is not None and (self._live is None or (live.start, live.at) != (self._live.start, self._live.at)):
             self._live, self._live_at = live, time.monotonic()
         if self.fault and not at_work:
-            return State("damaged", self.fault)
+            return RunState("damaged", self.fault)
         if at_work:
             silent = self._live is not None and time.monotonic() - self._live_at > SILENT_AFTER
-            return State("silent" if silent else "working", live=live or self._live)
+            return RunState("silent" if silent else "working", live=live or self._live)
         self._live = None
         if self._complete is None:
             self._complete = self.matrix is not None and not any(
                 judgement.status is PENDING for judgement in (*self.matrix.judgements(), *self.matrix.battles())
             )
-        return State("complete" if self._complete else "stopped")
+        return RunState("complete" if self._complete else "stopped")
 
     def run(self) -> Run:
         """The run with all that has been read. Raises `RunDirectoryError` where nothing could be."""

@@ -17,6 +17,7 @@ from edit_eval import __version__
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Sample
 from edit_eval.reporting.language import said
+from edit_eval.reporting.names import LANGUAGES
 from edit_eval.reporting.page.export import export
 from edit_eval.reporting.page.page import (
     Served,
@@ -29,7 +30,6 @@ from edit_eval.reporting.page.page import (
     served_page,
     stylesheet,
 )
-from edit_eval.reporting.page.texts import LANGUAGES
 from edit_eval.statistics.summary import summarise
 from edit_eval.store.comparable import compare_runs, together
 from edit_eval.store.run_directory import refuse_what_leads_elsewhere
@@ -122,7 +122,7 @@ def comparison_page(compared: Sequence[WatchedRun]) -> str:
 
 @dataclass(frozen=True)
 class _OfSeveral:
-    """The pictures of several runs (see `edit_eval.reporting.page.gallery.Shown`)."""
+    """The pictures of several runs (see `edit_eval.reporting.page.gallery.PictureAddresses`)."""
 
     first: ServedPictures
     of: Mapping[str, ServedPictures]

@@ -13,8 +13,8 @@ from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.records import Sample
 from edit_eval.reporting.page.export import SIDE, in_limits, refuse_existing, written_whole
-from edit_eval.reporting.page.thumbnails import thumbnails
-from edit_eval.small_copies import Size
+from edit_eval.reporting.page.gallery import thumbnails
+from edit_eval.small_copies import CopyLimits
 from edit_eval.store.votes import PAGES, AskedPair, Ballot, VoteLine, read_asked, read_votes
 from edit_eval.text import Text
 from edit_eval.viewer.following import Following
@@ -62,7 +62,7 @@ def write_raters_page(run: Path, target: Path, *, pairs: int = PAIRS, side: int 
     html = plain_page(title, _SCRIPTS, {"page": page, "pairs": tasks}, language=language, served=False)
     try:
         with written_whole(target) as temporary:
-            _write(temporary, html, shown.paths, Size(side, 4 * side * side))
+            _write(temporary, html, shown.paths, CopyLimits(side, 4 * side * side))
             ballot = Ballot(run, PAGES)
             ballot.add(*lines)
             ballot.close()
@@ -122,7 +122,7 @@ def _task(shown: _Shown, line: AskedPair, pair: SidedPair, sample: Sample) -> di
     }
 
 
-def _write(file: Path, html: str, paths: Sequence[Path], size: Size) -> None:
+def _write(file: Path, html: str, paths: Sequence[Path], size: CopyLimits) -> None:
     above, below = html.split('<script type="application/json"')  # what comes from records has no "<"
     with file.open("w", encoding="utf-8", errors="backslashreplace", newline="") as out:
         out.write(above)
@@ -130,6 +130,6 @@ def _write(file: Path, html: str, paths: Sequence[Path], size: Size) -> None:
         out.write('<script type="application/json"' + below)
 
 
-def _elements(paths: Sequence[Path], size: Size) -> Iterator[str]:
+def _elements(paths: Sequence[Path], size: CopyLimits) -> Iterator[str]:
     for place, made in enumerate(thumbnails(paths, size)):
         yield f'<script type="text/plain" id="picture-{place}">{made or ""}</script>\n'

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from edit_eval.reporting.page.gallery import sample_entry
-from edit_eval.viewer.following import Following, State
+from edit_eval.viewer.following import Following, RunState
 from edit_eval.viewer.pictures import ServedPictures
 
 LOOK_EVERY = {"working": 0.6, "silent": 1.0}
@@ -107,7 +107,7 @@ class WatchedRun(Watched):
         self._changed: dict[str, int] = {}
         self._entries: dict[str, str] = {}
         self._shared: tuple[tuple[str, tuple[str, ...]], bytes] = ("", ()), b""
-        self.state: State = self.following.state()
+        self.state: RunState = self.following.state()
         self._told = self._state_data()
         self._state_number = 0
 

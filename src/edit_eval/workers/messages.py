@@ -47,7 +47,7 @@ def encode(message: Message) -> bytes:
     return json.dumps(message, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
 
 
-class Lines:
+class MessageStream:
     """Cuts a stream of bytes into messages, in a time that grows with its length alone."""
 
     def __init__(self) -> None:

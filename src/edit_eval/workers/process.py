@@ -29,14 +29,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from edit_eval.judges.contract import Form
+from edit_eval.judges.contract import AnswerForm
 from edit_eval.pictures import check_edit, formats, own_copy, write_png
 from edit_eval.privacy import secrets_of
-from edit_eval.small_copies import Size, keep_small_copy
+from edit_eval.small_copies import CopyLimits, keep_small_copy
 from edit_eval.workers.failures import kind_of, one_line
 from edit_eval.workers.lacking import lacking
 from edit_eval.workers.lifetime import bind_to_engine
-from edit_eval.workers.messages import Lines, Message, encode, write_all
+from edit_eval.workers.messages import Message, MessageStream, encode, write_all
 from edit_eval.workers.model_class import find_class, make_parameters, refuse_changed
 from edit_eval.workers.replies import as_results
 from edit_eval.workers.requests import open_edit_request, open_judge_requests, with_own_pictures
@@ -98,7 +98,7 @@ class Worker:
         self._tasks: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self._model: Any = None
         self._capacity = 1
-        self._forms: list[Form] = []
+        self._forms: list[AnswerForm] = []
 
         os.register_at_fork(after_in_child=self._let_go)
 
@@ -153,7 +153,7 @@ class Worker:
     # -- the pipe --
 
     def _read(self) -> None:
-        lines = Lines()
+        lines = MessageStream()
         while True:
             try:
                 data = os.read(self._in, 1 << 16)
@@ -186,7 +186,7 @@ class Worker:
         self._model = model_class(parameters)
         self._devices = order["devices"]
         self._server = order.get("server", {})
-        self._forms = [Form(form, tuple(labels), schema) for form, labels, schema in order.get("forms", ())]
+        self._forms = [AnswerForm(form, tuple(labels), schema) for form, labels, schema in order.get("forms", ())]
         if hasattr(self._model, "prepare"):
             self._model.prepare()
         formats()  # they are imports, too, and else come with the first picture
@@ -348,7 +348,7 @@ class Worker:
         flags = check_edit(edited, source)
         file = write_png(edited, task["output"])
         if wanted := task.get("small_copies"):
-            folder, size = wanted["folder"], Size(wanted["side"], wanted["file_bytes"])
+            folder, size = wanted["folder"], CopyLimits(wanted["side"], wanted["file_bytes"])
             keep_small_copy(edited, folder, file.pixels, size)
             digest = next((one.get("digest") for one in task["pictures"] if one["name"] == "source"), "")
             if digest:

@@ -44,11 +44,11 @@ def machine_without_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.fixture
-def no_probes(monkeypatch: pytest.MonkeyPatch) -> list[probing.Question]:
+def no_probes(monkeypatch: pytest.MonkeyPatch) -> list[probing.EnvironmentProbe]:
     """Environments answer that all is well; gives the questions that they were asked."""
-    asked: list[probing.Question] = []
+    asked: list[probing.EnvironmentProbe] = []
 
-    def probe(question: probing.Question) -> dict[str, Any]:
+    def probe(question: probing.EnvironmentProbe) -> dict[str, Any]:
         asked.append(question)
         return {"python": "3.11.7", "pip": True, "pillow": "12.0", "libraries": {}, "needs": []}
 
@@ -113,7 +113,7 @@ def test_a_configuration_that_would_run(load: Load) -> None:
     assert not Path("runs").exists()
 
 
-def test_without_a_configuration_the_machine_is_looked_at(no_probes: list[probing.Question]) -> None:
+def test_without_a_configuration_the_machine_is_looked_at(no_probes: list[probing.EnvironmentProbe]) -> None:
     findings = examine(None)
     assert stoppers(findings) == []
     assert [finding.area for finding in findings] == ["configuration", "devices", "host", "environments", "disk"]
@@ -121,7 +121,7 @@ def test_without_a_configuration_the_machine_is_looked_at(no_probes: list[probin
 
 
 def test_a_refused_configuration_stops_and_the_machine_is_looked_at_all_the_same(
-    tmp_path: Path, no_probes: list[probing.Question]
+    tmp_path: Path, no_probes: list[probing.EnvironmentProbe]
 ) -> None:
     with pytest.raises(ConfigurationError) as caught:
         load_configuration({"benchmark": {"data_path": "nowhere.json"}, "diffusion_model": {"type": "tesing"}})
@@ -133,7 +133,7 @@ def test_a_refused_configuration_stops_and_the_machine_is_looked_at_all_the_same
     assert of(findings, "disk")
 
 
-def test_as_json(load: Load, no_probes: list[probing.Question]) -> None:
+def test_as_json(load: Load, no_probes: list[probing.EnvironmentProbe]) -> None:
     document = [finding.as_plain() for finding in examine(load())]
     assert json.loads(json.dumps(document)) == document
     assert set(document[0]) == {"area", "level", "text", "advice", "stops"}
@@ -147,7 +147,7 @@ class TestModels:
         )
 
     def test_on_two_h200_all_fits(
-        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.Question]
+        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.EnvironmentProbe]
     ) -> None:
         install(monkeypatch, gpu(0, 139, 140), gpu(1, 139, 140))
         monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 10**13}))
@@ -160,14 +160,14 @@ class TestModels:
         assert all(question.on_gpu for question in no_probes)
         assert "weights to be downloaded (119.8 GB)" in of(findings, "disk")[1].text
 
-    def test_a_limit_that_cuts_answers_off(self, load: Load, no_probes: list[probing.Question]) -> None:
+    def test_a_limit_that_cuts_answers_off(self, load: Load, no_probes: list[probing.EnvironmentProbe]) -> None:
         asked = {"protocol": {"answer": "reason_then_score"}}
         judge = {"type": "qwen3_vl", "params": {"device": "cpu", "max_new_tokens": 128}}
         found = [f for f in examine(load(reward_model=judge, **asked)) if "is too low for" in f.told]
         assert [(f.level, f.stops, f.advice) for f in found] == [("warning", False, "set it to 512, or leave it out")]
 
     def test_on_80_gib_with_one_gpu_in_use(
-        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.Question]
+        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.EnvironmentProbe]
     ) -> None:
         install(monkeypatch, gpu(0, 79), gpu(1, 9, users=[(1 << 30, 70 * GIB)]), gpu(2, 79))
         findings = of(examine(self.big(load)), "models")
@@ -176,7 +176,7 @@ class TestModels:
         assert all("device_ids: [0, 2]" in finding.advice for finding in short)
 
     def test_on_24_gib_what_would_make_it_fit_is_named(
-        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.Question]
+        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.EnvironmentProbe]
     ) -> None:
         install(monkeypatch, gpu(0, 23.6, 24))
         editor, judge = [f for f in of(examine(self.big(load)), "models") if f.stops]
@@ -186,7 +186,7 @@ class TestModels:
         assert [f.told for f in of(examine(small), "models") if f.stops] == []
 
     def test_without_a_gpu_they_do_not_fit_into_this_host(
-        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.Question]
+        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.EnvironmentProbe]
     ) -> None:
         monkeypatch.setattr(devices, "free_host_memory", lambda: 23 * GIB)
         texts = stoppers(of(examine(self.big(load)), "models"))
@@ -194,14 +194,14 @@ class TestModels:
         assert all("of host memory for 1 CPU worker, but 23.0 GiB are free" in text for text in texts)
 
     def test_a_gpu_that_is_not_there(
-        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.Question]
+        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.EnvironmentProbe]
     ) -> None:
         install(monkeypatch, gpu(0, 139), gpu(1, 139))
         findings = examine(self.big(load, {"device_ids": [0, 5]}))
         assert [text for text in stoppers(findings) if "cuda:5 is not there: 2 GPUs are visible" in text]
 
     def test_offline_and_not_in_the_cache_stops_the_run(
-        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.Question]
+        self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.EnvironmentProbe]
     ) -> None:
         install(monkeypatch, gpu(0, 139))
         monkeypatch.setenv("HF_HUB_OFFLINE", "1")
@@ -211,7 +211,7 @@ class TestModels:
         assert "hf download Qwen/Qwen3-VL-30B-A3B-Instruct --revision v2" in findings[1].advice
 
     def test_a_folder_that_is_not_there_or_not_whole(
-        self, load: Load, tmp_path: Path, no_probes: list[probing.Question]
+        self, load: Load, tmp_path: Path, no_probes: list[probing.EnvironmentProbe]
     ) -> None:
         (tmp_path / "judge").mkdir()
         (tmp_path / "judge" / "config.json").write_text("{}")
@@ -226,7 +226,7 @@ class TestEnvironments:
         return of(examine(load(reward_model=model)), "environments")
 
     def test_each_model_s_own_interpreter_is_asked(
-        self, load: Load, tmp_path: Path, no_probes: list[probing.Question]
+        self, load: Load, tmp_path: Path, no_probes: list[probing.EnvironmentProbe]
     ) -> None:
         (tmp_path / "python").symlink_to(sys.executable)
         self.foreign(load, python=str(tmp_path / "python"))
@@ -235,7 +235,7 @@ class TestEnvironments:
         assert no_probes[1].class_path == "edit_eval.testing.fake_models:FakeJudge"
 
     def test_a_conda_environment_that_is_not_there(
-        self, load: Load, tmp_path: Path, no_probes: list[probing.Question]
+        self, load: Load, tmp_path: Path, no_probes: list[probing.EnvironmentProbe]
     ) -> None:
         findings = self.foreign(load, conda_env=str(tmp_path / "envs" / "judge"))
         (text,) = stoppers(findings)
@@ -243,7 +243,7 @@ class TestEnvironments:
         assert [question.who for question in no_probes] == ["edit model testing"]
 
     def test_one_that_the_first_run_will_make_is_not_made_here(
-        self, load: Load, tmp_path: Path, no_probes: list[probing.Question]
+        self, load: Load, tmp_path: Path, no_probes: list[probing.EnvironmentProbe]
     ) -> None:
         findings = self.foreign(load, uv=["transformers==4.57.1"])
         notes = [finding for finding in findings if finding.level == "note"]
@@ -253,7 +253,7 @@ class TestEnvironments:
         assert not (tmp_path / "cache" / "edit-eval" / "environments").exists()
 
     def test_a_python_path_reaches_foreign_environments(
-        self, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.Question]
+        self, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.EnvironmentProbe]
     ) -> None:
         monkeypatch.setenv("PYTHONPATH", "/somewhere")
         (tmp_path / "python").symlink_to(sys.executable)
@@ -270,7 +270,7 @@ class TestServed:
         return examine(load(reward_model={"type": "chat_endpoint", "params": params}))
 
     def test_its_engine_is_looked_for_in_its_environment_and_its_client_here(
-        self, load: Load, tmp_path: Path, no_probes: list[probing.Question]
+        self, load: Load, tmp_path: Path, no_probes: list[probing.EnvironmentProbe]
     ) -> None:
         (tmp_path / "python").symlink_to(sys.executable)
         findings = self.examined(load, python=str(tmp_path / "python"), engine="sglang")

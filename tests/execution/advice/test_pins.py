@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from edit_eval.execution.advice.probing import PINS, Question, shared_environments
+from edit_eval.execution.advice.probing import PINS, EnvironmentProbe, shared_environments
 
-EDITOR = Question("edit model a", "/e/python", "edit_model", "edit_eval.edit_models.diffusers:DiffusersModel")
-CLIENT = Question("judge b", "/e/python", "judge", "edit_eval.judges.chat_endpoint:ChatEndpoint")
+EDITOR = EnvironmentProbe("edit model a", "/e/python", "edit_model", "edit_eval.edit_models.diffusers:DiffusersModel")
+CLIENT = EnvironmentProbe("judge b", "/e/python", "judge", "edit_eval.judges.chat_endpoint:ChatEndpoint")
 
 
-def server(python: str, *packages: str) -> Question:
-    return Question("judge b: its server", python, packages=packages)
+def server(python: str, *packages: str) -> EnvironmentProbe:
+    return EnvironmentProbe("judge b: its server", python, packages=packages)
 
 
 def test_an_engine_beside_what_needs_other_versions_is_a_warning() -> None:
@@ -18,7 +18,7 @@ def test_an_engine_beside_what_needs_other_versions_is_a_warning() -> None:
     assert one.text == f"judge b: its server shares /e/python with edit model a: {PINS['vllm']}"
     assert "`edit-eval env create DIR --for judge`" in one.advice
     both = shared_environments(
-        [server("/e/python", "vllm"), Question("judge c: its server", "/e/python", packages=("sglang",))]
+        [server("/e/python", "vllm"), EnvironmentProbe("judge c: its server", "/e/python", packages=("sglang",))]
     )
     assert [one.level for one in both] == ["warning", "warning"]
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from edit_eval.execution.advice import probing
-from edit_eval.execution.advice.probing import Question, environment_findings, probe
+from edit_eval.execution.advice.probing import EnvironmentProbe, environment_findings, probe
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.machine.devices import Gpu
 from edit_eval.workers.probe import needed_modules
@@ -35,12 +35,12 @@ def write(folder: Path, **modules: str) -> None:
         (folder / f"{name}.py").write_text(textwrap.dedent(text))
 
 
-def question(folder: Path, module: str = "mine", **more: Any) -> Question:
+def question(folder: Path, module: str = "mine", **more: Any) -> EnvironmentProbe:
     values: dict[str, Any] = {"python": sys.executable, "kind": "judge", "class_path": f"{module}:Judge", **more}
-    return Question("judge mine", folder=str(folder), **values)
+    return EnvironmentProbe("judge mine", folder=str(folder), **values)
 
 
-def examined(asked: Question, *gpus: Gpu) -> list[Finding]:
+def examined(asked: EnvironmentProbe, *gpus: Gpu) -> list[Finding]:
     return environment_findings(asked, probe(asked), gpus)
 
 
@@ -256,8 +256,8 @@ class TestLibraries:
         needs = [{"name": n, "version": v, "missing": "", "error": ""} for n, v in more.pop("versions", {}).items()]
         return {"python": "3.11.7", "pip": True, "pillow": "12.0", "libraries": {}, "needs": needs, **more}
 
-    def asked(self) -> Question:
-        return Question("judge q", "/e/bin/python", "judge", "edit_eval.judges.qwen3_vl:Qwen3VL")
+    def asked(self) -> EnvironmentProbe:
+        return EnvironmentProbe("judge q", "/e/bin/python", "judge", "edit_eval.judges.qwen3_vl:Qwen3VL")
 
     def test_a_torchvision_of_another_torch(self) -> None:
         words = self.words(
@@ -286,12 +286,12 @@ class TestLibraries:
         assert finding.advice.startswith("/e/bin/python -m pip install 'torch>=")
 
     def test_a_path_with_a_space_can_be_copied(self) -> None:
-        asked = Question("judge q", "/my envs/python", "judge", "a:B")
+        asked = EnvironmentProbe("judge q", "/my envs/python", "judge", "a:B")
         words = self.words(needs=[{"name": "torch", "version": "", "missing": "torch", "error": ""}])
         assert environment_findings(asked, words, ())[0].advice.startswith("'/my envs/python' -m pip install")
 
     def test_without_a_model_only_versions_are_told(self) -> None:
-        asked = Question("this environment", "/e/bin/python")
+        asked = EnvironmentProbe("this environment", "/e/bin/python")
         (finding,) = environment_findings(asked, self.words(libraries={}), ())
         assert finding.level == "note"
         assert "env create" in finding.advice

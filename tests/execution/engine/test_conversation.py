@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from edit_eval.execution.engine.conversation import ABOUT, EVENTS, FROM_AFAR, GPU, MACHINE, Conversation, event_of
 from edit_eval.workers import messages
-from edit_eval.workers.messages import Lines, Message, encode
+from edit_eval.workers.messages import Message, MessageStream, encode
 from examples_of import examples
 
 EDITED = {"pixels": "ab", "width": 4, "height": 3, "file_bytes": 90, "flags": ["identical_to_source"]}
@@ -128,7 +128,7 @@ def refusal(data: bytes) -> str:
     """Why what comes through the pipe is not believed; empty where it is."""
     talk = asked()
     try:
-        for message in Lines().feed(data):
+        for message in MessageStream().feed(data):
             talk.heard(message)
     except ValueError as error:
         return str(error)
@@ -151,13 +151,13 @@ def test_whatever_bytes_come_there_is_one_kind_of_error(data: bytes) -> None:
 @pytest.mark.parametrize("line", [b"[" * 60_000, b'{"a":' * 60_000, b'{"a":' + b"9" * 10_000 + b"}"])
 def test_what_json_chokes_on_is_no_message(line: bytes) -> None:
     with pytest.raises(ValueError, match="not a message"):
-        list(Lines().feed(line + b"\n"))
+        list(MessageStream().feed(line + b"\n"))
 
 
 def test_a_long_message_takes_a_time_that_grows_with_its_length_alone() -> None:
     """As many parts as a pipe makes of it; put together anew for each part they would take minutes."""
     data = encode({"text": "x" * 40_000_000})
-    lines, found = Lines(), []
+    lines, found = MessageStream(), []
     began = time.process_time()
     for start in range(0, len(data), 1 << 14):
         found += lines.feed(data[start : start + (1 << 14)])
@@ -167,7 +167,7 @@ def test_a_long_message_takes_a_time_that_grows_with_its_length_alone() -> None:
 
 def test_a_message_without_end_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(messages, "LONGEST_LINE", 1 << 20)
-    lines = Lines()
+    lines = MessageStream()
     for _ in range(10):
         assert not list(lines.feed(b"x" * 100_000))
     with pytest.raises(ValueError, match="a message of more than 1 MiB"):

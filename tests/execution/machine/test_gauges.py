@@ -21,7 +21,7 @@ from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.gauges import Gauges
 from edit_eval.records import MemoryUse, Utilisation
 from edit_eval.run import Run
-from edit_eval.scheduling.replicas import Replica, State
+from edit_eval.scheduling.replicas import Replica, ReplicaState
 from edit_eval.scheduling.tasks import Model, Task
 from edit_eval.store.run_directory import CannotWrite, RunDirectory
 from fake_nvml import GIB, FakeNvml, gpu, install
@@ -202,17 +202,21 @@ def test_utilisation_by_what_the_device_was_doing(monkeypatch: pytest.MonkeyPatc
                 nvml.gpus[0]["busy"] = per_cent
                 gauges._sample(read)
 
-        editor.state = State.LOADING
+        editor.state = ReplicaState.LOADING
         spend(10, 20)
-        editor.state = State.LOADED
+        editor.state = ReplicaState.LOADED
         spend(0)
         editor.hands[1] = Task(1, editor.model.key, (0,))
-        judge.state = State.LOADING  # behind an edit: the edit owns the moment
+        judge.state = ReplicaState.LOADING  # behind an edit: the edit owns the moment
         spend(98, 100, 96)
-        editor.state, judge.state = State.STOPPING, State.PREPARED
+        editor.state, judge.state = ReplicaState.STOPPING, ReplicaState.PREPARED
         editor.hands.clear()
         spend(0, 0)
-        editor.state, judge.state, judge.hands[2] = State.OFF, State.LOADED, Task(2, judge.model.key, (0,))
+        editor.state, judge.state, judge.hands[2] = (
+            ReplicaState.OFF,
+            ReplicaState.LOADED,
+            Task(2, judge.model.key, (0,)),
+        )
         spend(60, 70)
     expected = {"loading": (2, 0.3), "idle": (1, 0.0), "editing": (3, 2.94), "unloading": (2, 0.0), "judging": (2, 1.3)}
     assert {kind: (n, pytest.approx(total)) for kind, (n, total) in events.samples("cuda:0").items()} == expected

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from edit_eval.errors import NotDrawn
-from edit_eval.reporting.page.drawing import draw_apart
+from edit_eval.reporting.page.files import draw_apart
 
 
 def test_a_process_that_fails_is_a_fault_of_ours_and_keeps_its_last_words(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 from edit_eval.records import Scale
-from edit_eval.reporting.page.entries import category_names, choices, entries, series_names
+from edit_eval.reporting.entries import category_names, choices, entries, series_names
 from reporting.reports import Report, headline
 
 

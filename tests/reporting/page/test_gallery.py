@@ -3,15 +3,15 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from edit_eval.records import Results, Status
-from edit_eval.reporting.page.gallery import Pictures, gallery
+from edit_eval.reporting.page.gallery import PageFiles, gallery
 from edit_eval.statistics.summary import summarise
 from reporting.reported_runs import HOSTILE, pictured
 from reporting.reports import Report
 from reporting.three_scores import IDENTICAL
 
 
-def of(results: Results) -> tuple[dict, Pictures]:
-    pictures = Pictures(Path(results.directory) / "report", Path(results.directory))
+def of(results: Results) -> tuple[dict, PageFiles]:
+    pictures = PageFiles(Path(results.directory) / "report", Path(results.directory))
     return gallery(results, summarise(results), pictures), pictures
 
 
@@ -127,7 +127,7 @@ def test_no_picture_comes_from_outside_of_the_run_directory(complete: Report, tm
 
 def test_a_name_cannot_become_another_scheme(complete: Report, tmp_path: Path) -> None:
     (tmp_path / "javascript:alert(1)#x?.png").write_bytes(b"")
-    link = Pictures(tmp_path, tmp_path).add(tmp_path / "javascript:alert(1)#x?.png")
+    link = PageFiles(tmp_path, tmp_path).add(tmp_path / "javascript:alert(1)#x?.png")
     assert link is not None
     assert link["file"] == "./javascript%3Aalert%281%29%23x%3F.png"
 

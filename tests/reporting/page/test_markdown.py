@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from edit_eval.records import Activity, Edit, Judgement, Picture, Results, Sample, Status
-from edit_eval.reporting.page.markdown import markdown
+from edit_eval.reporting.page.files import markdown
 from edit_eval.reporting.writers.markdown import inline
 from edit_eval.statistics.summary import summarise
 from reporting.reported_runs import RUBRIC

@@ -10,8 +10,7 @@ from PIL import Image
 
 from edit_eval.records import Status
 from edit_eval.reporting.language import catalogue
-from edit_eval.reporting.page.files import write_report
-from edit_eval.reporting.page.markdown import markdown
+from edit_eval.reporting.page.files import markdown, write_report
 from edit_eval.reporting.page.page import page
 from reporting.reported_runs import HOSTILE, build_run
 from reporting.reports import Elements, Report, headline, report_on

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from edit_eval.records import Status
-from edit_eval.reporting.page.address import link
+from edit_eval.reporting.links import link
 from edit_eval.reporting.scores import write_scores
 from reporting.reported_runs import build_run, landscape, picture_at
 from reporting.reports import Report, ids, report_on

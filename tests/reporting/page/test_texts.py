@@ -1,8 +1,8 @@
 import re
 
 from edit_eval.records import Status
+from edit_eval.reporting.names import NAMES, name_of, short_category
 from edit_eval.reporting.page.page import asset, sentences
-from edit_eval.reporting.page.texts import NAMES, name_of, short_category
 from source_texts import READERS, SRC, wants_chinese
 
 

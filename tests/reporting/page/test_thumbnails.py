@@ -10,11 +10,11 @@ from PIL import Image
 
 from edit_eval.pictures import open_picture
 from edit_eval.records import Status
-from edit_eval.reporting.page.thumbnails import thumbnail, thumbnails
-from edit_eval.small_copies import PAGE_BUDGET, Size, keep_small_copy, size_for, size_of_run, small_copy_name
+from edit_eval.reporting.page.gallery import thumbnail, thumbnails
+from edit_eval.small_copies import PAGE_BUDGET, CopyLimits, keep_small_copy, size_for, size_of_run, small_copy_name
 from reporting.reported_runs import build_run
 
-SIZE = Size(side=64, file_bytes=20_000)
+SIZE = CopyLimits(side=64, file_bytes=20_000)
 
 
 def noise(width: int, height: int) -> Image.Image:
@@ -66,7 +66,7 @@ def test_a_rotated_picture_stands_upright(suffix: str, tmp_path: Path) -> None:
 
 def test_a_picture_of_noise_stays_within_its_bytes(tmp_path: Path) -> None:
     noise(600, 400).save(tmp_path / "a.png")
-    made = thumbnail(tmp_path / "a.png", Size(side=512, file_bytes=6_000))
+    made = thumbnail(tmp_path / "a.png", CopyLimits(side=512, file_bytes=6_000))
     assert made is not None
     assert len(made) <= 6_000
     assert opened(made).width / opened(made).height == pytest.approx(1.5, abs=0.05)
@@ -91,7 +91,7 @@ def test_many_pictures_stay_within_the_budget_of_the_page() -> None:
 
 
 def test_thumbnails_are_made_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from edit_eval.reporting.page import thumbnails as module
+    from edit_eval.reporting.page import gallery as module
 
     made = []
     monkeypatch.setattr(module, "thumbnail", lambda path, size: made.append(path) or b"x")
@@ -102,10 +102,10 @@ def test_thumbnails_are_made_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_kept_copy_is_the_thumbnail_whoever_made_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from edit_eval.reporting.page import thumbnails as module
+    from edit_eval.reporting.page import gallery as module
 
     noise(700, 500).save(tmp_path / "a.png")
-    size = Size(side=300, file_bytes=9_000)
+    size = CopyLimits(side=300, file_bytes=9_000)
     keep_small_copy(open_picture(tmp_path / "a.png"), str(tmp_path / "workers"), "ab" * 32, size)
     ours, theirs = tmp_path / "ours" / small_copy_name("ab" * 32), tmp_path / "workers" / small_copy_name("ab" * 32)
     first = thumbnail(tmp_path / "a.png", size, ours)
@@ -122,9 +122,9 @@ def test_a_copy_for_another_page_serves_where_it_is_large_enough(
     kept_at: int, wanted: int, shown: int, tmp_path: Path
 ) -> None:
     Image.linear_gradient("L").resize((700, 500)).save(tmp_path / "a.png")
-    keep_small_copy(open_picture(tmp_path / "a.png"), str(tmp_path), "ab" * 32, Size(kept_at, 64_000))
+    keep_small_copy(open_picture(tmp_path / "a.png"), str(tmp_path), "ab" * 32, CopyLimits(kept_at, 64_000))
     kept = tmp_path / small_copy_name("ab" * 32)
-    assert opened(thumbnail(tmp_path / "a.png", Size(wanted, 64_000), kept)).width == shown
+    assert opened(thumbnail(tmp_path / "a.png", CopyLimits(wanted, 64_000), kept)).width == shown
     assert opened(kept.read_bytes()).width == max(kept_at, shown)  # a larger one is not lost
 
 

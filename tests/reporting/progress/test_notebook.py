@@ -13,9 +13,9 @@ import pytest
 
 from edit_eval.execution.drivers.simulated import Fate
 from edit_eval.reporting.progress import live
+from edit_eval.reporting.progress.displays import KEPT, NotebookProgress, in_notebook
 from edit_eval.reporting.progress.live import live_progress
-from edit_eval.reporting.progress.notebook import KEPT, NotebookProgress, in_notebook
-from edit_eval.reporting.progress.view import Reading, Said, Snapshot
+from edit_eval.reporting.progress.view import BenchmarkProgress, Said, Snapshot
 from reporting.simulated_runs import SimulatedRun
 
 
@@ -96,9 +96,9 @@ def test_a_run_is_one_output_with_what_is_worth_keeping(tmp_path: Path, kernel: 
 
 def test_bars_and_the_latest_scores_are_there_meanwhile(kernel: Kernel) -> None:
     display = NotebookProgress(clock=lambda: 0.0)
-    display.reading(Reading(3), 0.0)
+    display.reading(BenchmarkProgress(3), 0.0)
     assert "reading the benchmark: 3 samples" in kernel.outputs[0]["text/plain"]
-    display.reading(Reading(4), 0.1)
+    display.reading(BenchmarkProgress(4), 0.1)
     assert "3 samples" in kernel.outputs[0]["text/plain"]  # not that often
     display.has_read()
     assert "reading" not in kernel.outputs[0]["text/plain"]

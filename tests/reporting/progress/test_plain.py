@@ -10,8 +10,8 @@ import pytest
 
 from edit_eval.execution.drivers.simulated import Fate
 from edit_eval.records import Status
-from edit_eval.reporting.progress.plain import PlainProgress, sentences
-from edit_eval.reporting.progress.view import CategoryDone, Judged, Reading, Said
+from edit_eval.reporting.progress.displays import PlainProgress, sentences
+from edit_eval.reporting.progress.view import BenchmarkProgress, CategoryDone, Judged, Said
 from reporting.simulated_runs import TEN, SimulatedRun, Watched, a_judgement
 
 
@@ -83,7 +83,7 @@ def test_the_reading_of_a_benchmark_is_said_ever_more_seldom() -> None:
     file = io.StringIO()
     progress = PlainProgress(file, lambda: "now")
     for second in range(1, 80):
-        progress.reading(Reading(2 * second, 10_000_000 * second, 1_280_000_000), float(second))
+        progress.reading(BenchmarkProgress(2 * second, 10_000_000 * second, 1_280_000_000), float(second))
     progress.has_read()
     assert file.getvalue().splitlines() == [
         "now reading the benchmark: 2 samples, 10 of 1,280 MB (0 %)",
@@ -93,7 +93,7 @@ def test_the_reading_of_a_benchmark_is_said_ever_more_seldom() -> None:
         "now reading the benchmark: 152 samples, 760 of 1,280 MB (59 %)",
     ]
     once = io.StringIO()
-    PlainProgress(once, lambda: "now").reading(Reading(1), 1.0)
+    PlainProgress(once, lambda: "now").reading(BenchmarkProgress(1), 1.0)
     assert once.getvalue() == "now reading the benchmark: 1 sample\n"
 
 

@@ -11,16 +11,16 @@ from rich.console import Console, ConsoleRenderable
 
 from edit_eval.execution.contract import Meter
 from edit_eval.records import Scoring
-from edit_eval.reporting.progress.rich_lines import LINES_AT_ONCE, RichProgress, bars_of, rendered
+from edit_eval.reporting.progress.displays import LINES_AT_ONCE, RichProgress, bars_of, rendered
 from edit_eval.reporting.progress.view import (
+    Assignment,
+    AssignmentRow,
+    BenchmarkProgress,
     CategoryDone,
     Count,
     DeviceView,
     Judged,
     Line,
-    Plan,
-    PlanRow,
-    Reading,
     Said,
     Snapshot,
 )
@@ -57,12 +57,12 @@ def judged(score: float, words: str, name: str = "00012_物理_medium") -> Judge
 
 RUBRIC = Scoring(protocol="rubric", headline="score", scales={"score": TEN})
 LINES: list[Line] = [
-    Plan(
+    Assignment(
         "round_robin",
         (
-            PlanRow("edit", "qwen_image_edit", ("cuda:0",), 45, (0, 6, 12, 18, 24)),
-            PlanRow("edit", "qwen_image_edit", ("cuda:1",), 45, (1, 7, 13, 19, 25)),
-            PlanRow("judge", "qwen3_vl", ("cuda:0", "cuda:1"), 90, questions=165, controls=75, scoring=RUBRIC),
+            AssignmentRow("edit", "qwen_image_edit", ("cuda:0",), 45, (0, 6, 12, 18, 24)),
+            AssignmentRow("edit", "qwen_image_edit", ("cuda:1",), 45, (1, 7, 13, 19, 25)),
+            AssignmentRow("judge", "qwen3_vl", ("cuda:0", "cuda:1"), 90, questions=165, controls=75, scoring=RUBRIC),
         ),
         17,
     ),
@@ -196,7 +196,7 @@ def test_colours_are_few() -> None:
 
 def test_text_of_others_is_text() -> None:
     lines: list[Line] = [
-        Plan("pull", (PlanRow("edit", EVIL, ("cpu:0",), 3),), 40),
+        Assignment("pull", (AssignmentRow("edit", EVIL, ("cpu:0",), 3),), 40),
         judged(5.0, EVIL, EVIL),
         Said("failed", EVIL, EVIL),
         CategoryDone(EVIL, 1, 1, 5.0, 5.0, 5.0, TEN),
@@ -292,7 +292,7 @@ def test_the_reading_of_a_benchmark_has_a_bar_that_goes(tmp_path: Path) -> None:
     file = io.StringIO()
     progress = RichProgress(terminal(file))
     for tick in range(5):  # two of them in one interval are one drawing
-        progress.reading(Reading(tick + 1, 100_000_000 * tick, 500_000_000), 100.0 + tick / 10)
+        progress.reading(BenchmarkProgress(tick + 1, 100_000_000 * tick, 500_000_000), 100.0 + tick / 10)
     assert file.getvalue().count("reading the benchmark") == 3
     assert "5 samples, 400 of 500 MB" in file.getvalue()
     progress.write([Said("note", "said meanwhile")])

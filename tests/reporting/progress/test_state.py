@@ -14,7 +14,7 @@ from edit_eval.execution.contract import Meter
 from edit_eval.execution.drivers.simulated import Fate
 from edit_eval.records import Edit, Status
 from edit_eval.reporting.progress.state import LINES_KEPT, ProgressState
-from edit_eval.reporting.progress.view import CategoryDone, Judged, Plan, Said, Snapshot
+from edit_eval.reporting.progress.view import Assignment, CategoryDone, Judged, Said, Snapshot
 from edit_eval.reporting.progress.words import skipped
 from edit_eval.store.recall import recall
 from reporting.simulated_runs import TEN, Recording, SimulatedRun, Watched, a_judgement
@@ -96,7 +96,7 @@ def test_labels_name_what_there_are_several_of(tmp_path: Path) -> None:
     (plan,) = (
         line
         for line in watch(SimulatedRun(tmp_path / "other", count=2), only_the_end=True).lines
-        if isinstance(line, Plan)
+        if isinstance(line, Assignment)
     )
     assert plan.label == len("00000_物理_hard") + 2
 
@@ -119,7 +119,7 @@ def test_the_plan_is_what_then_happens(
     tmp_path: Path, schedule: str, rows: list[tuple[tuple[str, ...], int, tuple[int, ...]]]
 ) -> None:
     run = SimulatedRun(tmp_path, count=12, devices=("cuda:0", "cuda:1", "cuda:2"), schedule=schedule)
-    (plan,) = watch(run, only_the_end=True).of(Plan)
+    (plan,) = watch(run, only_the_end=True).of(Assignment)
     assert plan.schedule == schedule
     assert plan.explanation
     assert [(row.devices, row.count, row.first) for row in plan.rows if row.kind == "edit"] == rows
@@ -139,7 +139,7 @@ def test_what_is_dealt_stays_dealt(tmp_path: Path, schedule: str, pilot: bool, m
     """
     run = SimulatedRun(tmp_path, count=23, devices=DEVICES, schedule=schedule, pilot=pilot, judge_seconds=30.0, **more)
     display = watch(run, only_the_end=True)
-    (plan,) = display.of(Plan)
+    (plan,) = display.of(Assignment)
     done = defaultdict(list)
     for one in sorted(run.directory.timeline().activities, key=lambda one: one.begin):
         if one.kind == "editing":
@@ -161,7 +161,7 @@ def test_the_table_of_a_run_that_goes_on_names_the_judges_devices_together(tmp_p
     run = SimulatedRun(tmp_path, count=6, schedule="round_robin")
     for number, edit in enumerate(run.matrix.edits[:4]):
         run.matrix.edits[number] = replace(edit, status=Status.OK, pixels="x", image="x")
-    (plan,) = watch(run, only_the_end=True).of(Plan)
+    (plan,) = watch(run, only_the_end=True).of(Assignment)
     assert [(row.kind, row.devices, row.count) for row in plan.rows] == [
         ("edit", ("cuda:0",), 1),
         ("edit", ("cuda:1",), 1),
@@ -332,7 +332,7 @@ def test_a_judgement_counts_once_when_its_last_question_is_answered(tmp_path: Pa
     answers = {**VIEWS, "00001_物理_hard#PQ": "I would rather not"}
     run = SimulatedRun(tmp_path, count=6, judges=("gpt",), protocols={"gpt": "viescore"}, answers=answers)
     display = watch(run)
-    (row,) = (row for row in display.of(Plan)[0].rows if row.kind == "judge")
+    (row,) = (row for row in display.of(Assignment)[0].rows if row.kind == "judge")
     assert (row.count, row.questions, row.controls) == (6, 12, 0)
     assert row.scoring is not None
     assert (row.scoring.headline, row.scoring.scale.mean_over) == ("O", "categories")
@@ -375,7 +375,7 @@ def test_controls_have_a_count_of_their_own(tmp_path: Path) -> None:
     display = watch(run)
     controls = len(list(run.matrix.controls()))
     assert controls == 6, "of two samples the source, a blank, and another's edit"
-    (row,) = (row for row in display.of(Plan)[0].rows if row.kind == "judge")
+    (row,) = (row for row in display.of(Assignment)[0].rows if row.kind == "judge")
     assert (row.count, row.questions, row.controls) == (12, 18, 6)
     assert {s.judgements.total for s in display.snapshots} == {12}
     assert {s.controls.total for s in display.snapshots} == {controls}

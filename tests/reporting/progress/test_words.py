@@ -4,7 +4,7 @@ import pytest
 
 from edit_eval.execution.contract import Meter
 from edit_eval.records import Scale, Scoring, Status
-from edit_eval.reporting.progress.view import CategoryDone, Count, DeviceView, PlanRow, Snapshot
+from edit_eval.reporting.progress.view import AssignmentRow, CategoryDone, Count, DeviceView, Snapshot
 from edit_eval.reporting.progress.words import (
     category_sentence,
     counts,
@@ -88,10 +88,10 @@ def test_a_category_is_summed_up_on_its_scale(scale: Scale, numbers: tuple[float
 
 def test_how_a_judge_is_asked() -> None:
     macro = Scoring(protocol="viescore", headline="O", scales={"O": TEN, "SC": TEN})
-    row = PlanRow("judge", "gpt", ("cpu:0",), 300, questions=675, controls=75, scoring=macro)
+    row = AssignmentRow("judge", "gpt", ("cpu:0",), 300, questions=675, controls=75, scoring=macro)
     assert plan_sentence(row) == "scores by gpt on cpu:0: 300, 75 controls, 675 questions, O of viescore, out of 10"
     error = Scoring(protocol="numbers", headline="mse", scales={"mse": Scale(lowest=0.0, higher_is_better=False)})
-    plain = plan_sentence(PlanRow("judge", "pixels", ("cpu:0",), 300, questions=300, scoring=error))
+    plain = plan_sentence(AssignmentRow("judge", "pixels", ("cpu:0",), 300, questions=300, scoring=error))
     assert plain.startswith("scores by pixels on cpu:0: 300, mse of numbers, ")
     assert plain.endswith("lower is better")
 

@@ -26,7 +26,7 @@ from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError, Stopped
 from edit_eval.execution.advice.cards import card_of, told
 from edit_eval.execution.advice.probing import (
-    Question,
+    EnvironmentProbe,
     ability_findings,
     edit_finding,
     environment_findings,
@@ -247,7 +247,7 @@ def examine(
         findings.append(Finding("configuration", "note", Text("none was given: only the machine is checked")))
     environment, gpus = dict(os.environ), machine.gpus() or ()
     findings += [*gpu_findings(machine, environment), host_finding(machine.free_host_memory())]
-    findings += _answers([Question(Text("this environment"), sys.executable, on_gpu=bool(gpus))], gpus)
+    findings += _answers([EnvironmentProbe(Text("this environment"), sys.executable, on_gpu=bool(gpus))], gpus)
     return findings + disk_findings(more.get("run_folder", Path("runs")), None, {})
 
 
@@ -354,7 +354,7 @@ def environments(context: Context) -> Iterator[Finding]:
         judges = {judge.name: judge for judge in asked_judges(context.configuration)}
     except EditEvalError:  # which the benchmark's findings say
         judges = {}
-    questions: list[Question] = []
+    questions: list[EnvironmentProbe] = []
     for model in context.wanted:
         judge = judges.get(model.section.name) if model.model.kind == "judge" else None
         for found in _asked(model, context.configuration, judge):
@@ -365,7 +365,9 @@ def environments(context: Context) -> Iterator[Finding]:
     yield from _answers(questions, context.gpus)
 
 
-def _asked(wanted: Wanted, configuration: Configuration, judge: AskedJudge | None) -> Iterator[Question | Finding]:
+def _asked(
+    wanted: Wanted, configuration: Configuration, judge: AskedJudge | None
+) -> Iterator[EnvironmentProbe | Finding]:
     """What the model's environment is to be asked; a finding where there is none."""
     section, requirements = wanted.section, wanted.section.placement.uv
     if requirements and not uv_is_made(uv_folder(requirements)):
@@ -381,7 +383,7 @@ def _asked(wanted: Wanted, configuration: Configuration, judge: AskedJudge | Non
     sample = named("benchmark", "scenes").example_sample(configuration.benchmark.language)
     first = _first_question(judge, sample) if judge else None
     edited = {"instruction": sample.instruction, "seed": section.seed, "sample_id": sample.id}
-    asked = Question(
+    asked = EnvironmentProbe(
         who=wanted.who,
         python=python,
         kind=_kind(wanted.model.key),
@@ -398,7 +400,7 @@ def _asked(wanted: Wanted, configuration: Configuration, judge: AskedJudge | Non
     yield replace(asked, python=sys.executable, on_gpu=False, request={})  # there is no server yet that could answer
     engine = served.on(section.route)
     if engine is not None:
-        yield Question(Text("{}: its server", wanted.who), python, packages=(engine.package, *engine.needs))
+        yield EnvironmentProbe(Text("{}: its server", wanted.who), python, packages=(engine.package, *engine.needs))
         return
     program = served.command[0]
     if "{python}" not in program and shutil.which(program) is None:
@@ -441,7 +443,7 @@ def _request(question: protocols.Question, sample: Sample) -> dict[str, Any]:
     }
 
 
-def _answers(questions: Sequence[Question], visible: Sequence[Gpu]) -> list[Finding]:
+def _answers(questions: Sequence[EnvironmentProbe], visible: Sequence[Gpu]) -> list[Finding]:
     with ThreadPoolExecutor(max_workers=4) as pool:
         answers = list(pool.map(probe, questions))
     findings = []

@@ -75,7 +75,7 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class Size:
+class ClusterSize:
     """What the work takes on so many machines."""
 
     nodes: int
@@ -150,7 +150,7 @@ class Plan:
     there; and why the plan is too short, where it is known to be."""
     gpu_memory: float | None = None
     """GiB free on each GPU, where somebody said so."""
-    sizes: tuple[Size, ...] = ()
+    sizes: tuple[ClusterSize, ...] = ()
     """With `--nodes`: the same on fewer machines, beside all of them."""
 
     @property
@@ -313,7 +313,7 @@ def make_plan(
             else:
                 swap = placement == "swap"
                 seconds = over * lower_bound(its, len(categories), timing, swap=swap, **shape)
-        sizes.append(Size(nodes, nodes * cluster.gpus, seconds, whole, cluster.price))
+        sizes.append(ClusterSize(nodes, nodes * cluster.gpus, seconds, whole, cluster.price))
     return replace(plan, sizes=tuple(sizes))
 
 

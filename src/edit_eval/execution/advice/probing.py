@@ -43,7 +43,7 @@ else:
 
 
 @dataclass(frozen=True)
-class Question:
+class EnvironmentProbe:
     """A model's environment, and what is to be looked for in it."""
 
     who: str
@@ -66,7 +66,7 @@ class Question:
     """What the environment of a server must have, the engine first; nothing is imported to see it."""
 
 
-def probe(question: Question, seconds: float = SECONDS) -> dict[str, Any]:
+def probe(question: EnvironmentProbe, seconds: float = SECONDS) -> dict[str, Any]:
     """What the environment says of itself (see `edit_eval.workers.probe`); under `fault` why it said no more."""
     order = {
         "class_path": question.class_path,
@@ -123,7 +123,7 @@ def probe(question: Question, seconds: float = SECONDS) -> dict[str, Any]:
 # -- what it means --
 
 
-def environment_findings(question: Question, found: Mapping[str, Any], gpus: Sequence[Gpu]) -> list[Finding]:
+def environment_findings(question: EnvironmentProbe, found: Mapping[str, Any], gpus: Sequence[Gpu]) -> list[Finding]:
     """What an environment's own words mean for the model that is to run there."""
     findings = list(_stoppers(question, found))
     if not findings:
@@ -133,7 +133,7 @@ def environment_findings(question: Question, found: Mapping[str, Any], gpus: Seq
     return findings
 
 
-def _stoppers(question: Question, found: Mapping[str, Any]) -> list[Finding]:
+def _stoppers(question: EnvironmentProbe, found: Mapping[str, Any]) -> list[Finding]:
     """What keeps a worker from starting here."""
 
     def problem(text: str, advice: str) -> Finding:
@@ -192,7 +192,7 @@ def _stoppers(question: Question, found: Mapping[str, Any]) -> list[Finding]:
     return findings
 
 
-def _summary(question: Question, found: Mapping[str, Any]) -> Finding:
+def _summary(question: EnvironmentProbe, found: Mapping[str, Any]) -> Finding:
     libraries = dict(found.get("libraries", {}))
     shown = [f"Python {found.get('python', '')}"]
     names = dict.fromkeys((*question.packages, *LIBRARIES))
@@ -207,7 +207,7 @@ def _summary(question: Question, found: Mapping[str, Any]) -> Finding:
     return Finding("environments", "ok", text)
 
 
-def _old_versions(question: Question, found: Mapping[str, Any]) -> list[Finding]:
+def _old_versions(question: EnvironmentProbe, found: Mapping[str, Any]) -> list[Finding]:
     """Libraries older than those that edit-eval's own models are made for."""
     if not question.class_path.startswith("edit_eval."):
         return []
@@ -232,7 +232,7 @@ def _old_versions(question: Question, found: Mapping[str, Any]) -> list[Finding]
     return findings
 
 
-def _torch_findings(question: Question, found: Mapping[str, Any], gpus: Sequence[Gpu]) -> list[Finding]:
+def _torch_findings(question: EnvironmentProbe, found: Mapping[str, Any], gpus: Sequence[Gpu]) -> list[Finding]:
     """GPUs as torch sees them, and versions that are known to go wrong."""
 
     def finding(level: Level, text: str, advice: str = "") -> Finding:
@@ -315,7 +315,7 @@ LOADERS = tuple(
 """Our classes that load a model by diffusers or transformers."""
 
 
-def shared_environments(questions: Sequence[Question]) -> list[Finding]:
+def shared_environments(questions: Sequence[EnvironmentProbe]) -> list[Finding]:
     """What engines ask of their environments, and a warning where one of these is somebody else's, too."""
     findings = []
     for engine in questions:
@@ -334,7 +334,7 @@ def shared_environments(questions: Sequence[Question]) -> list[Finding]:
     return findings
 
 
-def _needs_other_versions(question: Question, engine: str) -> bool:
+def _needs_other_versions(question: EnvironmentProbe, engine: str) -> bool:
     """Whether what runs there is another engine, or loads a model itself."""
     if question.packages:
         return engine not in question.packages and any(package in PINS for package in question.packages)

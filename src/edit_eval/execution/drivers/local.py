@@ -28,7 +28,7 @@ from edit_eval.execution.machine.devices import LocalMachine, environment_for
 from edit_eval.execution.machine.environments import worker_command
 from edit_eval.execution.machine.space import SHORT_OF
 from edit_eval.privacy import hide_secrets
-from edit_eval.workers.messages import Lines, Message, encode
+from edit_eval.workers.messages import Message, MessageStream, encode
 
 LAST_BYTES = 1 << 16  # of a log, in which its last line is looked for
 CLOSE_SECONDS = 5.0  # how long killed processes may take to be gone
@@ -48,7 +48,7 @@ class Process:
     into: int
     out: int
     log: Path
-    lines: Lines = field(default_factory=Lines)
+    lines: MessageStream = field(default_factory=MessageStream)
     conversation: Conversation = field(default_factory=Conversation)
     unsent: bytearray = field(default_factory=bytearray)
     heard: bool = False

@@ -40,7 +40,7 @@ from edit_eval.execution.engine.conversation import ABOUT, FROM_AFAR, GPU, MACHI
 from edit_eval.execution.machine.environments import layers_digest
 from edit_eval.pictures import MAX_PIXELS, TEMPORARY_PREFIX
 from edit_eval.text import Text
-from edit_eval.workers.messages import Lines, Message, encode
+from edit_eval.workers.messages import Message, MessageStream, encode
 
 ANSWER_SECONDS = 120.0
 """How long a cluster may take until its machines have answered; those that have not by then join later."""
@@ -83,7 +83,7 @@ class Node:
     name: str
     count: int
     """GPUs that are reserved there."""
-    lines: Lines = field(default_factory=Lines)
+    lines: MessageStream = field(default_factory=MessageStream)
     gpus: tuple[Gpu, ...] = ()
     """As the engine calls them; none until it has described itself."""
     about: Mapping[str, Any] = field(default_factory=dict)
@@ -121,7 +121,7 @@ class RayDriver(LocalDriver):
         super().__init__(environment)
         self._address, self._wanted = address, gpus
         self._gateway: Process | None = None
-        self._frames, self._said = Frames(), Lines()
+        self._frames, self._said = Frames(), MessageStream()
         self._nodes: dict[int, Node] = {}
         self._on: dict[str, Node] = {}  # the device -> where it is
         self._remote: dict[int, Remote] = {}

@@ -38,7 +38,7 @@ from edit_eval.execution.drivers.local import LocalDriver
 from edit_eval.execution.machine.devices import LocalMachine, free_host_memory
 from edit_eval.execution.machine.environments import layers_digest
 from edit_eval.execution.machine.weights import find_weights
-from edit_eval.workers.messages import Lines, Message, encode
+from edit_eval.workers.messages import Message, MessageStream, encode
 
 HEAR_SECONDS = 0.5
 """After which an agent answers even where nothing is to be said: so silence is a fault, of which Ray need not know."""
@@ -227,7 +227,7 @@ class Agent:
         self._logs: dict[int, Path] = {}
         self._to_do: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._bell, self._ring = os.pipe()
-        self._lines, self._over = Lines(), False
+        self._lines, self._over = MessageStream(), False
         self._said, self._urgent, self._some = bytearray(), False, threading.Condition()
         self._asked, self._failure = time.monotonic(), ""
         self._files, self._driver = Files(), LocalDriver(self._variables)

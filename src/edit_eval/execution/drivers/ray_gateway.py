@@ -39,7 +39,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from edit_eval.execution.drivers.ray_agent import GATEWAY, HEAR_BYTES, Agent, Frames, framed, known_by
 from edit_eval.pictures import write_durably
-from edit_eval.workers.messages import Lines, Message, encode
+from edit_eval.workers.messages import Message, MessageStream, encode
 
 LOOK_EVERY = 1.0  # seconds
 TICK_SECONDS = 0.25
@@ -80,7 +80,7 @@ class Gateway:
 
     def __init__(self, pipe_in: int, pipe_out: int, address: str) -> None:
         self._in, self._out, self._address = pipe_in, pipe_out, address
-        self._frames, self._lines, self._unsent = Frames(), Lines(), bytearray()
+        self._frames, self._lines, self._unsent = Frames(), MessageStream(), bytearray()
         self._to_do: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._bell, self._ring = os.pipe()
         self._peers: dict[int, Peer] = {}

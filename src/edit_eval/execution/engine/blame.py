@@ -23,7 +23,7 @@ from edit_eval.execution.engine.contracts import Records, Users
 from edit_eval.execution.machine.memory import memory_advice, memory_figures
 from edit_eval.records import Status
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import Replica, State
+from edit_eval.scheduling.replicas import Replica, ReplicaState
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.text import Text
 
@@ -159,7 +159,7 @@ class Blame:
     def _others(self, replica: Replica) -> list[Replica]:
         """The other replicas of its model that may still do something, whether they are there or not."""
         of = self._policy.of(replica.key)
-        return [one for one in of if one is not replica and one.state is not State.RETIRED and not one.lost]
+        return [one for one in of if one is not replica and one.state is not ReplicaState.RETIRED and not one.lost]
 
     def _try_elsewhere(self, replica: Replica, task: Task, reason: str, *, alone: bool) -> None:
         failed_on = task.failed_on | {replica.index}

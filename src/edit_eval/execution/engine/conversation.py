@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from edit_eval.records import CUT_SHORT
 from edit_eval.workers.messages import Message
 
 Check = Callable[[Any], bool]
@@ -76,7 +77,7 @@ ANSWERED: Mapping[str, Check] = {
     "text": _text,
     "values": _perhaps(_each(_text, _number)),
     "normalised": _perhaps(_flag),
-    "ended": _perhaps(lambda value: value in ("cut_off", "refused", "judge_error")),
+    "ended": _perhaps(lambda value: value in CUT_SHORT),
     "final": _perhaps(_flag),
     "length": _perhaps(_count),
     "tokens": _perhaps(lambda value: isinstance(value, list) and len(value) == 2 and all(map(_count, value))),

@@ -31,7 +31,7 @@ from edit_eval.execution.engine.reading_again import FIRST_TICKET, ReadingAgain
 from edit_eval.execution.machine.installation import with_install_line
 from edit_eval.records import model_title
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import Command, Replica, State
+from edit_eval.scheduling.replicas import Command, Replica, ReplicaState
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.run_directory import CannotWrite
 from edit_eval.text import Text, joined
@@ -44,7 +44,7 @@ LOOK_EVERY = 0.5
 
 
 @dataclass(slots=True)
-class Worker:
+class RunningWorker:
     """The process of a replica, as the engine knows it."""
 
     replica: Replica
@@ -92,14 +92,14 @@ class Engine:
         self._interruption, self._observe, self._more = interruption, observer, more
         self._poll_seconds = poll_seconds
         self._simulated = poll_seconds == float("inf")  # nobody interrupts a simulation, and no worker in it is silent
-        self._workers: dict[int, Worker] = {}
-        self._of: dict[int, Worker] = {}  # replica number -> its worker
+        self._workers: dict[int, RunningWorker] = {}
+        self._of: dict[int, RunningWorker] = {}  # replica number -> its worker
         self._started = 0
         self._now = 0.0
         self._awake = 0.0
         self._looked = 0.0
         self._again = ReadingAgain()
-        self._tasks: dict[int, tuple[Worker, Task]] = {}
+        self._tasks: dict[int, tuple[RunningWorker, Task]] = {}
         self._blame = Blame(policy, work, records, watcher.note, users)
         self._dropped: dict[int, str] = {}  # replicas whose processes are ended for good, and why
         self._load_failures: Counter[int] = Counter()
@@ -205,7 +205,9 @@ class Engine:
             if worker.loaded and worker.replica.hands and silent > limits.timeout:
                 self._kill(worker, f"no step for {limits.timeout:g} s")
             # One that is prepared waits for its device, however long that takes.
-            elif not worker.loaded and worker.replica.state is not State.PREPARED and silent > limits.load_timeout:
+            elif (
+                not worker.loaded and worker.replica.state is not ReplicaState.PREPARED and silent > limits.load_timeout
+            ):
                 self._kill(worker, f"not loaded after {limits.load_timeout:g} s")
             elif worker.stopping and silent > limits.timeout:
                 self._kill(worker, "did not end")
@@ -222,7 +224,7 @@ class Engine:
             Text("no progress: work is left that {} cannot do; this is a bug in edit-eval, please report it", held)
         )
 
-    def _kill(self, worker: Worker, reason: str) -> None:
+    def _kill(self, worker: RunningWorker, reason: str) -> None:
         worker.killed = reason
         self._watch.note(Text("{}: {}; its process is replaced", worker.replica.name, reason))
         self._driver.kill(worker.number)
@@ -256,7 +258,7 @@ class Engine:
     def _prepare(self, replica: Replica) -> None:
         self._started += 1
         specification = self._specifications[replica.model.key, replica.place]
-        worker = Worker(replica, specification, self._started, self._now, self._awake)
+        worker = RunningWorker(replica, specification, self._started, self._now, self._awake)
         self._workers[worker.number] = self._of[replica.number] = worker
         self._watch.replica(replica, "preparing", {})
         self._driver.start(worker.number, specification)
@@ -314,7 +316,7 @@ class Engine:
             self._records.event("devices", seconds=self._now, devices=names, reason=message["reason"])
             self._do(self._policy.gain(list(new)))
 
-    def _loaded(self, worker: Worker, message: Mapping[str, Any]) -> None:
+    def _loaded(self, worker: RunningWorker, message: Mapping[str, Any]) -> None:
         replica = worker.replica
         worker.loaded = True
         began = self._now if worker.loading_since is None else worker.loading_since
@@ -329,13 +331,13 @@ class Engine:
         self._watch.replica(replica, "loaded", {**message, "seconds": took})
         self._do(self._policy.loaded(replica, self._now - began, int(message["capacity"])))
 
-    def _begun(self, worker: Worker, number: int) -> None:
+    def _begun(self, worker: RunningWorker, number: int) -> None:
         if number in self._tasks:
             task = self._tasks[number][1]
             worker.running[number] = self._now
             self._watch.running(worker.replica, task, self._records.about(task))
 
-    def _take(self, worker: Worker, number: int, seconds: float) -> Task:
+    def _take(self, worker: RunningWorker, number: int, seconds: float) -> Task:
         """The task is over: its stretch of time is kept, and it is nobody's any more."""
         _, task = self._tasks.pop(number)
         began = worker.running.pop(number, self._now)
@@ -349,7 +351,7 @@ class Engine:
         self._watch.finished(worker.replica, task)
         return task
 
-    def _done(self, worker: Worker, message: dict[str, Any]) -> None:
+    def _done(self, worker: RunningWorker, message: dict[str, Any]) -> None:
         seconds = float(message["seconds"])
         task = self._take(worker, message["task"], seconds)
         self._records.done(task, message, "+".join(worker.replica.place))
@@ -363,7 +365,7 @@ class Engine:
         self._blame.answered(replica)
         self._unsynced = True
 
-    def _failed(self, worker: Worker, message: Mapping[str, Any]) -> None:
+    def _failed(self, worker: RunningWorker, message: Mapping[str, Any]) -> None:
         began = worker.running.get(message["task"], self._now)
         task = self._take(worker, message["task"], self._now - began)
         reason, kind = str(message["error"]), str(message["kind"])
@@ -410,7 +412,7 @@ class Engine:
             )
         self._do(self._policy.failed(replica, task))
 
-    def _died(self, worker: Worker, reason: str, lost: bool = False) -> None:
+    def _died(self, worker: RunningWorker, reason: str, lost: bool = False) -> None:
         replica = worker.replica
         del self._workers[worker.number]
         if self._of.get(replica.number) is worker:
@@ -452,7 +454,7 @@ class Engine:
         if (
             retired
             and (self._policy.piloting or replica.model.key in self._refused)
-            and all(r.state is State.RETIRED for r in self._policy.of(replica.model.key))
+            and all(r.state is ReplicaState.RETIRED for r in self._policy.of(replica.model.key))
         ):
             self._explain()  # it would only come out when everything else is done
         self._blame.stop_if_systemic()
@@ -490,7 +492,7 @@ class Engine:
             "retired", replica=replica.name, model=replica.model.key, place=list(replica.place), reason=reason
         )
 
-    def _is_to_retire(self, worker: Worker, reason: str) -> bool:
+    def _is_to_retire(self, worker: RunningWorker, reason: str) -> bool:
         replica = worker.replica
         if worker.loaded:
             retired = self._blame.fails_too_often(replica)

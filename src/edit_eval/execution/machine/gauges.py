@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any
 
 from edit_eval.execution.contract import Gpu, Machine, Meter
-from edit_eval.scheduling.replicas import Replica, State
+from edit_eval.scheduling.replicas import Replica, ReplicaState
 from edit_eval.store.run_directory import CannotWrite
 
 SAMPLE_EVERY = 1.0
@@ -275,6 +275,6 @@ class Gauges:
 
 def _activity(replica: Replica) -> str:
     """What a replica does with its device at this moment."""
-    if replica.state is State.LOADED and replica.hands:
+    if replica.state is ReplicaState.LOADED and replica.hands:
         return "editing" if replica.model.kind == "edit" else "judging"
-    return {State.LOADING: "loading", State.STOPPING: "unloading"}.get(replica.state, "idle")
+    return {ReplicaState.LOADING: "loading", ReplicaState.STOPPING: "unloading"}.get(replica.state, "idle")

@@ -17,11 +17,11 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.audit import AXES, MEANS, RESULTS, MeasureRow, beside_people, rows, weaknesses
 from edit_eval.reporting.audit import RUNGS as RUNG_WORDS
 from edit_eval.reporting.language import said
+from edit_eval.reporting.names import name_of, short_category
 from edit_eval.reporting.page.files import whole
+from edit_eval.reporting.page.gallery import thumbnails
 from edit_eval.reporting.page.page import asset, digest_of
 from edit_eval.reporting.page.rendering import say_in, template_environment
-from edit_eval.reporting.page.texts import name_of, short_category
-from edit_eval.reporting.page.thumbnails import thumbnails
 from edit_eval.small_copies import size_for
 from edit_eval.statistics.audit.findings import Findings
 from edit_eval.statistics.audit.measure import average
@@ -83,7 +83,7 @@ class Step(NamedTuple):
     """WebP as base64."""
 
 
-class Ladder(NamedTuple):
+class SceneSteps(NamedTuple):
     """One scene, its edits from the best to the worst."""
 
     category: str
@@ -198,7 +198,7 @@ def _points(trial: Trial, share: float) -> float:
 # -- ladders --
 
 
-def ladders(results: Results, trial: Trial, language: str) -> list[Ladder]:
+def ladders(results: Results, trial: Trial, language: str) -> list[SceneSteps]:
     """Of each category the scenes with the most rungs, with the pictures that the judge saw."""
     chosen = [scene for category in trial.categories() for scene in _longest(trial, category)]
     samples = {sample.id: sample for sample in results.samples}
@@ -219,7 +219,7 @@ def ladders(results: Results, trial: Trial, language: str) -> list[Ladder]:
     made = iter(list(thumbnails(paths, size_for(len(paths), BUDGET))))
     facts = {sample.facts[AUDIT]["scene"]: sample for sample in reversed(results.samples) if AUDIT in sample.facts}
     return [
-        Ladder(
+        SceneSteps(
             short_category(facts[scene].category, language),
             facts[scene].instruction,
             [_step(rung, score, next(made), trial, language) for rung, score in steps],

@@ -20,15 +20,14 @@ import altair as alt
 
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
+from edit_eval.reporting.entries import Entry, ScoreChoice, category_names, choices, entries
 from edit_eval.reporting.language import said
-from edit_eval.reporting.page.address import link
+from edit_eval.reporting.links import link, to_failures, to_part
+from edit_eval.reporting.names import name_of, named_score, short_category
 from edit_eval.reporting.page.agreement_chart import agreement_charts
 from edit_eval.reporting.page.axes import Axis, axis_of
 from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows, chart_title, series_colour
-from edit_eval.reporting.page.entries import Choice, Entry, category_names, choices, entries
-from edit_eval.reporting.page.links import to_failures, to_part
 from edit_eval.reporting.page.people_chart import people_charts
-from edit_eval.reporting.page.texts import name_of, named_score, short_category
 from edit_eval.reporting.page.timeline import COLOURS, timeline, utilisation
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.failures import FailureGroup, failures, missing_scores
@@ -99,7 +98,7 @@ def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[
     return drawn
 
 
-def _charts_of_scores(choice: Choice, scores: _Scores, language: str) -> dict[str, list[AnyChart]]:
+def _charts_of_scores(choice: ScoreChoice, scores: _Scores, language: str) -> dict[str, list[AnyChart]]:
     panels = _panels(choice, scores, language)
     tags = _frequent_tags(choice.parts)
 
@@ -124,7 +123,7 @@ def _scores(results: Results) -> _Scores:
     return found
 
 
-def _panels(choice: Choice, scores: _Scores, language: str) -> list[_Panel]:
+def _panels(choice: ScoreChoice, scores: _Scores, language: str) -> list[_Panel]:
     """One for each judge; with only one edit model all judges in one, if they have the same score on the same scale."""
     parts = choice.parts
     judges = list(dict.fromkeys(part.judge for part in parts))
@@ -150,7 +149,7 @@ def _panel(title: str, parts: Sequence[Entry], colours: Sequence[str], scores: _
     )
 
 
-def histogram_hint(choice: Choice) -> Text | None:
+def histogram_hint(choice: ScoreChoice) -> Text | None:
     """How wide a bar is; None where it is not the same for all."""
     widths = {axis_of(part.scale, []).bin_width for part in choice.parts if part.scale.span is not None}
     if len(widths) != 1 or any(part.scale.span is None for part in choice.parts):

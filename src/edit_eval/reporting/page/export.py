@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import secrets
 import shutil
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.benchmarks.known_sources import with_known_sources
+from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results
 from edit_eval.reporting.page.files import write_tables
-from edit_eval.reporting.page.gallery import Pictures
+from edit_eval.reporting.page.gallery import PageFiles, thumbnail
 from edit_eval.reporting.page.page import portable_page
-from edit_eval.reporting.page.thumbnails import thumbnail
-from edit_eval.reporting.selection import selected
-from edit_eval.small_copies import Size
+from edit_eval.small_copies import CopyLimits
+from edit_eval.spreadsheets import as_meant
 from edit_eval.statistics.summary import summarise
 from edit_eval.text import Text
 
@@ -34,7 +35,7 @@ PICTURES = "pictures"
 
 
 @dataclass
-class _Within(Pictures):
+class _Within(PageFiles):
     """Pictures that are in the page and nowhere else."""
 
     def _link(self, path: Path) -> str:
@@ -42,7 +43,7 @@ class _Within(Pictures):
 
 
 @dataclass
-class _Beside(Pictures):
+class _Beside(PageFiles):
     """Pictures that lie beside the page."""
 
     def _link(self, path: Path) -> str:
@@ -92,7 +93,7 @@ def export(
     try:
         if suffix in (".html", ".htm"):
             with written_whole(target) as temporary:
-                _write_page(results, summary, temporary, _Within, Size(side, 4 * side * side), language)
+                _write_page(results, summary, temporary, _Within, CopyLimits(side, 4 * side * side), language)
             return target
         with written_whole(target) as temporary:
             folder = temporary if suffix != ".zip" else temporary.with_name(f"{temporary.name}.folder")
@@ -123,8 +124,13 @@ def in_limits(side: int) -> None:
 
 
 def _write_page(
-    results: Results, summary: Mapping[str, Any], file: Path, kind: type[Pictures], size: Size | None, language: str
-) -> Pictures:
+    results: Results,
+    summary: Mapping[str, Any],
+    file: Path,
+    kind: type[PageFiles],
+    size: CopyLimits | None,
+    language: str,
+) -> PageFiles:
     run = Path(os.path.abspath(results.directory))
     pictures = kind(run / "report", run)
     with file.open("w", encoding="utf-8", errors="backslashreplace", newline="") as out:
@@ -136,13 +142,13 @@ def _write_folder(results: Results, summary: Mapping[str, Any], folder: Path, la
     (folder / PICTURES).mkdir(parents=True)
     pictures = _write_page(results, summary, folder / "index.html", _Beside, None, language)
     write_tables(results, summary, folder, language=language)
-    make = partial(_write_picture, folder / PICTURES, Size(side, 4 * side * side))
+    make = partial(_write_picture, folder / PICTURES, CopyLimits(side, 4 * side * side))
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         for _ in pool.map(make, range(len(pictures.paths)), pictures.paths):
             pass
 
 
-def _write_picture(folder: Path, size: Size, place: int, path: Path) -> None:
+def _write_picture(folder: Path, size: CopyLimits, place: int, path: Path) -> None:
     made = thumbnail(path, size)
     if made is not None:  # the page says of what is none that it is none
         (folder / _name(place)).write_bytes(made)
@@ -168,3 +174,71 @@ def written_whole(target: Path) -> Iterator[Path]:
         temporary.replace(target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True) if temporary.is_dir() else temporary.unlink(missing_ok=True)
+
+
+# -- some samples by themselves --
+
+COLUMN = "sample_id"
+
+
+def selected(results: Results, ids: Collection[str]) -> Results:
+    """The run with these samples alone: all that is about others, and about the run as a whole, is left out.
+
+    Says in its notes that its numbers are those of a choice. Raises `ConfigurationError` for an id that is not in the
+    run, and for none at all.
+    """
+    known = {sample.id for sample in results.samples}
+    for one in ids:
+        if one not in known:
+            raise ConfigurationError(
+                Text("`{}` is not a sample of {}{}", one, results.directory, did_you_mean(one, known))
+            )
+    if not ids:
+        raise ConfigurationError(Text("no sample was named"))
+    chosen = set(ids)
+    note = Text(
+        "{} of {} samples, chosen by hand: these numbers hold for them alone, and are not a result of the benchmark",
+        len(chosen),
+        len(known),
+    )
+    return replace(
+        results,
+        name=f"{results.name} ({len(chosen)}/{len(known)})",
+        samples=tuple(sample for sample in results.samples if sample.id in chosen),
+        edits=tuple(edit for edit in results.edits if edit.sample_id in chosen),
+        judgements=tuple(one for one in results.judgements if one.sample_id in chosen),
+        controls=tuple(one for one in results.controls if one.sample_id in chosen),
+        battles=tuple(one for one in results.battles if one.sample_id in chosen),
+        published={},
+        activities=(),
+        wall_seconds=(),
+        memory=(),
+        utilisation=(),
+        device_failures=(),
+        notes=(note, *results.notes),
+    )
+
+
+def ids_in(file: Path) -> list[str]:
+    """The ids in a CSV's column `sample_id`, as the gallery saves it and `scores.csv` has it; each once.
+
+    Raises `ConfigurationError` for a file that cannot be read, or has no such column.
+    """
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as opened:
+            rows = csv.DictReader(opened)
+            if COLUMN not in (rows.fieldnames or ()):
+                raise ConfigurationError(
+                    Text(
+                        "{} has no column `{}`; save the CSV from the report's gallery (Export), or "
+                        "write `{}` and then one id per line",
+                        file,
+                        COLUMN,
+                        COLUMN,
+                    )
+                )
+            found = dict.fromkeys(row[COLUMN] for row in rows if row[COLUMN])
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ConfigurationError(Text("--samples {}: cannot be read ({})", file, why)) from error
+    return [as_meant(one) for one in found]

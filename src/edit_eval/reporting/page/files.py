@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
+from edit_eval.benchmarks.known_sources import with_known_sources
+from edit_eval.errors import ExitCode, NotDrawn
 from edit_eval.records import Results
-from edit_eval.reporting.page.markdown import markdown
+from edit_eval.reporting import formats
+from edit_eval.reporting.entries import Entry
+from edit_eval.reporting.names import LANGUAGES, name_of, scale_words, score_name
 from edit_eval.reporting.page.page import page
-from edit_eval.reporting.page.texts import LANGUAGES
+from edit_eval.reporting.page.rendering import say_in, template_environment, told_of
+from edit_eval.reporting.people_differences import digits_of, explanation, people_in, rows_of, sentences
+from edit_eval.reporting.remarks import passport_lines, wrong_lines
 from edit_eval.reporting.scores import write_replies, write_scores
+from edit_eval.reporting.verdict import verdict_lines, verdicts
+from edit_eval.reporting.writers.markdown import inline, markdown_sheet, markdown_table
+from edit_eval.statistics.people_differences import People
+from edit_eval.text import Text
 
 
 def write_report(results: Results, summary: Mapping[str, Any], folder: Path, *, language: str = "en") -> None:
@@ -62,3 +77,84 @@ def whole(path: Path) -> Iterator[TextIO]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+# -- in a process of its own --
+
+
+def draw_apart(run: Path) -> None:
+    """Has `edit_eval.run`, as a program, draw the report of the run in `run`.
+
+    Raises `NotDrawn` when it cannot be written; the run's records are as they were.
+    """
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "edit_eval.run", str(run)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    if not done.returncode:
+        return
+    last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+    disk = done.returncode in (ExitCode.UNUSABLE, ExitCode.STOPPED)
+    problem = Text("the report could not be drawn ({})", last)
+    if disk:
+        problem = Text("the report could not be written to {} ({})", run / "report", last)
+    kept = Text("{}; all records are kept; once that is fixed, `edit-eval report {}` writes it", problem, run)
+    raise NotDrawn(kept, run, done.returncode if disk else ExitCode.BUG)
+
+
+def draw(results: Results, summary: Mapping[str, Any], run: Path, *, language: str) -> int:
+    """What that program does; returns its exit code. Sources are opened only where this user's cache knows them."""
+    results = replace(results, samples=with_known_sources(results.samples))
+    try:
+        write_report(results, summary, run / "report", language=language)
+    except OSError as error:
+        print(error.strerror or error, file=sys.stderr)
+        forbidden = error.errno in (errno.EROFS, errno.EACCES, errno.EPERM)
+        return ExitCode.UNUSABLE if forbidden else ExitCode.STOPPED  # else the disk is full, or fails
+    return ExitCode.DONE
+
+
+# -- Markdown --
+
+
+def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str:
+    """The whole document. Names and reasons from the records are escaped: they can be no markup."""
+    environment = template_environment(autoescape=False)
+
+    def of_score(part: Entry) -> str:
+        return score_name(part.score, language)
+
+    environment.filters.update(inline=inline, duration=lambda seconds: formats.duration(seconds, language))
+    environment.globals.update(
+        say=partial(say_in, language),
+        table=lambda table: markdown_table(table, language),
+        sheet=lambda sheet: markdown_sheet(sheet, language),
+        name_of=lambda kind, key: name_of(kind, key, language),
+        scale_words=lambda part: scale_words(part.scale, language),
+    )
+    environment.filters["score_name"] = of_score
+    people = people_in(summary)
+    return environment.get_template("report.md.j2").render(
+        **told_of(results, summary),
+        verdict=verdict_lines(summary, language),
+        verdicts=verdicts(summary),
+        wrong=wrong_lines(summary, language),
+        examined=passport_lines(summary, language),
+        people=people,
+        people_rows=rows_of,
+        **_said_of(people, language),
+    )
+
+
+def _said_of(people: People | None, language: str) -> dict[str, Any]:
+    """The sentences about what people would say."""
+    if people is None:
+        return {}
+    return {
+        "people_digits": digits_of(people),
+        "people_lines": sentences(people, language),
+        "people_explanation": explanation(people, language),
+    }

@@ -6,24 +6,34 @@ picture at a time.
 
 from __future__ import annotations
 
+import base64
+import io
 import os
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+import stat
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 from urllib.parse import quote
 
-from edit_eval.records import Edit, Judgement, Reading, Results, Sample
-from edit_eval.reporting.page.entries import entries
-from edit_eval.reporting.page.texts import LANGUAGES, name_of, named_score
-from edit_eval.small_copies import small_copy_name
+from PIL import Image
+
+from edit_eval.errors import PictureError
+from edit_eval.pictures import open_picture
+from edit_eval.records import NO_EDIT, Edit, Judgement, Reading, Results, Sample, Status
+from edit_eval.reporting.entries import entries
+from edit_eval.reporting.names import LANGUAGES, name_of, named_score
+from edit_eval.small_copies import CopyLimits, keep, small_copy, small_copy_name
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-class Shown(Protocol):
+class PictureAddresses(Protocol):
     """What a gallery shows: for each picture the place or the address of its `thumbnail`, and a link to its `file`."""
 
     def of_sample(self, sample: Sample, name: str = "source") -> dict[str, Any] | None: ...
@@ -31,8 +41,8 @@ class Shown(Protocol):
 
 
 @dataclass
-class Pictures:
-    """The files that the page shows, each once (see `Shown`)."""
+class PageFiles:
+    """The files that the page shows, each once (see `PictureAddresses`)."""
 
     folder: Path
     """Where the page lies, absolute. Links into the run directory are relative to it: the two move together."""
@@ -72,8 +82,8 @@ class Pictures:
         return "./" + quote(Path(os.path.relpath(path, self.folder)).as_posix())
 
 
-def gallery(results: Results, summary: Mapping[str, Any], pictures: Shown) -> dict[str, Any]:
-    """`{"run", "edit_models", "judges", "scoring", "names", "samples"}`; registers every picture there is."""
+def gallery(results: Results, summary: Mapping[str, Any], pictures: PictureAddresses) -> dict[str, Any]:
+    """`{"run", "edit_models", "judges", "scoring", "names", "no_edit", "samples"}`; registers all pictures."""
     edits: dict[str, list[Edit]] = defaultdict(list)
     for edit in results.edits:
         edits[edit.sample_id].append(edit)
@@ -86,6 +96,7 @@ def gallery(results: Results, summary: Mapping[str, Any], pictures: Shown) -> di
         "judges": list(results.judges),
         "scoring": _scoring(results, summary),
         "names": _names(results),
+        "no_edit": [status.value for status in NO_EDIT],
         "samples": [
             sample_entry(
                 sample,
@@ -97,7 +108,9 @@ def gallery(results: Results, summary: Mapping[str, Any], pictures: Shown) -> di
     }
 
 
-def sample_entry(sample: Sample, edits: Iterable[tuple[Edit, Iterable[Judgement]]], pictures: Shown) -> dict[str, Any]:
+def sample_entry(
+    sample: Sample, edits: Iterable[tuple[Edit, Iterable[Judgement]]], pictures: PictureAddresses
+) -> dict[str, Any]:
     """A sample as the gallery has it, with its edits, each with its judgements."""
     return {
         **_sample(sample, pictures),
@@ -140,6 +153,7 @@ def _names(results: Results) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
         "category": named("short_category", categories),
         "category_title": named("category", categories),
         "difficulty": named("difficulty", difficulties),
+        "status": named("status", [status.value for status in Status]),
     }
 
 
@@ -152,7 +166,7 @@ def _fields(record: object, names: str) -> dict[str, Any]:
     return {name: getattr(record, name) for name in names.split()}
 
 
-def _sample(sample: Sample, pictures: Shown) -> dict[str, Any]:
+def _sample(sample: Sample, pictures: PictureAddresses) -> dict[str, Any]:
     others = {
         address_of_picture(name): pictures.of_sample(sample, name) or {"missing": "other_missing"}
         for name in sample.pictures
@@ -167,7 +181,7 @@ def _sample(sample: Sample, pictures: Shown) -> dict[str, Any]:
     }
 
 
-def _edit(edit: Edit, pictures: Shown) -> dict[str, Any]:
+def _edit(edit: Edit, pictures: PictureAddresses) -> dict[str, Any]:
     picture = pictures.of_edit(edit) or {"missing": "edit_missing"} if edit.image else None
     return {
         "model": edit.edit_model,
@@ -189,3 +203,73 @@ def _judgement(judgement: Judgement) -> dict[str, Any]:
 def _reading(reading: Reading) -> dict[str, Any]:
     known = {} if reading.mass is None else {"mass": reading.mass}
     return {**_fields(reading, "status reason text asked"), "values": dict(reading.values), **known}
+
+
+# -- thumbnails --
+
+NOTHING_KEPT: Mapping[Path, Path] = MappingProxyType({})
+
+_THREADS = 8  # Pillow works outside of Python's lock; more would only hold more pictures in memory
+_MUCH_SMALLER = 0.75
+"""The share of the wanted side, or of its bytes, below which a copy was made for a page of more pictures."""
+
+
+def thumbnail(path: Path, size: CopyLimits, kept: Path | None = None) -> bytes | None:
+    """The picture at `path` as a small WebP; None if it is no picture that can be read.
+
+    With `kept` the copy that is there is taken, or scaled down, if it is younger than the picture and large enough;
+    else one is made and kept there.
+    """
+    try:
+        if kept is None:
+            return small_copy(open_picture(path), size)
+        with suppress(OSError, ValueError):
+            if (data := _taken(path, size, kept)) is not None:
+                return data
+        data = small_copy(open_picture(path), size)
+        with suppress(OSError):  # a report can be made without
+            keep(data, kept)
+        return data
+    except (PictureError, OSError, ValueError):  # one bad picture must not cost the report
+        return None
+
+
+def _taken(path: Path, size: CopyLimits, kept: Path) -> bytes | None:
+    """What is made of the copy at `kept`; None where there is none that will do."""
+    found = kept.lstat()
+    if not stat.S_ISREG(found.st_mode) or found.st_mtime < path.stat().st_mtime:
+        return None
+    data = kept.read_bytes()
+    with Image.open(io.BytesIO(data), formats=["WEBP"]) as copy:  # reads no pixels
+        if max(copy.size) > size.side or len(data) > size.file_bytes:
+            return small_copy(copy.convert("RGB"), size)
+        if max(copy.size) < _MUCH_SMALLER * size.side and len(data) < _MUCH_SMALLER * size.file_bytes:
+            with Image.open(path) as picture:
+                if max(copy.size) < max(picture.size):
+                    return None
+    return data
+
+
+def thumbnails(
+    paths: Sequence[Path], size: CopyLimits, kept: Mapping[Path, Path] = NOTHING_KEPT
+) -> Iterator[str | None]:
+    """Each picture's thumbnail as base64, in order; None for one that cannot be read. `kept`: see `thumbnail`.
+
+    A few are made ahead at a time, so the memory in use does not grow with their number.
+    """
+    threads = min(_THREADS, os.cpu_count() or 1)
+    with ThreadPoolExecutor(threads) as pool:
+        for made in _ahead(pool, paths, size, kept, 2 * threads):
+            yield None if made is None else base64.b64encode(made).decode("ascii")
+
+
+def _ahead(
+    pool: ThreadPoolExecutor, paths: Iterable[Path], size: CopyLimits, kept: Mapping[Path, Path], ahead: int
+) -> Iterator[bytes | None]:
+    under_way: deque[Future[bytes | None]] = deque()
+    for path in paths:
+        under_way.append(pool.submit(thumbnail, path, size, *([kept[path]] if path in kept else [])))
+        if len(under_way) >= ahead:
+            yield under_way.popleft().result()
+    while under_way:
+        yield under_way.popleft().result()

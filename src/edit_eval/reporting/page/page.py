@@ -30,20 +30,18 @@ from markupsafe import Markup
 from edit_eval import __version__
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
+from edit_eval.reporting.entries import Entry
 from edit_eval.reporting.language import catalogue, said, said_own
-from edit_eval.reporting.page.address import link
+from edit_eval.reporting.links import link, to_part
+from edit_eval.reporting.names import LANGUAGES, NAMES, listed, name_of, scale_words, score_name
 from edit_eval.reporting.page.agreement_chart import have_one_scale
 from edit_eval.reporting.page.charts import TITLES, charts, histogram_hint, most_tags
-from edit_eval.reporting.page.entries import Entry
-from edit_eval.reporting.page.gallery import Pictures, Shown, gallery
-from edit_eval.reporting.page.links import to_part
+from edit_eval.reporting.page.gallery import PageFiles, PictureAddresses, gallery, thumbnails
 from edit_eval.reporting.page.rendering import say_in, template_environment, told_of
-from edit_eval.reporting.page.texts import LANGUAGES, NAMES, listed, name_of, scale_words, score_name
-from edit_eval.reporting.page.thumbnails import thumbnails
 from edit_eval.reporting.page.vega import vega
 from edit_eval.reporting.page.verdict import verdict_told
 from edit_eval.reporting.writers.html import page_sheet, page_table
-from edit_eval.small_copies import Size, size_of_run
+from edit_eval.small_copies import CopyLimits, size_of_run
 from edit_eval.text import Text
 
 _STYLES = ("page.css", "verdict.css", "results.css", "gallery.css", "detail.css", "print.css")
@@ -78,7 +76,7 @@ _NOTHING = Markup()
 class Served:
     """What a page has besides when a server hands it out: then pictures are addresses, and nothing is embedded."""
 
-    pictures: Shown
+    pictures: PictureAddresses
     above: Markup = _NOTHING
     """Before the results."""
     style: str = ""
@@ -89,12 +87,12 @@ class Served:
 
 def page(results: Results, summary: Mapping[str, Any], folder: Path, *, language: str) -> Iterator[str]:
     """The parts of the page, in order; together one HTML document for `folder`."""
-    pictures = Pictures(Path(os.path.abspath(folder)), Path(os.path.abspath(results.directory)))
+    pictures = PageFiles(Path(os.path.abspath(folder)), Path(os.path.abspath(results.directory)))
     yield from _parts(results, summary, language, pictures)
 
 
 def portable_page(
-    results: Results, summary: Mapping[str, Any], pictures: Pictures, size: Size | None, *, language: str
+    results: Results, summary: Mapping[str, Any], pictures: PageFiles, size: CopyLimits | None, *, language: str
 ) -> Iterator[str]:
     """The same page to be sent to others: no link in it points outside what is sent. `size`: of the pictures within."""
     yield from _parts(results, summary, language, pictures, size=size, linked=False)
@@ -109,9 +107,9 @@ def _parts(
     results: Results,
     summary: Mapping[str, Any],
     language: str,
-    pictures: Shown,
+    pictures: PictureAddresses,
     served: Served | None = None,
-    size: Size | None = None,
+    size: CopyLimits | None = None,
     linked: bool = True,
 ) -> Iterator[str]:
     drawn = {one: charts(results, summary, one) for one in LANGUAGES}
@@ -138,7 +136,7 @@ def _parts(
         data = {**data, **served.data}
     yield embedded_json(data)
     yield scripts
-    if isinstance(pictures, Pictures):
+    if isinstance(pictures, PageFiles):
         yield from _thumbnails(pictures, size or size_of_run(results.samples, results.edits))
     yield end
 
@@ -163,7 +161,7 @@ def sentences(script: str) -> list[str]:
     return [json.loads(words) for words in _QUOTED.findall(script) if words]
 
 
-def _thumbnails(pictures: Pictures, size: Size) -> Iterator[str]:
+def _thumbnails(pictures: PageFiles, size: CopyLimits) -> Iterator[str]:
     """An inert element for each picture, with its base64; empty for one that cannot be read."""
     for place, made in enumerate(thumbnails(pictures.paths, size, pictures.kept)):
         yield f'<script type="text/plain" id="thumbnail-{place}">{made or ""}</script>\n'

@@ -9,8 +9,8 @@ import altair as alt
 
 from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.language import said
+from edit_eval.reporting.names import name_of
 from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows, chart_title, series_colour
-from edit_eval.reporting.page.texts import name_of
 from edit_eval.reporting.people_differences import ESTIMATES, digits_of, people_in, rows_of
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.people_differences import People, PeoplesDifference

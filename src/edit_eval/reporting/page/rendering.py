@@ -14,9 +14,8 @@ from jinja2.bccache import Bucket
 from edit_eval.records import Results, Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
-from edit_eval.reporting.costs import costs
-from edit_eval.reporting.language import said
-from edit_eval.reporting.page.entries import (
+from edit_eval.reporting.costs import COMMAND, costs, repetition, time_tables
+from edit_eval.reporting.entries import (
     Entry,
     category_names,
     choices,
@@ -26,13 +25,12 @@ from edit_eval.reporting.page.entries import (
     headlines,
     refusals,
 )
-from edit_eval.reporting.page.footnotes import footnotes
-from edit_eval.reporting.page.texts import NAMES, judgement_status
-from edit_eval.reporting.repetition import COMMAND, repetition
+from edit_eval.reporting.language import said
+from edit_eval.reporting.names import NAMES, judgement_status
+from edit_eval.reporting.remarks import footnotes
 from edit_eval.reporting.result_tables import EDIT_MODEL, SCORE, categories_table, items_table, results_table
 from edit_eval.reporting.slow_devices import slow_devices
 from edit_eval.reporting.strengths import battle_sheet
-from edit_eval.reporting.time_tables import time_tables
 from edit_eval.statistics.failures import failures, missing_scores
 from edit_eval.text import Text
 

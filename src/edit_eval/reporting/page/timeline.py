@@ -10,8 +10,8 @@ import altair as alt
 
 from edit_eval.records import Activity, Results
 from edit_eval.reporting.language import said
+from edit_eval.reporting.names import name_of
 from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows
-from edit_eval.reporting.page.texts import name_of
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.text import Text
 

@@ -14,13 +14,12 @@ from edit_eval.records import Results, Sample
 from edit_eval.reporting import formats
 from edit_eval.reporting.comparison import failure_remarks, note_words
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
-from edit_eval.reporting.controls import wrong_lines
 from edit_eval.reporting.formats import signed, signed_span
-from edit_eval.reporting.page.address import link
-from edit_eval.reporting.page.links import edit_side, to_failures
-from edit_eval.reporting.page.texts import LANGUAGES, name_of
+from edit_eval.reporting.links import edit_side, link, to_failures
+from edit_eval.reporting.names import LANGUAGES, name_of
 from edit_eval.reporting.people_differences import digits_of as digits_of_people
 from edit_eval.reporting.people_differences import explanation, pair_lines, people_in, rows_of, sentences
+from edit_eval.reporting.remarks import wrong_lines
 from edit_eval.reporting.verdict import Verdict, verdicts
 from edit_eval.statistics.extremes import SHOWN
 

@@ -23,14 +23,12 @@ from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.contract import Meter
 from edit_eval.reporting.language import speak
+from edit_eval.reporting.progress.displays import NotebookProgress, PlainProgress, RichProgress, in_notebook
 from edit_eval.reporting.progress.live_file import write_live
-from edit_eval.reporting.progress.notebook import NotebookProgress, in_notebook
-from edit_eval.reporting.progress.plain import PlainProgress
-from edit_eval.reporting.progress.rich_lines import RichProgress
 from edit_eval.reporting.progress.standard_streams import Descriptor
 from edit_eval.reporting.progress.state import ProgressState
-from edit_eval.reporting.progress.view import Display, Reading, Said, Snapshot
-from edit_eval.reporting.styled import Spoken
+from edit_eval.reporting.progress.view import BenchmarkProgress, Display, Said, Snapshot
+from edit_eval.reporting.terminal_text import Spoken
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Work
@@ -136,7 +134,7 @@ class Progress:
     def reading(self, items: int, read: int, size: int) -> None:
         """A benchmark has been read so far: `items` samples, `read` of `size` bytes (0 where that is not known)."""
         if self._display is not None:
-            self._display.reading(Reading(items, read, size), self._clock())
+            self._display.reading(BenchmarkProgress(items, read, size), self._clock())
 
     @_harmless
     def has_read(self) -> None:

@@ -16,16 +16,16 @@ from typing import Any
 
 from edit_eval.execution.contract import Meter
 from edit_eval.pictures import UNREPEATABLE
-from edit_eval.records import NO_EDIT, Edit, Judgement, Status
+from edit_eval.records import DECLINED, NO_EDIT, Edit, Judgement, Status
 from edit_eval.reporting.formats import duration
 from edit_eval.reporting.language import worded
 from edit_eval.reporting.progress.tally import Tally, address_of, is_control
-from edit_eval.reporting.progress.view import DeviceView, Judged, Line, Plan, PlanRow, Said, Snapshot
+from edit_eval.reporting.progress.view import Assignment, AssignmentRow, DeviceView, Judged, Line, Said, Snapshot
 from edit_eval.reporting.progress.words import failed, loaded, skipped
 from edit_eval.reporting.slow_devices import DeviceTimes, time_of
 from edit_eval.scheduling.estimates import Estimates, Mean
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import Replica, State
+from edit_eval.scheduling.replicas import Replica, ReplicaState
 from edit_eval.scheduling.simulation import Elapsed
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.scheduling.time_left import TimeLeft, rest_of_a_run
@@ -62,7 +62,7 @@ class _ReplicaView:
         if self.state == "loaded":
             if self.running:
                 return "editing" if self.replica.model.kind == "edit" else "judging"
-            return "unloading" if self.replica.state is State.STOPPING else "waiting"
+            return "unloading" if self.replica.state is ReplicaState.STOPPING else "waiting"
         return self.state
 
 
@@ -181,7 +181,7 @@ class ProgressState:
         """An edit has come to its end."""
         self.tally.edit(edit, self._clock())
         if edit.status in NO_EDIT:
-            tag = "refused" if edit.status is Status.EDIT_REFUSED else "failed"
+            tag = "refused" if edit.status in DECLINED else "failed"
             self._say(Said(tag, Text("no edit: {}", edit.reason), self.tally.label(address_of(edit))))
         if UNREPEATABLE in edit.flags:
             text = Text("asked for again with the same seed, it came out otherwise: the server does not keep to seeds")
@@ -289,7 +289,7 @@ class ProgressState:
 # -- the plan --
 
 
-def plan(matrix: Matrix, policy: Policy, work: Work, label: int = 0) -> Plan:
+def plan(matrix: Matrix, policy: Policy, work: Work, label: int = 0) -> Assignment:
     """Who does what: each device's share where tasks are dealt out, else what comes first."""
     schedule = policy.schedule
     rows = []
@@ -311,15 +311,17 @@ def plan(matrix: Matrix, policy: Policy, work: Work, label: int = 0) -> Plan:
         first = _first(matrix, model.kind, dealt[0])
         if model.kind == "judge":
             name = model.name
-            rows.append(PlanRow("judge", name, everywhere, pending[name], first, units, controls[name], scoring[name]))
+            rows.append(
+                AssignmentRow("judge", name, everywhere, pending[name], first, units, controls[name], scoring[name])
+            )
             continue
         if schedule == "pull":
-            rows.append(PlanRow("edit", model.name, everywhere, units, first))
+            rows.append(AssignmentRow("edit", model.name, everywhere, units, first))
             continue
         for replica, tasks in zip(replicas, dealt, strict=True):
             count = sum(len(task.units) for task in tasks)
-            rows.append(PlanRow("edit", model.name, replica.place, count, _first(matrix, "edit", tasks)))
-    return Plan(schedule, tuple(rows), label)
+            rows.append(AssignmentRow("edit", model.name, replica.place, count, _first(matrix, "edit", tasks)))
+    return Assignment(schedule, tuple(rows), label)
 
 
 def _first(matrix: Matrix, kind: str, tasks: Iterable[Task]) -> tuple[int, ...]:

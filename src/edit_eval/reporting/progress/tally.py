@@ -9,11 +9,9 @@ from dataclasses import dataclass, field
 
 from rich.cells import cell_len
 
-from edit_eval.records import CONTROL, NO_EDIT, Edit, Judgement, Status
-from edit_eval.reporting.page.texts import short_category
-from edit_eval.reporting.progress.means import mean_so_far
-from edit_eval.reporting.progress.view import CategoryDone, Count, MeanSoFar
-from edit_eval.statistics.failures import JUDGE_FAILED
+from edit_eval.records import CONTROL, JUDGE_FAILED, NO_EDIT, Edit, Judgement, Status
+from edit_eval.reporting.names import short_category
+from edit_eval.reporting.progress.view import CategoryDone, Count, MeanSoFar, mean_so_far
 from edit_eval.store.matrix import Matrix
 
 Address = tuple[str, str, int, str, int]

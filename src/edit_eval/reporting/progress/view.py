@@ -6,7 +6,8 @@ it through `terminal_text.one_line`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -16,7 +17,7 @@ from edit_eval.text import Text
 
 
 @dataclass(frozen=True)
-class PlanRow:
+class AssignmentRow:
     """What some devices of a model are to do."""
 
     kind: str
@@ -37,12 +38,12 @@ class PlanRow:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Assignment:
     """Who does what, as far as that is settled when a run starts."""
 
     schedule: str
     """`pull`, `round_robin` or `batch_sync`."""
-    rows: tuple[PlanRow, ...]
+    rows: tuple[AssignmentRow, ...]
     label: int = 0
     """Terminal columns of the longest label that lines of this run will have."""
 
@@ -91,7 +92,7 @@ class CategoryDone:
     scale: Scale
 
 
-Line = Plan | Said | Judged | CategoryDone
+Line = Assignment | Said | Judged | CategoryDone
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class Reading:
+class BenchmarkProgress:
     """How far the first reading of a benchmark is."""
 
     items: int
@@ -196,7 +197,7 @@ class Display(Protocol):
     interval: float
     """Seconds between two looks."""
 
-    def reading(self, so_far: Reading, now: float) -> None:
+    def reading(self, so_far: BenchmarkProgress, now: float) -> None:
         """Shows how far a benchmark has been read, if it is time for that by the clock `now`, in seconds."""
 
     def has_read(self) -> None:
@@ -210,3 +211,32 @@ class Display(Protocol):
 
     def close(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
         """Shows the last lines and how the run ended."""
+
+
+# -- means so far --
+
+
+def means_so_far(judgements: Iterable[Judgement], scoring: Mapping[str, Scoring]) -> tuple[MeanSoFar, ...]:
+    """For each edit model and judge the mean of the headline, in the order of the judgements."""
+    scores: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for one in judgements:
+        found = scores.setdefault((one.edit_model, one.judge), {}).setdefault(one.category, [])
+        score = one.scores.get(scoring[one.judge].headline)
+        if score is not None:
+            found.append(score)
+    made = []
+    for (edit_model, judge), by_category in scores.items():
+        sums = [(len(found), math.fsum(found)) for found in by_category.values()]
+        made.append(mean_so_far(edit_model, judge, scoring[judge], sums))
+    return tuple(made)
+
+
+def mean_so_far(edit_model: str, judge: str, scoring: Scoring, categories: Sequence[tuple[int, float]]) -> MeanSoFar:
+    """Of the number of scores in each category and their sum. No mean where there is nothing to take it over."""
+    scored = sum(count for count, _ in categories)
+    parts = (
+        categories if scoring.scale.mean_over == "categories" else [(scored, math.fsum(sum_ for _, sum_ in categories))]
+    )
+    means = [total / count for count, total in parts if count]
+    mean = math.fsum(means) / len(means) if means and len(means) == len(parts) else None
+    return MeanSoFar(edit_model, judge, scoring.headline, scoring.scale, scored, mean)

@@ -10,27 +10,27 @@ from edit_eval.judges.answers import is_prose
 from edit_eval.records import Judgement
 from edit_eval.reporting.formats import decimals, duration, score
 from edit_eval.reporting.language import spoken, worded
-from edit_eval.reporting.page.texts import scale_words
-from edit_eval.reporting.progress.view import CategoryDone, DeviceView, PlanRow, Reading, Said, Snapshot
+from edit_eval.reporting.names import scale_words
+from edit_eval.reporting.progress.view import AssignmentRow, BenchmarkProgress, CategoryDone, DeviceView, Said, Snapshot
 from edit_eval.text import Text, counted, joined
 
 DEVICES_NAMED = 8
 """Devices of a row that are named one by one."""
 
 
-def plan_sentence(row: PlanRow) -> str:
+def plan_sentence(row: AssignmentRow) -> str:
     """`edits by qwen_image_edit on cuda:0: 45, first 0, 6, 12, 18, 24, …`."""
     first = [Text("first {}", first_samples(row))] if row.first else []
     whose = Text("{} on {}: {}", work_of(row), devices(row.devices), row.count)
     return joined([whose, *first, *asked_words(row)], ", ")
 
 
-def work_of(row: PlanRow) -> str:
+def work_of(row: AssignmentRow) -> str:
     """`edits by qwen_image_edit`, `scores by qwen3_vl`."""
     return Text("edits by {}", row.model) if row.kind == "edit" else Text("scores by {}", row.model)
 
 
-def asked_words(row: PlanRow) -> list[str]:
+def asked_words(row: AssignmentRow) -> list[str]:
     """`75 controls`, `615 questions`, `O of viescore`, `out of 10`: how a judge is asked; nothing of an edit model."""
     if row.scoring is None:
         return []
@@ -40,7 +40,7 @@ def asked_words(row: PlanRow) -> list[str]:
     return [*controls, *questions, score_of, scale_words(row.scoring.scale, spoken())]
 
 
-def first_samples(row: PlanRow) -> str:
+def first_samples(row: AssignmentRow) -> str:
     """`0, 6, 12, 18, 24, …`"""
     return ", ".join([*map(str, row.first), *(["…"] if row.count > len(row.first) else [])])
 
@@ -84,7 +84,7 @@ def loaded(model: str, place: str, seconds: float, order: int, replicas: int, me
     return Text("{} on {} in {} ({}){}", model, place, duration(seconds), which, held)
 
 
-def reading_words(so_far: Reading) -> str:
+def reading_words(so_far: BenchmarkProgress) -> str:
     """`120 samples, 577 of 1,280 MB`."""
     count = counted(so_far.items, "sample")
     if so_far.size <= 1e6:

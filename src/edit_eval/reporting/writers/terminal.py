@@ -10,9 +10,8 @@ from rich import box
 from rich import table as rich_table
 from rich.console import Console
 
-from edit_eval.reporting.styled import Styled
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Table, in_language
-from edit_eval.reporting.terminal_text import Name, one_line, print_beside
+from edit_eval.reporting.terminal_text import Name, Styled, one_line, print_beside
 
 Row = TypeVar("Row")
 _STYLES: dict[Look, str] = {"": "", "strong": "bold", "quiet": "dim", "problem": "yellow", "wrong": "red"}

@@ -32,7 +32,7 @@ function statusesOf(samples) {
 
 function fillStatuses(statuses) {
   options('status', statuses.length > 1 ? ['unscored', ...statuses] : statuses,
-    (status) => both(status === 'unscored' ? "any without a score" : STATUSES[status]));
+    (status) => (status === 'unscored' ? both("any without a score") : nameOf('status', status)));
 }
 
 function fillFilters() {

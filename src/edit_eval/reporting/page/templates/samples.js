@@ -1,20 +1,6 @@
 // What the gallery needs to know of each sample beyond what is recorded. Only scored judgements have a number.
-const STATUSES = {
-  ok: "scored",
-  pending: "not done yet",
-  skipped: "skipped",
-  edit_failed: "edit failed",
-  edit_refused: "edit refused",
-  judge_error: "judge failed",
-  refused: "judge refused",
-  unparseable: "no score in the answer",
-  out_of_range: "score out of range",
-  undefined: "score undefined",
-  cut_off: "answer cut off",
-};
-
 function sayStatus(tag, status, attributes = {}) {
-  return say(tag, STATUSES[status], [], attributes);
+  return sayWords(tag, nameOf('status', status), attributes);
 }
 
 function meanOf(numbers) {

@@ -24,7 +24,7 @@ function aboutSample(sample) {
 
 // What became of one of the two that are compared: each judge's own numbers and words, never a mean of judges.
 function aboutEdit(sample, edit) {
-  if (edit.status === 'edit_failed' || edit.status === 'edit_refused') {
+  if (data.no_edit.includes(edit.status)) {
     // It was not made once, whatever judges would have seen it.
     const failed = make('section', { class: 'verdict' },
       make('header', {}, make('span', { class: 'judge' }, edit.model), sayStatus('strong', edit.status, { class: 'unscored' })),

@@ -19,27 +19,24 @@ from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
-from edit_eval.reporting.controls import wrong_lines
+from edit_eval.reporting.entries import Entry, controls_are_off, controls_of, entries
 from edit_eval.reporting.language import said
-from edit_eval.reporting.page.entries import Entry, controls_are_off, controls_of, entries
-from edit_eval.reporting.page.footnotes import footnote_lines
-from edit_eval.reporting.page.gallery import Pictures
+from edit_eval.reporting.names import judgement_status, name_of, named_score
+from edit_eval.reporting.page.gallery import PageFiles, thumbnails
 from edit_eval.reporting.page.rendering import say_in, template_environment
-from edit_eval.reporting.page.texts import judgement_status, name_of, named_score
-from edit_eval.reporting.page.thumbnails import thumbnails
-from edit_eval.reporting.passports import passport_lines
+from edit_eval.reporting.remarks import footnote_lines, passport_lines, wrong_lines
 from edit_eval.reporting.result_tables import SCORE, results_table
 from edit_eval.reporting.table import Table
 from edit_eval.reporting.tables import coverage_line
 from edit_eval.reporting.terminal_text import one_line, whole_words
 from edit_eval.reporting.verdict import verdict_lines, verdicts
 from edit_eval.reporting.writers.html import notebook_table
-from edit_eval.small_copies import Size
+from edit_eval.small_copies import CopyLimits
 from edit_eval.text import Text
 
 SAMPLES, MODELS, ROWS, LINES = 6, 4, 40, 8
 """How many samples have their pictures shown, of how many edit models; rows of the table; notes."""
-SIZE = Size(side=192, file_bytes=10_000)
+SIZE = CopyLimits(side=192, file_bytes=10_000)
 """Of a picture: all of them are less than half a megabyte."""
 CELLS, LONGEST = 160, 2_000
 """Columns of a text, and the characters of it that are looked at."""
@@ -70,7 +67,7 @@ def notebook_html(results: Results, summary: Mapping[str, Any], page: Path, *, l
     samples = with_known_sources(_spread(results.samples))
     models = results.edit_models[:MODELS]
     run = Path(os.path.abspath(results.directory))
-    pictures = Pictures(run / "report", run)
+    pictures = PageFiles(run / "report", run)
     rows = [(sample, _row(results, sample, models, found, pictures, language)) for sample in samples]
     kept = {path: copy for path, copy in pictures.kept.items() if copy.is_file()}  # looking at a run writes nothing
     template = _templates(language).get_template("notebook.html.j2")
@@ -130,7 +127,7 @@ def _spread(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def _row(
-    results: Results, sample: Sample, models: Sequence[str], found: Sequence[Entry], pictures: Pictures, language: str
+    results: Results, sample: Sample, models: Sequence[str], found: Sequence[Entry], pictures: PageFiles, language: str
 ) -> list[_Shown]:
     """The source, then each model's first edit with the first judgement of each judge."""
     digits = {(part.judge, part.score): part.digits for part in found}
@@ -148,7 +145,7 @@ def _row(
     return row
 
 
-def _edit(edit: Edit | None, pictures: Pictures, language: str) -> _Shown:
+def _edit(edit: Edit | None, pictures: PageFiles, language: str) -> _Shown:
     if edit is None or edit.status is not Status.OK:
         status = name_of("status", edit.status if edit else Status.PENDING, language)
         return _Shown(None, ": ".join(filter(None, (status, _short(edit.reason if edit else "")))))

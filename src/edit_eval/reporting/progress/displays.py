@@ -1,9 +1,13 @@
-"""Progress in a terminal: what happens scrolls by, below it a bar for each device and one for the whole."""
+"""The displays of the progress: on a terminal, in a log file, and in a notebook."""
 
 from __future__ import annotations
 
+import io
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TextIO
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleRenderable, Group
@@ -15,7 +19,16 @@ from rich.table import Table
 
 from edit_eval.execution.contract import Meter
 from edit_eval.reporting.language import said, worded
-from edit_eval.reporting.progress.view import CategoryDone, DeviceView, Judged, Line, Plan, Reading, Said, Snapshot
+from edit_eval.reporting.progress.view import (
+    Assignment,
+    BenchmarkProgress,
+    CategoryDone,
+    DeviceView,
+    Judged,
+    Line,
+    Said,
+    Snapshot,
+)
 from edit_eval.reporting.progress.words import (
     asked_words,
     category_sentence,
@@ -23,16 +36,18 @@ from edit_eval.reporting.progress.words import (
     devices,
     ending,
     first_samples,
+    how_far,
     left,
     meter_words,
     more_devices,
+    plan_sentence,
     reading_words,
     skipped,
+    steps_of,
     words_of,
     work_of,
 )
-from edit_eval.reporting.styled import Styled
-from edit_eval.reporting.terminal_text import Beginning, Name, one_line, padded
+from edit_eval.reporting.terminal_text import Beginning, Name, Spoken, Styled, one_line, padded
 from edit_eval.text import Text, joined
 
 BAR = 16
@@ -62,7 +77,7 @@ class RichProgress:
         self._label = 0
         self._next_reading = 0.0
 
-    def reading(self, so_far: Reading, now: float) -> None:
+    def reading(self, so_far: BenchmarkProgress, now: float) -> None:
         """Shows a bar of its own."""
         if now < self._next_reading:
             return
@@ -81,7 +96,7 @@ class RichProgress:
         if not lines:
             return
         for line in lines:
-            if isinstance(line, Plan):
+            if isinstance(line, Assignment):
                 self._label = max(self._label, line.label)
             elif isinstance(line, Judged | Said):
                 self._label = max(self._label, cell_len(line.about))
@@ -127,7 +142,7 @@ class RichProgress:
 def rendered(line: Line, label: int) -> ConsoleRenderable:
     """One line of what happens; ids take `label` columns."""
     match line:
-        case Plan():
+        case Assignment():
             return plan_table(line)
         case Judged(judgement=judgement):
             words = Beginning(words_of(judgement), "dim")
@@ -152,7 +167,7 @@ def tagged(tag: str, style: str, *texts: Styled | Beginning) -> ConsoleRenderabl
     return table
 
 
-def plan_table(plan: Plan) -> ConsoleRenderable:
+def plan_table(plan: Assignment) -> ConsoleRenderable:
     """Each device, its count and its first samples."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
     table.add_column("", overflow="fold")
@@ -235,3 +250,192 @@ def _clock(seconds: float) -> str:
     """`0:31:20`."""
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+
+
+# -- without a terminal --
+
+CLOSEST = 15.0
+"""Seconds between two lines of progress, at least."""
+FURTHEST = 300.0
+"""Seconds between two lines of progress, at most."""
+
+
+class PlainProgress:
+    """Writes lines to `stream`: what happens, and now and then how far it is; each score only with `scores`.
+
+    The lines of progress come at each tenth of the whole, and in between after 15 s, 30 s, 1 min and so on, at last
+    every 5 min; never two within 15 s.
+    """
+
+    interval = 0.5
+
+    def __init__(
+        self,
+        stream: TextIO,
+        time_of_day: Callable[[], str] = lambda: time.strftime("%H:%M:%S"),
+        *,
+        scores: bool = False,
+    ) -> None:
+        self._stream, self._time_of_day, self._scores = stream, time_of_day, scores
+        self._last: float | None = None
+        self._settled = -1
+        self._next_reading, self._reading_pause = 0.0, 5.0
+        self._pause = CLOSEST
+        self._tenth = 0
+
+    def reading(self, so_far: BenchmarkProgress, now: float) -> None:
+        """Writes a line at once, and again after 5 s, 10 s, 20 s and so on, at last every minute."""
+        if now >= self._next_reading:
+            self._next_reading = now + self._reading_pause
+            self._reading_pause = min(2 * self._reading_pause, 60.0)
+            percent = f" ({int(100 * so_far.fraction)} %)" if so_far.size else ""
+            self._put(Text("reading the benchmark: {}{}", reading_words(so_far), percent))
+
+    def has_read(self) -> None:
+        """Nothing has to be taken away."""
+
+    def write(self, lines: Sequence[Line]) -> None:
+        """Writes lines."""
+        for line in lines:
+            self._put(*sentences(line, scores=self._scores))
+
+    def draw(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
+        """Writes lines, and how far it is when it is time for that."""
+        self.write(lines)
+        if self._last is None:
+            self._last, self._tenth = snapshot.seconds, int(10 * snapshot.fraction)
+            return
+        since, tenth = snapshot.seconds - self._last, int(10 * snapshot.fraction)
+        if since >= self._pause or (tenth > self._tenth and since >= CLOSEST):
+            if since >= self._pause:
+                self._pause = min(2 * self._pause, FURTHEST)
+            self._last, self._tenth = snapshot.seconds, tenth
+            settled = snapshot.edits.settled + snapshot.judgements.settled + snapshot.controls.settled
+            steps = steps_of(snapshot) if settled == self._settled else ""  # something takes long: within it, then
+            self._settled = settled
+            self._put(Text("{}{}", how_far(snapshot), steps))
+
+    def close(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
+        """Writes the last lines and the end."""
+        self.write(lines)
+        self._put(Text("end: {}", ending(snapshot)))
+
+    def _put(self, *lines: str) -> None:
+        for line in lines:
+            self._stream.write(f"{self._time_of_day()} {one_line(line)}\n")
+        self._stream.flush()
+
+
+def sentences(line: Line, *, scores: bool = False) -> Iterator[str]:
+    """A line of the progress in words; a single score only with `scores`."""
+    match line:
+        case Assignment():
+            if line.rows:
+                yield Text("schedule: {}, {}", line.schedule, line.explanation)
+            yield from map(plan_sentence, line.rows)
+        case CategoryDone():
+            yield Text("category {}: {}", line.label, category_sentence(line))
+        case Said():
+            yield joined(filter(None, (line.tag and worded(line.tag), line.about, line.words)), ": ")
+        case Judged(judgement=one) if scores:
+            yield joined(filter(None, (Text("score"), line.about, f"{one.score:.3f}", words_of(one))), ": ")
+
+
+# -- in a notebook --
+
+WIDTH = 100
+"""Columns."""
+KEPT = 200
+"""Of what happens so many lines stay, but for scores."""
+LATEST = 5
+"""So many scores stand above the bars while the run is at work."""
+HTML = '<pre style="white-space: pre; overflow-x: auto; line-height: 1.25">{code}</pre>'
+
+
+def in_notebook() -> bool:
+    """Whether this process is a notebook's kernel. A terminal's IPython is none."""
+    ipython = sys.modules.get("IPython")  # where nobody has imported it there is no kernel
+    shell = getattr(ipython, "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None
+
+
+class NotebookProgress:
+    """Draws into the output of the cell that is at work."""
+
+    interval = 0.5
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._output: Any = None
+        self._kept: deque[Line] = deque(maxlen=KEPT)
+        self._latest: deque[Line] = deque(maxlen=LATEST)
+        self._drawn: tuple[object, ...] = ()
+        self._next_reading = 0.0
+
+    def reading(self, so_far: BenchmarkProgress, now: float) -> None:
+        """Shows how far a benchmark is read."""
+        if now >= self._next_reading:
+            self._next_reading = now + self.interval
+            self._put(Styled(Text("reading the benchmark: {}", reading_words(so_far))))
+
+    def has_read(self) -> None:
+        """Takes that away."""
+        if self._output is not None:
+            self._put()
+
+    def write(self, lines: Sequence[Line]) -> None:
+        """Shows lines."""
+        self._take(lines)
+        self._put()
+
+    def draw(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
+        """Shows lines and bars, if anything has changed."""
+        drawn = (snapshot.devices, snapshot.edits, snapshot.judgements, snapshot.controls, int(self._clock()))
+        if lines or drawn != self._drawn:
+            self._drawn = drawn
+            self._take(lines)
+            self._put(bars_of(snapshot, WIDTH))
+
+    def close(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
+        """Takes bars and scores away; the rest stays, and how it ended."""
+        self._take(lines)
+        self._latest.clear()
+        self._put(tagged(Text("end"), "bold", Styled(ending(snapshot))))
+        self._output = None  # another run has an output of its own
+        self._kept.clear()
+
+    def _take(self, lines: Iterable[Line]) -> None:
+        for line in lines:
+            (self._latest if isinstance(line, Judged) else self._kept).append(line)
+
+    def _put(self, *below: ConsoleRenderable) -> None:
+        from IPython.display import display
+
+        every = [*self._kept, *self._latest]
+        label = max((len(line.about) for line in every if isinstance(line, Judged | Said)), default=0)
+        label = min(label, int(LABEL * (WIDTH - TAG)))
+        shown = in_both_forms(Group(*(rendered(line, label) for line in every), *below))
+        if self._output is None:
+            self._output = display(shown, raw=True, display_id=True)
+        else:
+            self._output.update(shown, raw=True)
+
+
+def in_both_forms(what: ConsoleRenderable) -> dict[str, str]:
+    """As HTML, in which nothing that a text says is an element, and as plain text."""
+    console = Spoken(
+        file=io.StringIO(),
+        width=WIDTH,
+        record=True,
+        force_terminal=True,
+        force_jupyter=False,
+        color_system="truecolor",
+        legacy_windows=False,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        _environ={},
+    )
+    console.print(what)
+    text = console.export_text(clear=False)
+    return {"text/html": console.export_html(inline_styles=True, code_format=HTML), "text/plain": text}

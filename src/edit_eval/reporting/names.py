@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from edit_eval.benchmarks.categories import SUBSETS, canonical, title
-from edit_eval.records import Scale, Status
+from edit_eval.records import EDIT_LOST, Scale, Status
 from edit_eval.reporting.language import said
 from edit_eval.text import Text, joined
 
@@ -13,19 +13,7 @@ LANGUAGES = ("en", "zh")
 NAMES: Mapping[str, Mapping[str, Text]] = {
     "difficulty": {"easy": Text("easy"), "medium": Text("medium"), "hard": Text("hard")},
     "language": {"en": Text("English"), "zh": Text("Chinese")},
-    "status": {
-        "ok": Text("scored"),
-        "pending": Text("not done yet"),
-        "skipped": Text("skipped"),
-        "edit_failed": Text("edit failed"),
-        "edit_refused": Text("edit refused"),
-        "judge_error": Text("judge failed"),
-        "refused": Text("judge refused"),
-        "unparseable": Text("no score in the answer"),
-        "out_of_range": Text("score out of range"),
-        "undefined": Text("score undefined"),
-        "cut_off": Text("answer cut off"),
-    },
+    "status": {status.value: status.words for status in Status},
     "kind": {
         "starting": Text("Starting"),
         "loading": Text("Loading"),
@@ -65,7 +53,7 @@ _NO_EDIT = Text("no edit to judge")
 
 def judgement_status(status: str) -> Text:
     """A judgement's status. One without an edit has not failed: there was nothing to judge."""
-    return _NO_EDIT if status == Status.EDIT_FAILED else NAMES["status"][status]
+    return _NO_EDIT if status in EDIT_LOST else NAMES["status"][status]
 
 
 def name_of(kind: str, name: str, language: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edit_eval.benchmarks.categories import CATEGORIES, canonical
-from edit_eval.records import Scale, Status
+from edit_eval.records import DECLINED, Scale
 from edit_eval.reporting import formats
 
 _GROUPINGS = ("categories", "difficulties", "tags")
@@ -60,7 +60,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ScoreChoice:
     """The entries that a reader looks at together: of every judge one score."""
 
     score: str
@@ -103,12 +103,12 @@ def headlines(parts: Sequence[Entry]) -> list[Entry]:
     return [part for part in parts if part.leads]
 
 
-def choices(parts: Sequence[Entry]) -> list[Choice]:
+def choices(parts: Sequence[Entry]) -> list[ScoreChoice]:
     """The headlines, then every score that is not everywhere the headline, with the judges that have it."""
     leading = headlines(parts)
     others = dict.fromkeys(part.score for part in parts if not part.leads)
-    found = [Choice("", tuple(dict.fromkeys(part.score for part in leading)), tuple(leading))]
-    return found + [Choice(name, (name,), tuple(part for part in parts if part.score == name)) for name in others]
+    found = [ScoreChoice("", tuple(dict.fromkeys(part.score for part in leading)), tuple(leading))]
+    return found + [ScoreChoice(name, (name,), tuple(part for part in parts if part.score == name)) for name in others]
 
 
 def category_names(parts: Sequence[Entry]) -> list[str]:
@@ -152,7 +152,7 @@ def refusals(summary: Mapping[str, Any]) -> list[dict[str, object]]:
 
     The rate is a share with its 95% interval where there is one.
     """
-    found = [(one["edit_model"], one[Status.EDIT_REFUSED]) for one in summary.get("edits") or ()]
+    found = [(one["edit_model"], one[status]) for one in summary.get("edits") or () for status in DECLINED]
     return [
         {
             "model": edit_model,

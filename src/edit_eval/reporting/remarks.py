@@ -1,0 +1,259 @@
+"""What is said of a run's judges and pictures beside the numbers: a judge's passport, whether it has drifted since, and
+controls that it does not put last; what few images cannot show, how far readings lie apart, and how much of the
+probability is in form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from edit_eval.passports import EDITED
+from edit_eval.records import Scale
+from edit_eval.reporting import formats
+from edit_eval.reporting.audit import failed_words
+from edit_eval.reporting.entries import entries, headlines, judges_without_sight
+from edit_eval.reporting.formats import p_value, signed
+from edit_eval.reporting.language import said
+from edit_eval.reporting.names import name_of
+from edit_eval.statistics.paired import ruled_out_share
+from edit_eval.text import Text, joined
+
+NAMED = 4
+"""How much of what a judge did not pass its one line names."""
+
+
+def passport_line(examined: Mapping[str, Any], language: str) -> str:
+    """`examined 2026-11-21: passed; unexamined for Chinese`, or `unexamined`; of an entry of the summary's `judges`."""
+    found = examined["passport"]
+    if found is None:
+        return said(Text("unexamined"), language)
+    if found["verdict"] == EDITED:
+        return said(Text("unexamined: its passport was changed by hand"), language)
+    verdict = name_of("verdict", found["verdict"], language)
+    line = said(Text("examined {}: {}", found["date"], verdict), language)
+    if found["failed"]:
+        line += said(Text(" ({})", _named(found["failed"], language)), language)
+    if found["basis"]:
+        line += said(
+            Text(
+                "; {} scenes a category, {} pixels, seed {}",
+                found["basis"]["scenes"],
+                found["basis"]["size"],
+                found["basis"]["seed"],
+            ),
+            language,
+        )
+    if found["earlier"]:
+        earlier = [name_of("verdict", one, language) for one in found["earlier"]]
+        line += said(Text(", try {} after {}", len(earlier) + 1, earlier), language)
+    if not found["this_language"]:
+        name = name_of("language", examined["language"], language)
+        line += said(Text("; unexamined for {}", name), language)
+    return line
+
+
+def _named(failed: Sequence[str], language: str) -> str:
+    """What was not passed, in words; of many the first, which are the gravest."""
+    named: list[str] = [failed_words(key, language) for key in failed[:NAMED]]
+    more = [Text("{} more", len(failed) - NAMED)] if len(failed) > NAMED else []
+    return said(joined([*named, *more], "; "), language)
+
+
+def passport_lines(summary: Mapping[str, Any], language: str) -> list[str]:
+    """A line for each judge that an audit could examine; a second one where its anchors are as they were."""
+    lines = []
+    for judge, examined in (summary.get("judges") or {}).items():
+        lines.append(said(Text("Judge {}: {}", judge, passport_line(examined, language)), language))
+        if examined["anchors"] and not _drifted(examined):
+            lines.append(_anchors(judge, examined["anchors"], language))
+    return lines
+
+
+def drift_lines(summary: Mapping[str, Any], language: str) -> list[str]:
+    """A line for each judge that the anchors say is no longer the one that was examined."""
+    judges = (summary.get("judges") or {}).items()
+    return [_anchors(judge, examined["anchors"], language) for judge, examined in judges if _drifted(examined)]
+
+
+def _drifted(examined: Mapping[str, Any]) -> bool:
+    return bool(examined["anchors"] and examined["anchors"]["drift"] and examined["anchors"]["drift"]["drifted"])
+
+
+def _anchors(judge: str, anchors: Mapping[str, Any], language: str) -> str:
+    found = anchors["drift"]
+    if found is None:
+        return said(
+            Text(
+                "{}: the {} anchor edits, judged again on {}, do not say whether it has drifted",
+                judge,
+                anchors["total"],
+                anchors["date"],
+            ),
+            language,
+        )
+    moved = formats.score(found["spread"]), formats.score(found["retest_sd"]), p_value(found["p"])
+    counted = found["n"], anchors["total"], anchors["date"]
+    if found["drifted"]:
+        words = Text(
+            "{} has drifted since it was examined: {} of {} anchor edits, judged again on {}, score "
+            "{} on average and scatter by {}, more than its own noise of {} (p {}). Scores from "
+            "before are not comparable.",
+            judge,
+            *counted,
+            signed(found["mean"]),
+            *moved,
+        )
+    else:
+        words = Text(
+            "{}: {} of {} anchor edits, judged again on {}, score {} on average and scatter by {}, "
+            "no more than its own noise of {} (p {})",
+            judge,
+            *counted,
+            signed(found["mean"]),
+            *moved,
+        )
+    return said(words, language)
+
+
+# -- controls --
+
+_CONTROLS = {
+    "source": Text("the source itself"),
+    "blank": Text("a grey picture"),
+    "shuffled": Text("another sample's edit"),
+}
+
+
+def wrong_lines(summary: Mapping[str, Any], language: str) -> list[str]:
+    """All that keeps a judge's scores from being believed: its drift, and controls that it does not put last."""
+    return [*drift_lines(summary, language), *control_lines(summary, language)]
+
+
+def control_lines(summary: Mapping[str, Any], language: str) -> list[str]:
+    """A line for each judge that is not shown to put all controls below edits."""
+    scales = {one["judge"]: Scale(**one["scores"][one["headline"]]["scale"]) for one in summary["results"]}
+    lines = []
+    for judge, kinds in judges_without_sight(summary):
+        digits = formats.decimals(scales[judge], max(abs(beside["edits"]) for _, beside in kinds))
+        parts = []
+        for kind, beside in kinds:
+            ends = formats.bracketed(beside["ci95"], digits)
+            interval = Text(", difference {}", ends) if beside["ci95"] else ""
+            control, edits = (formats.score(beside[name], digits) for name in ("control", "edits"))
+            parts.append(Text("{} ({} against {}{})", _CONTROLS[kind], control, edits, interval))
+        lines.append(
+            said(
+                Text(
+                    "{} does not put controls last: no edit model is shown to score better than {}. Either "
+                    "it cannot see edits, or the edits are worthless.",
+                    judge,
+                    parts,
+                ),
+                language,
+            )
+        )
+    return lines
+
+
+# -- below the results --
+
+FEW_IMAGES = 50
+"""Of a mean that rests on fewer it is said what kinds of image they may lack."""
+
+
+def footnotes(summary: Mapping[str, Any]) -> list[Text]:
+    """What there is to say; nothing of many images, nor of a judge that was read once and wrote its answer."""
+    parts = headlines(entries(summary["results"]))
+    categories = [block for part in parts for block in part.categories.values()]
+    few = few_images([part.overall for part in parts], categories)
+    of_judges = (summary.get("readings") or {}).items()
+    return [*few, *(line for judge, found in of_judges for line in _lines(judge, found))]
+
+
+def footnote_lines(summary: Mapping[str, Any], language: str) -> list[str]:
+    """The same in one language."""
+    return [said(line, language) for line in footnotes(summary)]
+
+
+def few_images(means: Iterable[Mapping[str, Any]], categories: Iterable[Mapping[str, Any]] = ()) -> list[Text]:
+    """What the intervals of means know nothing of: of all the one, and of categories the one with the fewest images.
+
+    Of each its `images` and their `ruled_out_share`, which is None where there is no interval.
+    """
+    of_all, of_category = (
+        max(((one["ruled_out_share"], one["images"]) for one in some if one.get("ruled_out_share")), default=(0.0, 0))
+        for some in (means, categories)
+    )
+    few = ruled_out_share(FEW_IMAGES)
+    if of_all[0] <= few and of_category[0] <= few:
+        return []
+    (share, images), (most, fewest) = of_all, of_category
+    of_all_share, of_most = formats.share(share, 1), formats.share(most, 1)
+    if most <= few:
+        return [
+            Text(
+                "Intervals are for pictures like these: of a kind that makes less than {} of all, {} may "
+                "well show none.",
+                of_all_share,
+                images,
+            )
+        ]
+    if share <= few:
+        return [
+            Text(
+                "Intervals are for pictures like these: of a kind that makes less than {} of a category, "
+                "{} may well show none.",
+                of_most,
+                fewest,
+            )
+        ]
+    return [
+        Text(
+            "Intervals are for pictures like these: of a kind that makes less than {} of all, {} may "
+            "well show none (of a category, {}: less than {}).",
+            of_all_share,
+            images,
+            fewest,
+            of_most,
+        )
+    ]
+
+
+def _lines(judge: str, found: Mapping[str, Any]) -> Iterator[Text]:
+    if found["readings"] > 1:
+        spread = formats.score(found["spread"])
+        yield Text(
+            "{}: each score is the mean of {} readings, with a standard deviation of {} between them.",
+            judge,
+            found["readings"],
+            spread,
+        )
+    if found["identical"]:
+        yield Text(
+            "{0}: the {1} readings of each edit are identical, so nothing is sampled (does the "
+            "server ignore the temperature or cache its answers?); leave `evaluation.readings` out, "
+            "which costs {1} times as much.",
+            judge,
+            found["readings"],
+        )
+    mass = found["mass"]
+    if mass and mass["median"] is not None:
+        known, floor = mass["readings"] - mass["unknown"], f"{mass['floor']:g}"
+        median, below = f"{mass['median']:.3f}", mass["below"]
+        yield Text(
+            "{}: mass (the probability of all answers that were asked for) {} in the median, below "
+            "{} and no answer in {} of {} readings.",
+            judge,
+            median,
+            floor,
+            below,
+            known,
+        )
+    if mass and mass["unknown"]:
+        yield Text(
+            "{}: mass: unknown in {} of {} readings; its server tells only how likely the answers "
+            "are beside each other.",
+            judge,
+            mass["unknown"],
+            mass["readings"],
+        )
