@@ -14,8 +14,8 @@ from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice import checks
 from edit_eval.execution.advice.planning import Cluster, Plan, make_plan
-from edit_eval.execution.driver_choice import driver_of
 from edit_eval.execution.findings import Finding
+from edit_eval.execution.session import driver_of
 from edit_eval.experiment import Experiment, load_samples
 from edit_eval.protocols.asked import battles_of, make_protocol
 from edit_eval.protocols.contract import Protocol
