@@ -52,6 +52,12 @@ def test_every_cell_has_an_address_of_its_own() -> None:
 # -- what becomes of a judgement --
 
 
+def test_the_judge_s_words_beside_its_score_are_the_judgement_s() -> None:
+    matrix = made(small_matrix(1, judges=(asked_judge("critic", answer="reason_then_score"),)))
+    matrix.add_reply(0, Reply(text='{"reasoning": "The sky is right.", "score": 8}'))
+    assert (matrix.judgement(0).score, matrix.judgement(0).reason) == (8.0, "The sky is right.")
+
+
 @pytest.mark.parametrize(
     ("replies", "status", "score", "reason"),
     [
