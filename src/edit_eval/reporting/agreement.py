@@ -8,7 +8,6 @@ from typing import Any
 
 from rich.console import Console
 
-from edit_eval.records import Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import entries
 from edit_eval.reporting.formats import signed, signed_span
@@ -103,30 +102,26 @@ def _retest(title: Text, short: Text, shows: Callable[[Found], str]) -> Column[W
     return Column(title, shown, short=short, when=lambda row: row.found["retest"])
 
 
-def judges_table(cards: Mapping[str, Found], scale: Scale | None = None) -> Table[Whose]:
-    """A row for each judge: how often it gave no score, how often the ends of the scale, how it repeats itself.
-
-    `scale` is that of all of them, where they have one without open ends.
-    """
-    at = [Text("At {}", f"{end:g}") for end in (scale.highest, scale.lowest)] if scale else []
-    upper, lower = at or (Text("At the upper end"), Text("At the lower end"))
-    rates = ((Text("No score"), "", "unscored"), (upper, Text("Ceiling"), "ceiling"), (lower, Text("Floor"), "floor"))
-    return Table(
-        every=(
-            _NAME,
-            Column(Text("Asked"), lambda row: str(row.found["asked"])),
-            *(_rate(*rate) for rate in rates),
-            _retest(Text("Std of repeats"), Text("Rep. sd"), lambda found: formats.score(found["sd"])),
-            _retest(Text("ICC(1,1)"), Text("ICC"), lambda found: formats.score(found["icc"])),
-            _retest(Text("All repeats equal"), Text("Same"), lambda found: formats.share(found["identical"], 1)),
-        ),
-        rows=[Whose(name, card) for name, card in cards.items()],
-        label=Text("Each judge"),
-    )
-
-
 def _rate(title: Text, short: Words, key: str) -> Column[Whose]:
     return Column(title, lambda row: formats.rate(row.found[key]), short=short)
+
+
+CARD: Sequence[Column[Whose]] = (
+    Column(Text("Asked"), lambda row: str(row.found["asked"])),
+    _rate(Text("No score"), "", "unscored"),
+    _rate(Text("At the upper end"), Text("Ceiling"), "ceiling"),
+    _rate(Text("At the lower end"), Text("Floor"), "floor"),
+    _retest(Text("Std of repeats"), Text("Rep. sd"), lambda found: formats.score(found["sd"])),
+    _retest(Text("ICC(1,1)"), Text("ICC"), lambda found: formats.score(found["icc"])),
+    _retest(Text("All repeats equal"), Text("Same"), lambda found: formats.share(found["identical"], 1)),
+)
+
+
+def judges_table(cards: Mapping[str, Found]) -> Table[Whose]:
+    """A row for each judge: how often it gave no score, how often the ends of the scale, how it repeats itself."""
+    return Table(
+        every=(_NAME, *CARD), rows=[Whose(name, card) for name, card in cards.items()], label=Text("Each judge")
+    )
 
 
 def alpha_table(document: Found) -> Table[Whose]:
@@ -273,11 +268,13 @@ def edits_table(judges: Sequence[Whose]) -> Table[Whose]:
 
 def like_table(judges: Sequence[Whose], raters: Found | None) -> Table[Whose]:
     """Like for like: each judge, and one person, with one (other) person, and with the mean of all but one."""
-    rows = [
-        Whose(one.name, {**one.found["one_person"], **_others(one.found), **_named(one.found["as_one_person"])})
-        for one in judges
-    ]
-    person = [Whose(Text("one person"), {**raters, **_others(raters), "share": 1.0})] if raters else []
+    rows = []
+    for one in judges if raters else ():
+        share = one.found["as_one_person"]
+        figures = {"others": one.found["others"]["spearman"], "share": share["value"], "share_ci95": share["ci95"]}
+        rows.append(Whose(one.name, {**one.found["one_person"], **figures}))
+    if raters:
+        rows.append(Whose(Text("one person"), {**raters, "others": raters["others"]["spearman"], "share": 1.0}))
     return Table(
         every=(
             _NAME,
@@ -289,16 +286,8 @@ def like_table(judges: Sequence[Whose], raters: Found | None) -> Table[Whose]:
                 _INTERVAL, lambda row: formats.bracketed(row.found["share_ci95"]) if "share_ci95" in row.found else ""
             ),
         ),
-        rows=[*rows, *person] if raters else [],
+        rows=rows,
     )
-
-
-def _others(found: Found) -> Found:
-    return {"others": found["others"]["spearman"]}
-
-
-def _named(share: Found) -> Found:
-    return {"share": share["value"], "share_ci95": share["ci95"]}
 
 
 def models_table(judges: Sequence[Whose], raters: Found | None) -> Table[Whose]:

@@ -230,7 +230,7 @@ def _counts(document: dict[str, Any]) -> Table[Mapping[str, Any]]:
         _number(Text("done"), lambda row: _sum(row, (Status.OK,)), ""),
         _number(Text("failed"), lambda row: _sum(row, row["lost"]) - row["aside"], "wrong"),
         _number(Text("given up"), lambda row: row["aside"], "wrong"),
-        _number(Text("refused"), lambda row: row["refused"], "problem", seldom=True),
+        _number(Text("refused"), lambda row: row["declined"], "problem", seldom=True),
         _number(Text("skipped"), lambda row: _sum(row, (Status.SKIPPED,)), "problem"),
         _number(Text("pending"), lambda row: _sum(row, (Status.PENDING,)), "problem"),
         Column(Text("total"), lambda row: str(row["total"])),
@@ -240,13 +240,13 @@ def _counts(document: dict[str, Any]) -> Table[Mapping[str, Any]]:
             **document[name],
             "of": name,
             "lost": EDIT_LOST if name == "edits" else JUDGE_FAILED,
-            "refused": _sum(document[name], DECLINED) if name == "edits" else 0,
+            "declined": _sum(document[name], DECLINED) if name == "edits" else 0,
             "aside": sum(f["count"] for f in document["failures"] if f["set_aside"] and bool(f["judge"]) is of_judge),
         }
         for name, of_judge in (("edits", False), ("judgements", True), ("controls", None))
         if name != "controls" or document[name]["total"]
     ]
-    return Table(every, rows, gap=2)
+    return Table(every, rows, gap=3, rule=False)
 
 
 def _number(
@@ -288,7 +288,7 @@ def _category_table(document: dict[str, Any], results: Results) -> Table[Mapping
         _number(Text("skipped"), of(Status.SKIPPED), "problem", seldom=True),
         _number(Text("pending"), of(Status.PENDING), "problem"),
     )
-    return Table(every, document["categories"], gap=2)
+    return Table(every, document["categories"], gap=3, rule=False)
 
 
 def _sum(counts: Mapping[str, Any], statuses: Iterable[Status]) -> int:

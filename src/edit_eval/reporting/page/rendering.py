@@ -137,7 +137,7 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
             "results": results_table(rows, controls, group=SCORE if len(rows) > len(parts) else None),
             "made_of": items_table(entries(summary["results"], parts=True)),
             "median": results_table(median, names=(EDIT_MODEL,), label=Text("Median of the judges")),
-            **_judges_tables(agreement, _shared_scale(parts)),
+            **_judges_tables(agreement),
             "people": people_table(people, people.pairs, {}) if people else None,
             "failures": failures_table(failed[:FAILURES_SHOWN]),
             **time_tables(results, summary),
@@ -153,12 +153,12 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _judges_tables(agreement: Mapping[str, Any] | None, scale: Scale | None) -> dict[str, Table[Any]]:
+def _judges_tables(agreement: Mapping[str, Any] | None) -> dict[str, Table[Any]]:
     """Of judges that were asked several times, or that are several."""
     if agreement is None:
         return {}
     between = agreement["between_judges"]
-    tables = {"judges": judges_table(agreement["judges"], scale)}
+    tables = {"judges": judges_table(agreement["judges"])}
     return {**tables, **({"alpha": alpha_table(between), "apart": apart_table(between)} if between else {})}
 
 
