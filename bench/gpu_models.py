@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,10 @@ from acceleration.fused_norms import fuse_norms
 from edit_eval.edit_models import diffusers as adapter
 from edit_eval.pretrained.loading import dtype_named
 from edit_eval.pretrained.processors import image_only, image_processor_class
-from edit_eval.testing.tiny_tokenizer import CHAT_TEMPLATE, tiny_tokenizer, token_ids
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))  # a worker that loads this knows this folder alone
+
+from tiny_tokenizer import CHAT_TEMPLATE, tiny_tokenizer, token_ids
 
 if TYPE_CHECKING:
     from PIL.Image import Image

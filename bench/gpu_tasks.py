@@ -11,8 +11,7 @@ from typing import Any
 from PIL import Image
 
 from edit_eval.pictures import open_picture, write_png
-from edit_eval.testing.tiny_tokenizer import tiny_tokenizer
-from gpu_models import text_of
+from gpu_models import text_of, tiny_tokenizer
 
 INSTRUCTION_TOKENS = 30
 RUBRIC_TOKENS = 800  # the packaged rubrics have 720 to 840 with Qwen's tokenizer

@@ -33,6 +33,8 @@ from edit_eval.testing.fake_models import middle_answer
 from overhead import write_benchmark
 from timed_judge import COUNTED_IN
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
 V2 = "five_dimensions.v2"
 FORMS: dict[str, dict[str, Any]] = {
     "score": {"answer": "score"},
@@ -108,7 +110,6 @@ def scripted_server() -> Iterator[str]:
 
 def serve() -> None:
     """Answers in the form that each request asks for, until the standard input ends."""
-    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
     from edit_eval.judges.contract import JudgeRequest
     from judge_server import Asked
     from played_servers import KINDS, PlayedServer
@@ -146,7 +147,7 @@ def judges(folder: Path, url: str, only: str) -> dict[str, dict[str, Any]]:
         },
     }
     if only in ("", "local"):
-        from edit_eval.testing.tiny_models import build
+        from tiny_models import build
 
         weights = str(build(folder / "weights", ["qwen3-vl"])["qwen3-vl"])
         params = {

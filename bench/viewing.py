@@ -1,4 +1,5 @@
 """How `edit-eval view` does on a run of 900 samples and 3 edit models: how soon it shows, what it takes to watch.
+And how soon its list of 500 runs is whole.
 
 `python bench/viewing.py --json` prints {"figures": {...}}; it needs Chromium. Processor time is the viewer's own, as
 the system counts it, and says more than seconds on a machine that others use.
@@ -37,6 +38,7 @@ OPENED = 3
 UPDATES = 5
 PAGES = 20
 IDLE_SECONDS = 30
+RUNS = 500
 VIEW = "from edit_eval.cli import main; main()"
 
 MARKS = """() => {
@@ -136,6 +138,39 @@ def idle_share(pid: int, address: str) -> float:
     return share
 
 
+def write_many_runs(folder: Path) -> Path:
+    """As many runs of 30 samples and 3 edit models with their reports' numbers, linked from one, in `folder`/runs."""
+    run = write_large_run(folder, 30, size=(64, 48))
+    (run / "report").mkdir(exist_ok=True)
+    (run / "report" / "summary.json").write_text(json.dumps(Run(run).summary))
+    for number in range(RUNS):
+        shutil.copytree(run, folder / "runs" / f"{number:04d}", copy_function=os.link)
+    return folder / "runs"
+
+
+def list_figures(browser: Any, runs: Path) -> dict[str, float]:
+    """Of the list of all runs: seconds until its last row has its numbers, and what the server used until then."""
+    begin = time.perf_counter()
+    with viewing(runs) as (pid, address):
+        figures = {"list_ready_seconds": time.perf_counter() - begin}
+        used, begin = processor_seconds(pid), time.perf_counter()
+        tab = browser.new_page()
+        tab.goto(address, wait_until="commit")
+        tab.wait_for_function(
+            f"() => document.querySelectorAll('.runs .number b').length >= {RUNS * 3}", timeout=120_000
+        )
+        figures["list_seconds"] = time.perf_counter() - begin
+        figures["list_processor_seconds"] = processor_seconds(pid) - used
+        begin = time.perf_counter()
+        tab.reload(wait_until="commit")
+        tab.wait_for_function(
+            f"() => document.querySelectorAll('.runs .number b').length >= {RUNS * 3}", timeout=120_000
+        )
+        figures["list_again_seconds"] = time.perf_counter() - begin
+        tab.close()
+    return figures
+
+
 def main() -> None:
     from playwright.sync_api import sync_playwright
 
@@ -158,6 +193,8 @@ def main() -> None:
         journal.write_bytes(b"".join(line for line in lines if line not in late))
         chromium = shutil.which("chromium") or shutil.which("chromium-browser")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        (Path(folder) / "many").mkdir()
+        figures |= list_figures(browser, write_many_runs(Path(folder) / "many"))
         begin = time.perf_counter()
         with viewing(run) as (pid, address):
             figures["ready_seconds"] = time.perf_counter() - begin

@@ -126,7 +126,7 @@ def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the five tiny models, each under its name. Not to be written into: copy what is to be changed."""
     pytest.importorskip("diffusers")
     pytest.importorskip("transformers")
-    from edit_eval.testing.tiny_models import build
+    from tiny_models import build
 
     folder = tmp_path_factory.mktemp("tiny_models")
     build(folder, ["qwen-image-edit", "qwen-image-edit-plus", "qwen3-vl", "qwen3-vl-moe", "qwen2.5-vl"])

@@ -20,8 +20,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edit_eval.testing.tiny_models import _reproducible
-from edit_eval.testing.tiny_tokenizer import CORPUS
+from tiny_models import _reproducible
+from tiny_tokenizer import CORPUS
 
 WIDTH = 64
 THINK, CLOSE, PARAGRAPH = "<think>", "</think>", "\n\n"

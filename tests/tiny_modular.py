@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from edit_eval.testing.tiny_models import _model, _qwen3_vl, _reproducible, _save_video_settings
-from edit_eval.testing.tiny_tokenizer import tiny_tokenizer
-from edit_eval.testing.written_weights import HEAD_WIDTH, WIDTH
+from tiny_models import _model, _qwen3_vl, _reproducible, _save_video_settings
 from tiny_parts import flow, qwen3_vl_processor
 from tiny_pipelines import BUILDERS as STANDARD
+from tiny_tokenizer import tiny_tokenizer
+from written_weights import HEAD_WIDTH, WIDTH
 
 LAYERS = (0, 1)
 """Layers of the text encoder of `Flux3DistilledModularPipeline`, which has fewer than its call takes by default."""

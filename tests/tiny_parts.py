@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from edit_eval.testing.tiny_models import _processor, _text_settings
-from edit_eval.testing.tiny_tokenizer import CHAT_TEMPLATE, tiny_tokenizer
+from tiny_models import _processor, _text_settings
+from tiny_tokenizer import CHAT_TEMPLATE, tiny_tokenizer
 
 
 def flow(**settings: Any) -> Any:

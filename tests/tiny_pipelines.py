@@ -10,15 +10,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from edit_eval.testing.tiny_models import (
+from tiny_models import (
     _qwen2_5_vl,
     _qwen3_vl,
     _reproducible,
     _save_video_settings,
     _text_settings,
 )
-from edit_eval.testing.tiny_tokenizer import CHAT_TEMPLATE, tiny_tokenizer
-from edit_eval.testing.written_weights import WIDTH
 from tiny_parts import (
     chatting_tokenizer,
     clip_text,
@@ -32,6 +30,8 @@ from tiny_parts import (
     vae,
     wan_vae,
 )
+from tiny_tokenizer import CHAT_TEMPLATE, tiny_tokenizer
+from written_weights import WIDTH
 
 SMALL = 64
 """Pixels of the shapes that `shrink` leaves."""

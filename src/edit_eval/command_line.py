@@ -160,7 +160,7 @@ def main() -> None:
     speak("")  # what this process was about before is not what the command is about
     try:
         if sys.flags.optimize > 1:
-            from edit_eval.execution.run_folders import refuse_an_unfit_python
+            from edit_eval.store.run_folders import refuse_an_unfit_python
 
             refuse_an_unfit_python()
         command = typer.main.get_command(app)

@@ -18,10 +18,8 @@ from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.driver_choice import driver_of
 from edit_eval.execution.engine.interruption import GRACE_SECONDS, announced_before_it_runs
-from edit_eval.execution.run_folders import find_place, refuse_an_unfit_python
-from edit_eval.execution.session import Session
+from edit_eval.execution.session import Session, driver_of
 from edit_eval.execution.shards import read_shard
 from edit_eval.execution.spectator import Spectator, with_guest
 from edit_eval.execution.tracking import Trackers
@@ -32,6 +30,7 @@ from edit_eval.run import Run, failure_statuses
 from edit_eval.store.examined import take_passports
 from edit_eval.store.matrix import what_is_left
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.run_folders import find_place, refuse_an_unfit_python
 from edit_eval.text import Text
 
 
@@ -82,8 +81,9 @@ def evaluate(
     if not isinstance(configuration, Configuration):  # whoever has loaded it has its notes, too
         configuration = load_configuration(configuration, **options)
         notes = configuration.notes
+    display = progress_of(configuration)
+    spectator = with_guest(display, spectator)
     trackers = Trackers(configuration.trackers)
-    spectator = with_guest(progress_of(configuration), spectator)
 
     def tell(*notes: str) -> None:
         for note in filter(None, notes):
@@ -112,7 +112,7 @@ def evaluate(
             pending = bool(matrix.pending)
             if pending:
                 tell(*session.changes(directory, strict=strict_environment))
-            plain, asked = configuration.as_plain(), experiment.record(configuration.folder)
+            asked, plain = experiment.record(configuration.folder), configuration.as_plain()
             described = directory.describe(plain, asked, experiment.samples, anew=pending)
             with trackers.told(directory, spectator.note, work=pending) if part is None else nullcontext():
                 if pending:

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Unscored
-from edit_eval.execution.run_folders import damaged, recorded
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.contract import Missing
 from edit_eval.records import FAILED, Ending, Judgement, Results, Status
@@ -31,6 +30,7 @@ from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import mixed_environments
 from edit_eval.store.recall import recall_run
 from edit_eval.store.run_directory import RunDirectory, of_ledger
+from edit_eval.store.run_folders import damaged, recorded
 from edit_eval.store.votes import Votes, read_votes
 from edit_eval.text import Text
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from PIL import Image
 
+import tiny_models
 from edit_eval.edit_models.contract import EditRequest
 from edit_eval.edit_models.diffusers import DiffusersModel
-from edit_eval.testing import tiny_models
 
 sys.path.append(str(Path(__file__).parents[1]))  # workers are given this file alone
 

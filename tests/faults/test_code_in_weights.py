@@ -28,7 +28,7 @@ class Evil:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("diffusers")
-    from edit_eval.testing.tiny_models import build
+    from tiny_models import build
 
     return build(tmp_path_factory.mktemp("models"), ["qwen-image-edit"])["qwen-image-edit"]
 

@@ -11,6 +11,7 @@ import uvicorn
 
 from edit_eval.serving.application import make_app
 from edit_eval.serving.doors import opened
+from edit_eval.serving.server import configuration_for
 from edit_eval.serving.service import Service
 from edit_eval.viewer.server import listen
 from service_at_work import Serve, Served, configured, encoded
@@ -27,11 +28,13 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
         batch_size: int = 4,
         devices: int = 1,
         ledger: dict[str, Any] | None = None,
+        judge: str = "",
         **app: Any,
     ) -> Served:
         folder = tmp_path_factory.mktemp("service")
         app.setdefault("window", 0)  # no canaries among what tests count
         made = configured(folder, batch_size, devices, second="second" in (ledger or {}))
+        made = configuration_for(judge) if judge else made
         service = Service(made, folder / "ledger", tell=print, **(ledger or {}))
         socket = listen("127.0.0.1", 0)
         served = make_app(service, doors=opened(doors), **app)

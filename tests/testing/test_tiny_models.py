@@ -1,4 +1,4 @@
-"""The tiny models are the real classes, the same at every build, and import nothing heavy by themselves."""
+"""The tiny models are the real classes, the same at every build; their adapters import nothing heavy by themselves."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
+import edit_eval
+import tiny_models as module
 from edit_eval.pretrained.folders import folder_digest
-from edit_eval.testing import tiny_models as module
-from edit_eval.testing.tiny_models import build
+from tiny_models import build
 
 NAMES = ["qwen-image-edit", "qwen-image-edit-plus", "qwen3-vl", "qwen3-vl-moe", "qwen2.5-vl"]
 
-SOURCE = Path(module.__file__).parents[1]
+SOURCE = Path(edit_eval.__file__).parent
 LIGHT = [
-    *(SOURCE / "testing" / f"{name}.py" for name in ("tiny_models", "tiny_tokenizer", "written_weights")),
     *sorted((SOURCE / "pretrained").glob("*.py")),
     SOURCE / "edit_models" / "diffusers.py",
     SOURCE / "edit_models" / "diffusers_pipeline.py",
@@ -90,7 +90,7 @@ class TestBuild:
     def test_the_system_prompt_has_the_tokens_that_the_pipelines_cut_off(self, tiny_models: Path) -> None:
         from diffusers import QwenImageEditPipeline, QwenImageEditPlusPipeline
 
-        from edit_eval.testing.tiny_tokenizer import tiny_tokenizer
+        from tiny_tokenizer import tiny_tokenizer
 
         tokenizer = tiny_tokenizer()
         for pipeline_class in (QwenImageEditPipeline, QwenImageEditPlusPipeline):
@@ -128,9 +128,9 @@ def test_command_line(tiny_models: Path, capsys: pytest.CaptureFixture[str], tmp
     assert folder_digest(tmp_path / "qwen2.5-vl") == folder_digest(tiny_models / "qwen2.5-vl")
 
 
-def test_help_imports_nothing_heavy() -> None:
+def test_adapters_import_nothing_heavy() -> None:
     code = (
-        "import sys, edit_eval.testing.tiny_models as module, edit_eval.judges.qwen3_vl\n"
+        "import sys, edit_eval.judges.qwen3_vl\n"
         "import edit_eval.edit_models.qwen_image_edit\n"
         "heavy = {'torch', 'numpy', 'diffusers', 'transformers', 'huggingface_hub', 'pydantic'}\n"
         "print(sorted(heavy & set(sys.modules)))"

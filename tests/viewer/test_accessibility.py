@@ -60,7 +60,7 @@ def test_axe_finds_nothing(on_runs: Viewer, runs: Path, open_tab: Callable[..., 
     base = f"{on_runs.address}/run/{on_runs.id_of('one')}"
     tab = open_tab(on_runs.address)
     tab.set_default_timeout(120_000)
-    tab.locator(".run-card .dot").nth(1).wait_for()
+    tab.locator(".spark").first.click()
     faults = in_both(tab, "list")
     tab.goto(f"{on_runs.address}/compare/{on_runs.id_of('one')}/{on_runs.id_of('other')}")
     tab.locator(".card").first.wait_for()

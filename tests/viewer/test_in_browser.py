@@ -17,8 +17,15 @@ Open = Callable[..., Any]
 
 def test_from_the_list_to_a_picture_at_full_size(viewer: Viewer, open_tab: Open) -> None:
     tab = open_tab(viewer.address)
-    tab.locator(".run-card .dot.complete").wait_for()
-    tab.click(".run-card h2 a")
+    tab.locator(".runs .dot.complete").wait_for()
+    assert tab.locator(".runs .number b").count() == 3
+    tab.wait_for_function(
+        "() => [...document.querySelectorAll('.runs td.pictures img')].every((one) => one.naturalWidth)"
+    )
+    tab.fill("[name=search]", "no run has this")
+    assert tab.locator(".runs tbody tr").count() == 0
+    tab.fill("[name=search]", "third complete")
+    tab.click(".run-name")
     tab.locator(".card").first.wait_for()
     assert tab.locator("#live").is_hidden()
     tab.locator(".card a").first.click()
@@ -95,8 +102,13 @@ def test_runs_are_ticked_and_compared(folder: Path, open_tab: Open) -> None:
     shutil.copytree(folder / "first", folder / "second")
     with Viewer([folder]) as viewer:
         tab = open_tab(viewer.address, viewport={"width": 390, "height": 800})
-        tab.locator(".run-card .dot.complete").nth(1).wait_for()
-        for box in tab.locator(".run-card input").all():
+        tab.locator(".runs .spark").nth(5).wait_for()
+        tab.locator(".spark").first.click()
+        assert tab.locator(".trend a").count() == 2, "each of the two leads to its run"
+        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        tab.click(".by-name button")
+        assert tab.locator(".run-name").all_inner_texts() == ["first", "second"]
+        for box in tab.locator(".runs input").all():
             box.check()
         tab.get_by_role("button", name="Compare").click()
         tab.locator("#verdict table").first.wait_for()

@@ -43,9 +43,14 @@ def test_each_is_said_to_be_what_it_is(folder: Path) -> None:
     assert states == {"first": "complete", "stopped": "stopped", "damaged": "damaged", "reported": "complete"}
     assert said["first"].models == ["first", "second", "third"]
     assert said["first"].results == said["reported"].results
+    assert [(one["scored"], one["total"]) for one in said["stopped"].results] == [(30, 30), (10, 30), (0, 30)]
+    assert {card.benchmark for card in said.values()} == {"table · one.csv"}
+    assert [len(card.pictures) for card in said.values()] == [3] * 4, "those of the damaged one, too"
     assert said["stopped"].fraction == pytest.approx(40 / 90)
     assert "0001.json is damaged" in said["damaged"].reason
     assert not runs.look()
+    _, seen = runs.news("")
+    assert runs.news(seen) == ([], seen)
 
 
 def test_a_run_that_begins_later_is_found(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import contextlib
 import hmac
 import math
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -42,6 +42,9 @@ MOST_PAIRS = 8192
 MOST_BODY = 512 << 20
 MOST_BYTES = 1 << 30
 """Of all requests that are admitted at once."""
+BODY_SECONDS = 20.0
+LEAST_BYTES_A_SECOND = 1 << 20
+"""A body has so long to come: room is kept for it, which others wait for."""
 NATIVE_SECONDS = 600.0
 SHARE = 0.9
 """Of a client's patience that is used: an answer that it does not wait for was judged for nobody."""
@@ -162,8 +165,12 @@ class Desk:
             )
         await self._until(lambda: not self._bytes or self._bytes + int(length) <= MOST_BYTES, until)
         self._bytes += int(length)
+        limit = min(BODY_SECONDS + int(length) / LEAST_BYTES_A_SECOND, until - time.monotonic())
         try:
-            return await request.body()
+            return await asyncio.wait_for(request.body(), limit)
+        except TimeoutError:
+            self._bytes -= int(length)
+            raise RequestRefused(408, f"{length} bytes were to come, and have not in {limit:.0f} s") from None
         except BaseException:
             self._bytes -= int(length)
             raise
@@ -209,20 +216,16 @@ class Desk:
             tickets: list[QueuedPair] = self.service.submit(pairs)
         except Closing:
             raise Busy from None
-        every = asyncio.gather(*(asyncio.wrap_future(ticket.answer) for ticket in tickets))
+        every = _all_answered(tickets)
         try:
             limit = max(0.1, until - time.monotonic())
-            either: set[asyncio.Future[Any]] = {every, gone}
-            await asyncio.wait(either, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({every, gone}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
             if every.done():
-                return list(every.result())
+                return [ticket.answer.result() for ticket in tickets]
             raise RequestRefused(499, "the client is gone") if gone.done() else Busy
         finally:
             if not every.done():
                 self.service.cancel(tickets)
-                every.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await every
 
     # -- the native door --
 
@@ -369,6 +372,29 @@ def unit(score: float | None, scale: Scale) -> float | None:
     if score is None or scale.worst is None or scale.best is None or scale.best == scale.worst:
         return None
     return min(1.0, max(0.0, (score - scale.worst) / (scale.best - scale.worst)))
+
+
+def _all_answered(tickets: Sequence[QueuedPair]) -> asyncio.Future[None]:
+    """Done when all of them are: this loop is woken once, not a thousand times."""
+    loop = asyncio.get_running_loop()
+    every: asyncio.Future[None] = loop.create_future()
+    left = deque(tickets)
+
+    def all_are() -> None:
+        if not every.done():
+            every.set_result(None)
+
+    def one_is(_: object) -> None:  # in whatever thread
+        left.pop()
+        if not left:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(all_are)
+
+    for ticket in tickets:
+        ticket.answer.add_done_callback(one_is)
+    if not tickets:
+        all_are()
+    return every
 
 
 async def _disconnected(request: Request) -> None:

@@ -195,7 +195,9 @@ class Ledger:
         )
         if wrong := next(filter(None, (fault(judge.protocol, sample) for judge in self._judges)), ""):
             sample = replace(sample, fault=wrong)
-        self.directory.append("samples", asdict(sample))
+        pictures_of = {name: asdict(one) for name, one in sample.pictures.items()}
+        plain = {name: getattr(sample, name) for name in Sample.__dataclass_fields__}  # `asdict` copies all of it
+        self.directory.append("samples", {**plain, "pictures": pictures_of})
         number = self.matrix.grow(sample)
         if not sample.fault:
             edit = replace(
@@ -216,7 +218,7 @@ class Ledger:
         if picture.digest not in self._laid:
             path = self.directory.image_path(kind, name, picture.digest).with_suffix(f".{picture.suffix}")
             self.directory.lay_picture(picture.data, path)
-            self._laid[picture.digest] = os.path.relpath(path, self.directory.path)
+            self._laid[picture.digest] = path.relative_to(self.directory.path).as_posix()
         return self._laid[picture.digest]
 
     def edit(self, number: int) -> Edit:

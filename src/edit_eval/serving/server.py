@@ -12,12 +12,12 @@ import uvicorn
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.run_folders import RUNS
 from edit_eval.serving.application import MOST_PAIRS, OnUnscored, make_app
 from edit_eval.serving.doors import opened
 from edit_eval.serving.scoring import judges_of
 from edit_eval.serving.service import GRACE_SECONDS, LEDGER_BYTES, SHARE_OF_SECOND, Service
 from edit_eval.serving.watch import WINDOW
+from edit_eval.store.run_folders import RUNS
 from edit_eval.text import Text
 from edit_eval.viewer.guard import is_loopback
 from edit_eval.viewer.server import address_of, listen

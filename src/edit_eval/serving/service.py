@@ -37,6 +37,7 @@ from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Replica, ReplicaState
 from edit_eval.scheduling.tasks import Work
 from edit_eval.serving.ledger import CLIENT, Ledger, Submission
+from edit_eval.serving.live import SHOWN, ServiceLive
 from edit_eval.serving.watch import Watch
 from edit_eval.store.examined import Examined, examined
 from edit_eval.store.provenance import ModelsSay
@@ -191,11 +192,14 @@ class Service:
         """Every judge is loaded somewhere."""
         self.ended = threading.Event()
         self.watch: Watch | None = None
+        self.live: ServiceLive | None = None
         self.began = time.time()
-        self.statuses: Counter[tuple[str, str]] = Counter()  # (judge, status)
+        self.statuses: Counter[tuple[str, str]] = Counter()  # (judge, status), of clients' edits
         self.cancelled = 0
         self.latest: deque[tuple[float, float]] = deque(maxlen=LATEST)
         """Of the last answers: when (seconds since 1970), and how long they took."""
+        self.shown: deque[tuple[Submission, Judgement]] = deque(maxlen=SHOWN)
+        """The last edits of clients, and what the first judge says of them."""
 
     # -- any thread --
 
@@ -273,7 +277,11 @@ class Service:
             placement="together" if len(self.judges) > 1 else "swap",
             load_concurrency=choices.load_concurrency.value,
         )
-        environment = {**environment_record(layout, machine), "command": " ".join(self._command)}
+        environment = {
+            **environment_record(layout, machine),
+            "command": " ".join(self._command),
+            "folder": os.getcwd(),
+        }
         self.ledger.write_environment(environment)
         self.ledger.event("devices", devices=list(layout.devices))
         say = ModelsSay(self.ledger.directory, strict=False)
@@ -309,6 +317,7 @@ class Service:
                 users=gauges.users,
                 more=self._more,
             )
+            self.live = ServiceLive(self)
             try:
                 with gauges:
                     engine.run()
@@ -320,6 +329,7 @@ class Service:
                 self._give_up()
                 if self.watch is not None:
                     self.watch.close()
+                self.live.close()
                 self.ledger.close()
                 for end in (self._wake_in, self._wake_out):
                     os.close(end)
@@ -425,7 +435,7 @@ class Service:
         """A judgement has come to its end; with the last that is waited for, its ticket has its answer."""
         sample = judgement.sample_id
         ticket = self._open.get(sample) or self._late.get(sample)
-        if ticket is None or judgement.judge not in ticket.pair.unasked:
+        if ticket is None or not (ticket.pair.canary or judgement.judge in ticket.pair.unasked):
             self.statuses[judgement.judge, judgement.status.value] += 1
         if ticket is None:
             return
@@ -434,7 +444,9 @@ class Service:
         if sample in self._open and len(found) == len(self.judges) - bool(self._second):
             self._late[sample] = self._open.pop(sample)
             self._see(ticket)
-            self.latest.append((time.time(), time.monotonic() - ticket.came))
+            if not ticket.pair.canary:
+                self.latest.append((time.time(), time.monotonic() - ticket.came))
+                self.shown.append((ticket.pair, found[self.judges[0].name]))
             with contextlib.suppress(Exception):  # whoever asked is gone
                 ticket.answer.set_result(found)
         if len(ticket.judgements) == len(self.judges):

@@ -56,7 +56,7 @@ def view(
 
     On a remote machine, connect with `ssh -L 7860:localhost:7860 MACHINE`.
     """
-    from edit_eval.execution.run_folders import RUNS
+    from edit_eval.store.run_folders import RUNS
     from edit_eval.viewer.server import serve
 
     serve(runs or [RUNS], host=host, port=port, token=token, tell=lambda line: print(said(line), flush=True))

@@ -69,8 +69,8 @@ def gc(
 
     Nothing is deleted without --delete, and no run that is not named with --run.
     """
-    from edit_eval.execution.run_folders import RUNS
     from edit_eval.reporting.sharing import print_found, size
+    from edit_eval.store.run_folders import RUNS
     from edit_eval.tidying import delete as clear
     from edit_eval.tidying import look
 

@@ -111,7 +111,7 @@ class Following:
     def catch_up(self) -> Changes:
         """Takes in what has been written since."""
         try:
-            if self._descriptions() != self._described or self._is_due():
+            if (self._descriptions() != self._described and not self._grows()) or self._is_due():
                 self._begin()
                 return Changes(anew=True)
             if self.matrix is None or not (self._edits.has_more or self._replies.has_more or self._waiting):
@@ -123,6 +123,13 @@ class Following:
         self._changed = self._changed or bool(found)
         self._complete = None
         return Changes(found)
+
+    def _grows(self) -> bool:
+        """Whether it is a service's, which has more samples every moment: it is read again now and then."""
+        if self.matrix is None or not self.matrix.experiment.grows:
+            return False
+        self._changed = True
+        return True
 
     def _is_due(self) -> bool:
         at_work = self.directory.start_at_work

@@ -8,6 +8,7 @@ import re
 import stat
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -104,15 +105,25 @@ class Thumbnails:
 
     def of(self, run: Following, kind: str, name: str) -> bytes | None:
         """The thumbnail of `edit` KEY or `source` DIGEST; None where there is no picture that can be read."""
-        known = f"{run.path}", f"{kind}/{name}"
+        edit = run.find_edit(name) if kind == "edit" else None
+        digest = edit.pixels if edit else name if kind == "source" and run.find_picture(name) else ""
+        read = read_edit if kind == "edit" else read_source
+        return self._thumbnail(run.path, f"{kind}/{name}", digest, lambda: read(run, name))
+
+    def of_file(self, run: Path, image: str, pixels: str) -> bytes | None:
+        """The thumbnail of an edit's file in a run that nobody has read; None alike."""
+        return self._thumbnail(run, f"file/{image}/{pixels}", pixels, lambda: read_within(run, image))
+
+    def _thumbnail(self, run: Path, name: str, digest: str, read: Callable[[], bytes | None]) -> bytes | None:
+        known = f"{run}", name
         with self._lock:
             if known in self._made:
                 self._made.move_to_end(known)
                 return self._made[known]
-        made = self._kept(run, kind, name)
+        made = _kept(run, digest)
         if made is None:
             with self._room:
-                data = read_edit(run, name) if kind == "edit" else read_source(run, name)
+                data = read()
                 try:
                     made = None if data is None else small_copy(read_picture(io.BytesIO(data), Text("the picture"))[0])
                 except (PictureError, OSError, ValueError):
@@ -126,11 +137,10 @@ class Thumbnails:
                 self._bytes -= len(self._made.popitem(last=False)[1])
         return made
 
-    def _kept(self, run: Following, kind: str, name: str) -> bytes | None:
-        """The small copy that a worker or a report has left in the run."""
-        edit = run.find_edit(name) if kind == "edit" else None
-        digest = edit.pixels if edit else name if kind == "source" and run.find_picture(name) else ""
-        if not DIGEST.fullmatch(digest):
-            return None
-        data = read_within(run.path, f"report/thumbnails/{small_copy_name(digest)}", "report")
-        return data if data is not None and kind_of(data) == "image/webp" else None
+
+def _kept(run: Path, digest: str) -> bytes | None:
+    """The small copy that a worker or a report has left in the run."""
+    if not DIGEST.fullmatch(digest):
+        return None
+    data = read_within(run, f"report/thumbnails/{small_copy_name(digest)}", "report")
+    return data if data is not None and kind_of(data) == "image/webp" else None

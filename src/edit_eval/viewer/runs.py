@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import itertools
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
+import msgspec
+
+from edit_eval.config.yaml_text import parse
 from edit_eval.errors import ConfigurationError, EditEvalError
-from edit_eval.reporting.entries import entries, headlines
+from edit_eval.records import Status
+from edit_eval.reporting.entries import Entry, entries, headlines
 from edit_eval.reporting.progress.live_file import read_live
 from edit_eval.run import Run
 from edit_eval.store.comparable import run_names
@@ -28,6 +35,13 @@ FIND_EVERY = 5.0
 """Seconds between two searches of the folders."""
 MOST_OPEN = 3
 """Runs that are kept read while no page is open on them."""
+PICTURES = 3
+"""Of each run in the list."""
+QUIET = 5.0
+"""Seconds between two looks at the files of a run at which nobody works."""
+_NAMED = re.compile(r"^  (?:type|class_path|data_path):.*\n(?:   .*\n)*", re.M)
+_HEAD = 64 << 10
+"""Bytes of a journal that are looked at for pictures."""
 
 
 def is_run(folder: Path) -> bool:
@@ -76,17 +90,29 @@ class Card:
     judges: list[str] = field(default_factory=list)
     fraction: float | None = None
     """How much is settled, 0 to 1."""
+    benchmark: str = ""
+    """The type, and the name of the file or folder."""
     samples: int = 0
-    results: list[dict[str, str]] = field(default_factory=list)
-    """Of each edit model under each judge: `series`, `score`, `mean`, `interval`, as they are written."""
+    results: list[dict[str, Any]] = field(default_factory=list)
+    """Of each edit model under each judge: `edit_model`, `judge`, `score`, `value` and its interval `ends`; `mean`,
+    `interval` and `bounds` (what the mean could be with what is missing) as they are written; `scored`, `total`."""
+    failures: list[dict[str, Any]] = field(default_factory=list)
+    """What has no score: `count` and `reason`, the most frequent first."""
     changed: float = 0.0
     """When anything was last recorded: seconds since 1970."""
+    pictures: list[tuple[str, str]] = field(default_factory=list)
+    """Of the first edits: their files in the run, and the digests of their pixels."""
     signature: tuple[Any, ...] = ()
+    looked: float = 0.0
+    told: str = ""
+    """What pages were told last, and in `number` with which message."""
+    number: int = 0
 
     def plain(self) -> dict[str, Any]:
         """As the page gets it."""
-        shown = {name: value for name, value in vars(self).items() if name not in ("signature", "path")}
-        return {**shown, "folder": str(self.path.parent)}
+        own = ("signature", "path", "pictures", "looked", "told", "number")
+        shown = {name: value for name, value in vars(self).items() if name not in own}
+        return {**shown, "folder": str(self.path.parent), "pictures": len(self.pictures)}
 
 
 class Runs(Watched):
@@ -104,8 +130,8 @@ class Runs(Watched):
         self._open: dict[str, WatchedRun] = {}
         self._lock, self._reading = threading.RLock(), threading.Lock()
         self._found_at = -FIND_EVERY
-        self._told = ""
         self._number = 0
+        self._there: tuple[str, ...] = ()
         self.find()
 
     def find(self) -> None:
@@ -153,28 +179,33 @@ class Runs(Watched):
         if time.monotonic() - self._found_at > FIND_EVERY:
             self.find()
         until = time.monotonic() + 1.0
+        number, there = self._number + 1, tuple(self.cards)
+        changed = there != self._there
         for card in list(self.cards.values()):
-            _look_at(card)
+            if (_look_at(card) or not card.told) and (told := json.dumps(card.plain())) != card.told:
+                card.told, card.number, changed = told, number, True
             if time.monotonic() > until:
                 break
-        told = json.dumps([card.plain() for card in self.cards.values()])
-        if told == self._told:
-            return False
-        self._told, self._number = told, self._number + 1
-        return True
+        if changed:
+            self._number, self._there = number, there
+        return changed
 
     def every(self) -> float:
         """Seconds until the next look."""
         return 0.05 if any(card.state == "reading" for card in self.cards.values()) else 1.0
 
     def news(self, seen: Any) -> tuple[list[str | bytes], Any]:
-        """The whole list, where it has changed."""
-        if seen == self._number and self._told:
+        """Which runs there are, and those of them that have changed."""
+        if seen == self._number and self._there:
             return [], seen
-        return [event("runs", [card.plain() for card in self.cards.values()])], self._number
+        since = seen if isinstance(seen, int) else -1
+        cards = dict(self.cards)
+        news = [card.plain() for card in cards.values() if card.number > since or not card.number]
+        return [event("runs", {"there": list(cards), "changed": news})], self._number
 
 
-def _look_at(card: Card) -> None:
+def _look_at(card: Card) -> bool:
+    """Reads how a run stands, where that may have changed; returns whether it did."""
     directory = RunDirectory(card.path)
     at_work = directory.start_at_work
     if at_work is not None:
@@ -184,27 +215,27 @@ def _look_at(card: Card) -> None:
             card.fraction, card.changed = live.fraction, live.at
             card.models = list(dict.fromkeys(mean.edit_model for mean in live.means)) or card.models
             card.judges = list(dict.fromkeys(mean.judge for mean in live.means)) or card.judges
-            card.results = []
-        return
+            card.results, card.failures = [], []
+        _glance(card)
+        return True
+    if card.signature and time.monotonic() - card.looked < QUIET:
+        return False
+    card.looked = time.monotonic()
     signature = _signature(card.path)
     if signature == card.signature:
-        return
+        return False
     card.signature = signature
     card.changed = max((changed for _, changed, _ in signature), default=0.0)
+    _glance(card)
     try:
         run = Run(card.path)
         summary = _written(card.path, card.changed) or run.summary
         results = summary["results"]
+        failures = [(int(one["count"]), str(one["reason"])) for one in summary["failures"]]
         card.models = list(dict.fromkeys(one["edit_model"] for one in results))
         card.judges = list(dict.fromkeys(one["judge"] for one in results))
-        card.results = [
-            {
-                "series": part.series,
-                "mean": part.number(part.overall["mean"]),
-                "interval": part.span(part.overall["ci95"]),
-            }
-            for part in headlines(entries(results))
-        ]
+        card.results = [_line(part) for part in headlines(entries(results))]
+        card.failures = [{"count": count, "reason": reason} for count, reason in sorted(failures, reverse=True)]
         settled = [_settled(one["coverage"]) for one in results]
         done, total = (sum(of) for of in zip(*settled, strict=True)) if settled else (0, 0)
         card.fraction = done / total if total else 1.0
@@ -214,6 +245,47 @@ def _look_at(card: Card) -> None:
         card.state, card.reason = "damaged", str(error)
     except Exception as error:  # records may be a stranger's
         card.state, card.reason = "damaged", f"{type(error).__name__}: {error}"
+    return True
+
+
+def _line(part: Entry) -> dict[str, Any]:
+    coverage, overall = part.coverage, part.overall
+    return {
+        "edit_model": part.edit_model,
+        "judge": part.judge,
+        "score": part.score,
+        "value": overall["mean"],
+        "ends": overall["ci95"],
+        "mean": part.number(overall["mean"]),
+        "interval": part.span(overall["ci95"]),
+        "bounds": "" if coverage["scored"] == coverage["total"] else part.worst_to_best(overall),
+        "scored": coverage["scored"],
+        "total": coverage["total"],
+    }
+
+
+def _glance(card: Card) -> None:
+    """What can be seen of a run without reading it: its benchmark, and its first pictures."""
+    with contextlib.suppress(OSError, EditEvalError, ValueError, AttributeError):
+        if not card.benchmark:
+            text = max((card.path / "config").glob("[0-9]*.yaml")).read_text("utf-8")
+            section = re.split(r"^(?=\S)", text.partition("benchmark:\n")[2], maxsplit=1, flags=re.M)[0]
+            said = parse("".join(_NAMED.findall(section)), "")
+            kind = str(said.get("type") or said.get("class_path") or "")
+            card.benchmark = " · ".join(filter(None, (kind, PurePath(str(said.get("data_path") or "")).name)))
+        if len(card.pictures) < PICTURES:
+            card.pictures = list(itertools.islice(_first_edits(card.path), PICTURES))
+
+
+def _first_edits(run: Path) -> Iterator[tuple[str, str]]:
+    for path in sorted((run / "edits").glob("[0-9]*.jsonl"))[:1]:
+        with path.open("rb") as file:
+            lines = file.read(_HEAD).splitlines()
+        for line in lines:
+            with contextlib.suppress(ValueError):
+                edit = json.loads(line)
+                if isinstance(edit, dict) and edit.get("image") and edit.get("status") == Status.OK.value:
+                    yield str(edit["image"]), str(edit.get("pixels"))
 
 
 def _settled(coverage: dict[str, Any]) -> tuple[int, int]:
@@ -224,12 +296,11 @@ def _signature(run: Path) -> tuple[tuple[str, float, int], ...]:
     """What changes when anything is recorded."""
     found = []
     for name in ("config", "samples", "edits", "replies", "report"):
-        for path in (run / name).glob("summary.json" if name == "report" else "[0-9]*"):
-            try:
-                state = path.lstat()
-            except OSError:
-                continue
-            found.append((f"{name}/{path.name}", 0.0 if name == "report" else state.st_mtime, state.st_size))
+        with contextlib.suppress(OSError), os.scandir(run / name) as inside:
+            for entry in inside:
+                if entry.name == "summary.json" if name == "report" else entry.name[:1].isdigit():
+                    state = entry.stat(follow_symlinks=False)
+                    found.append((f"{name}/{entry.name}", 0.0 if name == "report" else state.st_mtime, state.st_size))
     return tuple(sorted(found))
 
 
@@ -239,8 +310,9 @@ def _written(run: Path, changed: float) -> dict[str, Any] | None:
     try:
         if path.is_symlink() or path.parent.is_symlink() or path.stat().st_mtime < changed:
             return None
-        found = json.loads(path.read_text("utf-8"))
+        found: dict[str, Any] = msgspec.json.decode(path.read_bytes())
         entries(found["results"])
-        return found if found["status"] in ("complete", "incomplete") else None
+        whole = found["status"] in ("complete", "incomplete") and isinstance(found["failures"], list)
+        return found if whole else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -127,6 +127,11 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
         watched = opened(run)
         return image(thumbnails.of(watched.following, kind, name) if kind in ("edit", "source") else None)
 
+    def glance(run: str, place: int) -> Response:
+        card = runs.cards.get(run)
+        there = card is not None and place < len(card.pictures)
+        return image(thumbnails.of_file(card.path, *card.pictures[place]) if card and there else None)
+
     def comparison(runs: str) -> Response:
         ids = list(dict.fromkeys(runs.split("/")))
         if not 2 <= len(ids) <= MOST_COMPARED:
@@ -195,6 +200,7 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
     show("/events", events)
     show("/run/{run}", one_page)
     show("/run/{run}/events", run_events)
+    show("/run/{run}/glance/{place:int}", glance)
     app.add_api_route("/run/{run}/selection", selection, methods=["GET"], response_model=None)
     show("/run/{run}/{kind}/{name}", picture)
     show("/run/{run}/{kind}/{name}/small", thumbnail)

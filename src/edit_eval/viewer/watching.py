@@ -149,7 +149,8 @@ class WatchedRun(Watched):
         matrix = self.following.matrix
         if matrix is None:
             return ""
-        about = [m.name for m in matrix.edit_models], [j.name for j in matrix.judges], matrix.edit_keys
+        edits = [] if matrix.experiment.grows else matrix.edit_keys  # those of a service come and come
+        about = [m.name for m in matrix.edit_models], [j.name for j in matrix.judges], edits
         return hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16]
 
     def news(self, seen: Any) -> tuple[list[str | bytes], Any]:
@@ -162,7 +163,8 @@ class WatchedRun(Watched):
                 ids = [one for one, changed in self._changed.items() if changed > int(number)]
             else:
                 found.append(event("experiment", {"experiment": self.experiment}))
-                ids = list(self.following.samples) if self.following.matrix else []
+                matrix = self.following.matrix
+                ids = list(self.following.samples) if matrix and not matrix.experiment.grows else []
             if ids:
                 found.append(self._samples(tuple(ids)))
             if told != self._state_number:

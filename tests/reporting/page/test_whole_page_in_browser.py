@@ -121,7 +121,7 @@ DRAWN = "() => [...document.querySelectorAll('.chart-body')].every((one) => one.
 @pytest.fixture
 def printed(report: Report, open_page: Callable[..., Any]) -> Any:
     """The page as it goes to the printer, with every chart, table and card."""
-    tab = open_page(report)
+    tab = open_page(report, idle=True)
     tab.wait_for_function("() => window.vegaEmbed")
     tab.evaluate("dispatchEvent(new Event('beforeprint'))")
     tab.wait_for_function(DRAWN)
@@ -236,7 +236,7 @@ def test_paper_has_everything_and_nothing_to_press(report: Report, open_page: Ca
       cards: document.querySelectorAll('.card').length,
       theme: document.documentElement.dataset.theme,
     }; });"""
-    tab = open_page(report, script=counting, color_scheme="dark")
+    tab = open_page(report, script=counting, idle=True, color_scheme="dark")
     tab.wait_for_function("() => window.vegaEmbed")
     assert tab.evaluate("document.querySelectorAll('.card').length") == 24
     assert tab.pdf(format="A4").startswith(b"%PDF")

@@ -31,8 +31,8 @@ def expert_bytes(section: ModelSection, weights: Weights) -> int:
     """
     if section.type not in THROUGH_TRANSFORMERS or section.served:
         return 0
-    shape = _shape(weights)
-    if shape is None or transformers_version(section) != 4:
+    shape = _shape(weights) if transformers_version(section) == 4 else None
+    if shape is None:
         return 0
     experts, width, inner = shape
     return 2 * experts * (3 * width + 2 * inner)

@@ -144,6 +144,43 @@ class MeanSoFar:
 
 
 @dataclass(frozen=True)
+class LatestEdit:
+    """An edit that a service was sent, and what became of it."""
+
+    id: str
+    instruction: str
+    source: str
+    """A small picture as a data URL; empty where it cannot be read."""
+    edit: str
+    status: str
+    reason: str
+    score: float | None
+
+
+@dataclass(frozen=True)
+class ServiceView:
+    """What a service is doing besides."""
+
+    waiting: int
+    """Pairs without an answer."""
+    per_second: float
+    """Pairs that were answered, over the last minute."""
+    p50: float | None
+    p99: float | None
+    """Seconds until an answer, of the last thousand."""
+    statuses: dict[str, dict[str, int]]
+    """By judge, how many judgements have which."""
+    near_copies: float | None
+    """Their share in the last window."""
+    canaries: dict[str, float]
+    """Kind -> mean reward from 0 to 1, in the last window."""
+    alarms: tuple[str, ...]
+    """The last ones."""
+    latest: tuple[LatestEdit, ...]
+    """The newest first."""
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """The run at one moment."""
 
@@ -161,6 +198,8 @@ class Snapshot:
     """Kinds (`edit`, `judge`) that come on top of `left`, since nothing is known about them yet."""
     batch: tuple[int, int] | None = None
     """`batch_sync`: which of how many."""
+    service: ServiceView | None = None
+    """Of a service; else None."""
 
     @property
     def failed(self) -> int:

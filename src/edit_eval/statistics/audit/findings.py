@@ -26,9 +26,6 @@ GAIN = 0.03
 ONE_SCORE = 0.5
 UNSCORED = 0.05
 """The floors, and where less is better the ceilings; shares, all of them."""
-FEWEST_SCENES = 8
-"""With fewer scenes nothing is asked of a kind of dose: a single odd one would decide."""
-
 VIEWS = {
     # measure, and the view that it is made of: what should change nothing
     "retest": "again",
@@ -111,10 +108,7 @@ def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Find
         **{f"{name}_level": order.level(trial, name, LOWEST_QUARTER) for name in CONTROLS},
         "instruction": steadiness.sees(trial, "instruction", noise, LOOKS),
         "source": steadiness.sees(trial, "source", noise, LOOKS),
-        **{
-            f"dose_{kind}": order.dose_response(trial, some, FOLLOWS_DOSES if len(some) >= FEWEST_SCENES else None)
-            for kind, some in kinds.items()
-        },
+        **{f"dose_{kind}": order.dose_response(trial, some, FOLLOWS_DOSES) for kind, some in kinds.items()},
         **{name: steadiness.scatter(trial, view, STEADY) for name, view in VIEWS.items()},
         **{f"words_{one}": steadiness.raised(trial, f"words_{one}", GAIN) for one in ("en", "zh")},
         "modal_share": steadiness.modal_share(trial, ONE_SCORE),

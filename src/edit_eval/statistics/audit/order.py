@@ -65,15 +65,13 @@ def comparisons(
 ) -> list[OrderedPair]:
     """Both scores of every pair that one of these scenes (None: any) has; what is disputed of a scene's own is left
     out."""
-    disputed = {(one.scene, one.rung) for one in trial.shown if one.disputed}
     found = []
     for scene in trial.scenes() if scenes is None else scenes:
         for better, worse in pairs:
-            if {(scene, better), (scene, worse)} & disputed:
-                continue
             high, low = trial.score(scene, better), trial.score(scene, worse)
-            if high is not None and low is not None:
-                found.append(OrderedPair(scene, ahead(high, low)))
+            if high is None or low is None or {(scene, better), (scene, worse)} & trial.disputed:
+                continue
+            found.append(OrderedPair(scene, ahead(high, low)))
     return found
 
 
@@ -186,12 +184,16 @@ def axes(trial: Trial) -> dict[str, list[str]]:
     return dict(sorted(found.items()))
 
 
-def dose_response(trial: Trial, scenes: Sequence[str], floor: float | None) -> Measure:
+FEWEST_SCENES = 8
+"""With fewer scenes no judge passes at a kind of dose: a single odd one would decide."""
+
+
+def dose_response(trial: Trial, scenes: Sequence[str], floor: float) -> Measure:
     """Spearman's rank correlation of dose and score within a scene, from the smallest dose to the right edit, on
     average; 0 where all scores are equal. Held against the floor by its value: some twenty scenes of a kind of dose
     are too few for the bound of an interval, which one honest judge in three would not reach."""
     found = average([spearman(parts_of(trial, scene)) for scene in scenes], list(scenes), floor=None, lowest=-1.0)
-    passed = None if floor is None else found.value is not None and found.value >= floor
+    passed = len(scenes) >= FEWEST_SCENES and found.value is not None and found.value >= floor
     return replace(found, floor=floor, passed=passed)
 
 

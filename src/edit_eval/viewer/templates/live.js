@@ -32,21 +32,47 @@ function deviceRow(one) {
   return made;
 }
 
+// A service: its pace, what became of edits, what its watches see, and the newest edits.
+function serviceParts(service) {
+  const seconds = (value) => value === null ? '–' : value.toFixed(2);
+  const number = (template, ...values) => say('span', template, values);
+  const parts = [make('div', { class: 'so-far' },
+    number("{} pairs a second", service.per_second.toFixed(1)), number("{} wait", service.waiting),
+    number("answered in {} s, 99 of 100 in {} s", seconds(service.p50), seconds(service.p99)))];
+  for (const [judge, statuses] of Object.entries(service.statuses)) {
+    parts.push(make('div', { class: 'so-far' }, make('b', {}, judge), ...Object.entries(statuses).map(([status, count]) =>
+      make('span', {}, sayStatus('span', status), ' ', make('b', {}, String(count))))));
+  }
+  const kinds = { source: "the unchanged source", blank: "a grey picture", shuffled: "another source's edit", right: "right edits", copy: "unchanged scenes" };
+  const canaries = Object.entries(service.canaries);
+  if (canaries.length || service.near_copies !== null) {
+    parts.push(make('div', { class: 'so-far' }, say('b', "Canaries"), ...canaries.map(([kind, mean]) =>
+      make('span', {}, say('span', kinds[kind] || kind), ' ', make('b', {}, mean.toFixed(2)))),
+      service.near_copies === null ? null : say('span', "near-copies {} %", [(100 * service.near_copies).toFixed(0)])));
+  }
+  for (const line of service.alarms) parts.push(make('p', { class: 'notice problem' }, line));
+  parts.push(make('div', { class: 'latest' }, ...service.latest.map((one) => make('figure', { title: one.reason || one.instruction },
+    make('div', {}, ...[one.source, one.edit].filter(Boolean).map((url) => make('img', { src: url, alt: '' }))),
+    make('figcaption', {}, one.score === null ? sayStatus('b', one.status) : make('b', {}, one.score.toFixed(2)), ' ', one.instruction)))));
+  return parts;
+}
+
 function showState(state) {
   lastState = state;
   const { kind, live } = state;
-  const stale = state.seen !== data.live.seen;
+  const stale = state.seen !== data.live.seen || Boolean(live && live.service && kind === 'working');
   strip.hidden = kind === 'complete' && !stale && !state.damage;
   const head = make('div', { class: 'live-head' },
     make('span', {}, make('span', { class: `dot ${kind}`, 'aria-hidden': 'true' }), say('strong', STATES[kind])));
   const parts = [head];
   if (live && ['working', 'silent'].includes(kind)) {
     head.append(say('span', "running for {}", [timeWords(live.seconds)], { class: 'quiet' }),
-      live.left === null ? say('span', "time left unknown", [], { class: 'quiet' }) : say('span', "about {} left", [timeWords(live.left)], { class: 'quiet' }));
+      live.service ? '' : live.left === null ? say('span', "time left unknown", [], { class: 'quiet' }) : say('span', "about {} left", [timeWords(live.left)], { class: 'quiet' }));
     parts.push(make('div', { class: 'bars' },
       ...countRow("Edits", live.edits), ...countRow("Judgements", live.judgements), ...countRow("Controls", live.controls)));
     parts.push(make('div', { class: 'so-far' }, ...live.means.filter((mean) => mean.mean !== null).map((mean) => make('span', {},
       `${mean.edit_model} · ${mean.judge} `, make('b', {}, mean.mean.toFixed(mean.scale.digits)), ' ', say('span', "{} scored", [mean.scored], { class: 'quiet' })))));
+    if (live.service) parts.push(...serviceParts(live.service));
     parts.push(make('div', { class: 'devices' }, ...live.devices.map(deviceRow)));
   }
   if (kind === 'stopped') parts.push(say('p', "Nobody is at work here. All finished work is kept; rerun the same command to resume.", [], { class: 'explanation' }));

@@ -12,13 +12,13 @@ import pytest
 from edit_eval.config.identity import Identity
 from edit_eval.config.schema import ProtocolSection
 from edit_eval.evaluation import evaluate
-from edit_eval.execution import run_folders
-from edit_eval.execution.run_folders import Place, find_place, new_folder, recorded, runs_of, was_another
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge, make_protocol
 from edit_eval.records import Picture, Sample
+from edit_eval.store import run_folders
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.run_folders import Place, find_place, new_folder, recorded, runs_of, was_another
 from small_benchmark import configuration, sample_id
 from small_matrix import small_sample
 

@@ -1,4 +1,4 @@
-"""The real model classes with tiny weights, built offline in seconds: `python -m edit_eval.testing.tiny_models FOLDER`.
+"""The real model classes with tiny weights, built offline in seconds: `python tests/tiny_models.py FOLDER`.
 
 | name                   | what it is                                                             |
 |------------------------|------------------------------------------------------------------------|
@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.pretrained.processors import image_only, image_processor_class
-from edit_eval.testing.tiny_tokenizer import CHAT_TEMPLATE, tiny_tokenizer, token_ids
-from edit_eval.testing.written_weights import HEAD_WIDTH, WIDTH, write_answers
+from tiny_tokenizer import CHAT_TEMPLATE, tiny_tokenizer, token_ids
+from written_weights import HEAD_WIDTH, WIDTH, write_answers
 
 
 def build(folder: Path | str, names: Sequence[str] | None = None) -> dict[str, Path]:
@@ -211,7 +211,7 @@ _BUILDERS: dict[str, Callable[[Path], None]] = {
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line: a folder, and the names of models (all of them by default)."""
     parser = argparse.ArgumentParser(
-        prog="python -m edit_eval.testing.tiny_models",
+        prog="python tests/tiny_models.py",
         description="Build the real model classes with tiny weights, offline.",
     )
     parser.add_argument("folder", type=Path, help="where the models' folders are made")

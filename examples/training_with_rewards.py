@@ -1,0 +1,80 @@
+"""A policy of three parameters that learns from a judge's rewards, over HTTP. In one terminal, then in another:
+
+    edit-eval serve examples/training_with_rewards.yaml --port 7861 --window 64
+    python examples/training_with_rewards.py http://127.0.0.1:7861
+
+The policy chooses how a drawn scene is edited: not at all, roughly, or finely. Each scene is edited a group of times,
+and a choice becomes likelier by as much as its reward lies above its group's mean (REINFORCE). An edit without a score
+has no reward, which is not 0: it is left out of its group.
+"""
+
+import base64
+import io
+import json
+import math
+import random
+import sys
+import urllib.request
+from pathlib import Path
+
+from PIL import Image
+
+from edit_eval.edit_models.contract import EditRequest
+from edit_eval.scenes.benchmark import Scenes
+from edit_eval.scenes.editor import SceneEditor
+
+HANDS = {"left as it is": 0, "rough": 1, "fine": 4}
+"""The choices, and how many steps the editor takes for each."""
+
+
+def drawn(count: int, size: int) -> list[list[dict]]:
+    """For each of some scenes a pair for each choice: all that this policy can make of it."""
+    made = []
+    for sample in Scenes(Scenes.Parameters(count=count, size=size)).samples():
+        source = Path(sample.source).read_bytes()
+        picture = Image.open(io.BytesIO(source))
+        request = EditRequest(pictures={"source": picture}, instruction=sample.instruction, seed=0)
+        pairs = []
+        for steps in HANDS.values():
+            data = io.BytesIO()
+            edit = SceneEditor(SceneEditor.Parameters(steps)).edit(request, lambda *_: None) if steps else picture
+            edit.convert("RGB").save(data, "PNG")
+            both = [base64.b64encode(one).decode() for one in (source, data.getvalue())]
+            pairs.append(
+                {"source": both[0], "instruction": sample.instruction, "category": sample.category, "edit": both[1]}
+            )
+        made.append(pairs)
+    return made
+
+
+def rewards(service: str, pairs: list[dict]) -> list[float | None]:
+    """From 0 to 1; None for a pair that has no score."""
+    body = json.dumps({"pairs": pairs}).encode()
+    with urllib.request.urlopen(urllib.request.Request(f"{service}/v1/score", data=body), timeout=600) as answer:
+        return [one["reward"] for one in json.load(answer)["results"]]
+
+
+def train(service: str, *, scenes: int = 10, size: int = 256, steps: int = 24, group: int = 8, rate: float = 4.0):
+    """How likely each choice is after training, and the mean reward of each step."""
+    dice, made = random.Random(0), drawn(scenes, size)
+    wants, curve = [0.0] * len(HANDS), []
+    for _ in range(steps):
+        chances = [math.exp(one) / sum(map(math.exp, wants)) for one in wants]
+        chosen = dice.sample(range(scenes), 2)
+        hands = [dice.choices(range(len(HANDS)), chances)[0] for _ in chosen for _ in range(group)]
+        found = rewards(service, [made[chosen[n // group]][hand] for n, hand in enumerate(hands)])
+        for start in range(0, len(hands), group):
+            scored = [(hands[n], found[n]) for n in range(start, start + group) if found[n] is not None]
+            mean = sum(reward for _, reward in scored) / max(1, len(scored))
+            for hand, reward in scored:
+                for one in range(len(HANDS)):
+                    wants[one] += rate / group * (reward - mean) * ((one == hand) - chances[one])
+        told = [one for one in found if one is not None]
+        curve.append(sum(told) / max(1, len(told)))
+        likely = dict(zip(HANDS, chances, strict=True))
+        print(f"{curve[-1]:.3f}  " + ", ".join(f"{name} {one:.0%}" for name, one in likely.items()), flush=True)
+    return likely, curve
+
+
+if __name__ == "__main__":
+    train(sys.argv[1])

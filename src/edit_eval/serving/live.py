@@ -1,0 +1,133 @@
+"""What a service does at the moment, written beside its ledger's journals for `edit-eval view`."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+import threading
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from PIL import Image
+
+from edit_eval.records import JUDGE_FAILED, Judgement
+from edit_eval.reporting.progress.live_file import write_live
+from edit_eval.reporting.progress.view import Count, DeviceView, LatestEdit, ServiceView, Snapshot
+from edit_eval.serving.ledger import Submission
+from edit_eval.serving.pictures import Sent
+
+if TYPE_CHECKING:
+    from edit_eval.serving.service import Service
+
+EVERY = 2.0
+"""Seconds between two looks."""
+SHOWN = 12
+"""Edits, the newest."""
+SIDE = 96
+"""Pixels of their pictures."""
+OVER = 60.0
+"""Seconds over which the pace is taken."""
+_STATES = {"loading": "loading", "starting": "starting"}
+
+
+class ServiceLive:
+    """A thread that writes `live.json` of the run at work, until it is closed."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._end = threading.Event()
+        self._small: dict[str, str] = {}
+        self._thread = threading.Thread(target=self._run, name="live", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Writes no more. The run's end is known by its lock."""
+        self._end.set()
+        self._thread.join(10)
+
+    def _run(self) -> None:
+        while not self._end.wait(EVERY):
+            directory = self._service.ledger.directory
+            with contextlib.suppress(Exception):  # it is for looking at: nothing ends for want of it
+                write_live(directory, self.snapshot())
+
+    def snapshot(self) -> Snapshot:
+        """The service at this moment."""
+        service, now = self._service, time.time()
+        statuses: dict[str, dict[str, int]] = {}
+        for (judge, status), count in list(service.statuses.items()):
+            statuses.setdefault(judge, {})[status] = count
+        every = Counter({status: count for of in statuses.values() for status, count in of.items()})
+        failed = sum(every[status.value] for status in JUDGE_FAILED)
+        answers = list(service.latest)
+        seconds = sorted(took for _, took in answers)
+        lately = [at for at, _ in answers if now - at < OVER]
+        over = max(1.0, now - lately[0] if len(lately) == len(answers) and lately else OVER)
+        watch = service.watch
+        window = watch.windows[-1] if watch is not None and watch.windows else None
+        devices = [
+            DeviceView(
+                device="+".join(one["devices"]),
+                activity=_STATES.get(one["state"], "judging" if one["hands"] else ""),
+                model=one["judge"],
+            )
+            for one in service.replicas()
+        ]
+        view = ServiceView(
+            waiting=service.waiting,
+            per_second=len(lately) / over,
+            p50=seconds[len(seconds) // 2] if seconds else None,
+            p99=seconds[len(seconds) * 99 // 100] if seconds else None,
+            statuses=statuses,
+            near_copies=None if window is None else window.share,
+            canaries={} if window is None else window.of_canaries(),
+            alarms=tuple(map(str.__str__, watch.alarms[-5:])) if watch is not None else (),
+            latest=tuple(self._latest()),
+        )
+        return Snapshot(
+            devices=tuple(devices),
+            judgements=Count(ok=every["ok"], failed=failed, total=every.total(), settled=every.total()),
+            seconds=now - service.began,
+            service=view,
+        )
+
+    def _latest(self) -> list[LatestEdit]:
+        shown = list(self._service.shown)[::-1]
+        small = {one.digest: self._small.get(one.digest) for pair, _ in shown for one in _pictures(pair)}
+        for pair, _ in shown:
+            for one in _pictures(pair):
+                small[one.digest] = small[one.digest] or _data_url(one)
+        self._small = {digest: url for digest, url in small.items() if url is not None}
+        return [_latest_edit(pair, judgement, self._small) for pair, judgement in shown]
+
+
+def _pictures(pair: Submission) -> tuple[Sent, Sent]:
+    return pair.pictures["source"], pair.edit
+
+
+def _latest_edit(pair: Submission, judgement: Judgement, small: dict[str, str]) -> LatestEdit:
+    source, edit = (small[one.digest] for one in _pictures(pair))
+    return LatestEdit(
+        id=judgement.sample_id,
+        instruction=pair.instruction[:300],
+        source=source,
+        edit=edit,
+        status=judgement.status.value,
+        reason=str.__str__(judgement.reason)[:300],
+        score=judgement.score,
+    )
+
+
+def _data_url(picture: Sent) -> str:
+    data = io.BytesIO()
+    try:
+        with Image.open(io.BytesIO(picture.data)) as opened:
+            opened.draft("RGB", (SIDE, SIDE))
+            small = opened.convert("RGB")
+            small.thumbnail((SIDE, SIDE))
+            small.save(data, "JPEG", quality=80)
+    except Exception:  # Pillow raises nearly anything for damaged data
+        return ""
+    return f"data:image/jpeg;base64,{base64.b64encode(data.getvalue()).decode()}"

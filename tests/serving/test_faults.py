@@ -1,0 +1,118 @@
+"""What happens to a service: it is killed, begins anew, is asked to end; its port is taken; its clients are slow."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPException
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from edit_eval.run import Run
+from edit_eval.serving import application
+from service_at_work import Serve, Served, configured, pair
+
+
+class Process(NamedTuple):
+    """`edit-eval serve` in a process of its own."""
+
+    process: subprocess.Popen[str]
+    served: Served
+
+    def waiting(self) -> int:
+        return int(self.served.get("/health").document["waiting"])
+
+
+def start(folder: Path, port: int, *flags: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "edit_eval", "serve", str(folder / "judge.yaml"), "--port", str(port)]
+    command += ["--ledger", str(folder / "ledger"), "--window", "0", *flags]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+
+def ready(process: subprocess.Popen[str]) -> Process:
+    assert process.stderr is not None
+    port = next(int(found[1]) for line in process.stderr if (found := re.search(r":(\d+)/v1/score", line)))
+    served = Served(None, port)  # type: ignore[arg-type]
+    until(lambda: served.get("/health").status == 200)
+    return Process(process, served)
+
+
+def until(true: object) -> None:
+    end = time.monotonic() + 120
+    while not true():  # type: ignore[operator]
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_service_that_is_killed_begins_anew_on_its_ledger_and_one_that_is_asked_ends_in_order(tmp_path: Path) -> None:
+    configured(tmp_path, batch_size=2)
+    first = ready(start(tmp_path, 0))
+    port = first.served.port
+    assert [one["status"] for one in first.served.score(pair(250, id="a"), pair(10, id="b"))] == ["ok", "ok"]
+
+    other = start(tmp_path, port)  # a second one on this port
+    assert other.wait(120) == 2
+    assert other.stderr is not None
+    (line,) = other.stderr.read().splitlines()
+    assert str(port) in line
+
+    with ThreadPoolExecutor(4) as clients:
+        lost = clients.submit(first.served.score, *(pair(n, "slow 60", id=f"lost {n}") for n in range(4)))
+        until(lambda: first.waiting() == 4)
+        os.kill(first.process.pid, signal.SIGKILL)
+        first.process.wait(60)
+        with pytest.raises((OSError, HTTPException)):
+            lost.result()
+
+        second = ready(start(tmp_path, port, "--grace", "60"))
+        assert second.served.score(pair(250, id="a"))[0]["status"] == "ok"
+        slow = clients.submit(second.served.score, *(pair(n, "slow 0.3") for n in range(5)))
+        until(lambda: second.waiting() == 5)
+        second.process.terminate()
+        assert [one["status"] for one in slow.result()] == ["ok"] * 5
+    assert second.process.wait(60) == 0
+    with pytest.raises(OSError, match="refused"):
+        second.served.get("/health")
+
+    before, after = (Run(tmp_path / "ledger" / name).results for name in ("0001", "0002"))
+    assert {one.sample_id: one.status.value for one in before.judgements} == {
+        **dict.fromkeys("ab", "ok"),
+        **{f"lost {n}": "pending" for n in range(4)},
+    }
+    assert {one.status.value for one in after.judgements} == {"ok"}
+    assert len(after.judgements) == 6
+
+
+def test_a_grace_that_is_over_ends_the_service_though_a_judge_does_not(tmp_path: Path) -> None:
+    configured(tmp_path, batch_size=1)
+    one = ready(start(tmp_path, 0, "--grace", "0"))
+    with ThreadPoolExecutor(1) as clients:
+        stuck = clients.submit(one.served.post, "/v1/score", json.dumps({"pairs": [pair(1, "slow 600")]}).encode())
+        until(lambda: one.waiting() == 1)
+        one.process.terminate()
+        one.process.wait(100)
+        try:
+            assert stuck.result().status == 503
+        except (OSError, HTTPException):
+            pass  # the connection may end before the answer
+
+
+def test_a_client_that_sends_too_slowly_gives_its_room_back(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    served = serve()
+    monkeypatch.setattr(application, "BODY_SECONDS", 0.2)
+    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as slow:
+        slow.sendall(b"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+        assert slow.recv(100).startswith(b"HTTP/1.1 408 ")
+    figures = served.get("/metrics").body.decode()
+    assert 'edit_eval_requests_total{door="native",outcome="refused"} 1.0' in figures
+    monkeypatch.setattr(application, "MOST_BYTES", 1)  # whoever comes next has to wait until all others are gone
+    assert served.score(pair(255))[0]["status"] == "ok"
