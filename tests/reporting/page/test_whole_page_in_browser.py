@@ -260,7 +260,7 @@ def test_paper_has_everything_and_nothing_to_press(report: Report, open_page: Ca
 
 def test_a_row_a_bar_and_a_picture_are_followed(report: Report, open_page: Callable[..., Any]) -> None:
     tab = open_page(report)
-    tab.locator("#verdict .ranks td.problem a").first.click()
+    tab.locator("#verdict .standings td.problem a").first.click()
     tab.wait_for_function("() => document.querySelectorAll('.card').length === 1")
     assert tab.inner_text("#gallery-count").startswith(f"1 of {SAMPLES} samples")
     tab.evaluate("document.getElementById('breakdown').scrollIntoView()")
@@ -268,7 +268,7 @@ def test_a_row_a_bar_and_a_picture_are_followed(report: Report, open_page: Calla
     tab.wait_for_function("() => location.hash.includes('category=')")
     tab.wait_for_function("() => document.querySelectorAll('.card').length === 9")
     tab.evaluate("scrollTo(0, 0)")
-    tab.locator('.looks:has-text("Models differ most") .look-pictures').first.click()
+    tab.locator('.look:has-text("Models differ most") .look-pictures').first.click()
     tab.locator("#detail").wait_for()
     asked = dict(parse_qsl(tab.evaluate("location.hash.slice(1)")))
     assert (asked["left"], asked["right"]) == ("edit:alpha", "edit:gamma")
