@@ -158,9 +158,11 @@ class Run:
             edits=edits,
             judgements=judgements,
             edit_models=tuple(model.name for model in matrix.edit_models),
-            judges=tuple(judge.name for judge in matrix.judges),
+            judges=tuple(judge.name for judge in matrix.judges if not judge.of_two),
             scoring={judge.name: judge.scoring for judge in matrix.judges},
             controls=tuple(matrix.controls()),
+            battles=tuple(matrix.battles()),
+            battle_judges=tuple(judge.name for judge in matrix.judges if judge.of_two),
             published=self._published(judgements),
             activities=timeline.activities,
             wall_seconds=timeline.wall_seconds,
@@ -224,7 +226,8 @@ class Run:
         return the_mean(means(self.summary), edit_model, judge, score)
 
     def to_frame(self, of: str = "scores", library: str | None = None) -> Any:
-        """All `scores`, `judgements`, `edits` or `controls` as a data frame (see `reporting.frames`), a row each.
+        """All `scores`, `judgements`, `edits`, `battles` or `controls` as a data frame (`reporting.scores`), a row
+        each.
 
         A pandas `DataFrame` where pandas is installed, else a pyarrow `Table`; `library` names one of the two. Raises
         `ConfigurationError` where neither is installed, with the line that installs one, and for another word.
