@@ -84,8 +84,11 @@ def _document(results: Results, live: Live | None) -> dict[str, Any]:
     counted: dict[str, Sequence[Edit | Judgement]] = {
         "edits": results.edits,
         "judgements": results.judgements,
+        "battles": results.battles,
         "controls": results.controls,
     }
+    if not results.battle_judges:
+        del counted["battles"]
     statuses = {name: Counter(one.status for one in records) for name, records in counted.items()}
     document: dict[str, Any] = {
         "run": results.name,
@@ -237,14 +240,14 @@ def _counts(document: dict[str, Any]) -> Table[Mapping[str, Any]]:
     )
     rows = [
         {
-            **document[name],
+            **counts,
             "of": name,
             "lost": EDIT_LOST if name == "edits" else JUDGE_FAILED,
-            "declined": _sum(document[name], DECLINED) if name == "edits" else 0,
+            "declined": _sum(counts, DECLINED) if name == "edits" else 0,
             "aside": sum(f["count"] for f in document["failures"] if f["set_aside"] and bool(f["judge"]) is of_judge),
         }
-        for name, of_judge in (("edits", False), ("judgements", True), ("controls", None))
-        if name != "controls" or document[name]["total"]
+        for name, of_judge in (("edits", False), ("judgements", True), ("battles", True), ("controls", None))
+        if (counts := document.get(name, {"total": 0}))["total"] or name in ("edits", "judgements")
     ]
     return Table(every, rows, gap=3, rule=False)
 

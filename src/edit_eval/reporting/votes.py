@@ -13,9 +13,9 @@ from rich.console import Console
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Sample
 from edit_eval.reporting import formats
-from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.export import refuse_existing
+from edit_eval.reporting.strengths import DOUBTS, strengths_table
 from edit_eval.reporting.table import Column, Table
 from edit_eval.reporting.terminal_text import Styled, one_line, print_dim, stdout_console
 from edit_eval.reporting.writers.terminal import terminal_table
@@ -28,14 +28,6 @@ Found = Mapping[str, Any]
 SCORES = ("sample_id", "edit_model", "score", "rater", "edit_seed")
 EVERY = ("sample_id", "edit_seed", "left", "right", "choice", "rater", "weight", "how", "seconds", "at")
 
-_DOUBTS = {
-    "no_votes": Text("No strengths: nobody has preferred one to another."),
-    "not_connected": Text(
-        "No strengths yet: each model has to win and to lose somewhere, directly or by way of "
-        "others, against every other."
-    ),
-    "few_clusters": Text("No intervals: votes on fewer than three source images."),
-}
 _ONE_SIDED: Mapping[str, Callable[..., Text]] = {
     "apart.left": lambda rater: Text(
         "{0} takes the left one whatever it is, and is not counted; to count these votes: --with {0}", rater
@@ -65,7 +57,7 @@ def print_preferences(document: Mapping[str, Any], console: Console | None = Non
     console.print(terminal_table(strengths_table(document["strengths"]), language))
     doubt = document["strengths"][0]["no_ci95"]
     if doubt:
-        print_dim(console, said(_DOUBTS[doubt], language))
+        print_dim(console, said(DOUBTS[doubt], language))
     console.print()
     console.print(terminal_table(raters_table(document["raters"]), language))
     for rater in document["raters"]:
@@ -110,23 +102,6 @@ def print_preferences(document: Mapping[str, Any], console: Console | None = Non
         )
     )
     print_dim(console, said(hint, language))
-
-
-def strengths_table(strengths: Sequence[Found]) -> Table[Found]:
-    """A row for each edit model, the strongest first."""
-    return Table(
-        every=(
-            Column(Text("Edit model"), lambda one: one["edit_model"], "name"),
-            Column(Text("Strength"), lambda one: signed(one["strength"]), look="strong"),
-            Column(Text("95% interval"), lambda one: signed_span(one["ci95"])),
-            Column(
-                Text("Share of votes"), lambda one: None if one["share"] is None else formats.share(one["share"], 1)
-            ),
-            Column(Text("Rank"), lambda one: None if one["rank"] is None else str(one["rank"])),
-        ),
-        rows=sorted(strengths, key=lambda one: (one["strength"] is None, -(one["strength"] or 0))),
-        gap=0,
-    )
 
 
 def raters_table(raters: Sequence[Found]) -> Table[Found]:

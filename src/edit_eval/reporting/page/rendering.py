@@ -40,6 +40,7 @@ from edit_eval.reporting.result_tables import (
     results_table,
 )
 from edit_eval.reporting.slow_devices import slow_devices
+from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Table
 from edit_eval.statistics.failures import failures, missing_scores
 from edit_eval.text import Text
@@ -128,6 +129,7 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "refusals": refusals(summary),
         "agreement": agreement,
         "controls": controls,
+        "battles": battle_sheet(summary),
         "controls_are_off": controls_are_off(summary),
         "judged_scale": _shared_scale(parts),
         "median": median,
