@@ -33,9 +33,8 @@ from PIL import Image
 
 from edit_eval import evaluate
 from edit_eval.config.loading import load_configuration
-from edit_eval.execution.advice.durations import durations_of
 from edit_eval.execution.advice.planning import SCHEDULES, timing_of
-from edit_eval.execution.advice.prediction import Durations, Prediction, simulate
+from edit_eval.execution.advice.prediction import Durations, Prediction, durations_of, simulate
 from edit_eval.preparation import plan
 from edit_eval.scheduling.tasks import Model
 

@@ -6,5 +6,5 @@ from hypothesis import settings
 
 
 def examples(often: int) -> int:
-    """`often` in `make chaos`, whose examples are others each time; a third of it in `make test`, where they stay."""
-    return often // 3 if settings().derandomize else often
+    """`often` in `make chaos`, whose examples are others each time; a sixth of it in `make test`, where they stay."""
+    return often // 6 if settings().derandomize else often

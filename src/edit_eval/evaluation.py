@@ -18,9 +18,8 @@ from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.driver_choice import driver_of
 from edit_eval.execution.engine.interruption import GRACE_SECONDS, announced_before_it_runs
-from edit_eval.execution.session import Session
+from edit_eval.execution.session import Session, driver_of
 from edit_eval.execution.shards import read_shard
 from edit_eval.execution.spectator import Spectator, with_guest
 from edit_eval.execution.tracking import Trackers

@@ -10,8 +10,8 @@ from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice import checks
 from edit_eval.execution.advice.planning import Cluster, Plan, make_plan
-from edit_eval.execution.driver_choice import driver_of
 from edit_eval.execution.findings import Finding
+from edit_eval.execution.session import driver_of
 from edit_eval.experiment import Experiment, load_samples
 from edit_eval.reporting.progress.live import progress_of
 from edit_eval.run import Run

@@ -11,7 +11,7 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.drivers.simulated import ImaginedMachine
-from edit_eval.execution.layout import lay_out
+from edit_eval.execution.session import lay_out
 from small_benchmark import configuration
 
 

@@ -79,7 +79,7 @@ def test_a_judge_that_loves_the_source_is_said_in_one_red_line(tmp_path: Path) -
     assert "qwen3_vl 未将对照排在最后" in printed(run, "zh")
     shown = html(run, tmp_path)
     assert shown.count('class="notice wrong"') == 1
-    assert shown.index('class="notice wrong"') < shown.index('class="figures')
+    assert shown.index('class="notice wrong"') < shown.index('id="gallery"')
     assert "**qwen3_vl does not put" in markdown(run, summarise(run), "en")
 
 

@@ -117,12 +117,12 @@ def results(
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_sample() -> Callable[..., Sample]:
     return sample
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_results() -> Callable[..., Results]:
     return results
 

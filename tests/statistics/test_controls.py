@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 from edit_eval.records import CONTROL, Results, Scale, Scoring, Status
-from edit_eval.statistics.controls import beside_edits, put_last
 from edit_eval.statistics.series import series_of
-from edit_eval.statistics.summary import summarise
+from edit_eval.statistics.summary import beside_edits, put_last, summarise
 
 KINDS = ("source", "blank", "shuffled")
 LOSS = Scoring(protocol="p", headline="score", scales={"score": Scale(lowest=0, highest=10, higher_is_better=False)})

@@ -140,18 +140,27 @@ def test_voting_by_the_keyboard_survives_the_viewer(folder: Path, open_tab: Open
             tab.evaluate("window.before = document.querySelector('.vote-pictures')?.firstChild")
             tab.keyboard.press(key)
             tab.wait_for_function("() => document.querySelector('.vote-pictures').firstChild !== window.before")
-            tab.wait_for_function(
-                f"() => document.querySelector('.vote-head .quiet').textContent.startsWith('Your votes: {votes}.')"
-            )
+            tab.get_by_text(f"Your votes: {votes} of 50.").wait_for()
+        shown = "document.querySelector('.vote-pictures .left img').src.split('/').at(-1)"
+        tab.wait_for_function(f"() => {shown}.length === 64")
+        waiting = tab.evaluate(shown)
+        tab.keyboard.press("u")
+        tab.wait_for_function(f"() => {shown} !== '{waiting}'")
+        tab.keyboard.press("2")
+        tab.wait_for_function(f"() => {shown} === '{waiting}'")
+        tab.mouse.move(640, 500)
+        tab.mouse.wheel(0, -400)
+        enlarged = "[...document.querySelectorAll('.vote-pictures img')].map((one) => getComputedStyle(one).transform)"
+        assert len(set(tab.evaluate(enlarged))) == 1, "all are enlarged alike"
+        assert "none" not in tab.evaluate(enlarged)[0]
+        assert tab.evaluate("document.documentElement.scrollHeight <= innerHeight"), "a pair is on one screen"
     choices = [line.choice for line in Run(folder / "first").votes.lines]
-    assert choices == ["left", "right", "tie", "both_bad", "skip", "left"]
+    assert sorted(choices) == sorted(["left", "right", "tie", "both_bad", "skip", "right"])
     tab.keyboard.press("1")
     tab.locator(".lost").wait_for()
     with Viewer([folder], port=port):
         tab.locator(".lost").wait_for(state="detached")
         tab.get_by_text("not shown to you here").wait_for()
         tab.keyboard.press("2")
-        tab.wait_for_function(
-            "() => document.querySelector('.vote-head .quiet').textContent.startsWith('Your votes: 6.')"
-        )
+        tab.get_by_text("Your votes: 6 of 50.").wait_for()
     assert len(Run(folder / "first").votes.lines) == 7

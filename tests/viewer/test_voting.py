@@ -64,6 +64,22 @@ def test_a_rater_is_not_told_who_made_what(polls: Viewer, folder: Path) -> None:
     assert len({line.left for line in Run(folder / "first").votes.lines}) == 3
 
 
+def test_a_vote_can_be_taken_back_and_the_votes_say_what_they_have_settled(polls: Viewer, folder: Path) -> None:
+    first = following(polls, "Ann")
+    assert (first["pairs"], first["settled"]) == (3, 0)
+    vote(polls, first, "Ann", "left")
+    assert vote(polls, first, "Ann", "tie")["mine"] == 1
+    assert [line.choice for line in Run(folder / "first").votes.lines] == ["tie"]
+    keys = {edit.key: edit.edit_model for edit in Run(folder / "first").results.edits}
+    for rater in ("Ann", "Ben"):
+        task = following(polls, rater)
+        for _ in range(30):
+            made = [keys[task[side]["file"].rpartition("/")[2]] for side in ("left", "right")]
+            task = vote(polls, task, rater, "left" if made == sorted(made) else "right")
+    told = Run(folder / "first").preferences()["differences"]
+    assert task["settled"] == sum(pair["ci95"] is not None and pair["ci95"][0] > 0 for pair in told) > 0
+
+
 def test_nobody_sees_a_pair_twice_and_it_ends(polls: Viewer, folder: Path) -> None:
     """30 samples, three pairs of models each."""
     task, shown = following(polls, "Ann"), set()

@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw
 
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.records import Reply, Status
-from edit_eval.workers import opened_pictures as opening
+from edit_eval.workers import requests as opening
 
 
 class Painter:

@@ -12,15 +12,15 @@ from PIL import Image, ImageDraw
 
 from edit_eval.errors import UnreadableError
 from edit_eval.pictures import pixel_digest
-from edit_eval.workers import opened_pictures
-from edit_eval.workers.opened_pictures import File, OpenedPictures
+from edit_eval.workers import requests
+from edit_eval.workers.requests import File, OpenedPictures
 
 RED, BLUE = (200, 30, 20), (20, 30, 200)
 
 
 @pytest.fixture
 def pictures(monkeypatch: pytest.MonkeyPatch) -> OpenedPictures:
-    monkeypatch.setattr(opened_pictures, "SETTLED", -1.0)  # nobody waits until a file is old
+    monkeypatch.setattr(requests, "SETTLED", -1.0)  # nobody waits until a file is old
     return OpenedPictures()
 
 
@@ -89,7 +89,7 @@ def test_a_file_that_was_written_just_now_is_opened_again(tmp_path: Path) -> Non
 
 
 def test_the_oldest_are_let_go(pictures: OpenedPictures, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opened_pictures, "MOST_KEPT", int(2.5 * 16 * 16 * 4))
+    monkeypatch.setattr(requests, "MOST_KEPT", int(2.5 * 16 * 16 * 4))
     files = [written(tmp_path / str(number)) for number in range(3)]
     for file in (files[0], files[1], files[0]):
         assert pictures.known(file) or pictures.open(file)

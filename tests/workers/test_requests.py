@@ -13,10 +13,9 @@ from PIL import Image
 from edit_eval.errors import PictureError, UnreadableError
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.pictures import GREY, pixel_digest
-from edit_eval.workers import opened_pictures, requests
+from edit_eval.workers import requests
 from edit_eval.workers.messages import Message
-from edit_eval.workers.opened_pictures import OpenedPictures
-from edit_eval.workers.requests import open_edit_request, open_judge_requests, with_own_pictures
+from edit_eval.workers.requests import OpenedPictures, open_edit_request, open_judge_requests, with_own_pictures
 from workers.started_worker import request
 
 
@@ -95,13 +94,13 @@ def test_what_several_requests_show_is_opened_once(
     other = written(tmp_path / "other.png", (30, 30), (1, 1, 1))
     monkeypatch.setattr(requests, "_PICTURES", OpenedPictures())  # it has the shared source, from another test
     seen: Counter[str] = Counter()
-    really = opened_pictures.open_picture
+    really = requests.open_picture
 
     def counted(path: str, **how: Any) -> Image.Image:
         seen[path] += 1
         return really(path, **how)
 
-    monkeypatch.setattr(opened_pictures, "open_picture", counted)
+    monkeypatch.setattr(requests, "open_picture", counted)
     small = [view("source", source, ["longest", 10], digest=""), view("again", source, digest="")]
     found = open_judge_requests(
         [{**request(source, edit), "pictures": small}, request(source, edit), request(source, other)]

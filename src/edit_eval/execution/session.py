@@ -8,26 +8,29 @@ import platform
 import shlex
 import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from edit_eval.config.schema import Configuration
+from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import Stopped
 from edit_eval.execution.advice.checks import Context, refuse, short_limits
 from edit_eval.execution.choices import choose
 from edit_eval.execution.contract import Driver, Gpu, Machine, WorkerSpecification
+from edit_eval.execution.drivers.local import LocalDriver
+from edit_eval.execution.drivers.ray import RayDriver
 from edit_eval.execution.engine.contracts import Specifications
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.interruption import ENDED, GRACE_SECONDS, Interruption
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot, cut_off_sentences
 from edit_eval.execution.engine.recorder import Recorder
 from edit_eval.execution.engine.workload import fill_work
-from edit_eval.execution.layout import Layout, grow, lay_out
+from edit_eval.execution.machine.environments import interpreter
 from edit_eval.execution.machine.gauges import Gauges
-from edit_eval.execution.machine.places import Place
+from edit_eval.execution.machine.places import Place, model_on, places, places_on
 from edit_eval.execution.machine.space import what_is_short
 from edit_eval.execution.shards import shards_of, turn_to_load
 from edit_eval.execution.spectator import Spectator
@@ -38,13 +41,94 @@ from edit_eval.scheduling.estimates import Estimates, roughly
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Replica
 from edit_eval.scheduling.simulation import Began
-from edit_eval.scheduling.tasks import Work
+from edit_eval.scheduling.tasks import Model, Work
 from edit_eval.scheduling.time_left import rest_of_a_run
 from edit_eval.store.holders import Shard
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import ModelsSay, changed_since_the_last_start, several_kinds, unlike_machines
 from edit_eval.store.run_directory import CannotWrite, RunDirectory
 from edit_eval.text import Text
+
+
+def driver_of(configuration: Configuration) -> Driver:
+    """This machine, or a cluster of which as many GPUs are reserved as its models can name; nothing begins yet."""
+    execution = configuration.execution
+    if execution.driver == "local":
+        return LocalDriver()
+    wanted = [section.placement.device_ids for section in configuration.models.values()]
+    if "auto" in wanted:
+        return RayDriver(execution.address)
+    numbers = [int(name.partition(":")[2]) for names in wanted for name in names if name.startswith("cuda")]
+    return RayDriver(execution.address, max(numbers, default=-1) + 1)
+
+
+PATIENCE = 0.9
+"""The share of `load_timeout` in which a server must be ready, so that the worker can still say what it waits for."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All models of a configuration on their devices."""
+
+    models: list[Model] = field(default_factory=list)
+    reasons: dict[str, str] = field(default_factory=dict)
+    """Why each model's devices were chosen, by its key."""
+    specifications: dict[tuple[str, Place], WorkerSpecification] = field(default_factory=dict)
+    host_of: dict[str, str] = field(default_factory=dict)
+    """The machine of a cluster that a GPU is in."""
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """All devices of all models, in order."""
+        return tuple(dict.fromkeys(device for devices in self.places.values() for device in devices))
+
+    @property
+    def places(self) -> dict[str, tuple[str, ...]]:
+        """Each model's devices, in order."""
+        return {model.key: tuple(d for place in model.places for d in place) for model in self.models}
+
+
+def grow(
+    configuration: Configuration, specifications: Specifications, gpus: Sequence[Gpu]
+) -> dict[tuple[str, Place], WorkerSpecification]:
+    """How models are started on GPUs that have joined: as elsewhere. Only those that take every GPU are."""
+    grown = {}
+    for key, section in configuration.models.items():
+        known = next(one for (model, _), one in specifications.items() if model == key)
+        for place in places_on(section, gpus):
+            grown[key, place] = replace(known, name=_log_name(key, place), devices=place)
+    return grown
+
+
+def _log_name(key: str, place: Place) -> str:
+    return f"{key.replace(':', '-')}-{'+'.join(place).replace(':', '')}"
+
+
+def lay_out(configuration: Configuration, machine: Machine) -> Layout:
+    """Gives every model its devices. Raises `ConfigurationError` for a device or an environment that is not there."""
+    layout = Layout(host_of={gpu.name: gpu.node for gpu in machine.gpus() or ()})
+    for key, section in configuration.models.items():
+        chosen, layout.reasons[key] = places(section, machine)
+        layout.models.append(model_on(chosen, key, section, configuration.folder))
+        python, placement, server = interpreter(section), section.placement, None
+        if section.served:  # the environment is the server's, and the worker that asks it runs in ours
+            python, server = "", ServerEnvironment(python, seconds=PATIENCE * placement.load_timeout)
+        for place in chosen:
+            layout.specifications[key, place] = WorkerSpecification(
+                name=_log_name(key, place),
+                model=key,
+                devices=place,
+                class_path=section.class_path,
+                parameters=section.parameters,
+                python=python,
+                server=server,
+                import_path=() if section.type else (str(configuration.folder),),
+                offload=placement.offload,
+                timeout=placement.timeout,
+                load_timeout=placement.load_timeout,
+            )
+    return layout
+
 
 RECORDED_LIBRARIES = ("edit-eval", "pillow", "numpy", "torch", "diffusers", "transformers", "accelerate", "safetensors")
 

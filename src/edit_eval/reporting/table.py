@@ -22,6 +22,17 @@ LANGUAGES = ("en", "zh")
 
 
 @dataclass(frozen=True)
+class Strip:
+    """An interval to be looked at: shares of an axis, from 0 to 1."""
+
+    low: float
+    mean: float
+    high: float
+    place: int
+    """Which of the page's colours it has, from 0."""
+
+
+@dataclass(frozen=True)
 class Column(Generic[Row]):
     """What a table shows of each row."""
 
@@ -43,6 +54,14 @@ class Column(Generic[Row]):
     """The words on a terminal."""
     roomy: bool = False
     """Whether a terminal has no room for it."""
+    over: Words = ""
+    """On the page: what is above its title, once for all neighbours that share it."""
+    mark: Callable[[Row], int] | None = None
+    """On the page: which colour and mark are before the words, from 0 (see `reporting.marks`)."""
+    head_mark: int | None = None
+    """On the page: which are there instead of the title."""
+    strip: Callable[[Row], Strip | None] | None = None
+    """On the page: what is drawn instead of the words, which those hear who cannot see it."""
 
     def cell(self, row: Row, *, brief: bool = False) -> Words:
         """The words for a row."""

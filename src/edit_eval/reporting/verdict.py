@@ -14,28 +14,27 @@ from pydantic import TypeAdapter
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import Entry, entries, headlines
 from edit_eval.reporting.language import said
-from edit_eval.reporting.names import listed, scale_words
+from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.remarks import passport_lines
 from edit_eval.statistics.comparison import ColumnSummary, Pair
 from edit_eval.statistics.series import gain
 from edit_eval.text import Text, joined
 
-_WITH_BEST = ("trade", "equal", "identical", "not_comparable")
-"""Of these the others are named together with the best."""
 _COLUMNS, _PAIRS = TypeAdapter(list[ColumnSummary]), TypeAdapter(list[Pair])
 
 
-_BESIDE: Mapping[str, Callable[..., Text]] = {
-    "better": lambda name, others: Text("{} is better than {}", name, others),
-    "fails_more": lambda name, others: Text("{} is better than {}, with fewer failed edits", name, others),
-    "trade": lambda name, others: Text("{} and {} are a trade: one scores better, and fails more", others, name),
-    "equal": lambda name, others: Text("{} and {} are equal within the margin", others, name),
-    "cannot_be_told": lambda name, others: Text("{} cannot be told from {}", others, name),
-    "few_images": lambda name, others: Text("{} cannot be told from {}: too few source images", others, name),
-    "identical": lambda name, others: Text("{} and {} have the same scores", others, name),
-    "not_comparable": lambda name, others: Text("{} and {} have no scored sample in common", others, name),
+_FAR = 100
+"""Times as many pictures as there are: who would have to have more is told no number."""
+_MOST_NAMES = 3
+"""That a sentence has room for; more are counted."""
+_ALIKE: Mapping[str, Callable[[object, object], Text]] = {
+    "fails_more": lambda best, others: Text("{} is better than {}, with fewer failed edits", best, others),
+    "trade": lambda best, others: Text("{} and {} are a trade: one scores better, and fails more", best, others),
+    "equal": lambda best, others: Text("{} and {} are equal within the margin", best, others),
+    "identical": lambda best, others: Text("{} and {} have the same scores", best, others),
+    "not_comparable": lambda best, others: Text("{} and {} have no scored sample in common", best, others),
 }
-"""What is said of the best one and others, in the order in which it is said."""
+"""What else is said of the best one and others, in the order in which it is said."""
 _CONTROLS = {
     "last": Text("the judge puts all controls last"),
     "not_last": Text("the judge does not put all controls last"),
@@ -61,13 +60,29 @@ class Verdict:
     """The summary's `judges` with this one alone; empty for one that no audit could examine."""
 
     def sentence(self, language: str) -> str:
-        """`A is better than B by 0.80 [0.40, 1.20]; C cannot be told from A.`, and how sure the first step is.
+        """`A is better than B by 0.80 [0.40, 1.20] (out of 10). A does better than ...`: headline and rest."""
+        parts = [one for one in (self.headline(language), self.rest(language)) if one]
+        return said(Text("{:. }.", parts) if self.columns else Text("{:; }.", parts), language)
 
-        With one edit model its score, coverage and what the judge makes of the controls.
-        """
+    def headline(self, language: str) -> str:
+        """Who wins, the winner first, by how much of what; with one edit model its score and interval. No full stop."""
         if self.columns:
-            return comparison_sentence(self.columns, self.pairs, language)
-        return _sentence(self._alone(language), language)
+            return compared(self.columns, self.pairs, language)
+        return said(joined([self._score(part, language) for part in self.parts]), language)
+
+    def rest(self, language: str) -> str:
+        """On how many pictures; with one edit model its coverage, and what the judge makes of the controls."""
+        if self.columns:
+            return said(joined(_on_pictures(self.columns, self.pairs, language)), language)
+        return said(
+            joined([*(covered(part) for part in self.parts), *filter(None, [self.controls(language)])]), language
+        )
+
+    def wins(self) -> bool:
+        """Whether the first is better than every other."""
+        return all(
+            _kind(_pair(self.pairs, self.columns[0], one), self.columns[0].name) in _WON for one in self.columns[1:]
+        )
 
     def controls(self, language: str) -> str:
         """`the judge puts all controls last`; empty for a judge that has none."""
@@ -77,23 +92,19 @@ class Verdict:
         """What is known of its passport (see `passports.passport_lines`)."""
         return passport_lines({"judges": self.examined}, language)
 
-    def _alone(self, language: str) -> list[str]:
-        found = []
-        for part in self.parts:
-            mean, ends = part.overall["mean"], part.overall["ci95"]
-            if mean is None:
-                found.append(said(Text("{} has no mean score with {}", part.edit_model, self.judge), language))
-            else:
-                score = f"{part.number(mean)} {formats.bracketed(ends, part.digits)}" if ends else part.number(mean)
-                scale = scale_words(part.scale, language)
-                found.append(
-                    said(Text("{} scores {} ({}) with {}", part.edit_model, score, scale, self.judge), language)
-                )
-            scored, total = part.coverage["scored"], part.coverage["total"]
-            complete = formats.is_complete(part.coverage)
-            covered = Text("all {} are scored", total) if complete else Text("{} of {} are scored", scored, total)
-            found.append(said(covered, language))
-        return [*found, *filter(None, [self.controls(language)])]
+    def _score(self, part: Entry, language: str) -> Text:
+        mean, ends = part.overall["mean"], part.overall["ci95"]
+        if mean is None:
+            return Text("{} has no mean score with {}", part.edit_model, self.judge)
+        score = f"{part.number(mean)} {formats.bracketed(ends, part.digits)}" if ends else part.number(mean)
+        return Text("{} scores {} ({}) with {}", part.edit_model, score, scale_words(part.scale, language), self.judge)
+
+
+def covered(part: Entry) -> Text:
+    """How many of its samples have a score."""
+    scored, total = part.coverage["scored"], part.coverage["total"]
+    complete = formats.is_complete(part.coverage)
+    return Text("all {} are scored", total) if complete else Text("{} of {} are scored", scored, total)
 
 
 def verdicts(summary: Mapping[str, Any]) -> list[Verdict]:
@@ -123,15 +134,33 @@ def verdict_lines(summary: Mapping[str, Any], language: str) -> list[str]:
     return [said(Text("{}: {}", one.judge, one.sentence(language)), language) for one in found]
 
 
+def joint_headline(found: Sequence[Verdict], language: str) -> str:
+    """What several judges say, each for itself: no number is over several of them."""
+    if not all(one.columns for one in found):
+        return said(joined([one.headline(language) for one in found]), language)
+    first: dict[str, list[str]] = {}
+    for one in found:
+        first.setdefault(one.columns[0].name, []).append(one.judge)
+    if len(first) > 1:
+        leads = [Text("{} leads with {}", name, _listed(judges, language)) for name, judges in first.items()]
+        return said(Text("The judges disagree: {}", joined(leads, ", ")), language)
+    [name], sure = first, sum(one.wins() for one in found)
+    every = Text("both judges") if len(found) == 2 else Text("all {} judges", len(found))
+    if sure == len(found):
+        return said(Text("{} is first with {}, and better than every other", name, sure), language)
+    if not sure:
+        return said(
+            Text("No winner yet: {} is first with {}, but none tells it from every other", name, every),
+            language,
+        )
+    return said(Text("{} is first with {}; {} can tell it from every other", name, every, sure), language)
+
+
 def comparison_sentence(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: str) -> str:
     """The sentence of one judge of a comparison, and one on the first against the next: see `_on_pictures`."""
     columns = ranked(columns)
-    both = compared(columns, pairs, language), _on_pictures(columns, pairs, language)
-    return said(Text("{:. }.", [joined(parts) for parts in both if parts]), language)
-
-
-def _sentence(parts: Sequence[str], language: str) -> str:
-    return said(Text("{:; }.", parts), language)
+    both = compared(columns, pairs, language), said(joined(_on_pictures(columns, pairs, language)), language)
+    return said(Text("{:. }.", [part for part in both if part]), language)
 
 
 def ranked(columns: Sequence[ColumnSummary]) -> list[ColumnSummary]:
@@ -144,36 +173,111 @@ def ranked(columns: Sequence[ColumnSummary]) -> list[ColumnSummary]:
     return sorted(columns, key=place)
 
 
-def compared(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: str) -> list[str]:
-    """What is known of the first of the ranked columns beside each other, in parts of a sentence."""
-    best, digits = columns[0].name, digits_of(columns)
+_WON = ("better", "fails_more")
+
+
+def compared(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: str) -> str:
+    """The first of the ranked columns beside all others, without a full stop."""
+    best, others = columns[0].name, columns[1:]
     found: dict[str, list[str]] = {}
-    for other in (column.name for column in columns[1:]):
-        pair = next(one for one in pairs if {one.a, one.b} == {best, other})
-        kind = _kind(pair, best)
-        if kind == "better":
-            other = _ahead(pair, best, other, digits, language)
-        found.setdefault(kind, []).append(other)
-    return [
-        said(beside(best, _listed(found[kind], language, last=kind not in _WITH_BEST)), language)
-        for kind, beside in _BESIDE.items()
-        if kind in found
-    ]
+    for other in others:
+        found.setdefault(_kind(_pair(pairs, columns[0], other), best), []).append(other.name)
+    beaten, unsure = found.get("better", []), found.get("cannot_be_told", [])
+    parts = [_leads(columns, pairs, unsure, language)] if unsure and not beaten else []
+    if beaten:
+        scale = scale_words(columns[0].scale, language)
+        by = _ahead(pairs, columns, beaten, language)
+        if len(beaten) == 1 and not unsure:
+            parts.append(Text("{} is better than {} by {} ({})", best, beaten[0], by, scale))
+        elif len(beaten) == len(others):
+            parts.append(
+                Text(
+                    "{} is better than {}; {} comes next, {} behind ({})",
+                    best,
+                    Text("both others") if len(others) == 2 else Text("all {} others", len(others)),
+                    beaten[0],
+                    by,
+                    scale,
+                )
+            )
+        else:
+            parts.append(Text("{} is better than {}", best, _listed(beaten, language)))
+    if beaten and unsure:
+        parts = [
+            Text(
+                "{} leads: it is better than {}, and cannot be told from {}",
+                best,
+                *(_listed(some, language) for some in (beaten, unsure)),
+            )
+        ]
+    for kind, alike in _ALIKE.items():
+        if kind in found:
+            first, last = _halves(best, found[kind], language)
+            parts.append(alike(first, last) if kind != "fails_more" else alike(best, _listed(found[kind], language)))
+    return said(joined(parts), language)
 
 
-def _listed(names: Sequence[str], language: str, *, last: bool) -> str:
-    """`A, B and C`; with commas alone where another `and` follows, and no name is the `last` one."""
-    if not last or len(names) < 2:
-        return listed(names, language)
-    return said(Text("{} and {}", names[:-1], names[-1]), language)
+def _leads(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], unsure: Sequence[str], language: str) -> Text:
+    """Who leads where nobody is shown to be worse."""
+    best, other = columns[0], columns[1]
+    pair = _pair(pairs, best, other)
+    few = pair.outcome.why in ("few_images", "too_uneven")
+    lead, scale = _lead(pair, best.name), scale_words(best.scale, language)
+    if len(columns) > 2:
+        return (
+            Text("No winner yet: {} leads, but {} pictures are too few to tell", best.name, pair.clusters)
+            if few
+            else Text("No winner yet: {} leads, but cannot be told from {}", best.name, _listed(unsure, language))
+        )
+    if lead <= 0:
+        return Text("No winner: {} and {} cannot be told apart on {} pictures", best.name, other.name, pair.clusters)
+    by = formats.score(lead, digits_of(columns))
+    if few:
+        words = Text(
+            "No winner yet: {} leads {} by {} ({}), but {} pictures are too few to tell",
+            best.name,
+            other.name,
+            by,
+            scale,
+            pair.clusters,
+        )
+        return words
+    return Text(
+        "No winner yet: {} leads {} by {} ({}), which {} pictures cannot settle",
+        best.name,
+        other.name,
+        by,
+        scale,
+        pair.clusters,
+    )
+
+
+def _listed(names: Sequence[str], language: str) -> str:
+    """`A, B and C`; where a sentence has no room for them, how many."""
+    if len(names) > _MOST_NAMES:
+        return said(Text("{} others", len(names)), language)
+    return said(Text("{} and {}", names[:-1], names[-1]), language) if len(names) > 1 else names[0]
+
+
+def _halves(best: str, names: Sequence[str], language: str) -> tuple[object, str]:
+    """What is before and behind the `and` of all of them."""
+    return ([best, *names[:-1]], names[-1]) if len(names) <= _MOST_NAMES else (best, _listed(names, language))
+
+
+def _pair(pairs: Sequence[Pair], one: ColumnSummary, other: ColumnSummary) -> Pair:
+    return next(pair for pair in pairs if {pair.a, pair.b} == {one.name, other.name})
+
+
+def _lead(pair: Pair, best: str) -> float:
+    """Points in favour of the best, whichever way its scale goes."""
+    return gain(pair.scale) * (1 if pair.a == best else -1) * (pair.difference or 0.0)
 
 
 def _kind(pair: Pair, best: str) -> str:
     found = pair.outcome
     if found.better not in (None, best):  # each of three may be worse than another
         return "cannot_be_told"
-    kind = {"too_uneven": "few_images"}.get(found.why, found.why)
-    return kind if kind in _BESIDE else found.kind
+    return found.why if found.why in _ALIKE else found.kind
 
 
 def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: str) -> list[str]:
@@ -182,9 +286,8 @@ def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], langua
     Nothing where the next has no lower scores on what both have.
     """
     best, other = (column.name for column in columns[:2])
-    pair = next(one for one in pairs if {one.a, one.b} == {best, other})
-    turn = gain(pair.scale) * (1 if pair.a == best else -1)
-    lead, images = turn * (pair.difference or 0.0), pair.by_image
+    pair = _pair(pairs, columns[0], columns[1])
+    lead, images = _lead(pair, best), pair.by_image
     if lead <= 0:
         return []
     by = formats.score(lead, digits_of(columns))
@@ -198,7 +301,7 @@ def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], langua
                 language,
             )
         ]
-    leads = pair.scores_better != best
+    leads = pair.scores_better != best and len(columns) > 2  # of two the headline has it
     if leads:
         found.append(said(Text("{} leads {} by {}", best, other, by), language))
     wins, losses = (images.wins, images.losses) if pair.a == best else (images.losses, images.wins)
@@ -228,7 +331,7 @@ def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], langua
                 language,
             )
         )
-    elif pair.scores_better is None and pair.settled_by is not None and pair.settled_by > count:
+    elif pair.scores_better is None and pair.settled_by is not None and count < pair.settled_by < _FAR * count:
         more = pair.settled_by - count
         found.append(
             said(
@@ -242,14 +345,16 @@ def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], langua
     return found
 
 
-def _ahead(pair: Pair, best: str, other: str, digits: int, language: str) -> str:
-    """`B by 0.80 [0.40, 1.20]`: points in favour of the best, whichever way its scale goes."""
-    turn = gain(pair.scale) * (1 if pair.a == best else -1)
-    by = formats.score(turn * (pair.difference or 0.0), digits)
+def _ahead(pairs: Sequence[Pair], columns: Sequence[ColumnSummary], beaten: Sequence[str], language: str) -> str:
+    """`0.80 [0.40, 1.20]`: how far the first of those that are beaten is behind, and whether all of that would hold."""
+    best, digits = columns[0], digits_of(columns)
+    found = {one.name: _pair(pairs, best, one) for one in columns[1:] if one.name in beaten}
+    pair, sign = found[beaten[0]], 1.0 if _lead(found[beaten[0]], best.name) == found[beaten[0]].difference else -1.0
+    by = formats.score(_lead(pair, best.name), digits)
     if pair.ci95:
-        by += f" {formats.bracketed(sorted(turn * end for end in pair.ci95), digits)}"
-    words = Text("{} by {}", other, by)
-    return said(words if pair.outcome.holds else Text("{} (missing scores could reverse this)", words), language)
+        by += f" {formats.bracketed(sorted(sign * end for end in pair.ci95), digits)}"
+    holds = all(one.outcome.holds for one in found.values())
+    return by if holds else said(Text("{} (missing scores could reverse this)", by), language)
 
 
 def digits_of(columns: Sequence[ColumnSummary]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -39,12 +40,13 @@ def detectable_difference(found: Estimate, span: float, *, alpha: float = ALPHA,
     """
     if not _says(found):
         return None
+    power_of = _powers(found, alpha)
     low, high = 0.0, 1.0
-    while _power(high, found, alpha) < power:
+    while power_of(high) < power:
         low, high = high, 2 * high
     while high - low > 1e-6 * high:
         middle = (low + high) / 2
-        low, high = (low, middle) if _power(middle, found, alpha) >= power else (middle, high)
+        low, high = (low, middle) if power_of(middle) >= power else (middle, high)
     difference = high * found.standard_error
     return difference if difference <= span else None
 
@@ -81,7 +83,7 @@ def clusters_needed(
         if future.freedom_between < 1:
             return False
         multiple = difference / future.standard_error
-        return _power(multiple * (1 + 1e-6), future, alpha, found) >= power
+        return _powers(future, alpha, found)(multiple * (1 + 1e-6)) >= power
 
     low, high = FEWEST_CLUSTERS - 1, FEWEST_CLUSTERS
     while not enough(high):
@@ -96,8 +98,8 @@ def _says(found: Estimate) -> bool:
     return found.doubt is None and not found.lopsided and found.freedom_between >= FEWEST_FREEDOM_PLANNED - 1e-9
 
 
-def _power(multiple: float, future: Estimate, alpha: float, seen: Estimate | None = None) -> float:
-    """How often a difference of `multiple` standard errors, as `seen` has them, is found.
+def _powers(future: Estimate, alpha: float, seen: Estimate | None = None) -> Callable[[float], float]:
+    """How often a difference of so many standard errors, as `seen` has them (`multiple`), is found.
 
     The chance that Z + multiple * s > q * s', Z standard normal and s, s' the errors of two runs around their true
     value, sqrt(chi^2 / freedom): the mean over 32 quantiles of each. How uncertain these are depends on how much of the
@@ -109,8 +111,10 @@ def _power(multiple: float, future: Estimate, alpha: float, seen: Estimate | Non
 
     student = student_quantile(1 - alpha / 2, future.freedom)
     rejects = [max(student, skewed(student, one * future.asymmetry_by_chance)) for one in _ASYMMETRIES]
-    known, own = _errors((seen or future).freedom_between), _errors(future.freedom_between)
-    return float(ndtr(multiple * known[:, None, None] - own[:, None] * np.array(rejects)).mean())
+    own = _errors(future.freedom_between)
+    known = (own if seen is None else _errors(seen.freedom_between))[:, None, None]
+    bounds = own[:, None] * np.array(rejects)
+    return lambda multiple: float(ndtr(multiple * known - bounds).mean())
 
 
 def _errors(freedom: float) -> FloatArray:

@@ -6,13 +6,15 @@ import json
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from edit_eval.statistics.people import CHOICES
+from edit_eval.statistics.people import CHOICES, SHARES, Vote
+from edit_eval.statistics.preferences import fit_strengths, one_sided
 from edit_eval.store.votes import Ballot, is_rater_name, now, read_asked, read_votes
 from edit_eval.text import Text
 from edit_eval.viewer.pairs import PairDraw, SidedPair, asked_pair, disputed, item_of
@@ -35,6 +37,15 @@ class Ticket:
 
     rater: str
     pair: SidedPair
+
+
+def _settled(votes: Sequence[Vote], edit_models: Sequence[str]) -> dict[str, int]:
+    """Of how many `pairs` of edit models votes tell the order: the interval of their difference has no 0 in it."""
+    apart = one_sided(votes)
+    fit = fit_strengths([vote for vote in votes if vote.choice in SHARES and vote.rater not in apart], edit_models)
+    pairs = list(combinations(np.eye(len(edit_models)), 2))
+    ends = [fit.interval(a - b) for a, b in pairs]
+    return {"pairs": len(pairs), "settled": sum(bool(one) and (one[0] > 0 or one[1] < 0) for one in ends if one)}
 
 
 def rater_name(name: object) -> str:
@@ -65,14 +76,17 @@ class Voting:
                 raise NotAVote(409, watched.following.fault)
             votes = read_votes(watched.path, matrix.edits)
             mine = [line for line in votes.lines if line.rater == rater]
+            counted = votes.counted(matrix.samples)
+            models = [model.name for model in matrix.edit_models]
             told = {
+                **_settled(counted, models),
                 "mine": sum(line.choice != "skip" for line in mine),
                 "all": sum(line.choice != "skip" for line in votes.lines),
                 "raters": len({line.rater for line in votes.lines} | {rater}),
             }
             if self._disputed[0] != watched.seen:
                 self._disputed = watched.seen, disputed(watched.following)
-            draw = PairDraw(watched.following, votes.counted(matrix.samples), self._chance, self._disputed[1])
+            draw = PairDraw(watched.following, counted, self._chance, self._disputed[1])
             shown = {ticket.rater: (name, ticket) for name, ticket in self._tickets.items() if ticket.rater != rater}
             waiting = [asked_pair(name, ticket.pair) for name, ticket in shown.values()]
             draw.planned(one for one in (*read_asked(watched.path), *waiting) if one.ticket not in votes.tickets)

@@ -9,8 +9,8 @@ import pytest
 
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.advice.durations import Duration, durations_of
 from edit_eval.execution.advice.planning import make_plan
+from edit_eval.execution.advice.prediction import Duration, durations_of
 from small_benchmark import configuration
 
 

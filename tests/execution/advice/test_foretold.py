@@ -47,7 +47,8 @@ def driver() -> Driver:
 
 
 WAYS = [
-    *itertools.product(("pull", "round_robin", "batch_sync"), (0, 10), ({}, {"load_concurrency": 1})),
+    *itertools.product(("pull", "round_robin", "batch_sync"), (10,), ({}, {"load_concurrency": 1})),
+    ("pull", 0, {}),
     ("pull", 10, {"order": "by_category"}),
     ("pull", 10, {"pilot": False}),
     ("batch_sync", 10, {"placement": "together"}),

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 from urllib.parse import quote
 
@@ -103,10 +104,11 @@ def test_sorting_by_score_puts_what_has_none_last(incomplete: Report, open_page:
 
 def test_sorting_by_disagreement(several: Report, open_page: OpenPage) -> None:
     tab = open_page(several)
+    scored = [one for one in several.results.judgements if one.score is not None]
+    level = {judge: fmean(one.score for one in scored if one.judge == judge) for judge in several.results.judges}
     scores: dict[str, dict[str, list[float]]] = {}
-    for one in several.results.judgements:
-        if one.score is not None:
-            scores.setdefault(one.sample_id, {}).setdefault(one.edit_model, []).append(one.score)
+    for one in scored:
+        scores.setdefault(one.sample_id, {}).setdefault(one.edit_model, []).append(one.score - level[one.judge])
 
     def spread(numbers: list[float]) -> float:
         return max(numbers) - min(numbers) if len(numbers) > 1 else -1

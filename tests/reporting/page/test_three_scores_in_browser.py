@@ -41,7 +41,7 @@ def wait_for_axes(tab: Any, titles: set[str]) -> None:
 def test_the_chosen_score_is_the_one_that_is_drawn(
     width: int, scheme: str, language: str, three_scores: Report, open_page: OpenPage
 ) -> None:
-    tab = open_page(three_scores, color_scheme=scheme)
+    tab = open_page(three_scores, idle=True, color_scheme=scheme)
     tab.set_viewport_size({"width": width, "height": 900})
     tab.click(f"#language button[value={language}]")
     named = {"": {"quality", "Score"}, "drift": {"drift (lower is better)"}, "psnr": {"psnr"}}
@@ -65,7 +65,7 @@ def test_the_chosen_score_is_the_one_that_is_drawn(
 
 def test_nothing_below_moves_when_the_charts_of_a_choice_are_drawn(three_scores: Report, open_page: OpenPage) -> None:
     later = "addEventListener('vega', (event) => { if (!window.now) event.stopImmediatePropagation(); });"
-    tab = open_page(three_scores, script=later)
+    tab = open_page(three_scores, script=later, idle=True)
     tab.wait_for_function("() => document.readyState === 'complete'")
     place = "document.getElementById('gallery').getBoundingClientRect().top + scrollY"
     tab.evaluate("() => document.querySelector('#choice [value=psnr]').click()")

@@ -121,7 +121,7 @@ DRAWN = "() => [...document.querySelectorAll('.chart-body')].every((one) => one.
 @pytest.fixture
 def printed(report: Report, open_page: Callable[..., Any]) -> Any:
     """The page as it goes to the printer, with every chart, table and card."""
-    tab = open_page(report)
+    tab = open_page(report, idle=True)
     tab.wait_for_function("() => window.vegaEmbed")
     tab.evaluate("dispatchEvent(new Event('beforeprint'))")
     tab.wait_for_function(DRAWN)
@@ -236,7 +236,7 @@ def test_paper_has_everything_and_nothing_to_press(report: Report, open_page: Ca
       cards: document.querySelectorAll('.card').length,
       theme: document.documentElement.dataset.theme,
     }; });"""
-    tab = open_page(report, script=counting, color_scheme="dark")
+    tab = open_page(report, script=counting, idle=True, color_scheme="dark")
     tab.wait_for_function("() => window.vegaEmbed")
     assert tab.evaluate("document.querySelectorAll('.card').length") == 24
     assert tab.pdf(format="A4").startswith(b"%PDF")
@@ -260,7 +260,7 @@ def test_paper_has_everything_and_nothing_to_press(report: Report, open_page: Ca
 
 def test_a_row_a_bar_and_a_picture_are_followed(report: Report, open_page: Callable[..., Any]) -> None:
     tab = open_page(report)
-    tab.locator("#verdict .ranks td.problem a").first.click()
+    tab.locator("#verdict .standings td.problem a").first.click()
     tab.wait_for_function("() => document.querySelectorAll('.card').length === 1")
     assert tab.inner_text("#gallery-count").startswith(f"1 of {SAMPLES} samples")
     tab.evaluate("document.getElementById('breakdown').scrollIntoView()")
@@ -268,7 +268,7 @@ def test_a_row_a_bar_and_a_picture_are_followed(report: Report, open_page: Calla
     tab.wait_for_function("() => location.hash.includes('category=')")
     tab.wait_for_function("() => document.querySelectorAll('.card').length === 9")
     tab.evaluate("scrollTo(0, 0)")
-    tab.locator('.looks:has-text("Models differ most") .look-pictures').first.click()
+    tab.locator('.look:has-text("Models differ most") .look-pictures').first.click()
     tab.locator("#detail").wait_for()
     asked = dict(parse_qsl(tab.evaluate("location.hash.slice(1)")))
     assert (asked["left"], asked["right"]) == ("edit:alpha", "edit:gamma")

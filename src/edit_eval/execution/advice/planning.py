@@ -16,8 +16,15 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.cards import card_of, told
 from edit_eval.execution.advice.checks import Context, rooms
 from edit_eval.execution.advice.checks import devices as devices_of
-from edit_eval.execution.advice.durations import Duration, durations_of, too_short
-from edit_eval.execution.advice.prediction import Durations, Prediction, lower_bound, simulate
+from edit_eval.execution.advice.prediction import (
+    Duration,
+    Durations,
+    Prediction,
+    durations_of,
+    lower_bound,
+    simulate,
+    too_short,
+)
 from edit_eval.execution.choices import Choices, Room, choose
 from edit_eval.execution.contract import Machine
 from edit_eval.execution.drivers.simulated import ImaginedMachine

@@ -26,21 +26,65 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError, Stopped
-from edit_eval.execution.contract import FLEET, Event, Gpu, Machine, Meter, WorkerSpecification
+from edit_eval.execution.contract import FLEET, Event, Gpu, Host, Machine, Meter, WorkerSpecification
 from edit_eval.execution.drivers.local import LocalDriver, Process, last_line
 from edit_eval.execution.drivers.ray_agent import GATEWAY, LOG_BYTES, Frames, framed, known_by, pictures_of
 from edit_eval.execution.engine.conversation import ABOUT, FROM_AFAR, GPU, MACHINE, Conversation, event_of
+from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.environments import layers_digest
 from edit_eval.pictures import MAX_PIXELS, TEMPORARY_PREFIX
 from edit_eval.text import Text
 from edit_eval.workers.messages import Message, MessageStream, encode
+
+
+class RayMachine(Machine):
+    """The machines of a cluster as one. What nobody has asked of it costs nothing."""
+
+    def __init__(self, driver: RayDriver, environment: Mapping[str, str]) -> None:
+        self._driver, self._here = driver, LocalMachine(environment)
+
+    def gpus(self) -> list[Gpu]:
+        """Those of every machine that has answered, as they were then."""
+        return [gpu for node in self._driver.nodes() for gpu in node.gpus]
+
+    def gpu_count(self) -> int:
+        return len(self.gpus())
+
+    def limit(self) -> str:
+        """The cluster, where it has none that is free."""
+        return "" if self._driver.nodes() else "the Ray cluster has no GPU that is free"
+
+    def free_host_memory(self) -> int | None:
+        """Of the machine with the least."""
+        known = [node.memory for node in self._driver.nodes() if node.memory is not None]
+        return min(known) if known else self._here.free_host_memory()
+
+    def hosts(self) -> list[Host]:
+        """Every machine as it described itself."""
+        return [
+            Host(node.name, tuple(g.name for g in node.gpus), node.about, node.notes) for node in self._driver.nodes()
+        ]
+
+    @contextlib.contextmanager
+    def meters(self) -> Iterator[Callable[[str], Meter]]:
+        """What the machines have told last, which they do once a second and when a model is loaded or gone."""
+        yield self._driver.latest
+
+    def warning(self) -> str:
+        """That it asks nobody for a token."""
+        return "" if self._driver.cluster.guarded else "the Ray cluster has no token authentication"
+
+    def lacking(self, weights: Sequence[tuple[str, str | None, str]]) -> Mapping[str, Sequence[str]]:
+        """What each machine lacks of these weights."""
+        return self._driver.ask_for_weights(weights)
+
 
 ANSWER_SECONDS = 120.0
 """How long a cluster may take until its machines have answered; those that have not by then join later."""
@@ -324,7 +368,7 @@ class RayDriver(LocalDriver):
 
     def machine(self) -> Machine:  # type: ignore[override]  # another than a local driver's
         """All machines of the cluster as one."""
-        from edit_eval.execution.drivers.ray_machine import RayMachine  # which needs this class
+        from edit_eval.execution.drivers.ray import RayMachine  # which needs this class
 
         return RayMachine(self, self._environment)
 

@@ -10,7 +10,7 @@ from edit_eval.records import Results
 from edit_eval.reporting import formats
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.axes import Axis, axis_of
-from edit_eval.reporting.page.chart_parts import AnyChart, chart_title, series_colour
+from edit_eval.reporting.page.chart_parts import AnyChart, chart_title, series_colour, series_mark
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.instruments import Instrument, judges_of
 from edit_eval.text import Text
@@ -68,7 +68,7 @@ def _pair(a: Instrument, b: Instrument, models: list[str], language: str) -> Any
         )
     )
     if len(models) > 1:
-        points = points.encode(color=series_colour(models))
+        points = points.encode(color=series_colour(models), shape=series_mark(models))
     title = chart_title(f"{names[0]} · {names[1]}")
     if a.scale != b.scale or a.scale.span is None:
         titled: AnyChart = points.properties(title=title)

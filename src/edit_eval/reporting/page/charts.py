@@ -26,7 +26,7 @@ from edit_eval.reporting.links import link, to_failures, to_part
 from edit_eval.reporting.names import name_of, named_score, short_category
 from edit_eval.reporting.page.agreement_chart import agreement_charts
 from edit_eval.reporting.page.axes import Axis, axis_of
-from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows, chart_title, series_colour
+from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows, chart_title, series_colour, series_mark
 from edit_eval.reporting.page.people_chart import people_charts
 from edit_eval.reporting.page.timeline import COLOURS, timeline, utilisation
 from edit_eval.reporting.terminal_text import one_line
@@ -229,6 +229,7 @@ def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_eac
     words = base
     if several:
         base = base.encode(color=series_colour(colours, legend=not one_each))
+    dots = base.encode(shape=series_mark(colours, legend=not one_each)) if several else base
     scale = alt.X("low:Q", scale=alt.Scale(domain=panel.axis.domain, nice=False, zero=False), title=panel.axis_title)
     scale = scale.axis(values=panel.axis.marks(_STEPS), format=panel.axis.written(_STEPS))
     chart: AnyChart = alt.layer(
@@ -236,10 +237,10 @@ def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_eac
         .encode(x=alt.X("least:Q"), x2=alt.X2("most:Q"))
         .transform_filter("!datum.complete"),
         base.mark_rule(strokeWidth=2).encode(x=scale, x2=alt.X2("high:Q")),
-        base.mark_point(size=64, strokeWidth=1.8, opacity=1)
+        dots.mark_point(size=64, strokeWidth=1.8, opacity=1)
         .encode(x=alt.X("mean:Q"))
         .transform_filter("!datum.complete"),
-        base.mark_point(size=64, opacity=1, filled=True).encode(x=alt.X("mean:Q")).transform_filter("datum.complete"),
+        dots.mark_point(size=64, opacity=1, filled=True).encode(x=alt.X("mean:Q")).transform_filter("datum.complete"),
         words.mark_text(align="left", dx=9, fontSize=11.5, fontWeight=600).encode(
             x=alt.X("label_at:Q"), text=alt.Text("label:N")
         ),

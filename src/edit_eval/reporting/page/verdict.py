@@ -6,8 +6,9 @@ All numbers are those of the summary (`comparison`, `extremes`, `failures`), and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 from edit_eval.records import Results, Sample
@@ -15,33 +16,49 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.comparison import failure_remarks, note_words
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.formats import signed, signed_span
+from edit_eval.reporting.language import said
 from edit_eval.reporting.links import edit_side, link, to_failures
 from edit_eval.reporting.names import LANGUAGES, name_of
+from edit_eval.reporting.page.standings import matrix_table, standings_table
 from edit_eval.reporting.people_differences import digits_of as digits_of_people
 from edit_eval.reporting.people_differences import explanation, pair_lines, people_in, rows_of, sentences
 from edit_eval.reporting.remarks import wrong_lines
-from edit_eval.reporting.verdict import Verdict, verdicts
-from edit_eval.statistics.extremes import SHOWN
+from edit_eval.reporting.verdict import Verdict, joint_headline, verdicts
+from edit_eval.text import Text
 
+_LOOKS = 4
+"""In the row of samples to look at first."""
 Both = dict[str, str]
 """Something that has its own words in each language."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One picture of a sample, as an address calls it, and what is said below it."""
+
+    side: str
+    edit_model: str = ""
+    """Empty for the source."""
+    numbers: tuple[tuple[str, str], ...] = ()
+    """(whose where that is not clear, how much)"""
 
 
 @dataclass(frozen=True)
 class Look:
     """One sample to look at: two pictures of it, and why."""
 
+    title: Text
+    every: str
+    """Where all of this kind are."""
+    judge: str
+    """Where there are several."""
     sample: str
     instruction: Both
-    sides: tuple[str, str]
-    """The pictures, called as in an address."""
+    sides: tuple[Side, ...]
     href: str
     """Opens exactly these two."""
-    numbers: tuple[tuple[str, str], ...] = ()
-    """(whose, how much)"""
     count: int = 0
-    """Of failures of this kind, and `more` is a link to all of them."""
-    more: str = ""
+    """Of failures of this kind."""
     status: Both | None = None
     reason: str = ""
 
@@ -53,29 +70,41 @@ class _Pictures:
     samples: Mapping[str, Sample]
     several: bool
     """Whether a model has more than one edit of a sample."""
+    judges: int
 
-    def edit(self, edit_model: str, edit_seed: int = 0) -> str:
-        return edit_side(edit_model, edit_seed, several=self.several)
+    def edit(self, edit_model: str, edit_seed: int = 0, numbers: tuple[tuple[str, str], ...] = ()) -> Side:
+        return Side(edit_side(edit_model, edit_seed, several=self.several), edit_model, numbers)
 
-    def look(self, sample: str, sides: tuple[str, str], *, judge: str | None = None, **more: Any) -> Look:
-        left, right = sides
+    def look(self, title: Text, every: str, sample: str, sides: tuple[Side, ...], judge: str = "", **more: Any) -> Look:
         found = self.samples[sample]
         words = {one: found.instructions.get(one) or found.instruction or found.id for one in LANGUAGES}
-        return Look(sample, words, sides, link(judge=judge, sample=sample, left=left, right=right), **more)
+        left, right = sides[0].side, sides[-1].side
+        href = link(judge=judge, sample=sample, left=left, right=right)
+        return Look(title, every, judge if self.judges > 1 else "", sample, words, sides, href, **more)
+
+
+_SOURCE = Side("source")
 
 
 def verdict_told(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
-    """What the template is told: `verdicts`, one for each judge, `apart`, `failed`, and what to know of them."""
+    """What the template is told: who wins, the list of all, the pairs, `triage`, and what to know of them."""
     pictures = _Pictures(
-        {sample.id: sample for sample in results.samples}, any(edit.edit_seed for edit in results.edits)
+        {sample.id: sample for sample in results.samples},
+        any(edit.edit_seed for edit in results.edits),
+        len(results.judges),
     )
     found = verdicts(summary)
-    digits = {one.judge: one.parts[0].digits for one in found}
     comparison = summary["comparison"] or {}
+    several = len(found) > 1
+    places = {name: place for place, name in enumerate(results.edit_models)}
     return {
-        "verdicts": [_of_judge(one, summary, pictures) for one in found],
-        "apart": list(_apart(summary, pictures, digits)),
-        "failed": list(_failed(summary, pictures)),
+        "headline": _both(partial(joint_headline, found) if several else found[0].headline) if found else None,
+        "verdicts": [_of_judge(one, several, pictures, places) for one in found],
+        "standings": standings_table(found, summary, results.edit_models)
+        if found and len(summary["results"]) > 1
+        else None,
+        "pairs": sum(len(one.pairs) for one in found),
+        "triage": _triage(found, summary, pictures),
         "people": _people(summary),
         "wrong": _by_line(lambda one: wrong_lines(summary, one)),
         "tests": comparison.get("tests"),
@@ -87,20 +116,28 @@ def _both(words_in: Callable[[str], str]) -> Both:
     return {one: words_in(one) for one in LANGUAGES}
 
 
-def _of_judge(one: Verdict, summary: Mapping[str, Any], pictures: _Pictures) -> dict[str, Any]:
+def _of_judge(one: Verdict, several: bool, pictures: _Pictures, places: Mapping[str, int]) -> dict[str, Any]:
     names = {column.name: column.name for column in one.columns}
     return {
         "judge": one.judge,
-        "sentence": _both(one.sentence),
-        "controls": _both(one.controls) if one.sees and one.columns else None,  # else they are in the sentence
+        "sentence": _both(one.sentence) if several else _both(partial(_ended, one)) if one.columns else None,
+        "controls": _both(one.controls) if one.sees and (one.columns or not several) else None,  # else in the sentence
         "sees": one.sees,
         "passport": _by_line(one.passport),
-        "columns": columns_table(one.columns) if one.columns else None,
-        "pairs": pairs_table(one.pairs, several=pictures.several) if one.pairs else None,
+        "matrix": matrix_table(one, places, several=pictures.several) if len(one.columns) > 2 else None,
+        "pairs": [
+            replace(columns_table(one.columns), label=Text("Rank by {}", one.judge)),
+            replace(pairs_table(one.pairs, several=pictures.several), label=Text("Pairs by {}", one.judge)),
+        ]
+        if one.pairs
+        else [],
         "remarks": _by_line(lambda language: failure_remarks(one.pairs, names, language)),
-        "worst": list(_worst(one, summary, pictures)),
-        "disputed": list(_disputed(one, pictures)),
     }
+
+
+def _ended(one: Verdict, language: str) -> str:
+    rest = one.rest(language)
+    return said(Text("{:. }.", [rest]), language) if rest else ""
 
 
 def _by_line(lines_in: Callable[[str], Sequence[str]]) -> list[Both]:
@@ -116,7 +153,7 @@ def _people(summary: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     digits = digits_of_people(people)
     pairs = []
-    for pair, said in zip(people.pairs, _by_line(partial(sentences, people)), strict=True):
+    for pair, words in zip(people.pairs, _by_line(partial(sentences, people)), strict=True):
         names = {pair.a: pair.a, pair.b: pair.b}
         lines = _by_line(partial(pair_lines, people, pair, names))[1:]
         href = link(judge=pair.judge, sort="models")
@@ -130,7 +167,7 @@ def _people(summary: Mapping[str, Any]) -> dict[str, Any] | None:
             }
             for row in rows_of(pair)
         ]
-        more = {"said": said, "lines": lines, "href": href, "rows": rows}
+        more = {"said": words, "lines": lines, "href": href, "rows": rows}
         pairs.append({"a": pair.a, "b": pair.b, "judge": pair.judge, **more})
     return {
         "pairs": pairs,
@@ -139,48 +176,59 @@ def _people(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     }
 
 
+def _triage(found: Sequence[Verdict], summary: Mapping[str, Any], pictures: _Pictures) -> list[Look]:
+    """A row of samples to look at first: of each kind the most telling one, then the next, each sample once."""
+    digits = {one.judge: one.parts[0].digits for one in found}
+    of_judges = [_worst(one, summary, pictures) for one in found], [_disputed(one, pictures) for one in found]
+    kinds = [[look for some in zip_longest(*of) for look in some if look] for of in of_judges]
+    kinds += [list(_apart(summary, pictures, digits)), list(_failed(summary, pictures))]
+    shown: dict[str, Look] = {}
+    for look in (look for some in zip_longest(*kinds) for look in some if look):
+        shown.setdefault(look.sample, look)
+    order = list(dict.fromkeys(look.title for some in kinds for look in some))
+    return sorted(list(shown.values())[:_LOOKS], key=lambda look: order.index(look.title))
+
+
 def _worst(one: Verdict, summary: Mapping[str, Any], pictures: _Pictures) -> Iterator[Look]:
+    every = link(judge=one.judge, sort="worst")
     for found in summary["extremes"]["worst"].get(one.judge, ()):
-        sides = "source", pictures.edit(found["edit_model"], found["edit_seed"])
-        score = found["edit_model"], formats.score(found["score"], one.parts[0].digits)
-        yield pictures.look(found["sample_id"], sides, judge=one.judge, numbers=(score,))
+        score = "", formats.score(found["score"], one.parts[0].digits)
+        edit = pictures.edit(found["edit_model"], found["edit_seed"], (score,))
+        yield pictures.look(Text("Worst scores"), every, found["sample_id"], (_SOURCE, edit), one.judge)
 
 
 def _disputed(one: Verdict, pictures: _Pictures) -> Iterator[Look]:
-    """The samples on which two models are furthest apart, each once."""
-    every = [(pair, sample) for pair in one.pairs for sample in pair.largest]
-    shown: set[str] = set()
-    for pair, sample in sorted(every, key=lambda both: -abs(both[1].difference)):
-        if sample.sample_id in shown:
-            continue
-        shown.add(sample.sample_id)
-        digits = one.parts[0].digits
-        numbers = (pair.a, formats.score(sample.a, digits)), (pair.b, formats.score(sample.b, digits))
-        sides = pictures.edit(pair.a), pictures.edit(pair.b)
-        yield pictures.look(sample.sample_id, sides, judge=one.judge, numbers=numbers)
-        if len(shown) == SHOWN:
-            return
+    """The samples on which two models are furthest apart."""
+    digits, every = one.parts[0].digits, link(judge=one.judge, sort="models")
+    largest = [(pair, sample) for pair in one.pairs for sample in pair.largest]
+    for pair, sample in sorted(largest, key=lambda both: -abs(both[1].difference))[:_LOOKS]:
+        sides = tuple(
+            pictures.edit(name, 0, (("", formats.score(score, digits)),))
+            for name, score in ((pair.a, sample.a), (pair.b, sample.b))
+        )
+        yield pictures.look(Text("Models differ most"), every, sample.sample_id, sides, one.judge)
 
 
 def _apart(summary: Mapping[str, Any], pictures: _Pictures, digits: Mapping[str, int]) -> Iterator[Look]:
     for found in summary["extremes"]["judges_apart"]:
-        sides = "source", pictures.edit(found["edit_model"], found["edit_seed"])
         numbers = tuple((judge, formats.score(score, digits[judge])) for judge, score in found["scores"].items())
-        yield pictures.look(found["sample_id"], sides, numbers=numbers)
+        edit = pictures.edit(found["edit_model"], found["edit_seed"], numbers)
+        yield pictures.look(Text("Judges differ most"), link(sort="answers"), found["sample_id"], (_SOURCE, edit))
 
 
 def _failed(summary: Mapping[str, Any], pictures: _Pictures) -> Iterator[Look]:
     """One of each of the most frequent kinds of failure."""
     kinds: Sequence[Mapping[str, Any]] = sorted(summary["failures"], key=lambda one: -one["count"])
-    for kind in kinds[:SHOWN]:
-        sides = "source", pictures.edit(kind["edit_model"]) if kind["edit_model"] else "source"
+    for kind in kinds[:_LOOKS]:
+        sides = (_SOURCE, pictures.edit(kind["edit_model"])) if kind["edit_model"] else (_SOURCE,)
+        status = _both(partial(name_of, "status", kind["status"]))
         yield pictures.look(
+            Text("Without a score"),
+            to_failures(kind),
             kind["samples"][0],
             sides,
-            judge=kind["judge"],
-            numbers=tuple((name, "") for name in (kind["edit_model"], kind["judge"]) if name),
+            kind["judge"] or "",
             count=kind["count"],
-            more=to_failures(kind),
-            status=_both(partial(name_of, "status", kind["status"])),
+            status=status,
             reason=kind["reason"],
         )

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import Any, TypeVar
 
 from markupsafe import Markup
 
-from edit_eval.reporting.table import LANGUAGES, Column, Look, Table, Words, in_language
+from edit_eval.reporting.marks import MARKS, drawn_mark
+from edit_eval.reporting.table import LANGUAGES, Column, Look, Strip, Table, Words, in_language
 
 Row = TypeVar("Row")
+_STRIP = Markup(
+    '<svg class="strip series-{}" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
+    '<rect class="ground" y="4.5" width="100" height="1"/>'
+    '<rect x="{:.1f}" y="3" width="{:.1f}" height="4" opacity=".4"/>'
+    '<rect x="{:.1f}" y="1" width="1.6" height="8"/></svg><span class="unseen">{}</span>'
+)
 _LINK, _LEFT = Markup('<a href="{}">{}</a>'), Markup(' style="text-align: left"')
 _FIGURE = Markup(' style="text-align: right; white-space: nowrap"')
 
@@ -26,17 +34,34 @@ def followed(words: Words, language: str) -> Markup:
 def page_table(table: Table[Any], language: str) -> Markup:
     """A table that can be scrolled by itself; groups span their rows, quiet rows have a body of their own above."""
     label = {one: in_language(table.label, one) for one in LANGUAGES}
-    head = Markup("\n").join(_head(column, language) for column in table.flat)
+    columns = table.flat
+    head = Markup("\n").join(_head(column, language) for column in columns)
+    above = _above(columns, language) if any(column.over for column in columns) else Markup("")
     bodies = Markup("").join(body for rows in table.groups() for body in _bodies(table, rows, language))
     return Markup(
         '<div class="scrolling" tabindex="0" role="region" aria-label="{}" data-words-label="{}">\n'
-        "<table{}>\n<thead><tr>\n{}\n</tr></thead>\n{}</table>\n</div>"
-    ).format(label[language], json.dumps(label), _attributes(table.style), head, bodies)
+        "<table{}>\n<thead>{}<tr>\n{}\n</tr></thead>\n{}</table>\n</div>"
+    ).format(label[language], json.dumps(label), _attributes(table.style), above, head, bodies)
 
 
 def _head(column: Column[Any], language: str) -> Markup:
     classes = _attributes("number" if column.kind == "number" else "")
-    return Markup('<th scope="col"{}>{}</th>').format(classes, followed(column.title, language))
+    title = followed(column.title, language)
+    if column.head_mark is not None:
+        title = drawn_mark(column.head_mark) + Markup('<span class="unseen">{}</span>').format(title)
+    return Markup('<th scope="col"{}>{}</th>').format(classes, title)
+
+
+def _above(columns: Sequence[Column[Any]], language: str) -> Markup:
+    """A row of headings that span those below them."""
+    spans = [list(some) for _, some in groupby(columns, key=lambda column: column.over)]
+    cells = (
+        Markup('<th scope="colgroup" colspan="{}">{}</th>').format(len(some), followed(some[0].over, language))
+        if some[0].over
+        else Markup('<td colspan="{}"></td>').format(len(some))
+        for some in spans
+    )
+    return Markup("<tr>{}</tr>\n").format(Markup("").join(cells))
 
 
 def _bodies(table: Table[Row], rows: list[Row], language: str) -> Iterator[Markup]:
@@ -77,8 +102,17 @@ def _cells(table: Table[Row], row: Row, language: str) -> Markup:
 
 def _words(column: Column[Row], row: Row, say: Callable[[Words], Markup], *, linked: bool) -> Markup:
     words, to, aside = say(column.cell(row)), column.to(row) if linked else "", column.aside(row)
+    if linked and column.strip and (strip := column.strip(row)):
+        words = _drawn(strip, words)
     shown = _LINK.format(to, words) if to else words
+    if linked and column.mark:
+        shown = drawn_mark(column.mark(row)) + shown
     return shown + Markup(" <small>{}</small>").format(say(aside)) if aside else shown
+
+
+def _drawn(strip: Strip, words: Markup) -> Markup:
+    low, mean, high = (100 * share for share in (strip.low, strip.mean, strip.high))
+    return _STRIP.format(strip.place % len(MARKS) + 1, low, high - low, min(98.4, max(0.0, mean - 0.8)), words)
 
 
 def _attributes(*classes: str | Look) -> Markup:

@@ -65,15 +65,13 @@ def comparisons(
 ) -> list[OrderedPair]:
     """Both scores of every pair that one of these scenes (None: any) has; what is disputed of a scene's own is left
     out."""
-    disputed = {(one.scene, one.rung) for one in trial.shown if one.disputed}
     found = []
     for scene in trial.scenes() if scenes is None else scenes:
         for better, worse in pairs:
-            if {(scene, better), (scene, worse)} & disputed:
-                continue
             high, low = trial.score(scene, better), trial.score(scene, worse)
-            if high is not None and low is not None:
-                found.append(OrderedPair(scene, ahead(high, low)))
+            if high is None or low is None or {(scene, better), (scene, worse)} & trial.disputed:
+                continue
+            found.append(OrderedPair(scene, ahead(high, low)))
     return found
 
 

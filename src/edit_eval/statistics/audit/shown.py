@@ -77,6 +77,11 @@ class Trial:
         return {(one.scene, one.rung, one.view): one for one in self.shown}
 
     @cached_property
+    def disputed(self) -> frozenset[tuple[str, str]]:
+        """Scene and rung of each edit about which people could differ."""
+        return frozenset((one.scene, one.rung) for one in self.shown if one.disputed)
+
+    @cached_property
     def by_scene(self) -> dict[str, list[ShownEdit]]:
         """In their order."""
         found: dict[str, list[ShownEdit]] = {}

@@ -55,10 +55,11 @@ function store() {
 function next() {
   const pair = page.order.find((one) => !votes.has(one.ticket));
   const progress = ["{} of {}", [votes.size, page.order.length]];
+  const near = votes.size / page.order.length;
   save.disabled = !votes.size;
   save.className = pair ? 'plain' : 'primary';
-  if (!pair) show({ done: "That was the last pair. Thank you. Save your votes, and send the file to whoever gave you this page.", progress });
-  else show({ ...pair, progress, source: picture(pair.source), left: picture(pair.left), right: picture(pair.right) });
+  if (!pair) show({ done: "That was the last pair. Thank you. Save your votes, and send the file to whoever gave you this page.", progress, near });
+  else goOn({ ...pair, progress, near, source: picture(pair.source), left: picture(pair.left), right: picture(pair.right) });
   if (!pair) save.focus();
 }
 

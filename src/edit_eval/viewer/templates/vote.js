@@ -1,4 +1,22 @@
-// Pairs from the server, and votes to it.
+// Pairs from the server, and votes to it. The goal is the rater's own.
+const goal = make('input', { type: 'number', id: 'goal', min: 1, max: 9999, value: recall('edit-eval-goal') || 50 });
+begin.lastChild.before(make('label', { for: 'goal' }, say('span', "How many votes you want to give")), goal);
+let settled = null; // of how many pairs of models the votes told the order, before this vote
+
+function told(answer) {
+  const wanted = Number(goal.value) || 50;
+  const more = [];
+  if (answer.pairs) more.push(["All votes together tell the order of {} of {} pairs of models.", [answer.settled, answer.pairs]]);
+  if (settled !== null && answer.settled > settled) more.push(["Your vote has settled one more."]);
+  if (settled !== null && answer.settled < settled) more.push(["Your vote has put one in doubt again."]);
+  settled = answer.settled;
+  if (answer.mine === wanted) more.push(["That was your goal. Thank you. You can go on, or close the page."]);
+  return {
+    ...answer, more, near: answer.mine / wanted, done: answer.done && "You have seen all pairs. Thank you.",
+    progress: ["Your votes: {} of {}. All votes: {} (raters: {}).", [answer.mine, wanted, answer.all, answer.raters]],
+  };
+}
+
 async function send(address, options) {
   if (page.busy) return;
   page.busy = true;
@@ -6,12 +24,14 @@ async function send(address, options) {
     try {
       const answer = await fetch(address, options);
       sayLost(false);
-      const told = await answer.json();
+      const said = await answer.json();
       page.busy = false;
-      failed(told.error || '');
-      const { mine, all, raters } = told;
-      if (!told.error) show({ ...told, done: told.done && "You have seen all pairs. Thank you.", progress: ["Your votes: {}. All votes: {} (raters: {}).", [mine, all, raters]] });
-      else if (answer.status === 409 && options) ask(told.error);
+      failed(said.error || '');
+      if (!said.error) goOn(told(said));
+      else if (options) {
+        page.past.pop();
+        if (answer.status === 409) ask(said.error);
+      }
       return;
     } catch (error) {
       sayLost(true); // the vote is not lost: it is sent until somebody takes it
@@ -21,6 +41,7 @@ async function send(address, options) {
 }
 
 async function ask(words = '') {
+  remember('edit-eval-goal', goal.value);
   await send(`/run/${data.run}/next?rater=${encodeURIComponent(page.rater)}`);
   if (words) failed(words);
 }

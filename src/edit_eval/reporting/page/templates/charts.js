@@ -56,7 +56,7 @@ function chartTheme(width, columns) {
   const colour = (name) => style.getPropertyValue(name).trim();
   const font = getComputedStyle(document.body).fontFamily;
   const [ink, muted, line, accent] = ['--ink', '--muted', '--line', '--accent'].map(colour);
-  const palette = ['--series-1', '--series-2', '--series-3', '--series-4', '--series-5', '--series-6'].map(colour);
+  const palette = Array.from({ length: 12 }, (_, place) => colour(`--series-${place + 1}`));
   return {
     font,
     background: 'transparent',

@@ -49,12 +49,17 @@ function isAbout(sample, names) {
   return !matching.length || names.some((name) => matching.includes((pictureNamed(sample, name) || {}).edit));
 }
 
-// An edit that the filters are about; among those the one as before, or else the first that can be looked at.
+// An edit that the filters are about; among those the one for which the sample has its place in the order, the one as
+// before, or else the first that can be looked at.
 function defaultEdit(sample, before) {
-  const { edits, matching } = chosenOf(sample, wantedNow());
+  const wanted = wantedNow();
+  const { edits, matching, lowest, highest } = chosenOf(sample, wanted);
+  const worst = scaleOf(wanted.judge, wanted.score).higher_is_better ? lowest : highest;
+  const sought = { worst, best: worst === lowest ? highest : lowest }[wanted.sort];
   const about = [matching, edits, sample.edits].find((some) => some.length) || [];
   const was = (pictureNamed(sample, before) || {}).edit;
-  const edit = about.find((one) => one === was) || about.find((one) => one.status === 'ok') || about[0];
+  const edit = (sought !== undefined && about.find((one) => scoring(one, wanted).mean === sought && sought !== null))
+    || about.find((one) => one === was) || about.find((one) => one.status === 'ok') || about[0];
   return edit ? pictureName(sample, edit) : 'source';
 }
 

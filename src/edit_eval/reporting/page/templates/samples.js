@@ -39,16 +39,29 @@ function scoring(edit, { judge, score }) {
   return { outcomes, scores, mean: meanOf(scores), complete: scores.length === outcomes.length };
 }
 
-// How far apart judges and repeats are about an edit: of the judges that give the score, or whose headline it is with
+// The mean of all that a judge gives by one score: who is stricter than another disagrees about no edit by that alone.
+const levels = new Map();
+
+function levelOf(judge, score) {
+  const key = JSON.stringify([judge, score]);
+  if (!levels.has(key)) {
+    const means = data.samples.flatMap((sample) => sample.edits.map((edit) => scoring(edit, { judge, score }).mean));
+    levels.set(key, meanOf(means.filter((mean) => mean !== null)) || 0);
+  }
+  return levels.get(key);
+}
+
+// Where judges and repeats are about an edit, each beside its judge's level: of the judges that give the score, or whose headline it is with
 // the chosen judge, on the same scale.
 function answersOf(edit, { judge, score }) {
   const alike = (one, other) => ['lowest', 'highest', 'higher_is_better'].every((key) => one[key] === other[key]);
   const leads = data.scoring[judge].headline === score;
-  return scoresOf(edit.judgements.flatMap((one) => {
+  return edit.judgements.flatMap((one) => {
     const name = leads ? data.scoring[one.judge].headline : score;
     const scale = scaleOf(one.judge, name);
-    return scale && alike(scale, scaleOf(judge, score)) ? [outcomeOf(one, name)].filter(Boolean) : [];
-  }));
+    return scale && alike(scale, scaleOf(judge, score)) 
+      ? scoresOf([outcomeOf(one, name)].filter(Boolean)).map((found) => found - levelOf(one.judge, name)) : [];
+  });
 }
 
 // What edits and judgements the filters leave of a sample, with the numbers to sort by.

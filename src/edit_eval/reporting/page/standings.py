@@ -1,0 +1,183 @@
+"""Every edit model in one list, by rank, with what each judge says of it side by side; and who is ahead of whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from edit_eval.records import NO_EDIT
+from edit_eval.reporting import formats
+from edit_eval.reporting.comparison_tables import digits_of
+from edit_eval.reporting.entries import Entry
+from edit_eval.reporting.formats import signed
+from edit_eval.reporting.links import edit_side, link, to_part
+from edit_eval.reporting.table import Column, Strip, Table
+from edit_eval.reporting.verdict import Verdict
+from edit_eval.statistics.comparison import Pair
+from edit_eval.text import Text
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One edit model."""
+
+    edit_model: str
+    place: int
+    """Among the run's edit models: its colour and mark."""
+    parts: Mapping[str, Entry]
+    """By judge."""
+    ranks: Mapping[str, int]
+    edits: Mapping[str, Any]
+    """What the summary's `edits` has of it."""
+
+    @property
+    def failed(self) -> int:
+        """Edits that were not made."""
+        return sum(self.edits[status.value]["count"] for status in NO_EDIT) if self.edits else 0
+
+
+def standings_table(
+    found: Sequence[Verdict], summary: Mapping[str, Any], edit_models: Sequence[str]
+) -> Table[Standing]:
+    """A row for each edit model, as the first judge ranks them; of each judge rank, mean, interval and coverage."""
+    edits = {one["edit_model"]: one for one in summary.get("edits") or ()}
+    order = [column.name for column in found[0].columns] or list(edit_models)
+    rows = [
+        Standing(
+            name,
+            edit_models.index(name),
+            {part.judge: part for one in found for part in one.parts if part.edit_model == name},
+            {one.judge: column.rank for one in found for column in one.columns if column.name == name},
+            edits.get(name, {}),
+        )
+        for name in (*order, *(name for name in edit_models if name not in order))
+    ]
+    several = len(found) > 1
+    every: list[Column[Standing]] = [] if several else _of_judge(found[0], rows, over=False)
+    name: Column[Standing] = Column(
+        Text("Edit model"),
+        lambda row: row.edit_model,
+        "name",
+        to=lambda row: link(model=row.edit_model),
+        mark=lambda row: row.place,
+    )
+    failed: Column[Standing] = Column(
+        Text("Failed"),
+        lambda row: str(row.failed),
+        look=lambda row: "problem" if row.failed else "quiet",
+        to=lambda row: link(model=row.edit_model, status=NO_EDIT[0].value) if row.failed else "",
+        when=lambda row: row.failed,
+    )
+    if several:
+        every = [name, failed, *(column for one in found for column in _of_judge(one, rows, over=True))]
+    else:
+        every = [every[0], name, *every[1:], failed]
+    return Table(every=every, rows=rows, label=Text("Rank"), style=f"standings{' of-judges' if several else ''}")
+
+
+def _of_judge(one: Verdict, rows: Sequence[Standing], *, over: bool) -> list[Column[Standing]]:
+    judge, head = one.judge, one.judge if over else ""
+    blocks = [row.parts[judge].overall for row in rows if judge in row.parts]
+    ends = [end for block in blocks for end in (*(block["ci95"] or ()), block["mean"]) if end is not None]
+    low, high = min(ends, default=0.0), max(ends, default=1.0)
+    margin = (high - low) * 0.04 or 1.0
+    share = partial(_share, low - margin, high + margin)
+    digits = one.parts[0].digits
+    axis = Text("from {} to {}", formats.score(low - margin, digits), formats.score(high + margin, digits))
+
+    def part(row: Standing) -> Entry | None:
+        return row.parts.get(judge)
+
+    def strip(row: Standing) -> Strip | None:
+        found = part(row)
+        if found is None or not found.overall["ci95"]:
+            return None
+        from_, to_ = map(share, found.overall["ci95"])
+        return Strip(from_, share(found.overall["mean"]), to_, row.place)
+
+    def scored(row: Standing) -> str | None:
+        found = part(row)
+        return formats.coverage(found.coverage) if found else None
+
+    def incomplete(row: Standing) -> bool:
+        found = part(row)
+        return found is not None and not formats.is_complete(found.coverage)
+
+    def to(row: Standing, **more: object) -> str:
+        found = part(row)
+        return to_part(found, **more) if found else ""
+
+    def number(row: Standing) -> str | None:
+        found = part(row)
+        return found.number(found.overall["mean"]) if found else None
+
+    def span(row: Standing) -> str | None:
+        found = part(row)
+        return found.span(found.overall["ci95"]) if found else None
+
+    return [
+        Column(
+            Text("Rank"),
+            lambda row: str(row.ranks.get(judge, "")),
+            "word",
+            look="quiet",
+            when=lambda row: row.ranks,
+            over=head,
+        ),
+        Column(Text("Mean"), number, look="strong", to=lambda row: to(row, sort="worst"), over=head),
+        Column(Text("95% interval") if over else axis, span, strip=strip, over=head),
+        Column(Text("95% interval"), span, look="quiet", when=lambda _: not over),
+        Column(
+            Text("Scored"),
+            scored,
+            look=lambda row: "problem" if incomplete(row) else "quiet",
+            to=lambda row: to(row, status="unscored") if incomplete(row) else to(row),
+            when=lambda row: not over or incomplete(row),
+            over=head,
+        ),
+    ]
+
+
+def _share(low: float, high: float, value: float) -> float:
+    return (value - low) / (high - low)
+
+
+def matrix_table(one: Verdict, places: Mapping[str, int], *, several: bool) -> Table[str]:
+    """How far each edit model is ahead of each other by one judge: the row less the column."""
+    by_names = {(pair.a, pair.b): pair for pair in one.pairs} | {(pair.b, pair.a): pair for pair in one.pairs}
+    digits = digits_of(one.columns[0].scale, [column.mean for column in one.columns])
+    names = [column.name for column in one.columns]
+
+    def against(other: str) -> Column[str]:
+        def pair(name: str) -> Pair | None:
+            return by_names.get((name, other))
+
+        def shows(name: str) -> str:
+            found = pair(name)
+            if found is None:
+                return ""
+            turned = found.difference if found.a == name or found.difference is None else -found.difference
+            return signed(turned, digits)
+
+        def to(name: str) -> str:
+            sides = {side: edit_side(of, 0, several=several) for side, of in (("left", name), ("right", other))}
+            found = pair(name)
+            if found is None or not found.largest:
+                return ""
+            return link(judge=one.judge, sort="models", sample=found.largest[0].sample_id, **sides)
+
+        def look(name: str) -> Any:
+            found = pair(name)
+            return "strong" if found and found.better else "quiet"
+
+        return Column(other, shows, look=look, to=to, head_mark=places[other])
+
+    head: Column[str] = Column(Text("Edit model"), lambda name: name, "name", mark=lambda name: places[name])
+    return Table(
+        every=[head, *map(against, names)],
+        rows=names,
+        label=Text("Differences by {}", one.judge),
+        style="matrix-of-pairs",
+    )
