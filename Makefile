@@ -33,7 +33,7 @@ release: wheel  ## the same, ready to be uploaded: says what is still missing, o
 	$(BIN)/python .ci/texts.py --check
 	$(BIN)/python .ci/release.py
 
-chaos: .venv/.dev  ## the faults of the tests far more often: 200 kills, every byte and bit of the journals, other runs than before, what intervals hold in drawn data; ten minutes
+chaos: .venv/.dev  ## the faults of the tests far more often: 200 kills, every byte and bit of the journals, other runs than before, what intervals hold in drawn data; twenty minutes on two quiet cores
 	$(BIN)/pytest tests/faults tests/viewer tests/test_damaged_configuration.py -m chaos -n 2
 	$(BIN)/pytest tests/scheduling tests/config tests/store tests/execution -n 2 --hypothesis-profile=searching
 	$(BIN)/pytest tests/statistics -m chaos -n 2 --dist worksteal  # so that no long test waits behind another one

@@ -221,6 +221,13 @@ def test_a_suspect_is_left_to_another_replica_while_one_is_there_or_coming(sched
     assert queue.take(first) is suspect
 
 
+def test_what_is_open_to_a_replica_is_every_task_but_those_that_ask_for_another() -> None:
+    queue = PullQueue(replicas())
+    queue.put(Task(0, MODEL.key, (0,)))
+    queue.put(Task(1, MODEL.key, (1,), failed_on=frozenset({0})))
+    assert (queue.open_to(0), queue.open_to(1)) == (1, 2)
+
+
 def test_batch_sync_gives_suspects_to_the_replicas_after_the_one_where_the_first_of_them_failed() -> None:
     queue, (first, second) = BatchSyncQueue(replicas()), replicas()
     suspects = [Task(5 + i, MODEL.key, (i,), alone=True, failed_on=frozenset({i})) for i in range(2)]

@@ -8,6 +8,7 @@ import pytest
 from clustered_designs import DESIGNS, clustered, images_of
 from edit_eval.statistics.intervals import (
     bootstrap_interval,
+    cluster_draws,
     estimate,
     hull_interval,
     hull_p_value,
@@ -237,3 +238,9 @@ def test_the_bootstrap_gives_no_interval_where_it_cannot():
     five = np.arange(5)
     assert bootstrap_interval(lambda weights: 1.0, five) is None
     assert bootstrap_interval(lambda weights: None, five) is None
+
+
+def test_a_draw_has_as_many_clusters_as_there_are():
+    drawn = cluster_draws(np.array([0, 0, 1, 2]), 50)
+    assert drawn.shape == (50, 3)
+    assert set(drawn.sum(axis=1)) == {3.0}

@@ -138,7 +138,7 @@ def test_two_models_have_the_log_odds_of_their_votes() -> None:
     [
         ([], "no_votes"),
         ([Vote("1", "a", "b", "skip")], "no_votes"),
-        ([Vote(str(n), *("ab", "ba")[n % 2], ("left", "right")[n % 2]) for n in range(20)], "not_connected"),
+        ([Vote(str(n), *("ab", "ba")[n % 2], ("left", "right")[n % 2]) for n in range(20)], "unbounded"),
         ([Vote("1", "a", "b", "left"), Vote("1", "a", "b", "right")], "few_clusters"),
     ],
 )

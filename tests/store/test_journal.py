@@ -157,6 +157,13 @@ def test_a_line_of_another_kind_is_damage(tmp_path: Path, stranger: dict[str, ob
     assert damage.total == 1
 
 
+def test_each_damaged_line_of_a_file_counts(tmp_path: Path) -> None:
+    write(tmp_path / "j", "0001.jsonl", b"torn\n" + seal({"n": 1}) + b"torn\ntorn\n")
+    damage = Damage()
+    assert list(read(tmp_path / "j", damage)) == [{"n": 1}]
+    assert damage.total == 3
+
+
 @pytest.mark.parametrize("text", ["\ud83d", "a\udc80b", "\ud83d\ude00", "\x00\x1f\x7f", "\u2028"])
 def test_texts_that_are_no_utf_8_are_kept(text: str) -> None:
     """A judge's answer may be cut in the middle of a character."""

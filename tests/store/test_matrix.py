@@ -45,11 +45,17 @@ def test_every_cell_has_an_address_of_its_own() -> None:
     matrix = small_matrix(3, models=("a", "b"), edit_seeds=2, repeats=2, readings=2, protocol=protocol, controls=2)
     found = [matrix.address(cell) for cell in range(len(matrix.cells))]
     assert len({*found}) == len(found)
-    assert found[3] == ("s0", "a", 0, "critic", 0, "second", 1)
+    assert found[3] == ("s0", "a", 0, "critic", 0, "second", 1, "")
     assert {name for _, name, *_ in found} == {"a", "b", "control:source", "control:blank", "control:shuffled"}
 
 
 # -- what becomes of a judgement --
+
+
+def test_the_judge_s_words_beside_its_score_are_the_judgement_s() -> None:
+    matrix = made(small_matrix(1, judges=(asked_judge("critic", answer="reason_then_score"),)))
+    matrix.add_reply(0, Reply(text='{"reasoning": "The sky is right.", "score": 8}'))
+    assert (matrix.judgement(0).score, matrix.judgement(0).reason) == (8.0, "The sky is right.")
 
 
 @pytest.mark.parametrize(

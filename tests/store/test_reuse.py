@@ -135,6 +135,19 @@ def test_only_what_could_be_read_is_taken_and_then_all_that_was_said(tmp_path: P
     assert kept == ["hm", "Score: 7"], "as it was asked there"
 
 
+def test_of_a_cell_that_was_asked_anew_the_last_replies_are_taken(tmp_path: Path) -> None:
+    theirs = small_matrix(1)
+    source = finished(tmp_path / "theirs", theirs)
+    again = started(source.path)
+    again.append("replies", reply_line(theirs, 0, Reply(text="Score: 3"), 0))
+    again.end()
+    directory, mine = started(tmp_path / "mine"), small_matrix(1)
+    reuse(RunDirectory.existing(source.path), directory, mine)
+    directory.end()
+    assert [r["text"] for r in RunDirectory.existing(directory.path).read("replies")] == ["Score: 3"]
+    assert scores(mine) == [3.0]
+
+
 def test_every_seed_and_repeat_takes_its_own(tmp_path: Path) -> None:
     shape = {"edit_seeds": 2, "repeats": 2}
     texts = {n: [f"Score: {n}"] for n in range(8)}

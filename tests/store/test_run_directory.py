@@ -253,6 +253,8 @@ def test_the_timeline_of_several_starts(tmp_path: Path) -> None:
     first = described(tmp_path / "run")
     event(first, "devices", devices=["cuda:0", "cuda:1"])
     event(first, "activity", **activity)
+    for samples, busy in ((1, 0.2), (3, 0.6)):
+        event(first, "utilisation", devices={"cuda:0": {"editing": [samples, busy]}})
     event(first, "end", seconds=9.0)
     first.end()
     second = described(tmp_path / "run")  # killed: it has no end
@@ -272,6 +274,8 @@ def test_the_timeline_of_several_starts(tmp_path: Path) -> None:
     )
     assert timeline.wall_seconds == (9.0, 4.5, 0.0)
     assert timeline.devices == ("cuda:0", "cuda:1", "cuda:2")
+    (used,) = timeline.utilisation
+    assert (used.device, used.kind, used.samples, used.busy) == ("cuda:0", "editing", 4, pytest.approx(0.5))
 
 
 # -- where things lie --

@@ -160,8 +160,13 @@ def _of_files() -> tuple[Registered, ...]:
 def _of_packages(path: object) -> tuple[tuple[Registered, ...], tuple[str, ...]]:
     """The entry points of the packages on Python's `path`, and what is wrong with the others of our group."""
     found, wrong = [], []
+    said_of: dict[object, tuple[str, str]] = {}  # to read what a package says of itself takes milliseconds
     for point in importlib.metadata.entry_points(group=GROUP):
-        package = f"{point.dist.name} {point.dist.version}" if point.dist else Text("an installed package")
+        if point.dist not in said_of:
+            about = None if point.dist is None else point.dist.metadata
+            said_of[point.dist] = ("", "") if about is None else (about["Name"], about["Version"])
+        own_name, version = said_of[point.dist]
+        package = f"{own_name} {version}" if point.dist else Text("an installed package")
         said, _, name = point.name.partition(".")
         kind = next((one for one in KINDS if one == said), None)
         if kind is None or not name:
@@ -171,8 +176,7 @@ def _of_packages(path: object) -> tuple[tuple[Registered, ...], tuple[str, ...]]
             text = Text("{}: the entry point `{}` must name a class: `{}:ClassName`", package, point.name, point.module)
             wrong.append(text)
         else:
-            own = point.dist is not None and point.dist.name == HOUSE
-            found.append(Registered(kind, name, f"{point.module}:{point.attr}", "" if own else package))
+            found.append(Registered(kind, name, f"{point.module}:{point.attr}", "" if own_name == HOUSE else package))
     return tuple(sorted(found)), tuple(wrong)
 
 

@@ -9,7 +9,7 @@ import shlex
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -151,7 +151,7 @@ class Session:
     def refuse_what_cannot_load(self, matrix: Matrix) -> None:
         """Raises `ConfigurationError` where a model that has something left to do could not even be loaded here."""
         busy = {f"edit:{edit.edit_model}" for edit in matrix.edits if edit.status is Status.PENDING}
-        every = (*matrix.judgements(), *matrix.controls())
+        every = (*matrix.judgements(), *matrix.controls(), *matrix.battles())
         busy |= {f"judge:{one.judge}" for one in every if one.status is Status.PENDING}
         if busy:
             laid_out = [model for model in self.layout.models if model.key in busy]
@@ -338,20 +338,27 @@ class Interrupted(KeyboardInterrupt):
         self.signal = signal
 
 
-def environment_record(layout: Layout, machine: Machine) -> dict[str, Any]:
-    """What a result depends on besides its key: versions and devices. Recorded, not hashed; holds no variables."""
-    versions = {}
+@cache
+def _versions() -> tuple[tuple[str, str], ...]:
+    """Of the recorded libraries that are installed: to look takes milliseconds each, and a process does it twice a
+    run."""
+    found = []
     for name in RECORDED_LIBRARIES:
         try:
-            versions[name] = metadata.version(name)
+            found.append((name, metadata.version(name)))
         except metadata.PackageNotFoundError:
             continue
+    return tuple(found)
+
+
+def environment_record(layout: Layout, machine: Machine) -> dict[str, Any]:
+    """What a result depends on besides its key: versions and devices. Recorded, not hashed; holds no variables."""
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
         "host": platform.node(),
         "processors": os.cpu_count(),
-        "libraries": versions,
+        "libraries": dict(_versions()),
         "devices": list(layout.devices),
         "places": {model: list(devices) for model, devices in layout.places.items()},
         "layout": layout.reasons,

@@ -84,8 +84,11 @@ def _document(results: Results, live: Live | None) -> dict[str, Any]:
     counted: dict[str, Sequence[Edit | Judgement]] = {
         "edits": results.edits,
         "judgements": results.judgements,
+        "battles": results.battles,
         "controls": results.controls,
     }
+    if not results.battle_judges:
+        del counted["battles"]
     statuses = {name: Counter(one.status for one in records) for name, records in counted.items()}
     document: dict[str, Any] = {
         "run": results.name,
@@ -230,11 +233,11 @@ def _counts(document: dict[str, Any]) -> Table:
     columns = (Text("done"), Text("failed"), Text("given up"), *((Text("refused"),) if refused else ()))
     for title in (*columns, Text("skipped"), Text("pending"), Text("total")):
         table.add_column(said(title), justify="right")
-    for name in ("edits", "judgements", "controls"):
-        counts = document[name]
-        if name == "controls" and not counts["total"]:
+    for name in ("edits", "judgements", "battles", "controls"):
+        counts = document.get(name, {"total": 0})
+        if name in ("battles", "controls") and not counts["total"]:
             continue
-        of = {"edits": False, "judgements": True}.get(name)
+        of = {"edits": False, "judgements": True, "battles": True}.get(name)
         aside = sum(f["count"] for f in document["failures"] if f["set_aside"] and bool(f["judge"]) is of)
         failed = _sum(counts, EDIT_LOST if name == "edits" else JUDGE_FAILED)
         cells = [("green", counts.get("ok", 0)), ("red", failed - aside), ("red", aside)]

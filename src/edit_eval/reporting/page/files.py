@@ -26,7 +26,7 @@ from edit_eval.reporting.people_differences import digits_of, explanation, peopl
 from edit_eval.reporting.remarks import passport_lines, wrong_lines
 from edit_eval.reporting.scores import write_replies, write_scores
 from edit_eval.reporting.verdict import verdict_lines, verdicts
-from edit_eval.reporting.writers.markdown import inline, markdown_table
+from edit_eval.reporting.writers.markdown import inline, markdown_sheet, markdown_table
 from edit_eval.statistics.people_differences import People
 from edit_eval.text import Text
 
@@ -131,6 +131,7 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
     environment.globals.update(
         say=partial(say_in, language),
         table=lambda table: markdown_table(table, language),
+        sheet=lambda sheet: markdown_sheet(sheet, language),
         name_of=lambda kind, key: name_of(kind, key, language),
         scale_words=lambda part: scale_words(part.scale, language),
     )

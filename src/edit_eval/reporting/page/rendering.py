@@ -30,6 +30,7 @@ from edit_eval.reporting.names import NAMES, judgement_status
 from edit_eval.reporting.remarks import footnotes
 from edit_eval.reporting.result_tables import EDIT_MODEL, SCORE, categories_table, items_table, results_table
 from edit_eval.reporting.slow_devices import slow_devices
+from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.statistics.failures import failures, missing_scores
 from edit_eval.text import Text
 
@@ -112,6 +113,7 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "refusals": refusals(summary),
         "agreement": agreement,
         "controls": controls,
+        "battles": battle_sheet(summary),
         "controls_are_off": controls_are_off(summary),
         "judged_scale": _shared_scale(parts),
         "median": median,
