@@ -1,24 +1,33 @@
 """How fast a service answers: 1,024 pairs in one burst, and 64 clients of one pair at a time.
 
     python bench/serving.py [--pairs 1024] [--batch-seconds 0.05] [--format JPEG]
+    python bench/serving.py --soak 600
 
 Pictures of 512 x 512, 16 edits a source. The judge answers at once, or takes as long as it is told for a batch. The
 service runs as `edit-eval serve` does, in a process of its own; processor time is that of it alone and of its workers.
+
+A soak sends good pairs and damaged ones, hangs up, kills a worker now and then, and looks every ten seconds
+at memory, open files and threads of the service. It ends with 1 if the last third has more of any than the middle one.
 """
 
 from __future__ import annotations
 
 import argparse
 import base64
+import contextlib
 import io
+import itertools
 import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import urllib.parse
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -74,35 +83,33 @@ def post(address: str, pairs: list[dict[str, str]]) -> float:
     return time.monotonic() - began
 
 
+def started(folder: str, batch_seconds: float, program: list[str], *flags: str) -> tuple[subprocess.Popen[str], str]:
+    """A service with a judge that takes so long for a batch, ready; and its address."""
+    Path(folder, "prompt.py").write_text(JUDGE.format(seconds=batch_seconds))
+    judge = {"class_path": f"{folder}/prompt.py:Prompt", "params": {"device_ids": "cpu:1", "batch_size": 8}}
+    written = {"benchmark": "scenes", "diffusion_model": {"type": "scene_editor"}, "judges": {"prompt": judge}}
+    config = Path(folder, "judge.yaml")
+    config.write_text(json.dumps(written))
+    command = [*program, "serve", str(config), "--port", "0", "--ledger", f"{folder}/ledger", *flags]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    address = next(found[0] for line in process.stderr if (found := re.search(r"http://\S+/v1/score", line)))
+    threading.Thread(target=process.stderr.read, daemon=True).start()  # a pipe that nobody reads would hold it up
+    while True:
+        try:
+            urllib.request.urlopen(address.replace("/v1/score", "/health"))
+            return process, address
+        except OSError:
+            time.sleep(0.1)
+
+
 def measured(pairs: list[dict[str, str]], batch_seconds: float, watch: bool) -> dict[str, float]:
     """What one service, started for it, makes of a burst and of clients."""
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "prompt.py").write_text(JUDGE.format(seconds=batch_seconds))
-        judge = {"class_path": f"{folder}/prompt.py:Prompt", "params": {"device_ids": "cpu:1", "batch_size": 8}}
-        written = {"benchmark": "scenes", "diffusion_model": {"type": "scene_editor"}, "judges": {"prompt": judge}}
-        config = Path(folder, "judge.yaml")
-        config.write_text(json.dumps(written))
-        command = [
-            sys.executable,
-            "-m",
-            "edit_eval",
-            "serve",
-            str(config),
-            "--port",
-            "0",
-            "--ledger",
-            f"{folder}/ledger",
-        ]
-        command += [] if watch else ["--window", "0"]
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        assert process.stderr is not None
-        address = next(found[0] for line in process.stderr if (found := re.search(r"http://\S+/v1/score", line)))
-        while True:
-            try:
-                urllib.request.urlopen(address.replace("/v1/score", "/health"))
-                break
-            except OSError:
-                time.sleep(0.1)
+        flags = [] if watch else ["--window", "0"]
+        process, address = started(folder, batch_seconds, [sys.executable, "-m", "edit_eval"], *flags)
+        post(address, pairs[:8])  # what is done once, as drawing scenes for canaries, is no part of a pair
+        time.sleep(8)
         before, began = seconds_of(process.pid), time.monotonic()
         parts = [pairs[n : n + PART] for n in range(0, len(pairs), PART)]
         with ThreadPoolExecutor(len(parts)) as at_once:
@@ -114,7 +121,6 @@ def measured(pairs: list[dict[str, str]], batch_seconds: float, watch: bool) -> 
             each = sorted(clients.map(lambda pair: post(address, [pair]), pairs))
             clients_took = time.monotonic() - began
         process.send_signal(signal.SIGTERM)
-        process.stderr.read()
         assert process.wait(60) == 0
     return {
         "burst pairs/s": len(pairs) / took,
@@ -124,6 +130,76 @@ def measured(pairs: list[dict[str, str]], batch_seconds: float, watch: bool) -> 
         "p50 ms": 1000 * each[len(each) // 2],
         "p99 ms": 1000 * each[len(each) * 99 // 100],
     }
+
+
+def held(process: int) -> dict[str, float]:
+    """Memory of its own in MiB, open files and threads of a process."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    status = dict(line.split(":", 1) for line in lines)
+    return {
+        "MiB": int(status["RssAnon"].split()[0]) / 1024,
+        "files": len(list(Path(f"/proc/{process}/fd").iterdir())),
+        "threads": int(status["Threads"]),
+    }
+
+
+SOAKED = """
+import sys
+from edit_eval.serving.service import Service
+Service.__init__.__kwdefaults__["most_pairs"] = 500  # so that many runs of the ledger are begun and left
+from edit_eval.cli import main
+sys.argv = ["edit-eval", *sys.argv[1:]]
+main()
+"""
+
+
+def soak(seconds: float) -> bool:
+    """Whether a service is after so long what it was in the middle."""
+    made = [picture(n, "JPEG") for n in range(40)]
+    with tempfile.TemporaryDirectory() as folder:
+        process, address = started(
+            folder, 0.01, [sys.executable, "-c", SOAKED], "--window", "128", "--ledger-size", "0.1"
+        )
+        end, asked = time.monotonic() + seconds, itertools.count()
+
+        def client(number: int) -> None:
+            while time.monotonic() < end:
+                n = next(asked)
+                pair = {"source": made[n % 8], "instruction": "make it red", "edit": made[8 + n % 32]}
+                if n % 7 == 3:
+                    pair["edit"] = pair["edit"][:2000]
+                body = json.dumps({"pairs": [pair] * (1 + n % 8)}).encode()
+                if n % 11 == 5:
+                    parts = urllib.parse.urlsplit(address)
+                    with socket.create_connection((parts.hostname, parts.port)) as gone:
+                        gone.sendall(
+                            b"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+                        )
+                    continue
+                with urllib.request.urlopen(urllib.request.Request(address, data=body), timeout=600) as answer:
+                    answer.read()
+
+        seen: list[dict[str, float]] = []
+        with ThreadPoolExecutor(8) as clients:
+            running = [clients.submit(client, n) for n in range(8)]
+            while time.monotonic() < end:
+                time.sleep(10)
+                seen.append(held(process.pid))
+                print(f"  {time.monotonic() - end + seconds:.0f} s: {seen[-1]}, {next(asked)} requests", flush=True)
+                if len(seen) % 6 == 3:
+                    workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+                    for worker in workers:
+                        with contextlib.suppress(ProcessLookupError):
+                            os.kill(int(worker), signal.SIGKILL)
+            for one in running:
+                one.result()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    third = len(seen) // 3
+    middle, last = seen[third : 2 * third], seen[2 * third :]
+    more = {name: max(one[name] for one in last) - max(one[name] for one in middle) for name in seen[0]}
+    print(f"the last third against the middle one, at most: {more}")
+    return more["MiB"] < 0.1 * middle[0]["MiB"] and more["files"] <= 8 and more["threads"] <= 4
 
 
 def decoding(pairs: list[dict[str, str]]) -> float:
@@ -142,7 +218,10 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=1024)
     parser.add_argument("--format", choices=("JPEG", "PNG"), action="append")
     parser.add_argument("--batch-seconds", type=float, default=0.05)
+    parser.add_argument("--soak", type=float, metavar="SECONDS")
     given = parser.parse_args()
+    if given.soak:
+        sys.exit(0 if soak(given.soak) else 1)
     for kind in given.format or ("JPEG", "PNG"):
         sources = [picture(n, kind) for n in range(max(1, given.pairs // EACH))]
         pairs = [

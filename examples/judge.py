@@ -1,5 +1,6 @@
 """A judge of your own: load, and judge a batch. It is told and shown what the protocol's question says."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -33,6 +34,10 @@ class ColourJudge:
         return [self._reply(request) for request in requests]
 
     def _reply(self, request: JudgeRequest) -> Reply:
+        if "B" in request.pictures:  # two edits, in the order in which the question shows them
+            a, b = (self._off(request, request.pictures[name]) for name in "AB")
+            better = "C" if abs(a - b) < 10 else "A" if a < b else "B"
+            return Reply(text=json.dumps({"better": better}))
         edit = request.pictures["edit"]
         if "photograph" in request.user:
             return Reply(values={"yes": 0.1, "no": 0.8})
@@ -40,7 +45,10 @@ class ColourJudge:
             source = request.pictures["source"]
             kept = 255 - ImageStat.Stat(ImageChops.difference(source, edit).crop((0, 0, 96, 12))).mean[0]
             return Reply(text=f"{100 * kept / 255:.0f}")
-        wanted = Image.new("RGB", (8, 8), request.instruction.split()[-1].rstrip("."))
-        off = ImageStat.Stat(ImageChops.difference(wanted, edit.crop((44, 28, 52, 36)))).mean
-        share = 1 - sum(off) / 765
+        share = 1 - self._off(request, edit) / 765
         return Reply(text=f"{1 + round(4 * share)}" if "1 (no)" in request.user else f"{10 * share:.3f}")
+
+    def _off(self, request: JudgeRequest, edit: Image.Image) -> float:
+        """How far the disc is from the colour that was asked for, 0 to 765."""
+        wanted = Image.new("RGB", (8, 8), request.instruction.split()[-1].rstrip("."))
+        return sum(ImageStat.Stat(ImageChops.difference(wanted, edit.crop((44, 28, 52, 36)))).mean)

@@ -107,6 +107,18 @@ def asked_judge(
     return AskedJudge(identity, section, texts, made, measures, replays)
 
 
+def comparing_judge(name: str = "arena", **parameters: Any) -> AskedJudge:
+    """A judge that is shown two edits."""
+    section = ProtocolSection(
+        type="pairwise",
+        class_path="edit_eval.protocols.pairwise:Pairwise",
+        parameters={"answer": "label", **parameters},
+        retries=1,
+    )
+    made, texts = make_protocol(section, Path())
+    return AskedJudge(asked_judge(name).model, section, texts, made)
+
+
 @cache
 def _rubric(retries: int, answer: str) -> tuple[ProtocolSection, Mapping[str, Any], Protocol]:
     section = ProtocolSection(

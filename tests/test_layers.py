@@ -13,6 +13,7 @@ import pytest
 import edit_eval
 from edit_eval.errors import ExitCode
 from edit_eval.execution.machine.environments import FILES, LAYERS
+from edit_eval.records import NO_EDIT, Ending, Status
 
 SOURCE = Path(edit_eval.__file__).parent
 TESTS = Path(__file__).parent
@@ -164,3 +165,14 @@ def test_exit_codes_are_in_the_docs(page: str) -> None:
     rows = re.findall(r"^\| (\d[\d, 、]*) \|", (DOCS / page).read_text("utf-8"), re.MULTILINE)
     listed = [int(code) for row in rows for code in re.findall(r"\d+", row)]
     assert sorted({*listed} - {128 + 9, 128 + 15}) == sorted(ExitCode)
+
+
+def test_what_counts_and_shows_names_no_failure() -> None:
+    """It goes by `Status.ending`, so that a new status is in every count, table and filter."""
+    rooms = [SOURCE / name for name in ("reporting", "statistics", "viewer", "sharing", "store", "scheduling")]
+    files = [p for room in rooms for p in room.rglob("*") if p.suffix in (".py", ".js", ".j2")]
+    assert len(files) > 100
+    words = "|".join(status.name for status in Status if status.ending is not Ending.NONE)
+    edits = "|".join(NO_EDIT)
+    named = re.compile(rf"\bStatus\.({words})\b|[\"']({edits})[\"']")
+    assert [name(p) for p in [*files, SOURCE / "run.py"] if named.search(p.read_text("utf-8"))] == []

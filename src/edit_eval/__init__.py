@@ -1,7 +1,15 @@
-"""edit-eval: measures instruction-based image editing models.
+"""Measures how well image editing models follow an instruction.
 
-What stands in `__all__` is its face in Python, and stays. Each name is looked up when somebody asks for it: a worker in
-a foreign environment imports this package without any of the libraries that `evaluate` needs.
+    from edit_eval import evaluate, compare
+
+    run = evaluate("demo")  # or the path of your YAML, or a dictionary with what it would hold
+    print(run.verdict)
+    run.means()  # a table in a notebook: each model's mean, its 95% interval, how many are scored
+    compare(["runs/mine", "runs/other"])  # two runs, by their folders
+
+`evaluate` runs a benchmark through edit models and judges, and returns a `Run`. `Run(folder)` opens one that is there.
+`compare` says which model is better, `score` judges a single edit, `audit` puts a judge on trial. `docs/python.md`
+describes every public name; `edit-eval --help` lists the same on the command line.
 """
 
 from __future__ import annotations
@@ -49,6 +57,9 @@ if TYPE_CHECKING:
     from edit_eval.statistics.means import MeanScore
 
 __version__ = "0.1.0"
+
+# A name is looked up when somebody asks for it: a worker in a foreign environment imports this package without any of
+# the libraries that `evaluate` needs.
 
 _PLACES = {
     "evaluation": ("evaluate",),

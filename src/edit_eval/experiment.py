@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 from typing import Protocol as Shape
@@ -22,7 +23,7 @@ from edit_eval.config.identity import Identity, digest, identity
 from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
-from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol
+from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, battles_of, make_protocol
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import CONTROL, Sample
 from edit_eval.scheduling.batches import spread
@@ -58,6 +59,19 @@ class Control(NamedTuple):
     """Position in `Experiment.samples`."""
     other: int | None = None
     """For `shuffled`: the position of the sample whose edit it is."""
+
+
+class Battle(NamedTuple):
+    """Two edits of a sample that are held against each other, and by whom."""
+
+    sample: int
+    """Position in `Experiment.samples`."""
+    edit_seed: int
+    edit_model: int
+    other: int
+    """The second one; both as places in `Experiment.edit_models`, this the later one."""
+    judges: tuple[int, ...]
+    """Places in `Experiment.judges`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +130,13 @@ class Experiment:
             _refuse_what_it_does_not_do(made, one, folder)
         for one in configuration.judges.values():
             _refuse_probabilities(made, one, folder)
+        for judge in judges:
+            if judge.of_two and len(made.edit_models) < 2:
+                raise ConfigurationError(
+                    Text(
+                        "{} compares the edits of two models, and there is one; add another to edit_models", judge.name
+                    )
+                )
         return made
 
     @classmethod
@@ -259,7 +280,7 @@ class Experiment:
     @cached_property
     def controls(self) -> tuple[Control, ...]:
         """What is judged in place of edits; of samples spread over the categories."""
-        if not self.control_samples or all(judge.measures or judge.replays for judge in self.judges):
+        if not self.control_samples or not any(judge.sees_controls for judge in self.judges):
             return ()
         good = [n for n, sample in enumerate(self.samples) if not sample.fault and not sample.follows]
         first = spread([self.samples[n].category for n in good], self.control_samples)
@@ -273,11 +294,31 @@ class Experiment:
                 found.append(Control("shuffled", number, other))
         return tuple(found)
 
+    @property
+    def judges_of_one(self) -> tuple[AskedJudge, ...]:
+        """The judges that score one edit at a time."""
+        return tuple(judge for judge in self.judges if not judge.of_two)
+
+    @cached_property
+    def battles(self) -> tuple[Battle, ...]:
+        """Which edits are held against each other, ordered by sample, edit seed and edit models. None of a sample that
+        follows another: its edits were made from different pictures."""
+        found: dict[tuple[int, int, int, int], list[int]] = {}
+        for number, judge in enumerate(self.judges):
+            for position, sample in enumerate(self.samples) if judge.of_two else ():
+                for pair, edit_seed in product(
+                    battles_of(judge.protocol, sample, self.edit_models), range(self.edit_seeds)
+                ):
+                    found.setdefault((position, edit_seed, *pair), []).append(number)
+        return tuple(Battle(*which, tuple(judges)) for which, judges in sorted(found.items()))
+
     def refusing_too_much(self) -> Experiment:
         """Itself. Raises `ConfigurationError` where its cells would not fit into memory."""
-        each = len(self.edit_models) * self.edit_seeds * self.repeats * self.readings
-        questions = sum(len(asked) for judge in self.judges for asked in self.asked[judge.name])
-        if (count := questions * each) > MOST_CELLS:
+        often = self.repeats * self.readings
+        each = len(self.edit_models) * self.edit_seeds * often
+        questions = sum(len(asked) for judge in self.judges if not judge.of_two for asked in self.asked[judge.name])
+        fought = sum(len(self.asked[self.judges[n].name][one.sample]) for one in self.battles for n in one.judges)
+        if (count := questions * each + fought * often) > MOST_CELLS:
             raise ConfigurationError(
                 Text(
                     "{:,} samples with all questions, models, seeds, repeats and readings make {:,} "

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Unpack
 
+from edit_eval.config.components import import_class
+from edit_eval.config.identity import Identity
 from edit_eval.config.loading import LoadingOptions, load_configuration
+from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice import checks
 from edit_eval.execution.advice.planning import Cluster, Plan, make_plan
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.session import driver_of
 from edit_eval.experiment import Experiment, load_samples
+from edit_eval.protocols.asked import battles_of, make_protocol
+from edit_eval.protocols.contract import Protocol
+from edit_eval.records import Sample
 from edit_eval.reporting.progress.live import progress_of
 from edit_eval.run import Run
 from edit_eval.store.run_folders import RUNS
@@ -67,11 +74,20 @@ def plan(
     benchmark = configuration.benchmark
     seen = Run(from_run).results if from_run is not None else None
     categories = chosen = questions = None
+    samples_of: Sequence[Sample] = [
+        Sample(id=str(number), index=number, pictures={}, instruction="") for number in range(samples or 0)
+    ]
     if samples is None or Path(benchmark.parameters.get("data_path", "")).exists():
         everything = load_samples(configuration, progress_of(configuration))
         categories = [sample.category for sample in everything.samples]
         experiment = Experiment.of(configuration, everything)
-        chosen, questions = [s.index for s in experiment.samples if not s.fault], experiment.questions_a_pair
+        samples_of = [sample for sample in experiment.samples if not sample.fault]
+        chosen, questions = [sample.index for sample in samples_of], experiment.questions_a_pair
+    models = [Identity(one.name, one.type, "", one.parameters, one.seed) for one in configuration.edit_models.values()]
+    battles = {
+        name: [battles_of(protocol, sample, models) for sample in samples_of]
+        for name, protocol in _comparing(configuration).items()
+    }
     return make_plan(
         configuration,
         categories,
@@ -81,5 +97,18 @@ def plan(
         samples=samples,
         seen=seen,
         questions=questions,
+        battles=battles,
         cluster=cluster,
     )
+
+
+def _comparing(configuration: Configuration) -> dict[str, Protocol]:
+    """The protocols of the judges that compare two edits, by the judge's name."""
+    found = {}
+    for name, judge in configuration.judges.items():
+        section = judge.protocol
+        if section is not None and hasattr(
+            import_class("protocol", section.class_path, configuration.folder), "battles"
+        ):
+            found[name] = make_protocol(section, configuration.folder)[0]
+    return found

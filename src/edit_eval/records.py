@@ -252,6 +252,8 @@ class Judgement:
     """Of the last reply."""
     tokens: tuple[int, int] = (0, 0)
     """Read and written for all of it, as the judge's server counted them; zeros where it does not say."""
+    other: str = ""
+    """Of a battle: the edit model whose edit the first one's was held against. Empty where one edit was judged."""
 
     def __post_init__(self) -> None:
         if (self.status is _OK) != (self.headline in self.scores):
@@ -422,10 +424,15 @@ class Results:
     judgements: tuple[Judgement, ...]
     edit_models: tuple[str, ...]
     judges: tuple[str, ...]
+    """Those that judge one edit at a time."""
     scoring: Mapping[str, Scoring]
-    """For each judge what its scores are."""
+    """For each judge what its scores are; for those of `battle_judges`, too."""
     controls: tuple[Judgement, ...] = ()
     """Judgements of what no edit model made: outside of every other number."""
+    battles: tuple[Judgement, ...] = ()
+    """Judgements of two edits of a sample, held against each other: outside of every number but strengths."""
+    battle_judges: tuple[str, ...] = ()
+    """The judges that are asked about two edits."""
     published: Mapping[tuple[str, str], Mapping[str, float | str]] = field(default_factory=dict)
     """For each (edit model, judge) the numbers as a benchmark's authors define them, by name: a number, or a text that
     says why there is none. Shown under their names, never ranked, never a gate."""

@@ -16,6 +16,7 @@ from edit_eval.protocols.contract import Missing
 from edit_eval.records import FAILED, Ending, Judgement, Results, Status
 from edit_eval.reporting.language import spoken
 from edit_eval.reporting.scores import frame
+from edit_eval.reporting.verdict import comparison_lines, verdict_lines
 from edit_eval.statistics.agreement import bridge_document, people_agreement
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
@@ -43,6 +44,38 @@ def failure_statuses(names: Collection[str]) -> frozenset[Status]:
             meant = did_you_mean(name, known) or Text("; there are: {}", known)
             raise ConfigurationError(Text("--retry {}: no failure has that status{}", name, meant))
     return frozenset(known[name] for name in names)
+
+
+class ShownMeans(tuple[MeanScore, ...]):
+    """Means, which a notebook shows as a table."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        from edit_eval.reporting.page.notebook import means_html  # only a notebook needs it
+
+        return means_html(self)
+
+
+class ShownAgreement(dict[str, Any]):
+    """What `Run.agreement` found, which a notebook shows as `edit-eval agreement` prints it."""
+
+    def _repr_html_(self) -> str:
+        from edit_eval.reporting.page.notebook import agreement_html
+
+        return agreement_html(self)
+
+
+class ShownComparison(Comparison):
+    """A comparison, which says who wins where it is printed, and which a notebook shows with its tables."""
+
+    def __repr__(self) -> str:
+        return "\n".join(comparison_lines(self, spoken()))
+
+    def _repr_html_(self) -> str:
+        from edit_eval.reporting.page.notebook import comparison_html
+
+        return comparison_html(self)
 
 
 @dataclass(frozen=True)
@@ -125,9 +158,11 @@ class Run:
             edits=edits,
             judgements=judgements,
             edit_models=tuple(model.name for model in matrix.edit_models),
-            judges=tuple(judge.name for judge in matrix.judges),
+            judges=tuple(judge.name for judge in matrix.judges if not judge.of_two),
             scoring={judge.name: judge.scoring for judge in matrix.judges},
             controls=tuple(matrix.controls()),
+            battles=tuple(matrix.battles()),
+            battle_judges=tuple(judge.name for judge in matrix.judges if judge.of_two),
             published=self._published(judgements),
             activities=timeline.activities,
             wall_seconds=timeline.wall_seconds,
@@ -176,7 +211,12 @@ class Run:
 
         Raises `ConfigurationError` for a name that the run has not.
         """
-        return chosen(means(self.summary), edit_model, judge, score)
+        return ShownMeans(chosen(means(self.summary), edit_model, judge, score))
+
+    @property
+    def verdict(self) -> str:
+        """Who wins by each judge and how sure that is, a line each, as the report says; of one edit model its score."""
+        return "\n".join(verdict_lines(self.summary, spoken(self.language)))
 
     def mean(self, edit_model: str | None = None, judge: str | None = None, score: str | None = None) -> float:
         """The mean of one edit model by one judge; where no `score` is named, of that judge's headline.
@@ -186,7 +226,8 @@ class Run:
         return the_mean(means(self.summary), edit_model, judge, score)
 
     def to_frame(self, of: str = "scores", library: str | None = None) -> Any:
-        """All `scores`, `judgements`, `edits` or `controls` as a data frame (see `reporting.frames`), a row each.
+        """All `scores`, `judgements`, `edits`, `battles` or `controls` as a data frame (`reporting.scores`), a row
+        each.
 
         A pandas `DataFrame` where pandas is installed, else a pyarrow `Table`; `library` names one of the two. Raises
         `ConfigurationError` where neither is installed, with the line that installs one, and for another word.
@@ -195,10 +236,10 @@ class Run:
 
     def agreement(
         self,
-        people: Path | None = None,
+        people: str | Path | None = None,
         score: str | None = None,
         *,
-        others: Sequence[Run] = (),
+        others: Sequence[str | Path | Run] = (),
         bridge: tuple[str, str] | None = None,
     ) -> dict[str, Any]:
         """How far the judges agree with themselves, each other and, under `people`, with that file's scores.
@@ -206,11 +247,11 @@ class Run:
         By their headlines, or by the `score` of that name. With `others` the judges of those runs, too, on the edits
         that the runs share. `bridge` names an old judge and a new one: how scores of the first map to the second's.
         """
-        results = joined([self, *others])
+        results = joined([self, *map(_opened, others)])
         document = judges_document(results, min_coverage=self._min_coverage, score=score)
-        against = None if people is None else people_agreement(results, read_people(people), score=score)
+        against = None if people is None else people_agreement(results, read_people(Path(people)), score=score)
         over = None if bridge is None else bridge_document(results, *bridge, score=score)
-        return {**document, "people": against, "bridge": over}
+        return ShownAgreement({**document, "people": against, "bridge": over})
 
     @cached_property
     def votes(self) -> Votes:
@@ -331,16 +372,21 @@ def compare(
     runs that cannot be compared,
     with what differs, and `RunDirectoryError` for a folder that is no run."""
     given = [runs] if isinstance(runs, str | Path | Run) else runs
-    made = [run if isinstance(run, Run) else Run(Path(run)) for run in given]
+    made = [_opened(run) for run in given]
     try:
         answers = None if people is None else read_answers(Path(people))
-        return compare_runs(
+        found = compare_runs(
             made, score=score, detect=detect, margin=margin, allow_unscored=allow_unscored, people=answers
         )
+        return ShownComparison(**vars(found))
     except ConfigurationError as error:
         for line in judges_apart(made):
             error.add_note(Text("{}; `edit-eval agreement {: }` says more", line, (str(run.path) for run in made)))
         raise
+
+
+def _opened(run: str | Path | Run) -> Run:
+    return run if isinstance(run, Run) else Run(Path(run))
 
 
 if __name__ == "__main__":

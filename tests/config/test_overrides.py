@@ -39,6 +39,12 @@ def test_a_name_with_dots_is_found() -> None:
     assert raw == {"judges": {"qwen3.5": {"params": {"seed": 3}}, "qwen3": {"type": "x"}}}
 
 
+def test_in_python_a_mapping_holds_values_as_they_are() -> None:
+    raw: dict[str, Any] = {"a": {"b": 0}}
+    apply_overrides(raw, {"a.b": "1", "a.c": [1, {"d": None}]}, Faults("x"))
+    assert raw == {"a": {"b": "1", "c": [1, {"d": None}]}}
+
+
 def test_the_last_one_wins(load: Callable[..., Configuration]) -> None:
     configuration = load("benchmark.limit=1", "benchmark.limit=2", "diffusion_model.params.seed=7")
     assert configuration.benchmark.filters.limit == 2

@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable
 from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,12 @@ from judge_server import Asked, JudgeServer, Reply
 from photographs import name, opinion
 from proof import doors
 from proof.cases_of_runs import QUIET
-from proof.classes import OWN
+from proof.classes import KILLS, OWN
 from proof.inputs import answers, config, model, of_photographs, photographs, table, write, write_rows
-from proof.recording import Case, Done, Records, Typed, read_page
+from proof.recording import Apart, Case, Done, Records, Typed, read_page
 from small_benchmark import sample_id
 
-T, R, D = Typed, Records, Done
+T, A, R, D = Typed, Apart, Records, Done
 KEY = {"OPENAI_API_KEY": "sk-none"}
 
 FORMS: dict[str, dict[str, Any]] = {
@@ -225,7 +226,44 @@ def init(folder: Path) -> Any:
     return {**found, "file": made.read_text("utf-8") if made.exists() else ""}
 
 
+def battles(folder: Path, stack: ExitStack) -> None:
+    """Three edit models, of which one ends the engine once and one fails once; a judge that compares, and another."""
+    write(folder, "mine.py", KILLS)
+    chance, told = random.Random(3), dict[str, str]()
+    for number in range(12):
+        for first, order in product(("mine", "fast"), ("forward", "backward")):
+            label = chance.choices("ABC", (5, 3, 1))[0]
+            told[f"{first}/{sample_id(number)}#overall.{order}"] = f'{{"better": "{label}"}}'
+    told[f"fast/{sample_id(2)}#overall.backward"] = '{"better": "Image B"}'
+    models = {
+        "mine": {"class_path": "mine:Ends", "params": {"device_ids": "cpu:1", "sample": sample_id(7)}},
+        "fast": model(steps=2, fail=[sample_id(5)]),
+        "slow": model(steps=5),
+    }
+    arena = {**model(answers=told, batch_size=2), "protocol": {"type": "pairwise", "answer": "label"}}
+    judges = {"arena": arena, "score": model(answers=answers([*models], 12, 1))}
+    lenient: dict[str, Any] = {"evaluation": {"controls": 2, "min_coverage": 0.5}}
+    config(folder, count=12, edit_models=models, judges=judges, execution={"pilot": False}, **lenient)
+    order = {name: models[name] for name in ("slow", "mine", "fast")}
+    fewer = {**arena, "protocol": {**arena["protocol"], "pairs": "cycles"}}
+    config(folder, "alone.yaml", edit_models=order, judges={"arena": fewer}, **lenient)
+
+
 OF_JUDGES: dict[str, Case] = {
+    "battles": Case(
+        "two edits in one question: a run that is killed and goes on; shards, other names' order, and no other judge",
+        battles,
+        [
+            A(f"run config.yaml --run-dir run {QUIET}"),
+            T(f"run config.yaml --run-dir run --shard 1/2 {QUIET}"),
+            T(f"run config.yaml --run-dir run --shard 2/2 {QUIET}"),
+            T(f"run config.yaml --run-dir run {QUIET}"),
+            R("run", markdown=True),
+            T("status run"),
+            T(f"run alone.yaml --run-dir alone --reuse run {QUIET}"),
+            R("alone", page=True),
+        ],
+    ),
     "forms": Case(
         "every form of an answer and every protocol, as ten judges of one run; one that measures",
         forms,

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
 from pathlib import Path
@@ -32,10 +33,23 @@ class Process(NamedTuple):
         return int(self.served.get("/health").document["waiting"])
 
 
+STARTED: list[subprocess.Popen[str]] = []
+
+
+@pytest.fixture(autouse=True)
+def none_is_left() -> Iterator[None]:
+    """Every process is ended, and its pipe closed."""
+    yield
+    while STARTED:
+        with STARTED.pop() as process:
+            process.kill()
+
+
 def start(folder: Path, port: int, *flags: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "edit_eval", "serve", str(folder / "judge.yaml"), "--port", str(port)]
     command += ["--ledger", str(folder / "ledger"), "--window", "0", *flags]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    STARTED.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+    return STARTED[-1]
 
 
 def ready(process: subprocess.Popen[str]) -> Process:

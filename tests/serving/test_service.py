@@ -168,6 +168,13 @@ def test_a_worker_that_dies_in_a_batch_costs_no_score(serve: Serve, tmp_path: Pa
     assert [one["status"] for one in found] == ["ok"] * 3
 
 
+def test_what_failed_in_one_run_of_a_ledger_is_not_held_against_the_next(serve: Serve, tmp_path: Path) -> None:
+    served = serve(ledger={"most_pairs": 1})  # the first cell of each run has the same number
+    for n in range(3):
+        (found,) = served.score(pair(100, f"crash {tmp_path / str(n)}"))
+        assert (found["status"], (tmp_path / str(n)).exists()) == ("ok", True)
+
+
 def test_what_was_admitted_is_answered_before_the_end(serve: Serve) -> None:
     served = serve()
     with ThreadPoolExecutor(1) as client:

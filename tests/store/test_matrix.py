@@ -45,7 +45,7 @@ def test_every_cell_has_an_address_of_its_own() -> None:
     matrix = small_matrix(3, models=("a", "b"), edit_seeds=2, repeats=2, readings=2, protocol=protocol, controls=2)
     found = [matrix.address(cell) for cell in range(len(matrix.cells))]
     assert len({*found}) == len(found)
-    assert found[3] == ("s0", "a", 0, "critic", 0, "second", 1)
+    assert found[3] == ("s0", "a", 0, "critic", 0, "second", 1, "")
     assert {name for _, name, *_ in found} == {"a", "b", "control:source", "control:blank", "control:shuffled"}
 
 

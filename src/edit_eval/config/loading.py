@@ -23,8 +23,8 @@ from edit_eval.text import Text, changed
 class LoadingOptions(TypedDict, total=False):
     """What may change a configuration while it is read. The last five replace the benchmark's filters."""
 
-    overrides: Sequence[str]
-    """`dotted.key=value` texts (`--set`)."""
+    overrides: str | Sequence[str] | Mapping[str, Any]
+    """`dotted.key=value` texts (`--set`), or a mapping `{"dotted.key": value}`."""
     devices: str | None
     """`0,2,3`, `cpu:4` or `auto` for every model; a model that asks for one `device` keeps one."""
     progress: str | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from edit_eval.config.faults import Faults, Place
@@ -11,21 +11,27 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
 
 
-def apply_overrides(raw: dict[str, Any], overrides: Sequence[str], faults: Faults) -> list[tuple[Place, Any]]:
+def apply_overrides(
+    raw: dict[str, Any], overrides: str | Sequence[str] | Mapping[str, Any], faults: Faults
+) -> list[tuple[Place, Any]]:
     """Applies each `dotted.key=value` in order, in place; the value is YAML, an index leads into a list.
 
+    Those of a mapping, `{"dotted.key": value}`, are taken as they are.
     Returns where each went and what it was, those that a later one replaces among them. What is unknown is found later,
     like any wrong key of the file: `faults.origins` remembers that `--set` wrote it.
     Raises `ConfigurationError` for what cannot be applied at all.
     """
     applied = []
-    for override in overrides:
+    given = [overrides] if isinstance(overrides, str) else overrides
+    for override in given:
         dotted, equals, text = override.partition("=")
         dotted = dotted.strip()
+        if isinstance(given, Mapping):
+            dotted, equals = override, "="
         if not equals or not dotted or not all(dotted.split(".")):
             raise ConfigurationError(Text("--set {}: must be dotted.key=value, such as execution.pilot=false", dotted))
         try:
-            value = parse(text, "")
+            value = given[override] if isinstance(given, Mapping) else parse(text, "")
         except ConfigurationError as error:
             problem = str(error).rpartition("not valid YAML: ")[2].lstrip(":0123456789 ")
             raise ConfigurationError(Text("--set {}: the value is not valid YAML: {}", dotted, problem)) from None

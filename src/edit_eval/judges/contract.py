@@ -23,7 +23,8 @@ class JudgeRequest:
     system: str = ""
     user: str
     pictures: Mapping[str, Image] = field(default_factory=dict)
-    """RGB, in the order in which they are to be shown: `source`, `edit`, `reference`, `mask`, or a view's own label."""
+    """RGB, in the order in which they are to be shown: `source`, `edit`, `other`, `reference`, `mask`, or a view's own
+    label."""
     form: str = "text"
     """How it is told to answer (`edit_eval.protocols.contract.Question.form`)."""
     labels: tuple[str, ...] = ()
@@ -35,6 +36,8 @@ class JudgeRequest:
     question: str = ""
     sample_id: str = ""
     edit_model: str = ""
+    other: str = ""
+    """Where two edits are held against each other, whose the second one is."""
     edit_seed: int = 0
     repeat: int = 0
     reading: int = 0
@@ -87,7 +90,8 @@ class Judge(Protocol):
     is not known is left out of `values`. No other class is asked such a question: that is refused at the start.
 
     A class whose replies were given elsewhere has `replays = True`: its replies are known by their address (sample,
-    edit model, edit seed, question, repeat, reading), not by what is shown, so it is shown nothing.
+    edit model, the other one of two, edit seed, question, repeat, reading), not by what is shown, so it is shown
+    nothing.
     """
 
     def __init__(self, parameters: Any) -> None: ...

@@ -8,6 +8,7 @@ first line of names:
 | `sample`     | the sample's id                                                                                  |
 | `edit_model` | the name that the configuration has for the edit model                                           |
 | `question`   | the question's name in the protocol: `score` in `rubric`, `SC` and `PQ` in `viescore`             |
+| `other`      | where two edits were compared, the second edit model: of the two the later one in `edit_models`   |
 | `repeat`, `edit_seed`, `reading` | from 0; a column that is not there is 0                                      |
 | `text`       | the reply, as it came; JSON that is no text is written as text                                    |
 | `ended`      | if not by itself: `cut_off` (by a limit on its length) or `refused`                              |
@@ -37,8 +38,9 @@ from edit_eval.text import Text
 REGISTERED = {"recorded": "Recorded"}
 
 NAMES = ("sample", "edit_model", "question")
+OTHER = "other"
 COUNTS = ("repeat", "edit_seed", "reading")
-FIELDS = (*NAMES, *COUNTS, "text", "ended")
+FIELDS = (*NAMES, OTHER, *COUNTS, "text", "ended")
 ENDS = {"": Status.OK, "ok": Status.OK, "cut_off": Status.CUT_OFF, "refused": Status.REFUSED}
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 SUFFIXES = (".json", ".jsonl", *DELIMITERS)
@@ -117,7 +119,7 @@ class Recorded:
         found = []
         for request in requests:
             address = _address(
-                (request.sample_id, request.edit_model, request.question),
+                (request.sample_id, request.edit_model, request.question, request.other),
                 (request.repeat, request.edit_seed, request.reading),
             )
             if address not in self._replies:
@@ -138,7 +140,7 @@ class Recorded:
             if not _text(row.get(columns[name])):
                 raise ValueError(f"there is no `{columns[name]}`{_hint(name, columns[name])}")
         address = _address(
-            [_text(row[columns[name]]) for name in NAMES],
+            [*(_text(row[columns[name]]) for name in NAMES), _text(row.get(columns[OTHER]))],
             [_count(columns[name], row.get(columns[name])) for name in COUNTS],
         )
         values = {name: _number(name, row[name]) for name in self.parameters.values if _text(row.get(name))}
@@ -215,5 +217,7 @@ def _hint(name: str, column: str) -> str:
 
 def _words(address: ReplyAddress) -> str:
     return ", ".join(
-        f"{name.replace('_', ' ')} {part!r}" for name, part in zip((*NAMES, *COUNTS), address, strict=True)
+        f"{name.replace('_', ' ')} {part!r}"
+        for name, part in zip((*NAMES, OTHER, *COUNTS), address, strict=True)
+        if name != OTHER or part
     )

@@ -43,6 +43,16 @@ class AskedJudge:
         return self.section.type or Path(self.section.class_path).name
 
     @property
+    def of_two(self) -> bool:
+        """It is asked about two edits, held against each other, and never about one."""
+        return hasattr(self.protocol, "battles")
+
+    @property
+    def sees_controls(self) -> bool:
+        """It is asked about what no edit model made, too."""
+        return not (self.measures or self.replays or self.of_two)
+
+    @property
     def scoring(self) -> Scoring:
         """What its scores are."""
         return scoring(self.protocol_name, self.protocol)
@@ -112,6 +122,14 @@ def _asked_judge(section: ModelSection, folder: Path) -> AskedJudge:
     )
 
 
+def battles_of(protocol: Protocol, sample: Sample, edit_models: Sequence[Identity]) -> list[tuple[int, int]]:
+    """Which edit models' edits of a sample a protocol compares, as places, the earlier one first; none if it compares
+    none, of a bad sample, and of one that follows another: its edits were made from different pictures."""
+    if not hasattr(protocol, "battles") or sample.fault or sample.follows:
+        return []
+    return sorted({(min(pair), max(pair)) for pair in protocol.battles(sample, edit_models)})
+
+
 Light = dict[object, tuple[Question, tuple[str, ...], str]]
 """Questions without their texts, which many samples share; of each the pictures, and what is done to them."""
 
@@ -121,7 +139,7 @@ def ask(protocol: Protocol, sample: Sample, light: Light) -> tuple[SampleQuestio
     if sample.fault:
         return ()
     pictures = {name: picture.digest for name, picture in sample.pictures.items()}
-    pictures["edit"] = "edit"
+    pictures |= {"edit": "edit", "other": "other"}
     found = []
     for one in protocol.questions(sample):
         orders = [(order, *_bare(order, light)) for order in (one, *one.orders)]

@@ -38,7 +38,7 @@ class View(NamedTuple):
     """A picture as a judge is shown it."""
 
     picture: str
-    """`edit`, or one of the sample's: `source`, `reference`, `mask`."""
+    """`edit`; in a battle also `other`, the second edit; or one of the sample's: `source`, `reference`, `mask`."""
     steps: tuple[Step, ...] = ()
     label: str = ""
     """What the request calls it; empty: as `picture`. Two views of one picture in a question need one."""
@@ -129,6 +129,11 @@ class Protocol(Shape):
     A benchmark may have samples that are edited for the sake of others, and that its number is not about. A class that
     knows such has `counts(sample) -> bool`: where it is false the headline need not apply, and some other score does.
 
+    A class that asks about two edits of a sample, and not about one, has `battles(sample, models)`: which of the edit
+    models' edits are held against each other, as pairs of places in `models` (identities, in the configuration's
+    order). Pure: a run that goes on asks the same. Its questions show `edit` and `other`, and are put in both orders
+    (`protocols.battles.both_orders`), for strengths are made of judgements that have both.
+
     It may also have `advice(failed)`: what to write into the configuration where these judgements failed, or "".
     """
 
@@ -156,6 +161,8 @@ def fault(protocol: Protocol, sample: Sample) -> str:
     except LookupError as error:
         return str(error)
     there = {*sample.pictures, "edit", *(("source",) if sample.follows else ())}
+    if hasattr(protocol, "battles"):
+        there.add("other")
     lacking = {name for question in questions for view in question.shows for name in view.reads} - there
     if lacking:
         return f"it has no picture `{min(lacking)}`"

@@ -14,6 +14,7 @@ from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Judgement, Results, Sample, Status
 from edit_eval.spreadsheets import write_rows
+from edit_eval.statistics.battles import fought
 from edit_eval.text import Text
 
 COLUMNS = (
@@ -61,16 +62,17 @@ def _rows(results: Results) -> Iterator[tuple[str | int, ...]]:
 
 
 def write_replies(results: Results, file: TextIO) -> None:
-    """One JSON line for each reply that counts, in the order of the scores, controls last.
+    """One JSON line for each reply that counts, in the order of the scores, then battles, controls last.
 
     The journal has more: replies to earlier questions, of earlier judges, and those that could not be read.
     """
-    for one in (*results.judgements, *results.controls):
+    for one in (*results.judgements, *results.battles, *results.controls):
         for number, reading in enumerate(one.readings):
             for question, read in reading.items():
                 line = {
                     "sample": one.sample_id,
                     "edit_model": one.edit_model,
+                    **({"other": one.other} if one.other else {}),
                     "edit_seed": one.edit_seed,
                     "judge": one.judge,
                     "repeat": one.repeat,
@@ -125,6 +127,20 @@ _JUDGEMENTS = {
     "asked": int,  # how often it was asked, at most, one question
     "seconds": float,
     "device": str,
+}
+_BATTLES = {
+    **_SAMPLE,
+    "edit_model": str,
+    "other": str,
+    "judge": str,
+    "edit_seed": int,
+    "repeat": int,
+    "score_name": str,
+    "outcome": str,  # `first`, `second`, `tie`, `contradiction`, `missing`
+    "share": float,  # of the first edit, the mean over both orders; missing where the outcome is
+    "status": str,
+    "reason": str,
+    "answer": str,
 }
 _EDITS = {
     **_SAMPLE,
@@ -207,6 +223,17 @@ def _judgements(results: Results, which: Sequence[Judgement]) -> Rows:
         )
 
 
+def _battles(results: Results) -> Rows:
+    sample = _of_sample(results)
+    for one in results.battles:
+        whose = one.edit_model, one.other, one.judge, one.edit_seed, one.repeat
+        for name in results.scoring[one.judge].scales:
+            if (outcome := one.outcome(name)) is not None:
+                status, reason = outcome
+                came = fought(one, name).value, one.scores.get(name), status.value
+                yield *sample(one.sample_id), *whose, name, *came, reason or one.reason, one.answer
+
+
 def _edits(results: Results) -> Rows:
     folder, sample = Path(os.path.abspath(results.directory)), _of_sample(results)
     samples = {one.id: one for one in results.samples}
@@ -224,6 +251,7 @@ FRAMES: Mapping[str, tuple[Columns, Callable[[Results], Rows]]] = {
     "scores": (_SCORES, _scores),
     "judgements": (_JUDGEMENTS, lambda results: _judgements(results, results.judgements)),
     "edits": (_EDITS, _edits),
+    "battles": (_BATTLES, _battles),
     "controls": (_JUDGEMENTS, lambda results: _judgements(results, results.controls)),
 }
 """Each frame: its columns with their types, and its rows. Controls are judgements of what no edit model made."""

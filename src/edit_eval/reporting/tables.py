@@ -21,9 +21,10 @@ from edit_eval.reporting.language import said
 from edit_eval.reporting.names import NAMES, judgement_status, score_line
 from edit_eval.reporting.remarks import footnote_lines, passport_lines, wrong_lines
 from edit_eval.reporting.result_tables import EDIT_MODEL, categories_table, items_table, results_table
+from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.terminal_text import Styled, one_line
 from edit_eval.reporting.verdict import verdict_lines
-from edit_eval.reporting.writers.terminal import terminal_table
+from edit_eval.reporting.writers.terminal import print_sheet, terminal_table
 from edit_eval.text import Text
 
 _PROBLEM, _WRONG = "yellow", "red"
@@ -95,6 +96,7 @@ def print_summary(summary: Mapping[str, Any], console: Console, *, language: str
         blocks += [block for part in leading for block in (part.overall["category_mean"], *part.categories.values())]
         if reasons := without_interval([block.get("no_ci95") for block in blocks], language):
             console.print(_plain(reasons), style="dim")
+    print_sheet(battle_sheet(summary), console, language)
     for line in (*footnote_lines(summary, language), *published_lines(summary, language)):
         console.print(_plain(line))
     if (summary.get("timing") or {}).get("devices"):

@@ -16,7 +16,7 @@ from edit_eval.reporting.entries import Entry, entries, headlines
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.remarks import passport_lines
-from edit_eval.statistics.comparison import ColumnSummary, Pair
+from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
 from edit_eval.statistics.series import gain
 from edit_eval.text import Text, joined
 
@@ -132,6 +132,17 @@ def verdict_lines(summary: Mapping[str, Any], language: str) -> list[str]:
     if len(found) == 1:
         return [found[0].sentence(language)]
     return [said(Text("{}: {}", one.judge, one.sentence(language)), language) for one in found]
+
+
+def comparison_lines(comparison: Comparison, language: str) -> list[str]:
+    """Who wins by each judge of a comparison, a line each."""
+    found = []
+    for judge in comparison.judges:
+        columns = ranked([column for column in comparison.columns if column.judge == judge])
+        pairs = [pair for pair in comparison.pairs if pair.judge == judge]
+        sentence = comparison_sentence(columns, pairs, language)
+        found.append(sentence if len(comparison.judges) == 1 else said(Text("{}: {}", judge, sentence), language))
+    return found
 
 
 def joint_headline(found: Sequence[Verdict], language: str) -> str:

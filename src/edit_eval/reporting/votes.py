@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,26 +13,21 @@ from rich.console import Console
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Sample
 from edit_eval.reporting import formats
-from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.export import refuse_existing
-from edit_eval.reporting.terminal_text import Name, Styled, numbers, one_line, plain_table, print_dim, stdout_console
+from edit_eval.reporting.strengths import DOUBTS, strengths_table
+from edit_eval.reporting.table import Column, Table
+from edit_eval.reporting.terminal_text import Styled, one_line, print_dim, stdout_console
+from edit_eval.reporting.writers.terminal import terminal_table
 from edit_eval.spreadsheets import write_rows
 from edit_eval.statistics.people import ratings_of
 from edit_eval.store.votes import Votes
 from edit_eval.text import Text
 
+Found = Mapping[str, Any]
 SCORES = ("sample_id", "edit_model", "score", "rater", "edit_seed")
 EVERY = ("sample_id", "edit_seed", "left", "right", "choice", "rater", "weight", "how", "seconds", "at")
 
-_DOUBTS = {
-    "no_votes": Text("No strengths: nobody has preferred one to another."),
-    "not_connected": Text(
-        "No strengths yet: each model has to win and to lose somewhere, directly or by way of "
-        "others, against every other."
-    ),
-    "few_clusters": Text("No intervals: votes on fewer than three source images."),
-}
 _ONE_SIDED: Mapping[str, Callable[..., Text]] = {
     "apart.left": lambda rater: Text(
         "{0} takes the left one whatever it is, and is not counted; to count these votes: --with {0}", rater
@@ -58,33 +54,12 @@ def print_preferences(document: Mapping[str, Any], console: Console | None = Non
     raters = len(document["raters"])
     console.print(said(Text("{} votes on {} samples by {}; {} skipped", votes, samples, raters, skipped), language))
     console.print()
-    titles = (
-        said(key, language) for key in (Text("Strength"), Text("95% interval"), Text("Share of votes"), Text("Rank"))
-    )
-    table = plain_table(said(Text("Edit model"), language), *numbers(*titles))
-    for one in sorted(document["strengths"], key=lambda one: (one["strength"] is None, -(one["strength"] or 0))):
-        table.add_row(
-            Name(one["edit_model"]),
-            Styled(signed(one["strength"]), style="bold"),
-            signed_span(one["ci95"]),
-            formats.NOTHING if one["share"] is None else formats.share(one["share"], 1),
-            formats.NOTHING if one["rank"] is None else str(one["rank"]),
-        )
-    console.print(table)
+    console.print(terminal_table(strengths_table(document["strengths"]), language))
     doubt = document["strengths"][0]["no_ci95"]
     if doubt:
-        print_dim(console, said(_DOUBTS[doubt], language))
+        print_dim(console, said(DOUBTS[doubt], language))
     console.print()
-    titles = (
-        said(key, language)
-        for key in (Text("Votes"), Text("Ties"), Text("Both bad"), Text("Skipped"), Text("Left", context="votes"))
-    )
-    table = plain_table(said(Text("Rater"), language), *numbers(*titles))
-    for rater in document["raters"]:
-        left = formats.NOTHING if rater["left"] is None else formats.share(rater["left"], 1)
-        figures = [str(rater[name]) for name in ("votes", "ties", "both_bad", "skipped")]
-        table.add_row(Name(rater["rater"]), *figures, Styled(left, style="yellow" if rater["side"] else ""))
-    console.print(table)
+    console.print(terminal_table(raters_table(document["raters"]), language))
     for rater in document["raters"]:
         if rater["side"]:
             kind = f"{'apart' if rater['set_apart'] else 'side'}.{rater['side']}"
@@ -127,6 +102,28 @@ def print_preferences(document: Mapping[str, Any], console: Console | None = Non
         )
     )
     print_dim(console, said(hint, language))
+
+
+def raters_table(raters: Sequence[Found]) -> Table[Found]:
+    """A row for each rater: what was chosen how often."""
+    counts = {"votes": Text("Votes"), "ties": Text("Ties"), "both_bad": Text("Both bad"), "skipped": Text("Skipped")}
+    return Table(
+        every=(
+            Column(Text("Rater"), lambda one: one["rater"], "name"),
+            *(Column(title, partial(_counted, name)) for name, title in counts.items()),
+            Column(
+                Text("Left", context="votes"),
+                lambda one: None if one["left"] is None else formats.share(one["left"], 1),
+                look=lambda one: "problem" if one["side"] else "",
+            ),
+        ),
+        rows=raters,
+        gap=0,
+    )
+
+
+def _counted(name: str, one: Found) -> str:
+    return str(one[name])
 
 
 def write_votes(votes: Votes, samples: Iterable[Sample], file: Path, *, every: bool, force: bool = False) -> None:

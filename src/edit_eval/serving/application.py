@@ -229,24 +229,30 @@ class Desk:
 
     # -- the native door --
 
-    def pair(self, asked: PairRequest, place: int) -> Submission | str:
-        """A pair of the native door; where it cannot be one, why."""
+    def pairs(self, asked: Sequence[PairRequest]) -> list[Submission | str]:
+        """The pairs of the native door; where one cannot be one, why. A source that comes again is looked at once."""
+        seen: dict[str, Sent] = {}
+        return [self._pair(one, place, seen) for place, one in enumerate(asked)]
+
+    def _pair(self, asked: PairRequest, place: int, seen: dict[str, Sent]) -> Submission | str:
         try:
             sources = asked.source if isinstance(asked.source, list) else [asked.source]
             if not 1 <= len(sources) <= 9:
                 return "an edit has 1 to 9 sources"
             pictures = {
-                "source" if n == 0 else f"source_{n + 1}": self._picture(one, f"source of pair {place}")
+                "source" if n == 0 else f"source_{n + 1}": self._picture(one, f"source of pair {place}", seen)
                 for n, one in enumerate(sources)
             }
-            edit = self._picture(asked.edit, f"edit of pair {place}")
+            edit = self._picture(asked.edit, f"edit of pair {place}", {})
         except PictureError as error:
             return str(error)
         return Submission(pictures, asked.instruction.strip(), edit, asked.category, asked.facts, asked.id)
 
-    def _picture(self, given: SentPicture, name: str) -> Sent:
+    def _picture(self, given: SentPicture, name: str, seen: dict[str, Sent]) -> Sent:
         if isinstance(given, str):
-            return picture(given, name)
+            if given not in seen:
+                seen[given] = picture(given, name)
+            return seen[given]
         if self._root is None:
             raise PictureError(f"{name}: a path, and the service has no --root")
         try:
@@ -480,11 +486,11 @@ def make_app(
             except ValidationError as error:
                 first = error.errors(include_url=False, include_input=False)[0]
                 raise BadRequest(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
-            pairs = await asyncio.to_thread(lambda: [desk.pair(one, n) for n, one in enumerate(asked.pairs)])
+            pairs = await asyncio.to_thread(desk.pairs, asked.pairs)
             found = await desk.judged(request, pairs, until)
             results = [desk.result(*three) for three in zip(asked.pairs, pairs, found, strict=True)]
             told = await known()
-            lines = {name: one.line for name, one in service.examined().items()}
+            lines = {name: one["line"] for name, one in told["passports"].items()}
             answer = Answer(results=results, identity=told["digest"], passports=lines)
             return Response(answer.model_dump_json(), media_type="application/json")
 

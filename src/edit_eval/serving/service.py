@@ -150,6 +150,10 @@ class Service:
             raise ConfigurationError(
                 Text("{} repeats replies that were given elsewhere, and cannot judge what is new", replaying[0])
             )
+        if comparing := [judge.name for judge in self.judges if judge.of_two]:
+            raise ConfigurationError(
+                Text("{} compares two edits, and has no score for one; name another protocol", comparing[0])
+            )
         if second and (second not in configuration.judges or len(self.judges) < 2 or second == self.judges[0].name):
             others = [judge.name for judge in self.judges[1:]]
             raise ConfigurationError(

@@ -90,6 +90,9 @@ def _each(results: Results) -> Iterator[_Found]:
     for one in results.judgements:
         if one.status in JUDGE_FAILED:
             yield one.status, one.reason, one.sample_id, one.edit_model, one.judge, ""
+    for one in results.battles:
+        if one.status in JUDGE_FAILED:
+            yield one.status, one.reason, one.sample_id, f"{one.edit_model} : {one.other}", one.judge, ""
 
 
 def _beside_the_headline(results: Results) -> Iterator[_Found]:

@@ -19,7 +19,7 @@ import numpy as np
 from edit_eval.judges.answers import LEAST_MASS
 from edit_eval.records import JUDGE_FAILED, Edit, Judgement, Results, Scale, Scoring, Status
 from edit_eval.statistics.intervals import FloatArray, wilson_interval
-from edit_eval.statistics.people import SHARES, Rating, Vote
+from edit_eval.statistics.people import Rating, Vote
 from edit_eval.statistics.series import ends, gain, series_of
 
 MEDIAN = "median"
@@ -144,7 +144,7 @@ def voters_of(votes: Iterable[Vote]) -> list[Instrument]:
     by_rater: dict[str, dict[Item, list[float]]] = {}
     for one in votes:
         item = Item.of_two(one.left, one.right, one.sample_id, one.edit_seed)
-        share = SHARES[one.choice] if one.left == item.edit_model else 1 - SHARES[one.choice]
+        share = one.left_gets if one.left == item.edit_model else 1 - one.left_gets
         by_rater.setdefault(one.rater, {}).setdefault(item, []).append(share)
     scale = Scale(lowest=0, highest=1)
     return [Instrument(rater, "voted", "", scale, by_rater[rater]) for rater in sorted(by_rater)]

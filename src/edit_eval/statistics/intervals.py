@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 CONFIDENCE = 0.95
 FEWEST_CLUSTERS = 6

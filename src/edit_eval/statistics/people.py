@@ -57,6 +57,20 @@ class Vote:
     """Of the sample: its source image. Empty: the sample itself."""
     weight: float = 1.0
     """The inverse of the chance with which its sample was drawn, relative to one drawn blindly."""
+    share: float | None = None
+    """What the left one gets, 0 to 1, where a judge's probabilities say more than a choice."""
+    tied: float | None = None
+    """How much of the answer is a tie, then."""
+
+    @property
+    def left_gets(self) -> float:
+        """The share of the left one, 0 to 1; of a tie, and of two that are both bad, half."""
+        return SHARES[self.choice] if self.share is None else self.share
+
+    @property
+    def tie(self) -> float:
+        """How much of it is a tie, 0 to 1."""
+        return float(self.choice in ("tie", "both_bad")) if self.tied is None else self.tied
 
     @property
     def group(self) -> str:

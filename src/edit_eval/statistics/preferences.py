@@ -1,4 +1,6 @@
-"""Which of two edits do people prefer: strengths of edit models from votes on pairs, and how sure they are.
+"""Which of two edits is preferred: strengths of edit models from votes on pairs, and how sure they are.
+
+The votes are people's, or a judge's, which was shown both edits in both orders (`statistics.battles`).
 
 Bradley and Terry (Biometrika 39, 1952): a is preferred to b with the probability 1 / (1 + exp(s_b - s_a)). A tie, and
 two that are equally bad, count half for each, so that a strength says what share a model would get. Samples on which
@@ -6,14 +8,21 @@ judges disagree are not like the others, and who never ties is not like Bradley 
 depend neither on which samples were asked about nor on which pairs. A vote therefore counts with the inverse of the
 chance with which its sample was drawn (Horvitz and Thompson, JASA 47, 1952), and all votes on two models together count
 as much as those on any other two. The strengths are those over all samples, every two models compared equally often.
+
+A model that lost everything, or won everything, against the others has no finite strength. It gets the one that it
+would have with one tie more between every two models that met, and no interval but, against those that it met, one that
+is open on one side: of G images won by the same model, its share is above .025 ** (1 / G).
+
+Beside it stands Davidson's model (JASA 65, 1970), in which a tie is an outcome of its own, with what being shown on the
+left is worth. It is kept finite by a penalty on strengths with mean 0, so that no model's name or place plays a part.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
@@ -23,6 +32,7 @@ from edit_eval.statistics.agreement import alpha
 from edit_eval.statistics.instruments import voters_of
 from edit_eval.statistics.intervals import (
     CONFIDENCE,
+    BoolArray,
     FloatArray,
     IntArray,
     cluster_codes,
@@ -39,6 +49,12 @@ LEAST_KEPT = 0.7
 100 with 3, 8 and 20 raters, alike or not; with 0 in 92, with 1 in 98."""
 LARGEST_STRENGTH = 8.0
 """A strength beyond is none: 3,000 to 1, which no number of votes that people give can show."""
+PENALTY = 0.01
+"""Of Davidson's model: half of it times the sum of squares is taken off the log-likelihood, as if strengths and the
+effect of the side were drawn with a standard deviation of 10."""
+UNBOUNDED = "unbounded"
+ELO = 400 / math.log(10), 1000.0
+"""Points of Elo's scale to a logit, and where it begins: a view of the same strengths."""
 
 
 def preferences(
@@ -46,12 +62,15 @@ def preferences(
 ) -> dict[str, Any]:
     """Strengths with intervals, wins of every pair, raters with their habits, and how far raters agree; plain data.
 
-    `strengths` has for each edit model its `strength` (in logits, their mean 0), `ci95`, the `share` that it would get
-    against the average of the others, and `rank` (1 + how many are shown to be stronger); None with a reason in
-    `no_ci95`: `no_votes`, `not_connected` (not every model was voted for and against in a chain that links it with all
-    others), `few_clusters`. `differences` has the same for every two: `difference`, `ci95`. Intervals are clustered on
-    source images and on raters at once. A rater who always takes one side is `set_apart`, and in no number,
-    unless he is `taken_in`.
+    `strengths` has for each edit model its `strength` (in logits, their mean 0), the same as `elo`, `ci95`, the `share`
+    that it would get against the average of the others, and `rank` (1 + how many are shown to be stronger); None with a
+    reason in `no_ci95`: `no_votes`, `not_connected` (some models never met, directly or by way of others),
+    `unbounded` (some won, or lost, everything against the others: their strengths are bounded by one tie more between
+    every two), `few_clusters`. `differences` has the same for every two: `difference`, `ci95`, an end of which is None
+    where it is open. `davidson` has `ties` (how likely a tie is between two alike, as odds against one of the two),
+    `side` (what the left one is worth, in logits) with `side_ci95`, and `strengths` in the order of the edit models;
+    None where there are no strengths. Intervals are clustered on source images and on raters at once. A rater who
+    always takes one side is `set_apart`, and in no number, unless he is `taken_in`.
     """
     raters = _raters(votes)
     apart = one_sided(votes) - set(taken_in)
@@ -67,7 +86,8 @@ def preferences(
         "strengths": [
             {
                 "edit_model": model,
-                "strength": fit.strength(place),
+                "strength": (strength := fit.strength(place)),
+                "elo": None if strength is None else ELO[1] + ELO[0] * strength,
                 "share": fit.share(place),
                 "ci95": fit.interval(_unit(len(edit_models), place)),
                 "no_ci95": fit.doubt,
@@ -81,10 +101,11 @@ def preferences(
                 "b": edit_models[b],
                 **_counts(counted, edit_models[a], edit_models[b]),
                 "difference": fit.difference(a, b),
-                "ci95": fit.interval(_unit(len(edit_models), a) - _unit(len(edit_models), b)),
+                "ci95": fit.between(a, b),
             }
             for a, b in combinations(range(len(edit_models)), 2)
         ],
+        "davidson": davidson(counted, edit_models) if fit.strengths is not None else None,
         "raters": raters,
         "agreement": _agreement(counted, resamples),
     }
@@ -101,6 +122,9 @@ class Fit:
     """Degrees of freedom of the covariance."""
     doubt: str | None
     """Why there are no strengths, or no interval; None where there are."""
+    above: Mapping[tuple[int, int], float | None] = field(default_factory=dict)
+    """Of `unbounded` strengths: for a model and one that it cannot be compared with, as it won everything, by how much
+    it is stronger at least; None where the two never met."""
 
     def strength(self, place: int) -> float | None:
         """In logits."""
@@ -119,7 +143,21 @@ class Fit:
 
     def interval(self, contrast: FloatArray) -> list[float] | None:
         """Of a contrast of strengths, 95 %; None where there is none."""
-        if self.strengths is None or self.doubt:
+        return None if self.doubt else self._interval(contrast)
+
+    def between(self, a: int, b: int) -> list[float | None] | None:
+        """Of the difference a - b, 95 %; an end that is open is None."""
+        if (a, b) in self.above:
+            return None if (least := self.above[a, b]) is None else [least, None]
+        if (b, a) in self.above:
+            return None if (least := self.above[b, a]) is None else [None, -least]
+        if self.strengths is None or self.doubt not in (None, UNBOUNDED):
+            return None
+        ends = self._interval(_unit(len(self.strengths), a) - _unit(len(self.strengths), b))
+        return None if ends is None else [*ends]
+
+    def _interval(self, contrast: FloatArray) -> list[float] | None:
+        if self.strengths is None:
             return None
         error = math.sqrt(max(0.0, float(contrast @ self.covariance @ contrast)))
         reach = student_quantile(0.5 + CONFIDENCE / 2, self.freedom) * error
@@ -128,11 +166,10 @@ class Fit:
 
     def rank(self, place: int) -> int | None:
         """1 + how many models are shown to be stronger."""
-        if self.strengths is None or self.doubt:
+        if self.strengths is None or self.doubt not in (None, UNBOUNDED):
             return None
-        count = len(self.strengths)
-        of_others = (self.interval(_unit(count, one) - _unit(count, place)) for one in range(count) if one != place)
-        return 1 + sum(bool(ends) and ends[0] > 0 for ends in of_others if ends)
+        of_others = (self.between(one, place) for one in range(len(self.strengths)) if one != place)
+        return 1 + sum(1 for ends in of_others if ends and ends[0] is not None and ends[0] > 0)
 
 
 def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str]) -> Fit:
@@ -150,19 +187,25 @@ def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str]) -> Fit:
     place = {model: number for number, model in enumerate(edit_models)}
     left = np.array([place[vote.left] for vote in votes])
     right = np.array([place[vote.right] for vote in votes])
-    shares = np.array([SHARES[vote.choice] for vote in votes])
+    shares = np.array([vote.left_gets for vote in votes])
+    images = cluster_codes([vote.group for vote in votes])
     weights = _alike(left, right, np.array([vote.weight for vote in votes]), count)
-    if not _is_connected(left, right, shares, count):
+    if not _reached(left, right, np.full(len(left), 0.5), count).all():
         return Fit(None, nothing, 0.0, "not_connected")
-    strengths, information = _newton(*_table(left, right, shares, weights, count))
-    if np.abs(strengths).max() > LARGEST_STRENGTH:
-        return Fit(None, nothing, 0.0, "not_connected")
+    beats = _reached(left, right, shares, count)
+    total, won = _table(left, right, shares, weights, count)
+    bounded = not beats.all()
+    if not bounded:
+        strengths, information = _newton(total, won)
+        bounded = bool(np.abs(strengths).max() > LARGEST_STRENGTH)
+    if bounded:
+        met = (total > 0) * float(np.mean(weights))
+        strengths, information = _newton(total + met, won + met / 2)
     design = np.zeros((len(votes), count))
     design[np.arange(len(votes)), left] += 1
     design[np.arange(len(votes)), right] -= 1
     residuals = weights * (shares - 1 / (1 + np.exp(-(strengths[left] - strengths[right]))))
     scores = (design * residuals[:, None]) @ np.linalg.pinv(information)
-    images = cluster_codes([vote.group for vote in votes])
     raters = cluster_codes([vote.rater for vote in votes])
     of_images, groups = _clustered(scores, images)
     covariance, freedom = of_images, groups - 1.0
@@ -175,7 +218,79 @@ def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str]) -> Fit:
         covariance = _no_less(of_images + added, LEAST_KEPT * of_images)
         own, theirs = float(np.trace(of_images)), float(np.trace(covariance - of_images))
         freedom = (own + theirs) ** 2 / (own**2 / (groups - 1) + theirs**2 / (persons - 1))
-    return Fit(strengths, covariance, freedom, None)
+    if not bounded:
+        return Fit(strengths, covariance, freedom, None)
+    apart = [(a, b) for a in range(count) for b in range(count) if beats[a, b] and not beats[b, a]]
+    above = {(a, b): _least(images[_met(left, right, a, b)]) for a, b in apart}
+    return Fit(strengths, covariance, freedom, UNBOUNDED, above)
+
+
+def _met(left: IntArray, right: IntArray, a: int, b: int) -> BoolArray:
+    """The votes between these two."""
+    return np.asarray(((left == a) & (right == b)) | ((left == b) & (right == a)))
+
+
+def _least(images: IntArray) -> float | None:
+    """How much stronger, in logits, one is at least that won on all these images; None of no image."""
+    if not len(images):
+        return None
+    share = ((1 - CONFIDENCE) / 2) ** (1 / len(np.unique(images)))
+    return math.log(share / (1 - share))
+
+
+def davidson(votes: Sequence[Vote], edit_models: Sequence[str]) -> dict[str, Any]:
+    """Davidson's model with an effect of the side: see `preferences`; every vote counts by its weight.
+
+    The log-odds of left against right are a - b + side; a tie is `ties` times as likely as the geometric mean of the
+    two. With no tie at all `ties` is 0, and it is Bradley and Terry's with an effect of the side.
+    """
+    count = len(edit_models)
+    place = {model: number for number, model in enumerate(edit_models)}
+    left = np.array([place[vote.left] for vote in votes])
+    right = np.array([place[vote.right] for vote in votes])
+    weights = np.array([vote.weight for vote in votes])
+    tie = np.array([vote.tie for vote in votes])
+    won = np.array([vote.left_gets for vote in votes]) - tie / 2
+    has_ties = bool(tie.any())
+    design = np.zeros((len(votes), count + 1))  # of the difference: strengths, and the side
+    rows = np.arange(len(votes))
+    design[rows, left] += 1
+    design[rows, right] -= 1
+    design[:, count] = 1
+    penalty = np.diag(np.full(count + 1, PENALTY))
+    beta, odds = np.zeros(count + 1), 0.0  # of a tie, as a logarithm
+    for _ in range(100):
+        apart = design @ beta
+        first, second = np.exp(apart / 2), np.exp(-apart / 2)
+        third = np.full(len(votes), math.exp(odds) if has_ties else 0.0)
+        together = first + second + third
+        first, second, third = first / together, second / together, third / together
+        of_difference = ((won - (1 - won - tie)) - (first - second)) / 2
+        of_tie = tie - third
+        scores = np.column_stack([design * (weights * of_difference)[:, None], weights * of_tie])
+        spread = (first + second - (first - second) ** 2) / 4
+        cross = -third * (first - second) / 2
+        information = np.zeros((count + 2, count + 2))
+        information[:-1, :-1] = design.T @ (design * (weights * spread)[:, None]) + penalty
+        information[:-1, -1] = information[-1, :-1] = design.T @ (weights * cross)
+        information[-1, -1] = float(weights @ (third * (1 - third))) if has_ties else 1.0
+        step = np.linalg.solve(information, np.append(scores.sum(axis=0)[:-1] - PENALTY * beta, scores[:, -1].sum()))
+        if not has_ties:
+            step[-1] = 0.0
+        step *= min(1.0, 2.0 / max(1e-12, float(np.abs(step).max())))
+        beta, odds = beta + step[:-1], odds + float(step[-1])
+        if np.abs(step).max() < 1e-10:
+            break
+    of_images, groups = _clustered(scores @ np.linalg.inv(information), cluster_codes([vote.group for vote in votes]))
+    side = float(beta[count])
+    reach = student_quantile(0.5 + CONFIDENCE / 2, groups - 1) * math.sqrt(of_images[count, count]) if groups > 2 else 0
+    strengths = beta[:count] - beta[:count].mean()
+    return {
+        "ties": math.exp(odds) if has_ties else 0.0,
+        "side": side,
+        "side_ci95": [side - reach, side + reach] if reach else None,
+        "strengths": [float(one) for one in strengths],
+    }
 
 
 def _alike(left: IntArray, right: IntArray, weights: FloatArray, count: int) -> FloatArray:
@@ -225,14 +340,14 @@ def _no_less(covariance: FloatArray, least: FloatArray) -> FloatArray:
     return np.asarray(least + (vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
-def _is_connected(left: IntArray, right: IntArray, shares: FloatArray, count: int) -> bool:
-    """Whether each model got something against some other in a chain to every other (Ford, AMM 64, 1957)."""
+def _reached(left: IntArray, right: IntArray, shares: FloatArray, count: int) -> BoolArray:
+    """Which model got something against which other, be it in a chain by way of others (Ford, AMM 64, 1957)."""
     beats = np.eye(count, dtype=bool)
     beats[left[shares > 0], right[shares > 0]] = True
     beats[right[shares < 1], left[shares < 1]] = True
     for middle in range(count):
         beats |= beats[:, [middle]] & beats[[middle], :]
-    return bool(beats.all())
+    return beats
 
 
 def _unit(count: int, place: int) -> FloatArray:
@@ -248,7 +363,7 @@ def _counts(votes: Sequence[Vote], a: str, b: str) -> dict[str, int]:
         if {vote.left, vote.right} == {a, b}:
             side = {"left": vote.left, "right": vote.right}.get(vote.choice)
             found[
-                "ties" if vote.choice == "tie" else "both_bad" if side is None else "wins" if side == a else "losses"
+                "tie" if vote.choice == "tie" else "both_bad" if side is None else "wins" if side == a else "losses"
             ] += 1
     return {name: found[name] for name in ("wins", "tie", "both_bad", "losses")}
 

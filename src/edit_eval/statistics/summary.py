@@ -20,6 +20,7 @@ import numpy as np
 
 from edit_eval.records import CONTROL, Judgement, Results, Scale, Status
 from edit_eval.statistics.agreement import judge_agreement
+from edit_eval.statistics.battles import battles_by_judge
 from edit_eval.statistics.comparison import compare_models
 from edit_eval.statistics.extremes import extremes
 from edit_eval.statistics.failure_rates import edits_by_model
@@ -139,16 +140,22 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
     `results` has one entry for every (edit model, judge), in the configuration's order, with all scores of the judge.
     There is no mean over different models, judges or scores. `min_coverage` is a share, 0 to 1: what each of them is to
     have of its headlines. With several judges or repeats there is `agreement`, see `judges_document`. `votes` are
-    people's, and are in no number but those of `comparison.people`.
+    people's, and are in no number but those of `comparison.people`. With judges that compare two edits there is
+    `battles`: for each of them its coverage, and by score what its battles come to.
     """
     entries = _entries(results, min_coverage)
+    every = (*results.judgements, *results.battles)
+    battles = {
+        judge: {"coverage": _covered(of, min_coverage), "scores": scores}
+        for judge, (of, scores) in battles_by_judge(results).items()
+    }
     document = {
         "schema": SCHEMA,
-        "status": "incomplete" if any(one.status is Status.PENDING for one in results.judgements) else "complete",
+        "status": "incomplete" if any(one.status is Status.PENDING for one in every) else "complete",
         "coverage": {
-            **_coverage(_counts(results.judgements), sum(map(_asked_again, results.judgements))),
+            **_coverage(_counts(every), sum(map(_asked_again, every))),
             "required": float(min_coverage),
-            "reached": all(entry["coverage"]["reached"] for entry in entries),
+            "reached": all(entry["coverage"]["reached"] for entry in (*entries, *battles.values())),
         },
         "judges": dict(results.examined),
         "controls": _controls(results),
@@ -163,6 +170,8 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
         "benchmark": dict(results.about),
         "notes": list(results.notes),
     }
+    if battles:
+        document["battles"] = battles
     if len(results.judges) > 1 or any(judgement.repeat for judgement in results.judgements):
         document["agreement"] = judges_document(results, min_coverage=min_coverage)
     return document
@@ -223,6 +232,13 @@ def _coverage(counts: Sequence[int], asked_again: int) -> dict[str, Any]:
     }
 
 
+def _covered(judgements: Sequence[Judgement], min_coverage: float) -> dict[str, Any]:
+    coverage = _coverage(_counts(judgements), sum(map(_asked_again, judgements)))
+    # The tolerance is for the product's rounding only: .07 * 100 is 7.000000000000001.
+    reached = coverage["scored"] >= min_coverage * coverage["total"] - 1e-9
+    return {**coverage, "required": float(min_coverage), "reached": reached}
+
+
 # -- one edit model by one judge --
 
 
@@ -274,18 +290,12 @@ def _entry(
     edit_model, judge = pair
     scoring = results.scoring[judge]
     leading = [one for one in judgements if one.outcome(scoring.headline) is not None]
-    coverage = _coverage(_counts(leading), sum(map(_asked_again, leading)))
     return {
         "edit_model": edit_model,
         "judge": judge,
         "protocol": scoring.protocol,
         "headline": scoring.headline,
-        "coverage": {
-            **coverage,
-            "required": float(min_coverage),
-            # The tolerance is for the product's rounding only: .07 * 100 is 7.000000000000001.
-            "reached": coverage["scored"] >= min_coverage * coverage["total"] - 1e-9,
-        },
+        "coverage": _covered(leading, min_coverage),
         "scores": {
             name: {
                 **_score(table, benchmark),

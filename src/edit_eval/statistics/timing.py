@@ -139,7 +139,7 @@ def _shares(activities: Sequence[Activity], wall: float) -> Mapping[str, float]:
 
 @dataclass(frozen=True)
 class TokenUse:
-    """What a judge's server counted, controls included."""
+    """What a judge's server counted, controls included, and battles."""
 
     judge: str
     judgements: int
@@ -153,10 +153,9 @@ class TokenUse:
 def tokens(results: Results) -> list[TokenUse]:
     """Adds up the tokens of each judge whose server says how many there were."""
     found = []
-    for judge in results.judges:
-        counted = [
-            one.tokens for one in (*results.judgements, *results.controls) if one.judge == judge and any(one.tokens)
-        ]
+    every = (*results.judgements, *results.controls, *results.battles)
+    for judge in (*results.judges, *results.battle_judges):
+        counted = [one.tokens for one in every if one.judge == judge and any(one.tokens)]
         read, written = (sum(some) for some in zip(*counted, strict=True)) if counted else (0, 0)
         if counted:
             cost = cost_of(price_of(results.configuration, judge), read, written)

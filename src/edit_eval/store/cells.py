@@ -1,15 +1,17 @@
 """How edits, judgements and cells are numbered, so that a number is all that scheduling needs to know.
 
-A cell is one question to one judge about one edit, in one reading of one repeat. Cells that differ only in question and
-reading make one judgement. Edits are numbered by (edit model, edit seed, sample), after them what is judged as a
-control; judgements by (edit, judge, repeat); cells by (judgement, reading, question)."""
+A cell is one question to one judge about one edit, or about two, in one reading of one repeat. Cells that differ only
+in question and reading make one judgement; the orders in which a battle's edits are shown are questions. Edits are
+numbered by (edit model, edit seed, sample), after them what is judged as a control, and then battles; judgements by
+(edit, judge, repeat); cells by (judgement, reading, question)."""
 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from edit_eval.experiment import Control, Experiment
+from edit_eval.experiment import Battle, Control, Experiment
 from edit_eval.protocols.asked import SampleQuestion
 
 NO_EDIT_AS_HIGH = 1 << 40
@@ -20,6 +22,7 @@ class JudgementPlace(NamedTuple):
     """Which judgement it is."""
 
     edit: int
+    """Or control, or battle."""
     judge: int
     repeat: int
 
@@ -40,21 +43,30 @@ class Cells:
         self._samples = len(experiment.samples)
         self.edits = len(experiment.edit_models) * experiment.edit_seeds * self._samples
         """Edits that an edit model makes; the numbers behind them are controls."""
-        self.answers_from = NO_EDIT_AS_HIGH if experiment.grows else self.edits + len(experiment.controls)
+        self.controls = range(self.edits, self.edits + len(experiment.controls))
+        """The numbers of all controls."""
+        self.battles = range(self.controls.stop, self.controls.stop + len(experiment.battles))
+        """The numbers of all battles."""
+        self.everything = self.battles.stop
+        self.answers_from = NO_EDIT_AS_HIGH if experiment.grows else self.everything
         """The number from which on those are cells to whoever counts edits and cells in one line."""
-        self.everything = self.edits + len(experiment.controls)
         self._asked = [experiment.asked[judge.name] for judge in experiment.judges]
         self._judgement_edit, self._judgement_judge = array("q"), array("q")
         self._judgement_repeat = array("q")
         self._first_judgement, self._first_cell = array("q", [0]), array("q", [0])
         self._cell_judgement = array("q")
-        every = list(range(len(experiment.judges)))
-        controlled = [n for n in every if not experiment.judges[n].measures and not experiment.judges[n].replays]
-        for edit in range(self.everything):
-            control = edit >= self.edits
-            self._unfold(edit, controlled if control else every, 1 if control else experiment.repeats)
+        self.judges_of_one = [n for n, judge in enumerate(experiment.judges) if not judge.of_two]
+        """The judges that are asked about one edit at a time."""
+        self._place = {judge: place for place, judge in enumerate(self.judges_of_one)}
+        controlled = [n for n, judge in enumerate(experiment.judges) if judge.sees_controls]
+        for edit in range(self.edits):
+            self._unfold(edit, self.judges_of_one, experiment.repeats)
+        for edit in self.controls:
+            self._unfold(edit, controlled, 1)
+        for edit in self.battles:
+            self._unfold(edit, self.battle(edit).judges, experiment.repeats)
 
-    def _unfold(self, edit: int, judges: list[int], repeats: int) -> None:
+    def _unfold(self, edit: int, judges: Sequence[int], repeats: int) -> None:
         sample, readings = self.sample(edit), self._experiment.readings
         for judge in judges:
             count = len(self._asked[judge][sample]) * readings
@@ -72,7 +84,8 @@ class Cells:
         self._samples += 1
         self.edits += 1
         self.everything += 1
-        self._unfold(self.edits - 1, list(range(len(self._asked))), self._experiment.repeats)
+        self.controls = self.battles = range(self.edits, self.edits)
+        self._unfold(self.edits - 1, self.judges_of_one, self._experiment.repeats)
 
     def __len__(self) -> int:
         """How many cells there are."""
@@ -86,8 +99,19 @@ class Cells:
     # -- edits --
 
     def sample(self, edit: int) -> int:
-        """The position of the sample that an edit, or a control, is about."""
-        return edit % self._samples if edit < self.edits else self.control(edit).sample
+        """The position of the sample that an edit, a control or a battle is about."""
+        if edit < self.edits:
+            return edit % self._samples
+        return self.control(edit).sample if edit in self.controls else self.battle(edit).sample
+
+    def battle(self, edit: int) -> Battle:
+        """Which edits are held against each other."""
+        return self._experiment.battles[edit - self.battles.start]
+
+    def fighters(self, edit: int) -> tuple[int, int]:
+        """The numbers of a battle's edits."""
+        of = self.battle(edit)
+        return self.edit(of.edit_model, of.edit_seed, of.sample), self.edit(of.other, of.edit_seed, of.sample)
 
     def control(self, edit: int) -> Control:
         """What is judged in place of an edit."""
@@ -110,7 +134,7 @@ class Cells:
 
     def judgement(self, edit: int, judge: int, repeat: int) -> int:
         """The number of a judgement of an edit that a model makes."""
-        return self._first_judgement[edit] + judge * self._experiment.repeats + repeat
+        return self._first_judgement[edit] + self._place[judge] * self._experiment.repeats + repeat
 
     def judged(self, judgement: int) -> JudgementPlace:
         """What a judgement's number stands for."""

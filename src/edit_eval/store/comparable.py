@@ -119,8 +119,8 @@ def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[
     columns: list[ScoreColumn] = []
     for place, run in enumerate(runs):
         labels = {judges[place]: judges[0] for judges in shared}
-        identities = {judge.name: judge_identity(run, judge) for judge in run.experiment.judges}
-        asked = {judge.name: _asked(run, judge) for judge in run.experiment.judges if judge.name in labels}
+        identities = {judge.name: judge_identity(run, judge) for judge in run.experiment.judges_of_one}
+        asked = {judge.name: _asked(run, judge) for judge in run.experiment.judges_of_one if judge.name in labels}
         columns += [
             replace(
                 column,
@@ -257,7 +257,11 @@ def _asked(run: Made, judge: AskedJudge) -> dict[str, dict[str, str]]:
 
 def _shared_judges(runs: Sequence[Made], names: Sequence[str]) -> tuple[list[tuple[str, ...]], list[str]]:
     """The judges that all runs have: for each its name in every run. And a line for each that is left out."""
-    left = [{judge.name: judge_identity(run, judge) for judge in run.experiment.judges} for run in runs]
+    left = [{judge.name: judge_identity(run, judge) for judge in run.experiment.judges_of_one} for run in runs]
+    if nothing := next((name for name, judges in zip(names, left, strict=True) if not judges), ""):
+        raise ConfigurationError(
+            Text("{}: its judges compare two edits, and have no scores; its report has strengths", nothing)
+        )
     whole = [dict(judges) for judges in left]
     shared: list[tuple[str, ...]] = []
     for name, identity in whole[0].items():

@@ -25,7 +25,7 @@ from edit_eval.text import Text
 
 
 def joined(runs: Sequence[Made]) -> Results:
-    """The runs' results as those of one run. It has judgements only where a run has them, and no controls.
+    """The runs' results as those of one run. It has judgements only where a run has them, and no controls or battles.
 
     An edit model that made the same pictures in two runs is one; one that did not is named after its run, too, where
     the name is taken. The same holds of judges. Raises `ConfigurationError` for one sample that is two.
@@ -44,7 +44,7 @@ def joined(runs: Sequence[Made]) -> Results:
         _take_samples(samples, run.results, name)
         models = _take_edits(edits, _by_pixels(run) if run.experiment.grows else run.results, name)
         labels = {}
-        for judge in run.experiment.judges:
+        for judge in run.experiment.judges_of_one:
             identity = digest([judge_identity(run, judge), dict(judge.texts)])
             if identity not in judges:
                 judges[identity] = _free(judge.name, name, scoring)
@@ -66,6 +66,8 @@ def joined(runs: Sequence[Made]) -> Results:
         judges=tuple(scoring),
         scoring=scoring,
         controls=(),
+        battles=(),
+        battle_judges=(),
         published={},
         resolved={"judges": resolved},
     )

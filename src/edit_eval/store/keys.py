@@ -32,7 +32,8 @@ def reply_key(judge: Identity, asked: str, edit: str, seed: int) -> str:
     """The key of the replies to one question. The edit enters by its pixels, so equal edits are judged alike.
 
     `asked` is the `protocols.asked.asked_digest`, `edit` the digest of the edit's pixels (empty where the judge is not
-    shown it), `seed` as in `REPEAT_STRIDE`."""
+    shown it), `seed` as in `REPEAT_STRIDE`. Of a battle the pixels of both edits are in `asked`, in the order in which
+    they are shown, and `edit` is empty: which of the two a configuration names first is in no key."""
     return digest_of_text(f'["reply",{SCHEMA},"{judge.digest}","{asked}",{_quoted(edit)},{seed}]')
 
 

@@ -167,12 +167,15 @@ class Matrix:
         return None if other is None else edit - position + other
 
     def made_by(self, edit: int) -> int:
-        """The edit whose picture is judged: the edit itself; for a control that of another sample, or of its own.
+        """The edit whose picture is judged: the edit itself; of a battle the first; for a control that of another
+        sample, or of its own.
 
         A control is judged beside the edit of its sample by the first edit model, and so comes when that has come.
         """
         if edit < self.cells.edits:
             return edit
+        if edit in self.cells.battles:
+            return self.cells.fighters(edit)[0]
         control = self.cells.control(edit)
         return self.cells.edit(0, 0, control.sample if control.other is None else control.other)
 
@@ -191,14 +194,20 @@ class Matrix:
     def pictures(self, edit: int) -> dict[str, Shown]:
         """All that a question about an edit, or a control, can show: without `edit` where there is none."""
         shown = self._given(edit)
+        if edit in self.cells.battles:
+            fighting = zip(("edit", "other"), map(self.edits.__getitem__, self.cells.fighters(edit)), strict=True)
+            return {**shown, **{n: Shown(one.image, pixels=one.pixels) for n, one in fighting if one.status is OK}}
         if edit < self.cells.edits or self.cells.control(edit).kind == "shuffled":
             made = self.edits[self.made_by(edit)]
             return {**shown, "edit": Shown(made.image, pixels=made.pixels)} if made.status is OK else shown
         return {**shown, "edit": shown["source"]._replace(blank=self.cells.control(edit).kind == "blank")}
 
     def shown_edits(self, edit: int) -> tuple[int, ...]:
-        """The edits whose pictures a question about an edit, or a control, can show: the one that it follows first."""
+        """The edits whose pictures a question about an edit, a control or a battle can show: the one that it follows
+        first."""
         if edit >= self.cells.edits:
+            if edit in self.cells.battles:
+                return self.cells.fighters(edit)
             return () if self.cells.control(edit).other is None else (self.made_by(edit),)
         before = self.predecessor(edit)
         return (edit,) if before is None else (before, edit)
@@ -208,23 +217,31 @@ class Matrix:
         return all(self.edits[one].status is OK for one in self.shown_edits(edit))
 
     def edit_model_name(self, edit: int) -> str:
-        """Whose edit it is; for a control `control:` and its kind."""
-        if edit >= self.cells.edits:
+        """Whose edit it is; of a battle the first; for a control `control:` and its kind."""
+        if edit in self.cells.controls:
             return f"{CONTROL}{self.cells.control(edit).kind}"
         if self.experiment.grows and (kind := self.experiment.control_kind(self.sample_of(edit))):
             return f"{CONTROL}{kind}"
-        return self.edit_models[self.cells.edit_parts(edit)[0]].name
+        return self.edit_models[self.cells.edit_parts(self.made_by(edit))[0]].name
+
+    def other_name(self, edit: int) -> str:
+        """Of a battle whose its second edit is; empty for all else."""
+        return self.edit_models[self.cells.battle(edit).other].name if edit in self.cells.battles else ""
 
     # -- cells --
 
-    def address(self, cell: int) -> tuple[str, str, int, str, int, str, int]:
-        """What a cell is about in words: sample, edit model, edit seed, judge, repeat, question, reading."""
+    def address(self, cell: int) -> tuple[str, str, int, str, int, str, int, str]:
+        """What a cell is about in words: sample, edit model, edit seed, judge, repeat, question, reading, and of a
+        battle the other edit model."""
         judgement, reading, question = self.cells.cell(cell)
         edit, judge, repeat = self.cells.parts(judgement)
-        edit_seed = self.cells.edit_parts(edit)[1] if edit < self.cells.edits else 0
         name = self.cells.asked(judgement)[question].question.name
-        about = self.sample_of(edit).id, self.edit_model_name(edit), edit_seed
-        return *about, self.judges[judge].name, repeat, name, reading
+        about = self.sample_of(edit).id, self.edit_model_name(edit), self._edit_seed(edit)
+        return *about, self.judges[judge].name, repeat, name, reading, self.other_name(edit)
+
+    def _edit_seed(self, edit: int) -> int:
+        """Of an edit or a battle which of the edit seeds it is of; 0 for a control."""
+        return 0 if edit in self.cells.controls else self.cells.edit_parts(self.made_by(edit))[1]
 
     def judge_of(self, cell: int) -> AskedJudge:
         """The judge that is asked."""
@@ -260,13 +277,16 @@ class Matrix:
         edit, judge, repeat = self.cells.parts(judgement)
         model = self.judges[judge].model
         if self.judges[judge].replays:
-            sample, edit_model, edit_seed, _, repeat, question, reading = self.address(cell)
-            return replay_key(model, (sample, edit_model, edit_seed, question, repeat, reading))
+            sample, edit_model, edit_seed, _, repeat, question, reading, other = self.address(cell)
+            about_two = (other,) if other else ()
+            return replay_key(model, (sample, edit_model, edit_seed, question, repeat, reading, *about_two))
         asked = self.cells.asked(judgement)[number]
         if not asked.varies and edit < self.cells.edits:  # as nearly all are: no picture has to be looked up
             pixels = self.edits[edit].pixels if asked.shows_edit else ""
             return reply_key(model, asked.digest(reading), pixels, reading + REPEAT_STRIDE * repeat)
         pictures = {name: shown.known_by for name, shown in self.pictures(edit).items()}
+        if edit in self.cells.battles:
+            return reply_key(model, asked_digest(self.question(cell), pictures), "", self.seed(cell))
         about = asked.digest(reading)
         if asked.varies:
             about = asked_digest(self.question(cell), {**pictures, "edit": "edit"})
@@ -344,8 +364,8 @@ class Matrix:
         return [one for one in every if one.status is OK]
 
     def shown_with(self, edit: int) -> list[int]:
-        """All edits and controls whose questions can show an edit's picture, itself first."""
-        return [edit, *self.followers(edit), *self._shuffled.get(edit, ())]
+        """All edits, controls and battles whose questions can show an edit's picture, itself first."""
+        return [edit, *self.followers(edit), *self._shuffled.get(edit, ()), *self._battles.get(edit, ())]
 
     def followers(self, edit: int) -> list[int]:
         """The edits whose source this one is."""
@@ -375,9 +395,18 @@ class Matrix:
     def _shuffled(self) -> dict[int, list[int]]:
         """For an edit the controls that it is another sample's edit for."""
         found: dict[int, list[int]] = {}
-        for control in range(self.cells.edits, self.cells.everything):
+        for control in self.cells.controls:
             if self.cells.control(control).other is not None:
                 found.setdefault(self.made_by(control), []).append(control)
+        return found
+
+    @cached_property
+    def _battles(self) -> dict[int, list[int]]:
+        """For an edit the battles that it is in."""
+        found: dict[int, list[int]] = {}
+        for battle in self.cells.battles:
+            for edit in self.cells.fighters(battle):
+                found.setdefault(edit, []).append(battle)
         return found
 
     def take_from_aside(self, cell: int) -> None:
@@ -432,7 +461,7 @@ class Matrix:
             category=sample.category,
             edit_model=self.edit_model_name(edit),
             judge=judge.name,
-            edit_seed=self.edits[edit].edit_seed if edit < self.cells.edits else 0,
+            edit_seed=self._edit_seed(edit),
             repeat=repeat,
             headline=headline,
             status=status,
@@ -445,6 +474,7 @@ class Matrix:
             seconds=sum([reply.seconds for reply in replies]),
             device=replies[-1].device if replies else "",
             tokens=(sum([reply.tokens[0] for reply in replies]), sum([reply.tokens[1] for reply in replies])),
+            other=self.other_name(edit),
         )
 
     def _score(
@@ -465,9 +495,10 @@ class Matrix:
 
     def _absent(self, edit: int, cells: range) -> tuple[Status, str] | None:
         """Why there is nothing to score, or not yet."""
-        for one in reversed(self.shown_edits(edit)):
-            if self.edits[one].status is not OK:
-                return self.edits[one].status, self.edits[one].reason
+        absent = [self.edits[one] for one in reversed(self.shown_edits(edit)) if self.edits[one].status is not OK]
+        if absent:  # of two one may have failed while the other is still to come
+            first = next((one for one in absent if one.status is not PENDING), absent[0])
+            return first.status, first.reason
         for cell in cells:
             if self.reading(cell).status is PENDING:
                 return PENDING, self.reading(cell).reason
@@ -477,7 +508,7 @@ class Matrix:
         """Every judgement of an edit, ordered by edit model, edit seed, judge, repeat, sample."""
         for model in range(len(self.edit_models)):
             for edit_seed in range(self.experiment.edit_seeds):
-                for judge in range(len(self.judges)):
+                for judge in self.cells.judges_of_one:
                     for repeat in range(self.experiment.repeats):
                         for sample in range(len(self.samples)):
                             if self.experiment.control_kind(self.samples[sample]):
@@ -487,7 +518,7 @@ class Matrix:
 
     def controls(self) -> Iterator[Judgement]:
         """Every judgement of a control; of an experiment that grows each is said to be of the sample that it is for."""
-        for control in range(self.cells.edits, self.cells.everything):
+        for control in self.cells.controls:
             yield from map(self.judgement, self.cells.judgements_of(control))
         if not self.experiment.grows:
             return
@@ -505,6 +536,22 @@ class Matrix:
         own = [number for number, one in enumerate(self.samples) if not self.experiment.control_kind(one)]
         return tuple(self.samples[number] for number in own), tuple(self.edits[number] for number in own)
 
+    def battles_of(self, sample: int) -> list[int]:
+        """The numbers of a sample's battles, by the sample's position."""
+        return self._battles_by_sample.get(sample, [])
+
+    @cached_property
+    def _battles_by_sample(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for battle in self.cells.battles:
+            found.setdefault(self.cells.sample(battle), []).append(battle)
+        return found
+
+    def battles(self) -> Iterator[Judgement]:
+        """Every judgement of a battle."""
+        for battle in self.cells.battles:
+            yield from map(self.judgement, self.cells.judgements_of(battle))
+
     @property
     def pending(self) -> int:
         """How many judgements have not come to an end, controls among them."""
@@ -515,7 +562,8 @@ def what_is_left(matrix: Matrix) -> str:
     """One line: what is reused, and what is to be done."""
     edits = [e for e in matrix.edits if e.status is not SKIPPED]
     kept = sum(e.status is not PENDING for e in edits)
-    judgements = [j for j in (*matrix.judgements(), *matrix.controls()) if j.status is not SKIPPED]
+    every = (*matrix.judgements(), *matrix.controls(), *matrix.battles())
+    judgements = [j for j in every if j.status is not SKIPPED]
     judged = sum(j.status is not PENDING for j in judgements)
     if judged == len(judgements):
         return Text(

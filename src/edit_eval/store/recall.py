@@ -19,8 +19,8 @@ from edit_eval.text import Text
 
 T = TypeVar("T")
 
-ADDRESS = ("sample", "edit_model", "edit_seed", "judge", "repeat", "question", "reading")
-"""The fields of a reply's line that say to whom it was given."""
+ADDRESS = ("sample", "edit_model", "edit_seed", "judge", "repeat", "question", "reading", "other")
+"""The fields of a reply's line that say to whom it was given; the last of them only where two edits were shown."""
 
 
 _NO_VALUES: dict[str, float] = {}  # one for all replies without any
@@ -47,11 +47,13 @@ class ReplyLine(msgspec.Struct):
     normalised: bool = False
     length: int = 0
     tokens: tuple[int, int] = (0, 0)
+    other: str = ""
 
     @property
     def to(self) -> tuple[object, ...]:
         """The address (see `Matrix.address`)."""
-        return self.sample, self.edit_model, self.edit_seed, self.judge, self.repeat, self.question, self.reading
+        about = self.sample, self.edit_model, self.edit_seed
+        return *about, self.judge, self.repeat, self.question, self.reading, self.other
 
     @property
     def reply(self) -> Reply:
@@ -227,7 +229,8 @@ def has_size(path: str | Path, size: int) -> bool:
 
 def where_of(address: tuple[object, ...]) -> Record:
     """An address (see `Matrix.address`) as fields of a line of the journal."""
-    return dict(zip(ADDRESS, address, strict=True))
+    where = dict(zip(ADDRESS, address, strict=True))
+    return where if where["other"] else {name: one for name, one in where.items() if name != "other"}
 
 
 def edit_record(edit: Edit) -> Record:

@@ -188,7 +188,7 @@ class Following:
         self._live = None
         if self._complete is None:
             self._complete = self.matrix is not None and not any(
-                judgement.status is PENDING for judgement in self.matrix.judgements()
+                judgement.status is PENDING for judgement in (*self.matrix.judgements(), *self.matrix.battles())
             )
         return RunState("complete" if self._complete else "stopped")
 

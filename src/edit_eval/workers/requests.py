@@ -4,9 +4,9 @@ A task to edit:  `pictures`, a list of `name`, `path` and `digest`; `instruction
     perhaps `small_copies`: the `folder` where those of edit and source are kept for reports, and their size (`side`,
     `file_bytes`).
 A task to judge: `requests`, a list of `system`, `user`, `form`, `question`, `seed`, `sample`, `edit_model`,
-    `edit_seed`, `repeat`, `reading`, `instruction`, `category`, perhaps `labels` or `schema`, and `pictures`. Each of
-    these has a `name`, `steps` (see `edit_eval.pictures.with_steps`; `["like", PICTURE]` for a size that is another
-    picture's), and is
+    `other`, `edit_seed`, `repeat`, `reading`, `instruction`, `category`, perhaps `labels` or `schema`, and `pictures`.
+    Each of these has a `name`, `steps` (see `edit_eval.pictures.with_steps`; `["like", PICTURE]` for a size that is
+    another picture's), and is
 
     `path`, `digest`    a file, and the SHA-256 of its bytes; empty where nobody knows it
     `path`, `pixels`    the file of an edit, and what its pixels were when it was reported

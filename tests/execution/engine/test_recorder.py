@@ -83,6 +83,7 @@ def test_a_question_is_ordered_with_the_pictures_and_what_they_were(desk: Desk) 
             "seed": 0,
             "sample": "s0",
             "edit_model": "painter",
+            "other": "",
             "edit_seed": 0,
             "repeat": 0,
             "reading": 0,

@@ -15,7 +15,7 @@ from edit_eval.records import Reply, Status
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.tasks import PILOT, Task, Work
 from edit_eval.store.matrix import Matrix
-from small_matrix import Asking, ask, asked_judge, small_matrix, small_samples
+from small_matrix import Asking, ask, asked_judge, comparing_judge, small_matrix, small_samples
 
 
 class Listed(Work):
@@ -174,7 +174,7 @@ def test_every_edit_model_is_piloted_and_the_first_one_by_every_judge() -> None:
     edited = [(matrix.edits[n].edit_model, matrix.edits[n].edit_seed, n % 6) for (n,) in piloted(work, "edit")]
     assert edited == [(model, 0, n) for model in "ab" for n in range(3)]
     judged = [matrix.address(unit) for units in piloted(work, "judge") for unit in units]
-    assert judged == [(f"s{n}", "a", 0, judge, 0, "score", 0) for judge in "xy" for n in range(3)]
+    assert judged == [(f"s{n}", "a", 0, judge, 0, "score", 0, "") for judge in "xy" for n in range(3)]
     units = Counter((t.model, u) for t in work.tasks for u in t.units)
     assert set(units.values()) == {1}
     assert len(units) == 6 * 2 * 2 + 6 * 2 * 2 * 2 * 2
@@ -252,7 +252,7 @@ STEPS = Asking([ask("a"), ask("b", user="{a}", after=("a",)), ask("c")])
 def test_a_batch_is_of_one_question_and_one_reading_and_waits_for_the_earlier_one() -> None:
     matrix = small_matrix(9, protocol=STEPS, readings=2)
     work = filled(matrix)
-    named = [(tuple(matrix.address(u)[0] for u in t.units), *matrix.address(t.units[0])[5:]) for t in work.of("judge")]
+    named = [(tuple(matrix.address(u)[0] for u in t.units), *matrix.address(t.units[0])[5:7]) for t in work.of("judge")]
     batches = [("s0",), ("s1",), ("s2",), ("s3", "s6"), ("s4", "s7"), ("s5", "s8")]
     assert named == [(of, question, reading) for reading in range(2) for question in "abc" for of in batches]
     last = matrix.cells.everything
@@ -282,9 +282,27 @@ def test_a_server_gets_ready_questions_side_by_side_that_share_what_they_say_and
     make(matrix, 0, 1, 2, 3)
     work = filled(matrix, batches_of(matrix, 1))
     order = [matrix.address(t.units[0]) for t in work.of("judge")]
-    assert [(question, sample, model) for sample, model, _, _, _, question, _ in order] == [
+    assert [(question, sample, model) for sample, model, _, _, _, question, _, _ in order] == [
         (question, sample, model) for question in "ab" for sample in ("s0", "s1") for model in "mn"
     ]
+
+
+# -- battles --
+
+
+def test_battles_are_asked_in_batches_of_one_order_and_wait_for_both_edits() -> None:
+    matrix = small_matrix(9, models=("m", "n", "o"), judges=(comparing_judge(),))
+    work = filled(matrix, pilot=choose_pilot(matrix))
+    assert sorted(cell for task in work.of("judge") for cell in task.units) == list(range(len(matrix.cells)))
+    for task in work.of("judge"):
+        battles = [matrix.cells.parts(matrix.cells.judgement_of(cell))[0] for cell in task.units]
+        assert len({matrix.address(cell)[5] for cell in task.units}) == 1
+        assert {*work.waits[task.number]} == {edit for one in battles for edit in matrix.cells.fighters(one)}
+        assert not task.control
+    assert {len(task.units) for task in work.of("judge")} == {1, 2}, "three battles a sample, batches of two"
+    waits = {edit for task in work.of("judge") if task.phase == PILOT for edit in work.waits[task.number]}
+    assert waits
+    assert waits <= {unit for units in piloted(work, "edit") for unit in units}, "it is made in the pilot, too"
 
 
 # -- controls --

@@ -7,6 +7,7 @@ import io
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -305,10 +306,11 @@ def test_disagreement_is_between_scores_that_are_at_least_so_far_apart(two: Repo
     tab = open_page(two, link(differ="models", by=1))
     assert set(ids(tab)) == {sample for sample, by in apart.items() if by >= 1}
     of_two = [scores(two, model, judge) for model in ("A&1", "B") for judge in ("strict", "kind")]
+    strict, kind = (fmean([*of_two[place].values(), *of_two[place + 2].values()]) for place in (0, 1))
     judges = {
         sample.id
         for sample in two.results.samples
-        if any(sample.id in a and sample.id in b and abs(a[sample.id] - b[sample.id]) >= 2
+        if any(sample.id in a and sample.id in b and abs(a[sample.id] - strict - b[sample.id] + kind) >= 2
                for a, b in (of_two[:2], of_two[2:]))
     }  # fmt: skip
     tab.goto((two.folder / "index.html").as_uri() + link(differ="judges", by=2))

@@ -19,6 +19,7 @@ from edit_eval.execution.advice.checks import devices as devices_of
 from edit_eval.execution.advice.prediction import (
     Duration,
     Durations,
+    Pairs,
     Prediction,
     durations_of,
     lower_bound,
@@ -207,6 +208,7 @@ def make_plan(
     samples: int | None = None,
     seen: Results | None = None,
     questions: Mapping[str, float] | None = None,
+    battles: Mapping[str, Sequence[Pairs]] | None = None,
     machine: Machine | None = None,
     cluster: Cluster | None = None,
 ) -> Plan:
@@ -217,8 +219,9 @@ def make_plan(
     one, in the same shares; where nobody says how much memory they have, `placement: auto` counts as `swap`. A server
     that is asked from the CPU (`cpu:1`) needs none of them. `samples` stretches or cuts what is chosen to so many, with
     the same shares of categories; with it the `categories` may be None, where nobody knows them: then they are spread
-    evenly. `seen` is a run whose durations count, `questions` as for `durations_of`. `machine` is what it would run on;
-    without one it is this machine. With a `cluster` loads have the limit of each machine, or of all of them where they
+    evenly. `seen` is a run whose durations count, `questions` as for `durations_of`. `battles` has for each judge that
+    compares which edit models' edits of each chosen sample it is shown. `machine` is what it would run on; without one
+    it is this machine. With a `cluster` loads have the limit of each machine, or of all of them where they
     share a disk, and other numbers of machines are compared. Raises `ConfigurationError` for a model of which nothing
     is known and for too few devices.
     """
@@ -238,7 +241,6 @@ def make_plan(
     choices = choose(configuration, models, machine)
     placement, load_concurrency = choices.placement.value, choices.load_concurrency.value
     notes = [*_notes(choices, room, here=imagined is None), *too_short(configuration, models, durations)]
-    notes += _askings(configuration, questions or {})
     for section in configuration.edit_models.values():
         notes += [Text("{}: {}", section.name, line) for line in told(card_of(section, configuration.folder))]
     if categories is None:
@@ -254,7 +256,9 @@ def make_plan(
     batches = _batches(configuration, categories, chosen)
     if chosen is not None:
         categories = [categories[number] for number in chosen]
-    notes += _tokens(configuration, seen, len(categories)) if seen is not None else []
+    fought = {name: [of[n % len(of)] for n in range(len(categories))] for name, of in (battles or {}).items() if of}
+    notes += _askings(configuration, questions or {}, fought)
+    notes += _tokens(configuration, seen, len(categories), fought) if seen is not None else []
     own = (execution.schedule, execution.order, placement)
     ways = (
         list(itertools.product(SCHEDULES, ORDERS, PLACEMENTS)) if len(categories) <= ALL_COMBINATIONS_UP_TO else [own]
@@ -269,6 +273,7 @@ def make_plan(
         "edit_seeds": evaluation.edit_seeds,
         "repeats": evaluation.repeats,
         "controls": controls,
+        "battles": {f"judge:{name}": of for name, of in fought.items()},
         "capacity": capacity,
     }
 
@@ -342,26 +347,41 @@ def _batches(
     return {name: cut[size] for name, size in sizes.items()}
 
 
-def _askings(configuration: Configuration, questions: Mapping[str, float]) -> list[str]:
-    """A line for each judge that is asked more than once about an edit: what its readings and questions come to."""
+def _askings(
+    configuration: Configuration, questions: Mapping[str, float], battles: Mapping[str, Sequence[Pairs]]
+) -> list[str]:
+    """A line for each judge that is asked more than once about an edit: what its readings and questions come to; and
+    for each that compares two: what its battles do."""
     readings, notes = configuration.evaluation.readings, list[str]()
     for name in configuration.judges:
         asked = questions.get(name, 1.0)
-        if readings * asked > 1:
+        if name in battles:
+            often = _battles(configuration, battles[name])
+            notes.append(Text("{}: {:,} battles, so {:,.0f} answers", name, often, often * asked * readings))
+        elif readings * asked > 1:
             each = Text("{:.3g} questions x ", asked) if asked != 1 else ""
             read = counted(readings, "reading")
             notes.append(Text("{}: {}{}, so {:.3g} answers a pair", name, each, read, readings * asked))
     return notes
 
 
-def _tokens(configuration: Configuration, seen: Results, samples: int) -> list[str]:
+def _battles(configuration: Configuration, battles: Sequence[Pairs]) -> int:
+    return sum(map(len, battles)) * configuration.evaluation.edit_seeds * configuration.evaluation.repeats
+
+
+def _tokens(
+    configuration: Configuration, seen: Results, samples: int, battles: Mapping[str, Sequence[Pairs]]
+) -> list[str]:
     """A line for each judge whose server counted tokens in the run that was seen: how many this one would take."""
     evaluation, notes = configuration.evaluation, list[str]()
     pairs = samples * len(configuration.edit_models) * evaluation.edit_seeds
     for one in tokens(seen):
         if one.judge in configuration.judges:
             judgements = pairs * evaluation.repeats + 3 * min(evaluation.controls, samples)
-            before = max(len(each.readings) for each in seen.judgements if each.judge == one.judge) or 1
+            if one.judge in battles:
+                judgements = _battles(configuration, battles[one.judge])
+            every = (*seen.judgements, *seen.battles)
+            before = max(len(each.readings) for each in every if each.judge == one.judge) or 1
             times = judgements * evaluation.readings / before / one.judgements
             read, written = times * one.read, times * one.written
             cost = cost_of(configuration.judges[one.judge].parameters.get("price"), read, written)

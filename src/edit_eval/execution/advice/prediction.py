@@ -114,7 +114,8 @@ def _seen(key: str, seen: Results | None, readings: int) -> Duration | None:
     if kind == "edit":
         units = [e.seconds for e in seen.edits if e.edit_model == name and e.status is Status.OK]
     else:
-        scored = [one for one in seen.judgements if one.judge == name and one.status is Status.OK]
+        every = (*seen.judgements, *seen.battles)
+        scored = [one for one in every if one.judge == name and one.status is Status.OK]
         units = [readings * one.seconds / len(one.readings) for one in scored]
     if not units:
         return None
@@ -138,6 +139,10 @@ def _known(section: ModelSection, asked: float) -> Duration | None:
     if section.type in ("copy_source", "blank", "image_folder"):
         return Duration(0.3, 0.05, Text("it only writes a picture"))
     return None
+
+
+Pairs = Sequence[tuple[int, int]]
+"""Which edit models' edits of a sample are held against each other, as places."""
 
 
 @dataclass(frozen=True)
@@ -213,13 +218,14 @@ def lower_bound(
     edit_seeds: int = 1,
     repeats: int = 1,
     controls: Mapping[str, int] | None = None,
+    battles: Mapping[str, Sequence[Pairs]] | None = None,
     swap: bool = True,
     capacity: Mapping[str, int] | None = None,
 ) -> float:
     """Seconds that no schedule can beat by much: the sum of all work and unavoidable loads, over the devices.
 
     Every device that edits loads once, and some device loads each judge; without `swap` that load can lie beside an
-    edit model's. `capacity` and `controls` as for `simulate`.
+    edit model's. `capacity`, `controls` and `battles` as for `simulate`.
     """
     devices = {d for model in models for place in model.places for d in model.held(place)}
     edit_models = [m for m in models if m.kind == "edit"]
@@ -228,8 +234,10 @@ def lower_bound(
     for model in models:
         units = edits
         if model.kind == "judge":
-            asked = (controls or {}).get(model.key, 0)
+            fought, asked = (battles or {}).get(model.key), (controls or {}).get(model.key, 0)
             units = edits * len(edit_models) * repeats + _kinds(samples) * min(asked, samples)
+            if fought is not None:
+                units = sum(map(len, fought)) * edit_seeds * repeats
         at_once = (capacity or {}).get(model.key, 1)
         total += units * durations.unit[model.key] * len(model.places[0]) / at_once
     total += sum(durations.load[m.key] for m in edit_models[:1]) * min(len(devices), edits)
@@ -254,6 +262,7 @@ def simulate(
     edit_seeds: int = 1,
     repeats: int = 1,
     controls: Mapping[str, int] | None = None,
+    battles: Mapping[str, Sequence[Pairs]] | None = None,
     pilot: bool = False,
     seed: int = 0,
     keep_activities: bool = False,
@@ -264,9 +273,10 @@ def simulate(
 
     `batches[judge]` has the batch of each sample; without it, batches of `batch_size` are cut from `categories`. A
     pilot that would be all there is is left out, as in a real run. `controls` says of how many samples a judge (its
-    key) is asked about controls: the source, a grey picture, another sample's edit. `capacity` says how many tasks a
-    replica of a model (its key) computes at a time, where that is more than one. `load_concurrency` replicas may load
-    at once on each `host` of devices.
+    key) is asked about controls: the source, a grey picture, another sample's edit; `battles`, for each sample
+    which edit models' edits a judge (its key) that compares is shown; it is shown none alone. `capacity` says how many
+    tasks a replica of a model (its key) computes at a time, where that is more than one. `load_concurrency` replicas
+    may load at once on each `host` of devices.
     """
     work, estimates = Work(), Estimates()
     count = len(categories)
@@ -298,14 +308,23 @@ def simulate(
         for index in sorted(range(count), key=lambda index: index not in its_early):
             phase = PILOT if index in its_early else phases[index]
             work.add(model.key, (number * count + index,), phase=phase)
-    for number, judge in itertools.product(range(len(editions)), judges):
+    of_one = [judge for judge in judges if judge.key not in (battles or {})]
+    for number, judge in itertools.product(range(len(editions)), of_one):
         members: dict[int, list[int]] = {}
         for index, batch in enumerate(batches[judge.name]):
             members.setdefault(batch, []).append(number * count + index)
         for repeat, units in itertools.product(range(repeats), members.values()):
             is_pilot = number == 0 and repeat == 0 and units[0] in early
             work.add(judge.key, units, after=units, phase=PILOT if is_pilot else phases[units[0] % count])
-    for judge in judges:
+    for key, fought in (battles or {}).items():
+        for together in _battles(fought, batches[key.partition(":")[2]]):
+            for edit_seed, repeat in itertools.product(range(edit_seeds), range(repeats)):
+                pairs = [[(model * edit_seeds + edit_seed) * count + index for model in two] for index, two in together]
+                is_pilot = edit_seed == 0 and repeat == 0 and together[0][0] in early
+                after = dict.fromkeys(edit for pair in pairs for edit in pair)
+                phase = PILOT if is_pilot else max(phases[index] for index, _ in together)
+                work.add(key, [pair[0] for pair in pairs], after=after, phase=phase)
+    for judge in of_one:
         size = max(Counter(batches[judge.name]).values(), default=1)
         for shown in _controls(categories, (controls or {}).get(judge.key, 0), size):
             # They wait for the edits of the first edit model: of their own sample, and those that they show.
@@ -320,6 +339,7 @@ def simulate(
         edit_seeds=edit_seeds,
         repeats=repeats,
         controls=controls,
+        battles=battles,
         swap=placement == "swap",
         capacity=capacity,
     )
@@ -342,6 +362,16 @@ def _seconds(task: Task, durations: Durations, seed: int) -> float:
         # Drawn from the sample, not from the order: the same work under every schedule.
         seconds *= max(0.0, random.Random(seed * 1_000_003 + task.units[0]).gauss(1.0, durations.jitter))
     return seconds
+
+
+def _battles(fought: Sequence[Pairs], batches: Sequence[int]) -> Iterator[list[tuple[int, tuple[int, int]]]]:
+    """Sample and edit models of the battles that are asked about together (`workload.fill_work`)."""
+    size = max(Counter(batches).values(), default=1)
+    members: dict[int, list[tuple[int, tuple[int, int]]]] = {}
+    for index, pairs in enumerate(fought):
+        members.setdefault(batches[index], []).extend((index, pair) for pair in pairs)
+    for some in members.values():
+        yield from (some[n : n + size] for n in range(0, len(some), size))
 
 
 def _kinds(samples: int) -> int:

@@ -75,6 +75,7 @@ class Blame:
         key = (task.model, task.units)
         self._charges[key] += 1
         if len(task.units) > 1 and self._charges[key] >= (1 if final else TASK_FAILURES):
+            del self._charges[key]
             # Which member of the batch it was shows when each runs alone.
             for unit in task.units:
                 self._charges[task.model, (unit,)] = 1
@@ -84,6 +85,8 @@ class Blame:
         elif final or self._charges[key] >= TASK_FAILURES:
             if not final:
                 reason = f"failed {self._charges[key]} times; the last time: {reason}"
+            del self._charges[key]
+            if not final:
                 for index in task.failed_on:  # it is proven bad: the replica that it failed on first is acquitted
                     first = self._policy.of(task.model)[index].number
                     self._failures[first] = max(0, self._failures[first] - 1)
@@ -126,6 +129,7 @@ class Blame:
 
         Yields those of them that are to go, each with the reason.
         """
+        self._charges.pop((task.model, task.units), None)  # a service gives its numbers to other work
         short = self._short_of.pop((task.model, task.units), {})
         for replica in [other for other in self._others(witness) if other.number in short]:
             self._failures[replica.number] += 1

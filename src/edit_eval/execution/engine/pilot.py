@@ -51,12 +51,24 @@ def choose_pilot(matrix: Matrix, mine: Container[int] | None = None) -> PilotCel
 
 
 def _cells(matrix: Matrix, position: int, edit_models: Sequence[int], judges: Sequence[int]) -> PilotCells:
-    """What these models have not done yet of a sample. The judges take the first edit model that has not failed."""
+    """What these models have not done yet of a sample. The judges take the first edit model that has not failed, those
+    that compare the first battle whose edits have not."""
     numbers = [matrix.cells.edit(model, 0, position) for model in range(len(matrix.edit_models))]
     edits = [numbers[model] for model in edit_models if matrix.edits[numbers[model]].status is Status.PENDING]
     to_judge = next((n for n in numbers if matrix.edits[n].status in (Status.OK, Status.PENDING)), None)
-    judged = [] if to_judge is None else [matrix.cells.judgement(to_judge, judge, 0) for judge in judges]
+    of_one = [judge for judge in judges if not matrix.judges[judge].of_two]
+    judged = [] if to_judge is None else [matrix.cells.judgement(to_judge, judge, 0) for judge in of_one]
+    judged += filter(None, (_first_battle(matrix, position, judge) for judge in judges if judge not in of_one))
     return PilotCells(frozenset(edits), frozenset(filter(matrix.is_pending, judged)))
+
+
+def _first_battle(matrix: Matrix, position: int, judge: int) -> int | None:
+    for battle in matrix.battles_of(position):
+        if all(matrix.edits[one].status in (Status.OK, Status.PENDING) for one in matrix.shown_edits(battle)):
+            for number in matrix.cells.judgements_of(battle):
+                if matrix.cells.parts(number)[1] == judge:
+                    return number
+    return None
 
 
 def models_at_work(matrix: Matrix) -> set[str]:
@@ -65,7 +77,7 @@ def models_at_work(matrix: Matrix) -> set[str]:
     for number in range(matrix.cells.judgements):
         edit, judge, _ = matrix.cells.parts(number)
         key = f"judge:{matrix.judges[judge].name}"
-        if edit < matrix.cells.edits and key not in found and matrix.judgement(number).status is Status.OK:
+        if edit not in matrix.cells.controls and key not in found and matrix.judgement(number).status is Status.OK:
             found.add(key)
     return found
 

@@ -35,6 +35,7 @@ class ReadingAgain:
         attempt = self._attempts[key]
         if attempt == len(AGAIN_AFTER):
             self._left.append(reason)
+            del self._attempts[key]
             return None
         self._attempts[key] += 1
         ticket = self._next

@@ -36,7 +36,8 @@ def fill_work(
     With `mine`, positions of samples, only those are done: the others are another shard's, and no batch has of both.
 
     A batch waits for the edits that it is about, and for the cells whose replies its questions need. One of controls
-    waits for its samples' edits by the first edit model, so that no device takes a judge for controls alone.
+    waits for its samples' edits by the first edit model, so that no device takes a judge for controls alone. One of
+    battles waits for both edits of each.
     """
     work.answers_from = settled(matrix, 0)
     phases = _phases(matrix) if by_category else [0] * len(matrix.samples)
@@ -53,7 +54,8 @@ def fill_work(
         if any(matrix.cells.judgement_of(c) in pilot.judgements for c in cells)
         for cell in cells
     }
-    first = pilot.edits | {edit for cell in early if _is_pending(matrix, edit := edit_of(matrix, cell))}
+    shown = {edit for cell in early for edit in matrix.shown_edits(edit_of(matrix, cell))}
+    first = pilot.edits | {edit for edit in shown if _is_pending(matrix, edit)}
     first |= {origin for edit in first for origin in _origins(matrix, edit)}
 
     def phase(edits: Iterable[int], is_pilot: bool) -> int:
@@ -76,7 +78,7 @@ def fill_work(
     ]
     for its_phase, model, units in sorted([*edits, *judging], key=lambda task: task[0]):
         waits = _edit_waits if model.startswith("edit:") else _cell_waits
-        control = model.startswith("judge:") and edit_of(matrix, units[0]) >= matrix.cells.edits
+        control = model.startswith("judge:") and edit_of(matrix, units[0]) in matrix.cells.controls
         work.add(model, units, after=waits(matrix, units), phase=its_phase, control=control)
 
 
@@ -110,7 +112,7 @@ def waited_for(matrix: Matrix, cell: int) -> tuple[int, ...]:
     """The edits that come before a cell: those that it shows; for one about a control also that which it stands
     beside."""
     edit = edit_of(matrix, cell)
-    if edit < matrix.cells.edits:
+    if edit not in matrix.cells.controls:
         return matrix.shown_edits(edit)
     return (*matrix.shown_edits(edit), matrix.cells.edit(0, 0, matrix.cells.sample(edit)))
 
@@ -123,7 +125,7 @@ def is_left(matrix: Matrix, cell: int) -> bool:
 
 
 def edit_of(matrix: Matrix, cell: int) -> int:
-    """The number of the edit, or control, that a cell is about."""
+    """The number of the edit, control or battle that a cell is about."""
     return matrix.cells.parts(matrix.cells.judgement_of(cell))[0]
 
 
@@ -143,6 +145,8 @@ def _batches(matrix: Matrix, judge: int, batches: Mapping[str, Sequence[int]]) -
     """The cells that a judge is asked for together, in the order of edit models, edit seeds, repeats and readings."""
     of_sample, experiment = batches[matrix.judges[judge].name], matrix.experiment
     asked = []
+    if matrix.judges[judge].of_two:
+        return _of_battles(matrix, judge, of_sample)
     for model, edit_seed, repeat, reading in product(
         range(len(matrix.edit_models)),
         range(experiment.edit_seeds),
@@ -171,11 +175,29 @@ def _shared(matrix: Matrix, cell: int) -> tuple[int, int]:
     return question, matrix.cells.sample(matrix.cells.parts(judgement)[0])
 
 
+def _of_battles(matrix: Matrix, judge: int, of_sample: Sequence[int]) -> list[list[int]]:
+    """The same of battles: those of the samples that share a batch, in the samples' order, cut to its size."""
+    size = max(Counter(of_sample).values(), default=1)
+    members: dict[tuple[int, int, int, int, str], list[int]] = {}
+    for battle in matrix.cells.battles:
+        batch, edit_seed = of_sample[matrix.sample_of(battle).index], matrix.cells.battle(battle).edit_seed
+        for number in matrix.cells.judgements_of(battle):
+            if (of := matrix.cells.judged(number)).judge != judge:
+                continue
+            questions = matrix.cells.asked(number)
+            for place, cell in enumerate(matrix.cells.cells_of(number)):
+                reading, question = divmod(place, len(questions))
+                about = batch, edit_seed, of.repeat, reading, questions[question].question.name
+                members.setdefault(about, []).append(cell)
+    cut = [cells[n : n + size] for cells in members.values() for n in range(0, len(cells), size)]
+    return [left for cells in cut for left in _whatis_left(matrix, cells)]
+
+
 def _of_controls(matrix: Matrix, judge: int, batches: Mapping[str, Sequence[int]]) -> list[list[int]]:
     """The same of controls, which have batches of their own: no edit's answer depends on whether there are any."""
     size = max(Counter(batches[matrix.judges[judge].name]).values(), default=1)
     members: dict[tuple[str, str, int, str], list[int]] = {}
-    for control in range(matrix.cells.edits, matrix.cells.everything):
+    for control in matrix.cells.controls:
         for number in matrix.cells.judgements_of(control):
             if matrix.cells.parts(number)[1] != judge:
                 continue

@@ -208,6 +208,7 @@ def selected(results: Results, ids: Collection[str]) -> Results:
         edits=tuple(edit for edit in results.edits if edit.sample_id in chosen),
         judgements=tuple(one for one in results.judgements if one.sample_id in chosen),
         controls=tuple(one for one in results.controls if one.sample_id in chosen),
+        battles=tuple(one for one in results.battles if one.sample_id in chosen),
         published={},
         activities=(),
         wall_seconds=(),

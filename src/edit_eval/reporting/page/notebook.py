@@ -6,6 +6,7 @@ what it shows. All that comes from data is escaped, cut and on one line.
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,30 +15,37 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
+from rich.console import Console
 
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.reporting import formats
+from edit_eval.reporting.agreement import print_agreement
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.entries import Entry, controls_are_off, controls_of, entries
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.names import judgement_status, name_of, named_score
 from edit_eval.reporting.page.gallery import PageFiles, thumbnails
 from edit_eval.reporting.page.rendering import say_in, template_environment
 from edit_eval.reporting.remarks import footnote_lines, passport_lines, wrong_lines
 from edit_eval.reporting.result_tables import SCORE, results_table
-from edit_eval.reporting.table import Table
+from edit_eval.reporting.table import Column, Table
 from edit_eval.reporting.tables import coverage_line
 from edit_eval.reporting.terminal_text import one_line, whole_words
-from edit_eval.reporting.verdict import verdict_lines, verdicts
+from edit_eval.reporting.verdict import comparison_lines, ranked, verdict_lines, verdicts
 from edit_eval.reporting.writers.html import notebook_table
 from edit_eval.small_copies import CopyLimits
+from edit_eval.statistics.comparison import Comparison
+from edit_eval.statistics.means import MeanScore
 from edit_eval.text import Text
 
 SAMPLES, MODELS, ROWS, LINES = 6, 4, 40, 8
 """How many samples have their pictures shown, of how many edit models; rows of the table; notes."""
 SIZE = CopyLimits(side=192, file_bytes=10_000)
 """Of a picture: all of them are less than half a megabyte."""
+_WIDTH = 110
+"""Columns of what is shown as a terminal has it."""
 CELLS, LONGEST = 160, 2_000
 """Columns of a text, and the characters of it that are looked at."""
 
@@ -102,6 +110,49 @@ def _comparisons(summary: Mapping[str, Any]) -> Iterator[Table[Any]]:
         if one.columns:
             yield columns_table(one.columns[:ROWS])
             yield pairs_table(one.pairs[:ROWS])
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """Who wins by each judge, the ranks, the pairs, and what else a reader must know."""
+    language = spoken()
+    parts = [Markup("<p><strong>{}</strong></p>").format(line) for line in comparison_lines(comparison, language)]
+    for judge in comparison.judges:
+        parts.append(Markup("<p>{}</p>").format(_short(judge)))
+        columns = ranked([column for column in comparison.columns if column.judge == judge])
+        pairs = [pair for pair in comparison.pairs if pair.judge == judge]
+        parts += [
+            notebook_table(table, language, _short)
+            for table in (columns_table(columns[:ROWS]), pairs_table(pairs[:ROWS]))
+            if table.rows
+        ]
+    parts += [Markup("<p><small>{}</small></p>").format(_short(note)) for note in comparison.notes[:LINES]]
+    return str(Markup("<div>{}</div>").format(Markup("\n").join(parts)))
+
+
+def means_html(means: Sequence[MeanScore]) -> str:
+    """A row a mean, with its interval and how many are scored."""
+    language = spoken()
+    digits = {(one.judge, one.score): formats.decimals(one.scale, abs(one.value or 0.0)) for one in means}
+
+    def number(one: MeanScore, value: float | None) -> str:
+        return formats.score(value, digits[one.judge, one.score])
+
+    columns: list[Column[MeanScore]] = [
+        Column(Text("Edit model"), lambda one: one.edit_model, "name"),
+        Column(Text("Judge"), lambda one: one.judge, "name"),
+        Column(Text("Score"), lambda one: one.score, "name"),
+        Column(Text("Mean"), lambda one: number(one, one.value), look="strong"),
+        Column(Text("95% interval"), lambda one: one.ci95 and formats.span(one.ci95, digits[one.judge, one.score])),
+        Column(Text("Scored"), lambda one: f"{one.scored}/{one.total}"),
+    ]
+    return str(notebook_table(Table(columns, list(means)), language, _short))
+
+
+def agreement_html(document: Mapping[str, Any]) -> str:
+    """What `edit-eval agreement` prints, in letters of equal width."""
+    console = Console(record=True, file=io.StringIO(), width=_WIDTH, force_jupyter=False, color_system=None)
+    print_agreement(document, console, language=spoken())
+    return str(Markup("<pre>{}</pre>").format(console.export_text()))
 
 
 def refused_html(reason: str) -> str:

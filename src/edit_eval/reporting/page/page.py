@@ -40,7 +40,7 @@ from edit_eval.reporting.page.gallery import PageFiles, PictureAddresses, galler
 from edit_eval.reporting.page.rendering import say_in, template_environment, told_of
 from edit_eval.reporting.page.vega import vega
 from edit_eval.reporting.page.verdict import verdict_told
-from edit_eval.reporting.writers.html import page_table
+from edit_eval.reporting.writers.html import page_sheet, page_table
 from edit_eval.small_copies import CopyLimits, size_of_run
 from edit_eval.text import Text
 
@@ -289,6 +289,7 @@ def page_templates(language: str) -> jinja2.Environment:
 
     environment.globals.update(
         table=lambda table: page_table(table, language),
+        sheet=lambda sheet: page_sheet(sheet, language),
         say=lambda *told, **how: follow(sentence(*told, **how)),
         label=lambda words: attribute("aria-label", words, "label"),
         placeholder=lambda words: attribute("placeholder", words, "placeholder"),

@@ -15,7 +15,7 @@ from edit_eval.reporting.progress.view import CategoryDone, Count, MeanSoFar, me
 from edit_eval.store.matrix import Matrix
 
 Address = tuple[str, str, int, str, int]
-"""Sample, edit model, edit seed, judge, repeat; of an edit no judge."""
+"""Sample, edit model (of a battle both), edit seed, judge, repeat; of an edit no judge."""
 Group = tuple[str, str, str]
 """Category, edit model, judge."""
 
@@ -107,6 +107,9 @@ class Tally:
             group.total += 1
             group.pending += one.status is Status.PENDING
             group.put(address, one.scores.get(self._scoring[one.judge].headline))
+        for one in matrix.battles():
+            if own is None or one.sample_id in own:
+                self._judgements.put(address_of(one), one.status)
         for one in matrix.controls():
             if own is None or one.sample_id in own:
                 self._controls.put(address_of(one), one.status)
@@ -124,6 +127,9 @@ class Tally:
             return None
         if status not in NO_EDIT:
             self.judgement_rate.add(now)
+        if judgement.other:  # it has no mean
+            self._judgements.put(address, status)
+            return None
         key = group_of(judgement)
         group, before = self._groups[key], self._judgements.put(address, status)
         group.put(address, judgement.scores.get(self._scoring[judgement.judge].headline))
@@ -191,8 +197,10 @@ class Tally:
 
 def address_of(record: Edit | Judgement) -> Address:
     """Which edit or judgement it is."""
-    asked = (record.judge, record.repeat) if isinstance(record, Judgement) else ("", 0)
-    return (record.sample_id, record.edit_model, record.edit_seed, *asked)
+    if not isinstance(record, Judgement):
+        return record.sample_id, record.edit_model, record.edit_seed, "", 0
+    whose = f"{record.edit_model} : {record.other}" if record.other else record.edit_model
+    return record.sample_id, whose, record.edit_seed, record.judge, record.repeat
 
 
 def group_of(judgement: Judgement) -> Group:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from markupsafe import Markup
 
 from edit_eval.reporting.marks import MARKS, drawn_mark
-from edit_eval.reporting.table import LANGUAGES, Column, Look, Strip, Table, Words, in_language
+from edit_eval.reporting.table import LANGUAGES, Column, Line, Look, Sheet, Strip, Table, Words, in_language
 
 Row = TypeVar("Row")
 _STRIP = Markup(
@@ -42,6 +42,18 @@ def page_table(table: Table[Any], language: str) -> Markup:
         '<div class="scrolling" tabindex="0" role="region" aria-label="{}" data-words-label="{}">\n'
         "<table{}>\n<thead>{}<tr>\n{}\n</tr></thead>\n{}</table>\n</div>"
     ).format(label[language], json.dumps(label), _attributes(table.style), above, head, bodies)
+
+
+def page_sheet(sheet: Sheet, language: str) -> Markup:
+    """Sentences, each a paragraph, and tables."""
+    drawn = [
+        page_table(part, language)
+        if isinstance(part, Table)
+        else Markup("<p{}>{}</p>").format(_attributes(part.look), followed(part.words, language))
+        for part in sheet
+        if part != Line()
+    ]
+    return Markup("\n").join(drawn)
 
 
 def _head(column: Column[Any], language: str) -> Markup:

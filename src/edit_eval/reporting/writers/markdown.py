@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from edit_eval.reporting.table import Column, Table, in_language
+from edit_eval.reporting.table import Column, Line, Sheet, Table, in_language
 
 Row = TypeVar("Row")
 _SPECIAL = re.compile(r"([\\`*\[\]<>|#~$&!]|(?<!\w)_|_(?!\w))")  # an underscore within a word is only itself
@@ -19,6 +19,16 @@ def markdown_table(table: Table[Any], language: str) -> str:
     rules = ["---:" if column.kind == "number" else "---" for column in columns]
     rows = [[_cell(column, row, language) for column in columns] for row in table.rows]
     return "\n".join(map(_line, (heads, rules, *rows)))
+
+
+def markdown_sheet(sheet: Sheet, language: str) -> str:
+    """Sentences, each a paragraph, and tables."""
+    drawn = (
+        markdown_table(part, language) if isinstance(part, Table) else inline(in_language(part.words, language))
+        for part in sheet
+        if part != Line()
+    )
+    return "\n\n".join(drawn)
 
 
 def card_table(table: Table[Any]) -> str:

@@ -1,0 +1,89 @@
+"""What protocols about two edits share: which edits meet (a design), and a question in both orders.
+
+Designs depend on what edit models are, not on their names or places, and on a seed that is kept with the run: a run
+that goes on asks the same, and one more model leaves most of what was asked as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Literal
+
+from edit_eval.config.identity import Identity, digest_of_text
+from edit_eval.errors import ConfigurationError
+from edit_eval.protocols.contract import Question, Score, View
+from edit_eval.records import Sample, Scale
+from edit_eval.statistics.battles import BACKWARD, FORWARD, value_names
+from edit_eval.text import Text
+
+Design = Literal["all", "cycles", "anchor"]
+"""Every two; of each sample a random cycle through the models; each model against one."""
+Places = tuple[int, int]
+
+_EXCHANGED = {"edit": "other", "other": "edit"}
+_SCALE = Scale(lowest=0.0, highest=1.0)
+
+
+def met(
+    design: Design, sample: Sample, models: Sequence[Identity], *, anchor: str = "", rounds: int = 1, seed: int = 0
+) -> list[Places]:
+    """Which two edit models' edits of a sample meet, as places in `models`.
+
+    `cycles`: `rounds` of them, each in a random order of its own; a cycle has as many battles as there are models, and
+    links all of them. `anchor` is the name of the model that all others meet. Raises `ConfigurationError` for a name
+    that no model has.
+    """
+    count = len(models)
+    if design == "anchor":
+        place = next((number for number, model in enumerate(models) if model.name == anchor), None)
+        if place is None:
+            names = [model.name for model in models]
+            raise ConfigurationError(
+                Text("protocol.anchor: no edit model is named `{}`; there are {: and }", anchor, names)
+            )
+        return [(place, other) for other in range(count) if other != place]
+    if design == "all":
+        return list(combinations(range(count), 2))
+    found: dict[Places, None] = {}
+    for turn in range(rounds):
+
+        def drawn(place: int, turn: int = turn) -> str:
+            return digest_of_text(f"{seed}\n{turn}\n{sample.id}\n{models[place].digest}\n{models[place].seed}")
+
+        order = sorted(range(count), key=drawn)
+        found |= dict.fromkeys((min(two), max(two)) for two in zip(order, [*order[1:], order[0]], strict=True))
+    return [two for two in found if two[0] != two[1]]
+
+
+def both_orders(question: Question, score: str) -> tuple[Question, Question]:
+    """The question as it is written, where `edit` is shown before `other`, and with the two exchanged.
+
+    Views keep their labels: `A` is what is shown first. The two are named `NAME.forward` and `NAME.backward`, and give
+    the values that `preference(score)` needs.
+    """
+    turned = tuple(
+        View(
+            _EXCHANGED.get(view.picture, view.picture),
+            tuple(tuple(_EXCHANGED.get(str(part), part) for part in step) for step in view.steps),
+            view.name,
+        )
+        for view in question.shows
+    )
+    return tuple(
+        replace(question, name=f"{question.name}.{order}", gives=value_names(score, order), shows=shows)
+        for order, shows in ((FORWARD, question.shows), (BACKWARD, turned))
+    )  # type: ignore[return-value]
+
+
+def preference(score: str) -> Score:
+    """The share that the first edit gets, the mean over both orders: missing where either has no answer."""
+    return Score(scale=_SCALE, needs=tuple(value_names(score, order)[0] for order in (FORWARD, BACKWARD)))
+
+
+def values_in(question: Question, first: float, tie: float) -> dict[str, float]:
+    """What a question of `both_orders` gives where the picture shown first gets the share `first` of the answer, a tie
+    counted half, and `tie` of it is a tie."""
+    share, tied = question.gives
+    return {share: 1 - first if question.name.endswith(f".{BACKWARD}") else first, tied: tie}

@@ -1,0 +1,265 @@
+"""Strengths from battles: what came of each, against other fits, and in simulations against the truth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from edit_eval.records import Judgement, Reading, Status
+from edit_eval.statistics.battles import BACKWARD, FORWARD, Fought, fought, lost_for_want_of_an_edit, votes_of
+from edit_eval.statistics.people import Vote
+from edit_eval.statistics.preferences import PENALTY, davidson, fit_strengths, preferences
+
+SCORE = "overall"
+OUTCOMES = {"A": (1.0, 0.0), "B": (0.0, 0.0), "C": (0.5, 1.0)}
+
+
+def battle(forward: str, backward: str, **more: Any) -> Judgement:
+    """A judgement of the first model's edit and the second's; `A` is what is shown first, `-` no answer."""
+    readings = {}
+    for order, said in ((FORWARD, forward), (BACKWARD, backward)):
+        if said == "-":
+            readings[order] = Reading(status=Status.UNPARSEABLE, reason="no letter")
+            continue
+        share, tie = OUTCOMES[said]
+        share = share if order == FORWARD else 1 - share
+        readings[order] = Reading(values={f"{SCORE}.{order}": share, f"{SCORE}.{order}.tie": tie})
+    good = [one.values[f"{SCORE}.{order}"] for order, one in readings.items() if one.status is Status.OK]
+    told: dict[str, Any] = {
+        "sample_id": "s0",
+        "category": "",
+        "edit_model": "a",
+        "other": "b",
+        "judge": "judge",
+        "edit_seed": 0,
+        "repeat": 0,
+        "headline": SCORE,
+        "status": Status.OK if len(good) == 2 else Status.UNPARSEABLE,
+        "scores": {SCORE: sum(good) / 2} if len(good) == 2 else {},
+        "missing": {} if len(good) == 2 else {SCORE: (Status.UNPARSEABLE, "no letter")},
+        "readings": (readings,),
+    }
+    return Judgement(**told | more)
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "came"),
+    [
+        ("A", "B", Fought.FIRST),
+        ("B", "A", Fought.SECOND),
+        ("C", "C", Fought.TIE),
+        ("A", "A", Fought.CONTRADICTION),
+        ("B", "B", Fought.CONTRADICTION),
+        ("A", "C", Fought.FIRST),
+        ("C", "A", Fought.SECOND),
+        ("A", "-", Fought.MISSING),
+        ("-", "B", Fought.MISSING),
+    ],
+)
+def test_what_came_of_a_battle(forward: str, backward: str, came: Fought) -> None:
+    assert fought(battle(forward, backward), SCORE) is came
+
+
+def test_each_order_is_a_vote_with_the_sides_that_were_shown_and_one_order_alone_is_none() -> None:
+    found = votes_of([battle("A", "A"), battle("A", "-", sample_id="s1")], SCORE, [])
+    assert [(one.left, one.right, one.choice) for one in found] == [("a", "b", "left"), ("b", "a", "left")]
+
+
+def test_a_failed_edit_has_lost_beside_the_battles_and_is_in_none() -> None:
+    missing: dict[str, Any] = {"status": Status.EDIT_FAILED, "scores": {}, "missing": {}, "readings": ()}
+    of_one, of_both = battle("A", "B", **missing), battle("A", "B", **missing, sample_id="s1")
+    edits = {
+        ("s0", "a", 0): Status.EDIT_FAILED,
+        ("s0", "b", 0): Status.OK,
+        ("s1", "a", 0): Status.EDIT_REFUSED,
+        ("s1", "b", 0): Status.EDIT_FAILED,
+    }
+    assert not votes_of([of_one, of_both], SCORE, [])
+    lost = lost_for_want_of_an_edit([of_one, of_both], edits, [])
+    assert [(one.sample_id, one.left, one.right, one.choice) for one in lost] == [
+        ("s0", "a", "b", "right"),
+        ("s0", "b", "a", "left"),
+    ]
+
+
+# -- drawn battles --
+
+STRENGTHS = np.array([-0.9, -0.2, 0.3, 0.8])
+
+
+def drawn(
+    seed: int,
+    *,
+    samples: int = 120,
+    true: Sequence[float] = STRENGTHS,
+    ties: float = 0.5,
+    side: float = 0.4,
+    among: float = 0.7,
+    cycles: bool = False,
+    uneven: bool = False,
+) -> list[Vote]:
+    """Both orders of battles on samples that differ in what they favour; some source images have many samples."""
+    chance, count = np.random.default_rng(seed), len(true)
+    votes = []
+    clusters = (chance.pareto(1.5, samples).cumsum() % max(3, samples // 3)).astype(int) if uneven else range(samples)
+    of_cluster = {cluster: among * chance.normal(size=count) for cluster in {*clusters}}
+    for sample, cluster in enumerate(clusters):
+        quality = np.asarray(true) + of_cluster[cluster]
+        order = chance.permutation(count)
+        pairs = [(order[n], order[(n + 1) % count]) for n in range(count)] if cycles else []
+        for a, b in pairs or combinations(range(count), 2):
+            for left, right in ((a, b), (b, a)):
+                first, tie = chances(quality[left] - quality[right], ties, side)
+                drew = chance.random()
+                choice = "left" if drew < first else "tie" if drew < first + tie else "right"
+                votes.append(
+                    Vote(f"s{sample}", "abcdefgh"[left], "abcdefgh"[right], choice, "j", cluster=f"c{cluster}")
+                )
+    return votes
+
+
+def chances(apart: Any, ties: float, side: float) -> tuple[Any, Any]:
+    """How likely an answer is for what is shown first, and a tie."""
+    first = np.exp((apart + side) / 2)
+    together = first + ties + 1 / first
+    return first / together, ties / together
+
+
+def expected(
+    true: Sequence[float], *, ties: float = 0.5, side: float = 0.4, among: float = 0.7, **_: Any
+) -> list[Vote]:
+    """What very many samples come to, as a few votes with shares."""
+    quality = np.asarray(true) + among * np.random.default_rng(0).normal(size=(200_000, len(true)))
+    found = []
+    for left in range(len(true)):
+        for right in set(range(len(true))) - {left}:
+            first, tie = (part.mean() for part in chances(quality[:, left] - quality[:, right], ties, side))
+            share, tied = float(first + tie / 2), float(tie)
+            found.append(Vote("s", "abcdefgh"[left], "abcdefgh"[right], "left", weight=1e5, share=share, tied=tied))
+    return found
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.permutations("abcd"), st.permutations("abcd"), st.booleans())
+def test_nothing_depends_on_the_names_or_the_order_of_models(
+    renamed: list[str], listed: list[str], dominated: bool
+) -> None:
+    votes = drawn(3, samples=9, true=[-40.0, 0.1, 0.2, 0.5] if dominated else STRENGTHS)
+    new = dict(zip("abcd", renamed, strict=True))
+    others = [Vote(one.sample_id, new[one.left], new[one.right], one.choice, "j", cluster=one.cluster) for one in votes]
+    one, other = preferences(votes, "abcd"), preferences(others, listed)
+    theirs = {row["edit_model"]: row for row in other["strengths"]}
+    for place, row in enumerate(one["strengths"]):
+        same = theirs[new[row["edit_model"]]]
+        assert same["strength"] == pytest.approx(row["strength"], abs=1e-7)
+        assert same["ci95"] == (None if row["ci95"] is None else pytest.approx(row["ci95"], abs=1e-6))
+        assert (same["rank"], same["no_ci95"]) == (row["rank"], row["no_ci95"])
+        by_davidson = other["davidson"]["strengths"][listed.index(new[row["edit_model"]])]
+        assert by_davidson == pytest.approx(one["davidson"]["strengths"][place], abs=1e-6)
+
+
+def test_davidsons_model_is_the_most_likely_one_by_another_way() -> None:
+    votes = drawn(1, samples=15)
+    place = {name: number for number, name in enumerate("abcd")}
+
+    def less_likely(beta: np.ndarray) -> float:
+        total = PENALTY / 2 * float(beta[:4] @ beta[:4] + beta[5] ** 2)
+        for one in votes:
+            apart = beta[place[one.left]] - beta[place[one.right]] + beta[5]
+            odds = {"left": apart / 2, "right": -apart / 2, "tie": beta[4]}
+            total -= odds[one.choice] - math.log(sum(map(math.exp, odds.values())))
+        return total
+
+    best = minimize(less_likely, np.zeros(6), method="BFGS", options={"gtol": 1e-7}).x
+    found = davidson(votes, "abcd")
+    assert found["strengths"] == pytest.approx(best[:4] - best[:4].mean(), abs=1e-4)
+    assert (math.log(found["ties"]), found["side"]) == pytest.approx((best[4], best[5]), abs=1e-4)
+
+
+def test_models_that_never_met_have_no_strengths() -> None:
+    votes = [Vote("s", "a", "b", "left"), Vote("s", "b", "a", "left"), Vote("s", "c", "d", "left")]
+    fit = fit_strengths(votes, "abcd")
+    assert (fit.strengths, fit.doubt) == (None, "not_connected")
+    assert preferences(votes, "abcd")["davidson"] is None
+
+
+def test_a_model_that_lost_everything_has_a_finite_strength_and_an_interval_with_an_open_end() -> None:
+    votes = [
+        vote
+        for sample in range(20)
+        for vote in (
+            Vote(f"s{sample}", "a", "z", "left"),
+            Vote(f"s{sample}", "z", "b", "right"),
+            Vote(f"s{sample}", "a", "b", "left" if sample % 3 else "right"),
+        )
+    ]
+    fit = fit_strengths(votes, "abz")
+    assert fit.doubt == "unbounded"
+    assert fit.strengths is not None
+    assert fit.strengths[2] < min(fit.strengths[:2])
+    assert np.abs(fit.strengths).max() < 8
+    low, high = fit.between(0, 2) or (None, None)
+    assert low == pytest.approx(math.log(0.025 ** (1 / 20) / (1 - 0.025 ** (1 / 20))))
+    assert high is None
+    assert fit.between(2, 1) == [None, -low]
+    among = fit.between(0, 1)
+    assert among is not None
+    assert None not in among, "those that won and lost are compared as ever"
+    assert [fit.rank(place) for place in range(3)] == [1, 1, 3]
+
+
+def test_a_judge_that_always_takes_the_first_prefers_nobody_and_its_side_is_seen() -> None:
+    votes = [Vote(f"s{n}", *pair, "left", "j") for n in range(30) for pair in (("a", "b"), ("b", "a"))]
+    found = preferences(votes, "ab", taken_in={"j"})
+    assert [row["strength"] for row in found["strengths"]] == pytest.approx([0, 0])
+    assert found["davidson"]["side_ci95"][0] > 2
+
+
+def holds(seeds: range, **how: Any) -> tuple[float, float, float]:
+    """In how many of the simulations intervals hold the difference of the first two and the first's strength; and that
+    of the side in Davidson's model. The truth is what very many samples come to."""
+    given = how.pop("true", STRENGTHS)
+    many, names = expected(given, **how), "abcdefgh"[: len(given)]
+    true, side = fit_strengths(many, names).strengths, davidson(many, names)["side"]
+    assert true is not None
+    found = []
+    for seed in seeds:
+        votes = drawn(seed, true=given, **how)
+        fit, ends = fit_strengths(votes, names), davidson(votes, names)["side_ci95"]
+        of_two, of_one = fit.between(0, 1), fit.interval(np.eye(len(true))[0])
+        assert of_two
+        low, high = (edge if edge is not None else end for edge, end in zip(of_two, (-99, 99), strict=True))
+        held = low <= true[0] - true[1] <= high
+        found.append((held, of_one is None or of_one[0] <= true[0] <= of_one[1], ends[0] <= side <= ends[1]))
+    return tuple(np.mean(found, axis=0))
+
+
+def test_intervals_of_battles_hold_the_truth() -> None:
+    for share in holds(range(60), samples=60, cycles=True, true=[-0.6, 0.0, 0.6]):
+        assert 0.86 <= share <= 1, "of 60, 95 % would be 57: fewer than 52 come once in a thousand times"
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"cycles": True},
+        {"cycles": True, "samples": 400},
+        {"ties": 3.0, "side": 1.5},
+        {"uneven": True, "samples": 240},
+        {"true": (-3.0, -0.2, 0.3, 0.8), "ties": 0.2},
+    ],
+    ids=["all", "cycles", "many", "ties_and_side", "uneven", "dominated"],
+)
+def test_intervals_hold_in_93_to_97_of_100(how: dict[str, Any]) -> None:
+    shares = holds(range(1_000), **how)
+    assert all(0.93 <= share <= 0.97 for share in shares), shares

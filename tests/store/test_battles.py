@@ -1,0 +1,144 @@
+"""Cells of two edits: their numbers, addresses and keys, what waits for what, and what becomes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edit_eval.records import Reply, Status
+from edit_eval.statistics.battles import Fought, fought
+from edit_eval.store.matrix import Matrix
+from edit_eval.store.recall import edit_record
+from edit_eval.store.run_directory import RunDirectory
+from small_matrix import comparing_judge, imagined_edit, made_edit, recalled, reply_line, small_matrix, small_samples
+
+
+def matrix_of(samples: Any = 2, **more: Any) -> Matrix:
+    made: dict[str, Any] = {"models": ("m", "n", "o"), "judges": (comparing_judge(),)}
+    return small_matrix(samples, **made | more)
+
+
+def made_all(matrix: Matrix) -> Matrix:
+    """Every edit there, with pixels that say whose it is."""
+    for number in range(matrix.cells.edits):
+        model, _, sample = matrix.edit_parts(number)
+        matrix.set_edit(number, imagined_edit(matrix, number, f"{model.name}-{sample.id}"))
+    return matrix
+
+
+def said(label: str) -> Reply:
+    return Reply(text=f'{{"better": "{label}"}}')
+
+
+def cells_of_first(matrix: Matrix) -> tuple[int, int, int]:
+    """The first battle's judgement, and its cells, forward and backward."""
+    (judgement,) = matrix.cells.judgements_of(matrix.cells.battles[0])
+    return judgement, *matrix.cells.cells_of(judgement)
+
+
+def test_numbers_and_addresses_beside_a_judge_of_single_edits() -> None:
+    matrix = matrix_of(
+        judges=("critic", comparing_judge(), comparing_judge("duel", pairs="anchor", anchor="o")), repeats=2, controls=2
+    )
+    assert len(matrix.cells.battles) == 6
+    assert [len(matrix.cells.judgements_of(one)) for one in matrix.cells.battles] == [2, 4, 4, 2, 4, 4]
+    found = [matrix.address(cell) for cell in range(len(matrix.cells))]
+    assert len({*found}) == len(found)
+    assert {name for *_, name in found} == {"", "n", "o"}
+    assert {one.judge for one in (*matrix.judgements(), *matrix.controls())} == {"critic"}
+    assert {(one.judge, one.edit_model, one.other) for one in matrix.battles() if one.judge == "duel"} == {
+        ("duel", "m", "o"),
+        ("duel", "n", "o"),
+    }
+
+
+def test_keys_hold_both_pictures_and_their_order_and_no_names() -> None:
+    one, other = made_all(matrix_of()), made_all(matrix_of(models=("o", "n", "m")))
+    keys = {one.key(cell): one.address(cell) for cell in range(len(one.cells))}
+    assert len(keys) == len(one.cells) == 2 * 3 * 2
+    others = {other.key(cell): other.address(cell) for cell in range(len(other.cells))}
+    assert keys.keys() == others.keys()
+    for key, (sample, first, _, _, _, question, _, second) in keys.items():
+        exchanged = {"overall.forward": "overall.backward", "overall.backward": "overall.forward"}[question]
+        assert others[key][:2] + others[key][5:6] + others[key][7:] == (sample, second, exchanged, first)
+    same = made_all(matrix_of())
+    same.set_edit(0, imagined_edit(same, 0, "n-s0"))
+    assert len({same.key(cell) for cell in cells_of_first(same)[1:]}) == 1, "equal pictures have no order"
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "came"),
+    [("A", "B", Fought.FIRST), ("B", "A", Fought.SECOND), ("C", "C", Fought.TIE), ("B", "B", Fought.CONTRADICTION)],
+)
+def test_a_judgement_has_both_orders(forward: str, backward: str, came: Fought) -> None:
+    matrix = made_all(matrix_of())
+    judgement, one, two = cells_of_first(matrix)
+    matrix.add_reply(one, said(forward))
+    assert matrix.judgement(judgement).status is Status.PENDING
+    matrix.add_reply(two, said(backward))
+    assert fought(matrix.judgement(judgement), "overall") is came
+
+
+def test_one_order_alone_is_missing_with_its_reason() -> None:
+    matrix = made_all(matrix_of())
+    judgement, one, two = cells_of_first(matrix)
+    matrix.add_reply(one, said("A"))
+    for _ in range(2):
+        matrix.add_reply(two, Reply(text="Image B"))
+    found = matrix.judgement(judgement)
+    assert (found.status, found.scores, fought(found, "overall")) == (Status.UNPARSEABLE, {}, Fought.MISSING)
+
+
+def test_a_battle_waits_for_both_edits_and_ends_with_one_that_failed() -> None:
+    matrix = matrix_of(1)
+    judgement, one, _ = cells_of_first(matrix)
+    matrix.set_edit(0, imagined_edit(matrix, 0))
+    assert not matrix.can_be_asked(one)
+    failed = made_all(matrix_of(1)).edits[1]
+    matrix.set_edit(1, type(failed)(**{**vars_of(failed), "status": Status.EDIT_FAILED, "image": "", "reason": "no"}))
+    assert (matrix.judgement(judgement).status, matrix.judgement(judgement).reason) == (Status.EDIT_FAILED, "no")
+    other = matrix_of(1)  # the other way round: what failed decides, though the first is still to come
+    other.set_edit(1, matrix.edits[1])
+    assert other.judgement(cells_of_first(other)[0]).status is Status.EDIT_FAILED
+
+
+def vars_of(edit: Any) -> dict[str, Any]:
+    return {name: getattr(edit, name) for name in type(edit).__dataclass_fields__}
+
+
+def test_another_picture_takes_the_replies_away_and_the_same_one_gives_them_back() -> None:
+    matrix = made_all(matrix_of())
+    judgement, one, two = cells_of_first(matrix)
+    matrix.add_reply(one, said("A"))
+    matrix.add_reply(two, said("B"))
+    before = matrix.edits[2]  # n's edit of the first sample
+    assert matrix.shown_with(2) == [2, matrix.cells.battles[0], matrix.cells.battles[2]]
+    matrix.set_edit(2, imagined_edit(matrix, 2, "another"))
+    assert matrix.judgement(judgement).status is Status.PENDING
+    assert [found.sample_id for found in matrix.set_edit(2, before)] == ["s0"]
+    assert matrix.judgement(judgement).status is Status.OK
+
+
+def test_replies_are_recalled_where_the_models_are_listed_otherwise(tmp_path: Path) -> None:
+    matrix, directory = matrix_of(), RunDirectory(tmp_path)
+    for number in range(matrix.cells.edits):
+        matrix.set_edit(number, made_edit(matrix, number, directory))
+    lines = [reply_line(matrix, cell, said("AB"[cell % 2])) for cell in range(len(matrix.cells))]
+    edits = [edit_record(edit) for edit in matrix.edits]
+    for models in (("m", "n", "o"), ("o", "n", "m")):
+        again = matrix_of(models=models)
+        assert recalled(again, directory, edits, lines) == []
+        won = {(one.sample_id, one.edit_model, one.other): fought(one, "overall") for one in again.battles()}
+        first = Fought.FIRST if models[0] == "m" else Fought.SECOND
+        assert won == {(sample, *pair): first for sample in ("s0", "s1") for pair in pairs_of(models)}
+
+
+def pairs_of(models: tuple[str, ...]) -> list[tuple[str, str]]:
+    return [(one, other) for place, one in enumerate(models) for other in models[place + 1 :]]
+
+
+def test_samples_that_follow_others_or_are_bad_have_no_battles() -> None:
+    matrix = matrix_of(small_samples(4, bad=[1], follows={2: 0}))
+    assert {one.sample_id for one in matrix.battles()} == {"s0", "s3"}

@@ -1,0 +1,91 @@
+"""Two edits in one question, from the YAML to the report: the example, whose true order is known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from edit_eval import evaluate
+from edit_eval.errors import ConfigurationError
+from edit_eval.reporting.page.files import markdown
+from edit_eval.reporting.scores import FRAMES
+from edit_eval.reporting.status import status_document
+from edit_eval.run import Run, compare
+from edit_eval.store.run_directory import RunDirectory
+from faults.faulty_runs import Ears
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+ORDER = ["careful", "middling", "careless"]
+
+
+def configuration(folder: Path, models: list[str], **protocol: Any) -> dict[str, Any]:
+    written: dict[str, Any] = yaml.safe_load((EXAMPLES / "pairwise.yaml").read_text("utf-8"))
+    for section in (written["benchmark"], *written["edit_models"].values(), written["judges"]["colour"]):
+        section["class_path"] = str(EXAMPLES.parent / section["class_path"])
+    written["benchmark"] |= {"folder": str(folder / "discs"), "count": 12}
+    written["edit_models"] = {name: written["edit_models"][name] for name in models}
+    written["judges"]["colour"]["protocol"] |= protocol
+    return {**written, "execution": {"pilot": False, "progress": "none"}}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("battles")
+    return evaluate(configuration(folder, ORDER), run_dir=folder / "run", report=False, spectator=Ears())
+
+
+def strengths(run: Run) -> dict[str, float]:
+    return {
+        one["edit_model"]: one["strength"] for one in run.summary["battles"]["colour"]["scores"]["overall"]["strengths"]
+    }
+
+
+def test_the_order_is_found_with_intervals_and_everything_counts(made: Run) -> None:
+    found = strengths(made)
+    assert sorted(found, key=found.__getitem__, reverse=True) == ORDER
+    assert made.reached
+    of = made.summary["battles"]["colour"]["scores"]["overall"]
+    assert (of["battles"], of["samples"], of["missing"]) == (36, 12, {})
+    assert sum(of["outcomes"].values()) == 36
+    assert made.summary["coverage"]["scored"] == 36
+    assert status_document(made.results)["battles"] == {"total": 36, "ok": 36}
+    columns, rows_of = FRAMES["battles"]
+    came = Counter(row[list(columns).index("outcome")] for row in rows_of(made.results))
+    assert came == {name: count for name, count in of["outcomes"].items() if count}
+
+
+def test_the_report_has_strengths_and_who_won_against_whom(made: Run) -> None:
+    for language in ("en", "zh"):
+        written = markdown(made.results, made.summary, language)
+        rows = [line for line in written.splitlines() if line.startswith("| careful |")]
+        assert len(rows) == 2, "strengths, and won against lost"
+
+
+def test_other_names_in_another_order_ask_nothing_anew(made: Run, tmp_path: Path) -> None:
+    folder = made.path.parent
+    written = configuration(folder, ORDER[::-1])
+    written["edit_models"] = {f"new_{name}": one for name, one in written["edit_models"].items()}
+    again = evaluate(written, run_dir=tmp_path / "run", reuse_from=[made.path], report=False, spectator=Ears())
+    assert asked(again) == 0
+    assert strengths(again) == pytest.approx({f"new_{name}": one for name, one in strengths(made).items()}, abs=1e-9)
+
+
+def asked(run: Run) -> int:
+    """How many of its replies were given in it."""
+    return sum("reused_from" not in line for line in RunDirectory(run.path).read("replies"))
+
+
+def test_what_two_edits_cannot_be(made: Run, tmp_path: Path) -> None:
+    folder = made.path.parent
+    with pytest.raises(ConfigurationError, match="compares the edits of two models, and there is one"):
+        evaluate(configuration(folder, ["careful"]), run_dir=tmp_path / "one", spectator=Ears())
+    wrong = configuration(folder, ORDER, pairs="anchor", anchor="nobody")
+    with pytest.raises(ConfigurationError, match="no edit model is named `nobody`"):
+        evaluate(wrong, run_dir=tmp_path / "two", spectator=Ears())
+    assert not list(tmp_path.iterdir()), "before anything was written"
+    with pytest.raises(ConfigurationError, match="its report has strengths"):
+        compare(made)
