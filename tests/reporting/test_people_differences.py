@@ -37,11 +37,11 @@ def test_terminal_markdown_and_page_show_the_three_numbers(voted, tmp_path):
     written = markdown(report.results, summary, "en")
     document = "".join(page(report.results, summary, tmp_path, language="en"))
     for pair in people.pairs:
-        for row in rows_of(pair):
+        for row in rows_of(people, pair, {}):
             figures = signed(row.found.difference), signed_span(row.found.ci95)
             assert " | ".join(figures) in written
             assert all(f">{figure}</td>" in document for figure in figures)
-    for line in sentences(people, "en"):
+    for line in sentences(people):
         assert line.split("[")[0] in written.replace("\\", "")
     assert 'id="people"' in document
     assert 'data-chart="people"' in document

@@ -143,7 +143,7 @@ def test_a_rater_of_a_run_who_always_takes_one_side_is_set_apart_and_named(colum
     assert alone.people.pairs[0].answers == 30
     assert replace(both.people, set_apart=[]) == alone.people
     assert (alone.people.set_apart, both.people.set_apart) == ([], ["blind"])
-    assert any("blind" in line for line in explanation(both.people, "en"))
+    assert any("blind" in line for line in explanation(both.people))
     assert compare_models(run, blind).people is None
     assert peoples_differences(columns, blind).pairs[0].answers == 30, "a file says nothing of its sides"
 

@@ -1,341 +1,321 @@
-"""The judges as instruments, on a terminal: with themselves, with each other, their median, and with people."""
+"""The judges as instruments: with themselves, with each other, their median, and with people."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import entries
 from edit_eval.reporting.formats import signed, signed_span
-from edit_eval.reporting.language import said
-from edit_eval.reporting.names import NAMES, score_name
+from edit_eval.reporting.names import NAMES, score_title
 from edit_eval.reporting.result_tables import EDIT_MODEL, results_table
-from edit_eval.reporting.terminal_text import (
-    Name,
-    Styled,
-    numbers,
-    one_line,
-    plain_table,
-    print_beside,
-    print_dim,
-    stdout_console,
-)
-from edit_eval.reporting.writers.terminal import terminal_table
+from edit_eval.reporting.table import Column, Line, Sheet, Table, Words
+from edit_eval.reporting.terminal_text import one_line, stdout_console
+from edit_eval.reporting.writers.terminal import print_sheet
 from edit_eval.text import Text, counted
 
+Found = Mapping[str, Any]
+_JUDGE, _INTERVAL, _EDITS = Text("Judge"), Text("95% interval"), Text("Edits", context="number")
+_GAP = Line()
 
-def print_agreement(document: Mapping[str, Any], console: Console | None = None, *, language: str = "en") -> None:
+
+@dataclass(frozen=True)
+class Whose:
+    """A row: what was found of whom, as a whole or, with `part`, of an edit model alone."""
+
+    name: Words
+    found: Found
+    part: str = ""
+
+    @property
+    def title(self) -> Words:
+        """The edit model, or all of them."""
+        return self.part or Text("all")
+
+
+_NAME: Column[Whose] = Column(_JUDGE, lambda row: row.name, "name")
+_PART: Column[Whose] = Column(Text("Edit model"), lambda row: row.title, "name", when=lambda row: row.part)
+
+
+def print_agreement(document: Found, console: Console | None = None, *, language: str = "en") -> None:
     """Prints a card of each judge, their agreement and their median, in English or Chinese.
 
     `document` is what `statistics.summary.judges_document` returned; under `people` and `bridge`, where there is any,
     what `statistics.agreement.people_agreement` and `bridge_document` did.
     """
-    console = console or stdout_console()
-    console.print(Styled(said(Text("The judges"), language), style="bold"))
-    console.print()
-    console.print(judges_table(document, language))
-    retested = any(card["retest"] for card in document["judges"].values())
-    print_dim(
-        console,
-        said(
-            Text(
-                "Shares with Wilson's 95% interval. Ceiling and floor: scores at the upper and the lower "
-                "end of the scale."
-            ),
-            language,
-        ),
-    )
-    if retested:
-        print_dim(
-            console,
-            said(
-                Text(
-                    "Repeats: standard deviation within an edit, ICC(1,1), share of edits whose scores are "
-                    "all the same. A judge that decodes greedily repeats itself; that does not make it right."
-                ),
-                language,
-            ),
-        )
-    if document.get("between_judges"):
-        console.print()
-        console.print(alpha_table(document["between_judges"], language))
-        print_dim(
-            console, said(Text("Ordinal Krippendorff's alpha: 1 is full agreement, 0 as much as chance."), language)
-        )
-        if why := no_alpha(document["between_judges"], language):
-            print_dim(console, why)
-        console.print()
-        console.print(apart_table(document["between_judges"], language))
-        print_dim(
-            console,
-            said(Text("First less second, edit by edit. Student's t, clustered on the source image."), language),
-        )
-    if document.get("no_median") == "unlike_scales":
-        print_dim(console, said(Text("No median: the judges' scores are on different scales."), language))
-    if document.get("median"):
-        console.print()
-        judges = len(document["judges"])
-        console.print(Styled(said(Text("The median of the {} judges", judges), language), style="bold"))
-        console.print()
-        console.print(terminal_table(results_table(entries(document["median"]), names=(EDIT_MODEL,)), language))
-        print_dim(
-            console,
-            said(Text("Only edits that every judge has scored; of each judge the mean over its repeats."), language),
-        )
-    if document.get("people"):
-        console.print()
-        print_people(document["people"], console, language)
-    if document.get("bridge"):
-        console.print()
-        print_bridge(document["bridge"], console, language)
+    print_sheet(agreement_sheet(document), console or stdout_console(), language)
 
 
-def judges_table(document: Mapping[str, Any], language: str = "en") -> Table:
-    """A row for each judge: how often it gave no score, how often the ends of the scale, how it repeats itself."""
+def agreement_sheet(document: Found) -> Sheet:
+    """All of it."""
     cards = document["judges"]
-    retested = any(card["retest"] for card in cards.values())
-    keys = [Text("Asked"), Text("No score"), Text("Ceiling"), Text("Floor")]
-    keys += [Text("Rep. sd"), Text("ICC"), Text("Same")] if retested else []
-    table = plain_table(said(Text("Judge"), language), *numbers(*(said(key, language) for key in keys)), gap=1)
-    for judge, card in cards.items():
-        retest = card["retest"]
-        repeats = [formats.NOTHING] * 3
-        if retest:
-            repeats = [formats.score(retest["sd"]), formats.score(retest["icc"]), f"{retest['identical']:.0%}"]
-        table.add_row(
-            Name(judge),
-            str(card["asked"]),
-            formats.rate(card["unscored"]),
-            formats.rate(card["ceiling"]),
-            formats.rate(card["floor"]),
-            *(repeats if retested else ()),
-        )
-    return table
+    sheet: list[Line | Table[Any]] = [Line(Text("The judges"), "strong"), _GAP, judges_table(cards)]
+    ends = Text(
+        "Shares with Wilson's 95% interval. Ceiling and floor: scores at the upper and the lower end of the scale."
+    )
+    repeats = Text(
+        "Repeats: standard deviation within an edit, ICC(1,1), share of edits whose scores are "
+        "all the same. A judge that decodes greedily repeats itself; that does not make it right."
+    )
+    sheet += [
+        Line(ends, "quiet"),
+        *([Line(repeats, "quiet")] if any(card["retest"] for card in cards.values()) else []),
+    ]
+    if between := document.get("between_judges"):
+        sheet += [_GAP, alpha_table(between)]
+        chance = Text("Ordinal Krippendorff's alpha: 1 is full agreement, 0 as much as chance.")
+        sheet += [Line(chance, "quiet")]
+        if why := between.get("no_alpha"):
+            sheet += [Line(Text("No alpha: {}.", NAMES["no_alpha"][why]), "quiet")]
+        apart = Text("First less second, edit by edit. Student's t, clustered on the source image.")
+        sheet += [_GAP, apart_table(between), Line(apart, "quiet")]
+    if document.get("no_median") == "unlike_scales":
+        sheet += [Line(Text("No median: the judges' scores are on different scales."), "quiet")]
+    if document.get("median"):
+        only = Text("Only edits that every judge has scored; of each judge the mean over its repeats.")
+        sheet += [_GAP, Line(Text("The median of the {} judges", len(cards)), "strong"), _GAP]
+        sheet += [results_table(entries(document["median"]), names=(EDIT_MODEL,)), Line(only, "quiet")]
+    if document.get("people"):
+        sheet += [_GAP, *people_sheet(document["people"])]
+    if document.get("bridge"):
+        sheet += [_GAP, *bridge_sheet(document["bridge"])]
+    return sheet
 
 
-def alpha_table(document: Mapping[str, Any], language: str = "en") -> Table:
+def _score(title: Words, key: str, **how: Any) -> Column[Whose]:
+    """One of the numbers that were found, as a score."""
+    return Column(title, lambda row: formats.score(row.found[key]), **how)
+
+
+def _span(key: str = "ci95") -> Column[Whose]:
+    return Column(_INTERVAL, lambda row: formats.bracketed(row.found[key]))
+
+
+def _retest(title: Text, short: Text, shows: Callable[[Found], str]) -> Column[Whose]:
+    def shown(row: Whose) -> str | None:
+        return shows(row.found["retest"]) if row.found["retest"] else None
+
+    return Column(title, shown, short=short, when=lambda row: row.found["retest"])
+
+
+def _rate(title: Text, short: Words, key: str) -> Column[Whose]:
+    return Column(title, lambda row: formats.rate(row.found[key]), short=short)
+
+
+CARD: Sequence[Column[Whose]] = (
+    Column(Text("Asked"), lambda row: str(row.found["asked"])),
+    _rate(Text("No score"), "", "unscored"),
+    _rate(Text("At the upper end"), Text("Ceiling"), "ceiling"),
+    _rate(Text("At the lower end"), Text("Floor"), "floor"),
+    _retest(Text("Std of repeats"), Text("Rep. sd"), lambda found: formats.score(found["sd"])),
+    _retest(Text("ICC(1,1)"), Text("ICC"), lambda found: formats.score(found["icc"])),
+    _retest(Text("All repeats equal"), Text("Same"), lambda found: formats.share(found["identical"], 1)),
+)
+
+
+def judges_table(cards: Mapping[str, Found]) -> Table[Whose]:
+    """A row for each judge: how often it gave no score, how often the ends of the scale, how it repeats itself."""
+    return Table(
+        every=(_NAME, *CARD), rows=[Whose(name, card) for name, card in cards.items()], label=Text("Each judge")
+    )
+
+
+def alpha_table(document: Found) -> Table[Whose]:
     """A row for all judges together and, with more than two, for each two of them."""
-    headings = [said(key, language) for key in (Text("Edits", context="number"), Text("Alpha"), Text("95% interval"))]
-    table = plain_table(said(Text("Agreement between judges"), language), *numbers(*headings), gap=1)
-    rows = [(", ".join(document["judges"]), document)]
-    if len(document["judges"]) > 2:
-        rows += [(f"{pair['a']}, {pair['b']}", pair) for pair in document["pairs"]]
-    for name, found in rows:
-        alpha = Styled(formats.score(found["alpha"]), style="bold")
-        table.add_row(Name(name), str(found["edits"]), alpha, formats.bracketed(found["ci95"]))
-    return table
+    pairs = document["pairs"] if len(document["judges"]) > 2 else ()
+    return Table(
+        every=(
+            Column(Text("Agreement between judges"), lambda row: row.name, "name"),
+            Column(_EDITS, lambda row: str(row.found["edits"])),
+            _score(Text("Alpha"), "alpha", look="strong"),
+            _span(),
+        ),
+        rows=[
+            Whose(", ".join(document["judges"]), document),
+            *(Whose(f"{pair['a']}, {pair['b']}", pair) for pair in pairs),
+        ],
+        label=Text("Agreement between judges"),
+    )
 
 
-def no_alpha(document: Mapping[str, Any], language: str) -> str:
-    """Why judges have no alpha together; empty where they have."""
-    why = document.get("no_alpha")
-    return said(Text("No alpha: {}.", NAMES["no_alpha"][why]), language) if why else ""
-
-
-def apart_table(document: Mapping[str, Any], language: str = "en") -> Table:
+def apart_table(document: Found) -> Table[Whose]:
     """A row for every two judges: by how much the scores of the first lie above those of the second, edit by edit.
 
     With several edit models also for each of them: a judge that is harsher throughout changes no order of theirs.
     """
-    headings = [
-        said(key, language)
-        for key in (
-            Text("Edits", context="number"),
-            Text("Images"),
-            Text("First", context="of a pair"),
-            Text("Second", context="of a pair"),
-        )
-    ]
-    headings += [said(key, language) for key in (Text("Diff."), Text("95% interval"))]
-    table = plain_table(said(Text("Scores apart"), language), *numbers(*headings), gap=1)
-    for pair in document["pairs"]:
-        models = pair["apart"]["edit_models"]
-        rows = [(Name(f"{pair['a']} - {pair['b']}"), pair["apart"])]
-        rows += [(Name(name, indent=2), one) for name, one in models.items() if len(models) > 1]
-        for name, found in rows:
-            table.add_row(
-                name,
-                str(found["n"]),
-                str(found["images"]),
-                formats.score(found["mean_a"]),
-                formats.score(found["mean_b"]),
-                Styled(signed(found["difference"]), style="bold"),
-                signed_span(found["ci95"]),
-            )
-    return table
+    return Table(
+        every=(
+            _PART,
+            Column(_EDITS, lambda row: str(row.found["n"])),
+            Column(Text("Images"), lambda row: str(row.found["images"])),
+            _score(Text("First", context="of a pair"), "mean_a"),
+            _score(Text("Second", context="of a pair"), "mean_b"),
+            Column(Text("Diff."), lambda row: signed(row.found["difference"]), look="strong"),
+            Column(_INTERVAL, lambda row: signed_span(row.found["ci95"])),
+        ),
+        rows=[
+            row
+            for pair in document["pairs"]
+            for row in _with_parts(f"{pair['a']} - {pair['b']}", pair["apart"], pair["apart"]["edit_models"])
+        ],
+        group=Column(Text("Scores apart"), lambda row: row.name, "name"),
+        label=Text("Scores apart"),
+    )
+
+
+def _with_parts(name: Words, found: Found, models: Mapping[str, Found]) -> list[Whose]:
+    """A row for all edit models, and with several one for each."""
+    return [Whose(name, found), *(Whose(name, one, part) for part, one in models.items() if len(models) > 1)]
 
 
 # -- judges beside people --
 
 
-def print_people(document: Mapping[str, Any], console: Console, language: str = "en") -> None:
+def people_sheet(document: Found) -> Sheet:
     """What `statistics.agreement.people_agreement` returned."""
-    scores = counted(document["scores"], "score")
     people = Text("one person") if document["people"] == 1 else Text("{} people", document["people"])
-    console.print(Styled(said(Text("Against people: {} by {}", scores, people), language), style="bold"))
-    if document["unmatched"]:
-        words = said(
-            Text("{} of the file's scores left out: they are about other edits or other scores", document["unmatched"]),
-            language,
-        )
-        print_beside(console, Styled(said(Text("note: "), language), style="yellow"), Styled(words))
-    tables = [
+    whose = list(_rows(document))
+    title = Text("Against people: {} by {}", counted(document["scores"], "score"), people)
+    sheet: list[Line | Table[Any]] = [Line(title, "strong")]
+    if left := document["unmatched"]:
+        words = Text("{} of the file's scores left out: they are about other edits or other scores", left)
+        sheet += [Line(words, head=Text("note: "))]
+    parts: Sequence[tuple[Table[Whose], Text, Text]] = (
         (
-            edits_table,
+            edits_table(whose),
             Text("Within edit models, with the mean of people"),
             Text(
                 "Spearman's rank correlation with the mean of people within each edit model; all: mean "
                 "through Fisher's z. If all scored: what it could be at worst and at best, whatever the "
                 "missing scores are."
             ),
-        )
-    ]
-    tables += (
-        [
-            (
-                like_table,
-                Text("Within edit models, like for like"),
-                Text(
-                    "With one: with one person, the mean over people; of one person, over all pairs of them. "
-                    "With others: with the mean of all people but one. Share: what the judge reaches with "
-                    "one person, over what one person does."
-                ),
-            )
-        ]
-        if document["raters"]
-        else []
+        ),
+        (
+            like_table(whose, document["raters"]),
+            Text("Within edit models, like for like"),
+            Text(
+                "With one: with one person, the mean over people; of one person, over all pairs of them. "
+                "With others: with the mean of all people but one. Share: what the judge reaches with "
+                "one person, over what one person does."
+            ),
+        ),
+        (
+            models_table(whose, document["raters"]),
+            Text("Between edit models: their order"),
+            Text(
+                "Rank correlation of the models' means; its 95% interval is about other models. Pairs "
+                "alike: the share of pairs of these models that judge and people order alike; its "
+                "interval counts a pair as decided where both prove its order. Pairs right: of the pairs "
+                "that people separate, those that the judge orders as they do."
+            ),
+        ),
+        (
+            pairs_table(document["pairs"]),
+            Text("Two judges: which agrees better with people"),
+            Text(
+                "How much higher the first judge's correlation with people is than the second's, on the "
+                "edits that both have scored, within models with a paired 95% interval."
+            ),
+        ),
     )
-    tables += (
-        [
-            (
-                models_table,
-                Text("Between edit models: their order"),
-                Text(
-                    "Rank correlation of the models' means; its 95% interval is about other models. Pairs "
-                    "alike: the share of pairs of these models that judge and people order alike; its "
-                    "interval counts a pair as decided where both prove its order. Pairs right: of the pairs "
-                    "that people separate, those that the judge orders as they do."
-                ),
-            )
-        ]
-        if any(_models(document))
-        else []
-    )
-    tables += (
-        [
-            (
-                pairs_table,
-                Text("Two judges: which agrees better with people"),
-                Text(
-                    "How much higher the first judge's correlation with people is than the second's, on the "
-                    "edits that both have scored, within models with a paired 95% interval."
-                ),
-            )
-        ]
-        if document["pairs"]
-        else []
-    )
-    for table, title, hint in tables:
-        console.print()
-        console.print(Styled(said(title, language)))
-        console.print(table(document, language))
-        print_dim(console, said(hint, language))
-    remarks = [*unscored_lines(document, language), *calibration_lines(document, language)]
-    if remarks:
-        console.print()
-    for line in remarks:
-        print_beside(console, "", Styled(one_line(line)))
+    for table, title, hint in parts:
+        if table.rows:
+            sheet += [_GAP, Line(title), table, Line(hint, "quiet")]
+    remarks = [*unscored_lines(whose), *calibration_lines(whose)]
+    return [*sheet, *([_GAP] if remarks else []), *map(Line, remarks)]
 
 
-def _rows(document: Mapping[str, Any], language: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    yield from document["judges"].items()
+def _rows(document: Found) -> Iterator[Whose]:
+    yield from (Whose(name, found) for name, found in document["judges"].items())
     if document["median"]:
-        yield said(Text("the judges' median"), language), document["median"]
+        yield Whose(Text("the judges' median"), document["median"])
 
 
-def _models(document: Mapping[str, Any]) -> Iterator[bool]:
-    for _, found in _rows(document, "en"):
-        yield found["between_models"]["spearman"] is not None or found["between_models"]["separated"] > 0
-
-
-def edits_table(document: Mapping[str, Any], language: str = "en") -> Table:
+def edits_table(judges: Sequence[Whose]) -> Table[Whose]:
     """For each judge its agreement with the mean of people within edit models: over all, and for each of them."""
-    keys = (Text("n"), Text("Spearman"), Text("95% interval"), Text("If all scored"))
-    figures = numbers(*(said(key, language) for key in keys))
-    table = plain_table(said(Text("Judge"), language), said(Text("Edit model"), language), *figures, gap=1)
-    for judge, found in _rows(document, language):
-        models = found["edit_models"]
-        table.add_row(
-            Name(f"{judge}: {score_name(found['score'], language)}"),
-            said(Text("all"), language),
-            f"{found['n']}/{found['total']}",
-            Styled(formats.score(found["spearman"]), style="bold"),
-            formats.bracketed(found["ci95"]),
-            formats.NOTHING
-            if found["n"] == found["total"] or found["worst_case"] is None
-            else formats.bracketed([found["worst_case"], found["best_case"]]),
-        )
-        for name, model in models.items() if len(models) > 1 else ():
-            table.add_row("", Name(name), str(model["n"]), formats.score(model["spearman"]), "", "")
-    return table
 
+    def number(row: Whose) -> str:
+        return str(row.found["n"]) if row.part else f"{row.found['n']}/{row.found['total']}"
 
-def like_table(document: Mapping[str, Any], language: str = "en") -> Table:
-    """Like for like: each judge, and one person, with one (other) person, and with the mean of all but one."""
-    headings = [said(key, language) for key in (Text("With one"), Text("95% interval"), Text("With others"))]
-    headings += [said(key, language) for key in (Text("Share"), Text("95% interval"))]
-    table = plain_table(said(Text("Judge"), language), *numbers(*headings), gap=1)
-    for judge, found in _rows(document, language):
-        as_one = found["as_one_person"]
-        table.add_row(
-            Name(judge),
-            Styled(formats.score(found["one_person"]["spearman"]), style="bold"),
-            formats.bracketed(found["one_person"]["ci95"]),
-            formats.score(found["others"]["spearman"]),
-            formats.score(as_one["value"]),
-            formats.bracketed(as_one["ci95"]),
-        )
-    raters = document["raters"]
-    one = Styled(formats.score(raters["spearman"]), style="bold")
-    others, person = formats.score(raters["others"]["spearman"]), said(Text("one person"), language)
-    table.add_row(person, one, formats.bracketed(raters["ci95"]), others, formats.score(1.0), "")
-    return table
+    def bounds(row: Whose) -> str | None:
+        if row.part:
+            return ""
+        known = row.found["n"] < row.found["total"] and row.found["worst_case"] is not None
+        return formats.bracketed([row.found["worst_case"], row.found["best_case"]]) if known else None
 
-
-def models_table(document: Mapping[str, Any], language: str = "en") -> Table:
-    """Whether each judge puts the edit models into the order that people give them."""
-    keys = (
-        Text("Models", context="number"),
-        Text("Spearman"),
-        Text("Pairs alike"),
-        Text("Other models"),
-        Text("Pairs right"),
+    return Table(
+        every=(
+            _PART,
+            Column(Text("n"), number),
+            _score(Text("Spearman"), "spearman", look=lambda row: "" if row.part else "strong"),
+            Column(_INTERVAL, lambda row: "" if row.part else formats.bracketed(row.found["ci95"])),
+            Column(Text("If all scored"), bounds),
+        ),
+        rows=[
+            row
+            for one in judges
+            for row in _with_parts(
+                Text("{}: {}", one.name, score_title(one.found["score"])), one.found, one.found["edit_models"]
+            )
+        ],
+        group=_NAME,
     )
-    headings = numbers(*(said(key, language) for key in keys))
-    table = plain_table(said(Text("Judge"), language), *headings, gap=1)
-    for judge, found in _rows(document, language):
-        between = found["between_models"]
-        right = between["pairs_ordered"]
-        table.add_row(
-            Name(judge),
-            str(between["models"]),
-            Styled(formats.score(between["spearman"]), style="bold"),
-            _share(between["pairs_alike"]),
-            formats.bracketed(between["ci95_models"]),
-            said(Text("{} of {}", _share(right), between["separated"], context="pairs"), language),
-        )
-    if document["raters"]:
-        person = document["raters"]["between_models"]
-        one = Styled(formats.score(person["spearman"]), style="bold")
-        table.add_row(said(Text("one person"), language), "", one, "", "", "")
-    return table
 
 
-def _share(found: Mapping[str, Any]) -> str:
+def like_table(judges: Sequence[Whose], raters: Found | None) -> Table[Whose]:
+    """Like for like: each judge, and one person, with one (other) person, and with the mean of all but one."""
+    rows = []
+    for one in judges if raters else ():
+        share = one.found["as_one_person"]
+        figures = {"others": one.found["others"]["spearman"], "share": share["value"], "share_ci95": share["ci95"]}
+        rows.append(Whose(one.name, {**one.found["one_person"], **figures}))
+    if raters:
+        rows.append(Whose(Text("one person"), {**raters, "others": raters["others"]["spearman"], "share": 1.0}))
+    return Table(
+        every=(
+            _NAME,
+            _score(Text("With one"), "spearman", look="strong"),
+            _span(),
+            _score(Text("With others"), "others"),
+            _score(Text("Share"), "share"),
+            Column(
+                _INTERVAL, lambda row: formats.bracketed(row.found["share_ci95"]) if "share_ci95" in row.found else ""
+            ),
+        ),
+        rows=rows,
+    )
+
+
+def models_table(judges: Sequence[Whose], raters: Found | None) -> Table[Whose]:
+    """Whether each judge puts the edit models into the order that people give them; no row where nothing is known."""
+    rows = [Whose(one.name, one.found["between_models"]) for one in judges]
+    known = any(row.found["spearman"] is not None or row.found["separated"] > 0 for row in rows)
+    person = [Whose(Text("one person"), raters["between_models"])] if raters else []
+
+    def of_judge(title: Text, shows: Callable[[Found], Words]) -> Column[Whose]:
+        return Column(title, lambda row: shows(row.found) if "separated" in row.found else "")
+
+    return Table(
+        every=(
+            _NAME,
+            of_judge(Text("Models", context="number"), lambda found: str(found["models"])),
+            _score(Text("Spearman"), "spearman", look="strong"),
+            of_judge(Text("Pairs alike"), lambda found: _share(found["pairs_alike"])),
+            of_judge(Text("Other models"), lambda found: formats.bracketed(found["ci95_models"])),
+            of_judge(
+                Text("Pairs right"),
+                lambda found: Text("{} of {}", _share(found["pairs_ordered"]), found["separated"], context="pairs"),
+            ),
+        ),
+        rows=[*rows, *person] if known else [],
+    )
+
+
+def _share(found: Found) -> str:
     """`93% (75–100%)`."""
     if found["value"] is None:
         return formats.NOTHING
@@ -343,119 +323,111 @@ def _share(found: Mapping[str, Any]) -> str:
     return f"{found['value']:.0%}{span}"
 
 
-def pairs_table(document: Mapping[str, Any], language: str = "en") -> Table:
+def pairs_table(pairs: Sequence[Found]) -> Table[Whose]:
     """For every two judges by how much the first agrees better with people, on the edits that both have scored."""
-    headings = [said(key, language) for key in (Text("n"), Text("Edits"), Text("95% interval"), Text("Models"))]
-    table = plain_table(said(Text("Judge"), language), *numbers(*headings), gap=1)
-    for pair in document["pairs"]:
-        within, between = pair["within_models"], pair["between_models"]
-        figures = signed(within["difference"]), signed_span(within["ci95"]), signed(between["difference"])
-        table.add_row(Name(f"{pair['a']} - {pair['b']}"), str(pair["n"]), *figures)
-    return table
+    return Table(
+        every=(
+            _NAME,
+            Column(Text("n"), lambda row: str(row.found["n"])),
+            Column(Text("Edits"), lambda row: signed(row.found["within_models"]["difference"])),
+            Column(_INTERVAL, lambda row: signed_span(row.found["within_models"]["ci95"])),
+            Column(Text("Models"), lambda row: signed(row.found["between_models"]["difference"])),
+        ),
+        rows=[Whose(f"{pair['a']} - {pair['b']}", pair) for pair in pairs],
+    )
 
 
-def unscored_lines(document: Mapping[str, Any], language: str = "en") -> list[str]:
+def unscored_lines(judges: Sequence[Whose]) -> Iterator[Text]:
     """What people say of the edits that a judge left unscored: a line a judge that left any."""
-    lines = []
-    for judge, found in _rows(document, language):
-        left = found["unscored"]
+    for one in judges:
+        left = one.found["unscored"]
         if left["n"]:
-            means = (formats.score(left[key]) for key in ("people_mean", "people_mean_scored"))
-            apart = f"{signed(left['difference'])} {signed_span(left['ci95'])}"
-            words = Text(
+            yield Text(
                 "{} left {} of {} unscored: people gave these {} on average, the others {} (difference {})",
-                judge,
+                one.name,
                 left["n"],
-                found["total"],
-                *means,
-                apart,
+                one.found["total"],
+                *(formats.score(left[key]) for key in ("people_mean", "people_mean_scored")),
+                f"{signed(left['difference'])} {signed_span(left['ci95'])}",
             )
-            lines.append(said(words, language))
-    return lines
 
 
-def calibration_lines(document: Mapping[str, Any], language: str = "en") -> list[str]:
+def calibration_lines(judges: Sequence[Whose]) -> Iterator[Text]:
     """How well a judge's score foretells what people say: a line a judge."""
-    return [
-        said(
-            Text(
+    for one in judges:
+        if found := one.found["calibration"]:
+            yield Text(
                 "{}, calibrated, predicts people's mean score to ±{} (root mean square, on source "
                 "images it was not fitted to): {} of its variance. The map is in --json.",
-                judge,
-                formats.score(found["calibration"]["rmse"]),
-                f"{max(0.0, found['calibration']['explained']):.0%}",
-            ),
-            language,
-        )
-        for judge, found in _rows(document, language)
-        if found["calibration"]
-    ]
+                one.name,
+                formats.score(found["rmse"]),
+                f"{max(0.0, found['explained']):.0%}",
+            )
 
 
 # -- the bridge from one judge to another --
 
 
-def print_bridge(document: Mapping[str, Any], console: Console, language: str = "en") -> None:
+def bridge_sheet(document: Found) -> Sheet:
     """What `statistics.agreement.bridge_document` returned."""
-    names = {side: f"{document[side]['judge']} ({document[side]['score']})" for side in ("old", "new")}
-    n, images = document["n"], document["clusters"]
-    line = Text(
-        "From {} to {}: {} edits of {} source images that both have scored", names["old"], names["new"], n, images
+    names = [f"{document[side]['judge']} ({document[side]['score']})" for side in ("old", "new")]
+    title = Text(
+        "From {} to {}: {} edits of {} source images that both have scored",
+        *names,
+        document["n"],
+        document["clusters"],
     )
-    console.print(Styled(one_line(said(line, language)), style="bold"))
-    console.print()
-    console.print(map_table(document, language))
-    console.print()
-    console.print(continued_table(document, language))
-    print_dim(
-        console,
-        said(
-            Text(
-                "Bridged: the old judge's scores, each mapped to what the new judge says on average "
-                "(isotonic regression), with a 95% interval over source images. One edit is predicted to "
-                "±{}. Held out: bridged less new, by a map that never saw the model.",
-                formats.score(document["rmse"]),
-            ),
-            language,
-        ),
+    bridged = Text(
+        "Bridged: the old judge's scores, each mapped to what the new judge says on average "
+        "(isotonic regression), with a 95% interval over source images. One edit is predicted to "
+        "±{}. Held out: bridged less new, by a map that never saw the model.",
+        formats.score(document["rmse"]),
     )
     off_by = document["off_by"]
-    words = Text("All edits are by one model: how far the bridge holds for another is unknown.")
+    holds = Text("All edits are by one model: how far the bridge holds for another is unknown.")
     if off_by is not None:
-        words = Text(
+        holds = Text(
             "Of a model that the new judge has not seen the bridge is off by ±{} (root mean square "
             "over the models held out): means on two sides of it that lie closer are not told apart.",
             formats.score(off_by),
         )
-    print_beside(console, "", Styled(said(words, language), style="yellow"))
+    tables = map_table(document), continued_table(document)
+    return [Line(title, "strong"), _GAP, tables[0], _GAP, tables[1], Line(bridged, "quiet"), Line(holds, "problem")]
 
 
-def map_table(document: Mapping[str, Any], language: str = "en") -> Table:
+def map_table(document: Found) -> Table[Whose]:
     """A row for each score of the old judge: which score of the new one it corresponds to."""
-    names = [one_line(document[side]["judge"], 20) for side in ("old", "new")]
-    table = plain_table(*numbers(*names, said(Text("95% interval"), language)), gap=1)
-    for knot in document["map"]:
-        value = Styled(formats.score(knot["value"]), style="bold")
-        table.add_row(f"{knot['score']:g}", value, formats.bracketed(knot["ci95"]))
-    return table
+    old, new = (document[side]["judge"] for side in ("old", "new"))
+    return Table(
+        every=(
+            Column(old, lambda row: f"{row.found['score']:g}", short=one_line(old, 20)),
+            _score(new, "value", look="strong", short=one_line(new, 20)),
+            _span(),
+        ),
+        rows=[Whose("", knot) for knot in document["map"]],
+    )
 
 
-def continued_table(document: Mapping[str, Any], language: str = "en") -> Table:
+def continued_table(document: Found) -> Table[Whose]:
     """A row for each edit model that the old judge has scored: its mean, what it is over the bridge, and the new one's.
 
     The last column: how far a bridge that never saw this model misses what the new judge says of it.
     """
-    keys = (Text("Scored"), Text("Old"), Text("Bridged"), Text("95% interval"), Text("New"), Text("Held out"))
-    table = plain_table(said(Text("Edit model"), language), *numbers(*(said(key, language) for key in keys)), gap=1)
-    for model, found in document["edit_models"].items():
-        out = document["held_out"].get(model)
-        table.add_row(
-            Name(model),
-            str(found["n"]),
-            formats.score(found["before"]),
-            Styled(formats.score(found["bridged"]), style="bold"),
-            formats.bracketed(found["ci95"]),
-            formats.score(found["mean"]),
-            signed(out["bridged"] - out["mean"]) if out else formats.NOTHING,
-        )
-    return table
+    out = document["held_out"]
+
+    def missed(row: Whose) -> str | None:
+        found = out.get(row.part)
+        return signed(found["bridged"] - found["mean"]) if found else None
+
+    return Table(
+        every=(
+            _PART,
+            Column(Text("Scored"), lambda row: str(row.found["n"])),
+            _score(Text("Old"), "before"),
+            _score(Text("Bridged"), "bridged", look="strong"),
+            _span(),
+            _score(Text("New"), "mean"),
+            Column(Text("Held out"), missed),
+        ),
+        rows=[Whose("", found, name) for name, found in document["edit_models"].items()],
+    )

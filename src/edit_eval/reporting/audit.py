@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from rich.console import Console
@@ -11,15 +11,9 @@ from edit_eval.passports import Passport
 from edit_eval.reporting import formats
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of, short_category
-from edit_eval.reporting.terminal_text import (
-    Name,
-    Styled,
-    numbers,
-    plain_table,
-    print_beside,
-    print_dim,
-    stdout_console,
-)
+from edit_eval.reporting.table import Column, Look, Table
+from edit_eval.reporting.terminal_text import Styled, print_beside, print_dim, stdout_console
+from edit_eval.reporting.writers.terminal import terminal_table
 from edit_eval.statistics.audit.measure import Measure
 from edit_eval.statistics.audit.order import NOTICED
 from edit_eval.text import Text
@@ -248,6 +242,27 @@ def beside_people(passport: Passport, language: str) -> str:
     return said(recorded if passport.people.get("recorded") else own, language)
 
 
+def measures_table(passport: Passport, language: str) -> Table[MeasureRow]:
+    """A row for each measure, at the end those of which nothing is asked."""
+    looks: Mapping[str, Look] = {"not_passed": "wrong", "not_shown": "problem"}
+    return Table(
+        every=(
+            Column(Text("Measure"), lambda row: row.label, "name", look=lambda row: "" if row.result else "quiet"),
+            Column(Text("Value"), lambda row: row.value),
+            Column(Text("95% interval"), lambda row: row.interval),
+            Column(Text("Asked for"), lambda row: row.asked),
+            Column(
+                Text("Result"),
+                lambda row: RESULTS.get(row.result, ""),
+                "word",
+                look=lambda row: looks.get(row.result, ""),
+            ),
+        ),
+        rows=[row for held in (True, False) for row in rows(passport, language, held=held)],
+        gap=2,
+    )
+
+
 def print_audit(passport: Passport, places: Iterator[str], console: Console | None = None, *, language: str) -> None:
     """Prints the verdict, the weaknesses and a table of all measures, in English or Chinese; then the `places`."""
     console = console or stdout_console()
@@ -258,15 +273,7 @@ def print_audit(passport: Passport, places: Iterator[str], console: Console | No
     for line in weaknesses(passport, language):
         print_beside(console, Styled("  - "), Styled(line))
     console.print()
-    heads = numbers(*(said(head, language) for head in (Text("Value"), Text("95% interval"), Text("Asked for"))))
-    table = plain_table(said(Text("Measure"), language), *heads, said(Text("Result"), language), gap=2)
-    for row in rows(passport, language, held=True):
-        style = {"not_passed": "red", "not_shown": "yellow"}.get(row.result, "")
-        result = Styled(said(RESULTS[row.result], language), style=style)
-        table.add_row(Name(row.label), row.value, row.interval, row.asked, result)
-    for row in rows(passport, language, held=False):
-        table.add_row(Name(row.label, "dim"), row.value, row.interval, "", "")
-    console.print(table)
+    console.print(terminal_table(measures_table(passport, language), language))
     if beside := beside_people(passport, language):
         console.print(Styled(said(Text("{}: {}", said(Text("Beside people"), language), beside), language)))
     print_dim(

@@ -25,7 +25,7 @@ from edit_eval.reporting.comparison_tables import (
 from edit_eval.reporting.formats import p_value, signed
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import score_line, short_category
-from edit_eval.reporting.people_differences import print_people_differences
+from edit_eval.reporting.people_differences import people_sheet
 from edit_eval.reporting.remarks import few_images, passport_line
 from edit_eval.reporting.table import Table
 from edit_eval.reporting.tables import without_interval
@@ -38,7 +38,7 @@ from edit_eval.reporting.terminal_text import (
     stdout_console,
 )
 from edit_eval.reporting.verdict import comparison_sentence
-from edit_eval.reporting.writers.terminal import terminal_table
+from edit_eval.reporting.writers.terminal import print_sheet, terminal_table
 from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
 from edit_eval.statistics.gate import Candidate, Gate, Reason
 from edit_eval.statistics.power import POWER
@@ -180,9 +180,8 @@ class _Sheet:
         detailed = pairs if len(pairs) <= PAIRS_IN_FULL else [pair for pair in pairs if pair.a == columns[0].name]
         if comparison.people:
             of_pairs = {pair.a for pair in detailed}
-            print_people_differences(
-                comparison.people, judge, self.letters, self.console, self.language, detailed=sorted(of_pairs)
-            )
+            people = people_sheet(comparison.people, judge, self.letters, detailed=of_pairs)
+            print_sheet(people, self.console, self.language)
         self._print_categories(comparison, detailed)
         for pair in detailed:
             self._print_samples(pair, SAMPLES_SHOWN[len(detailed) > 1])

@@ -78,9 +78,14 @@ def short_category(category: str, language: str) -> str:
     return SUBSETS[name] if language == "zh" else name.capitalize()
 
 
-def score_name(name: str, language: str) -> str:
+def score_title(name: str) -> str:
     """A score's name; the one that is only called `score` has a word in each language."""
-    return said(Text("Score"), language) if name == "score" else name
+    return Text("Score") if name == "score" else name
+
+
+def score_name(name: str, language: str) -> str:
+    """The same in a language."""
+    return said(score_title(name), language)
 
 
 def scale_words(scale: Scale, language: str, *, mean: bool = False) -> str:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 from pydantic import TypeAdapter
-from rich.console import Console
 
 from edit_eval.records import Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed, signed_span
-from edit_eval.reporting.language import said
-from edit_eval.reporting.names import name_of
-from edit_eval.reporting.terminal_text import Styled, numbers, one_line, plain_table, print_beside, print_dim, whole
+from edit_eval.reporting.links import link
+from edit_eval.reporting.names import NAMES
+from edit_eval.reporting.table import Column, Line, Look, Sheet, Table
 from edit_eval.statistics.people_differences import FEWEST_ANSWERED, Estimated, People, PeoplesDifference
 from edit_eval.text import Text, joined
 
+_OWN: Mapping[str, str] = MappingProxyType({})
+"""Models are called what they are called."""
 ESTIMATES = ("judge_alone", "people_alone", "corrected")
 _PEOPLE = TypeAdapter(People)
 _NO_INTERVAL: Mapping[str, Callable[..., Text]] = {
@@ -50,13 +53,60 @@ _SCALES: Mapping[str, Callable[..., Text]] = {
 }
 
 
-class EstimateRow(NamedTuple):
+@dataclass(frozen=True)
+class EstimateRow:
     """One of the three numbers of a pair."""
 
+    pair: PeoplesDifference
+    name: str
+    """`A - B`"""
     kind: str
-    found: Estimated
-    images: str
-    """`30/90`: of how many source images."""
+    digits: int
+
+    @property
+    def found(self) -> Estimated:
+        """The number with its interval."""
+        found: Estimated = getattr(self.pair, self.kind)
+        return found
+
+    @property
+    def images(self) -> str:
+        """`30/90`: of how many source images."""
+        total, seen = self.pair.total_images, self.pair.images
+        return {"judge_alone": str(total), "people_alone": str(seen)}.get(self.kind, f"{seen}/{total}")
+
+    @property
+    def more(self) -> str:
+        """`+30`: on how many more images answers would halve the interval."""
+        more = self.pair.more_images if self.kind == "corrected" else None
+        return "" if more is None else f"+{more}"
+
+
+def _leads(row: EstimateRow) -> Look:
+    return "strong" if row.kind == "corrected" else ""
+
+
+ESTIMATED: Sequence[Column[EstimateRow]] = (
+    Column(Text("Whose answer"), lambda row: NAMES["whose"][row.kind], "name", look=_leads),
+    Column(Text("Diff."), lambda row: signed(row.found.difference, row.digits), look=_leads),
+    Column(Text("95% interval"), lambda row: signed_span(row.found.ci95, row.digits)),
+    Column(Text("Images"), lambda row: row.images),
+    Column(Text("To halve"), lambda row: row.more),
+)
+
+
+def people_table(people: People, pairs: Sequence[PeoplesDifference], names: Mapping[str, str]) -> Table[EstimateRow]:
+    """Judge alone, people alone and corrected of each pair, behind its judge where there are several."""
+    several = len({pair.judge for pair in pairs}) > 1
+    judge: Column[EstimateRow] = Column(Text("Judge"), lambda row: row.pair.judge, "name", when=lambda row: several)
+    return Table(
+        every=(judge, *ESTIMATED),
+        rows=[row for pair in pairs for row in rows_of(people, pair, names)],
+        group=Column(
+            Text("Pair"), lambda row: row.name, "name", to=lambda row: link(judge=row.pair.judge, sort="models")
+        ),
+        label=Text("What people would say"),
+    )
 
 
 def people_in(summary: Mapping[str, Any]) -> People | None:
@@ -65,12 +115,10 @@ def people_in(summary: Mapping[str, Any]) -> People | None:
     return None if found is None else _PEOPLE.validate_python(found)
 
 
-def rows_of(pair: PeoplesDifference) -> Iterator[EstimateRow]:
+def rows_of(people: People, pair: PeoplesDifference, names: Mapping[str, str]) -> Iterator[EstimateRow]:
     """Judge alone, people alone, corrected."""
-    of_images = {"judge_alone": str(pair.total_images), "people_alone": str(pair.images)}
     for kind in ESTIMATES:
-        images = of_images.get(kind, f"{pair.images}/{pair.total_images}")
-        yield EstimateRow(kind, getattr(pair, kind), images)
+        yield EstimateRow(pair, f"{names.get(pair.a, pair.a)} - {names.get(pair.b, pair.b)}", kind, digits_of(people))
 
 
 def digits_of(people: People) -> int:
@@ -79,119 +127,76 @@ def digits_of(people: People) -> int:
     return 2 if people.kind == "votes" else formats.decimals(Scale(lowest=-reach, highest=reach))
 
 
-def sentences(people: People, language: str) -> list[str]:
+def sentences(people: People) -> list[Text]:
     """What people would say of each pair, in a sentence that can be quoted; with several judges behind whose it is."""
     several = len({pair.judge for pair in people.pairs}) > 1
-    found = []
-    for pair in people.pairs:
-        line = pair_lines(people, pair, {pair.a: pair.a, pair.b: pair.b}, language)[0]
-        found.append(said(Text("{}: {}", pair.judge, line), language) if several else line)
-    return found
+    lines = ((pair, pair_lines(people, pair)[0]) for pair in people.pairs)
+    return [Text("{}: {}", pair.judge, line) if several else line for pair, line in lines]
 
 
-def pair_lines(people: People, pair: PeoplesDifference, names: Mapping[str, str], language: str) -> list[str]:
+def pair_lines(people: People, pair: PeoplesDifference, names: Mapping[str, str] = _OWN) -> list[Text]:
     """What people would say of a pair, how many more answers would settle it, and of which samples."""
-    a, b, digits = names[pair.a], names[pair.b], digits_of(people)
-    found = pair.corrected
+    a, b = names.get(pair.a, pair.a), names.get(pair.b, pair.b)
+    found, digits = pair.corrected, digits_of(people)
     value, ends = found.difference, found.ci95
+    lines = [Text("Which of {} and {} people would prefer cannot be told.", a, b)]
     if value is not None and ends is not None and (ends[0] > 0 or ends[1] < 0):
         ahead, behind, turn = (a, b, 1) if value > 0 else (b, a, -1)
         by = f"{signed(turn * value, digits)} {signed_span(sorted(turn * end for end in ends), digits)}"
-        lines = [said(Text("People would prefer {} to {}, by {}.", ahead, behind, by), language)]
-    else:
-        lines = [said(Text("Which of {} and {} people would prefer cannot be told.", a, b), language)]
+        lines = [Text("People would prefer {} to {}, by {}.", ahead, behind, by)]
     if found.no_ci95:
-        lines.append(said(_NO_INTERVAL[found.no_ci95](FEWEST_ANSWERED), language))
+        lines.append(_NO_INTERVAL[found.no_ci95](FEWEST_ANSWERED))
     elif pair.more_images is not None:
-        halve = _TO_HALVE[people.kind](images=pair.more_images, answers=pair.more_answers)
-        lines.append(said(halve, language))
+        lines.append(_TO_HALVE[people.kind](images=pair.more_images, answers=pair.more_answers))
     elif pair.narrowest is not None and pair.images < pair.total_images:
         never = Text(
             "Answers on all {} images would leave {} of the interval's width; to halve it takes more images.",
             pair.total_images,
             formats.share(pair.narrowest, 1),
         )
-        lines.append(said(never, language))
+        lines.append(never)
     if pair.next_samples:
-        lines.append(said(Text("Ask next about: {}", joined(pair.next_samples, "")), language))
+        lines.append(Text("Ask next about: {}", joined(pair.next_samples, "")))
     return lines
 
 
-def explanation(people: People, language: str) -> list[str]:
+def explanation(people: People) -> list[Text]:
     """On whose scale it is, what it rests on, and what it does not say."""
-    ends = {"lowest": f"{people.lowest:g}", "highest": f"{people.highest:g}"}
-    picked = (
+    lines = [
+        _SCALES[people.kind](lowest=f"{people.lowest:g}", highest=f"{people.highest:g}"),
+        Text(
+            "Corrected: the judge on all images, set right by people on the images that they saw "
+            "(prediction-powered inference), with its 95% interval. It is about edits that both "
+            "models made, and not corrected for the number of pairs. To halve: how many more images "
+            "would halve the interval."
+        ),
         Text("Answers count with their weights.")
         if people.weighted
-        else Text("It assumes that the images people saw were picked at random, not by what the judge says of them.")
-    )
-    lines = [
-        said(_SCALES[people.kind](**ends), language),
-        said(
-            Text(
-                "Corrected: the judge on all images, set right by people on the images that they saw "
-                "(prediction-powered inference), with its 95% interval. It is about edits that both "
-                "models made, and not corrected for the number of pairs. To halve: how many more images "
-                "would halve the interval."
-            ),
-            language,
-        ),
+        else Text("It assumes that the images people saw were picked at random, not by what the judge says of them."),
     ]
-    lines.append(said(picked, language))
     if people.raters == 1:
-        lines.append(said(Text("One person has answered: this is what that person would say."), language))
+        lines.append(Text("One person has answered: this is what that person would say."))
     if people.set_apart:
-        lines.append(
-            said(
-                Text(
-                    "Not counted, for taking one side whatever it is: {}. To count their votes: vote export "
-                    "--votes, then compare --people.",
-                    joined(people.set_apart, ""),
-                ),
-                language,
-            )
+        apart = Text(
+            "Not counted, for taking one side whatever it is: {}. To count their votes: vote export "
+            "--votes, then compare --people.",
+            joined(people.set_apart, ""),
         )
-    if people.unmatched:
-        lines.append(
-            said(
-                Text("{} answers left out: they are about other edits, or about edits that failed.", people.unmatched),
-                language,
-            )
-        )
+        lines.append(apart)
+    if left := people.unmatched:
+        lines.append(Text("{} answers left out: they are about other edits, or about edits that failed.", left))
     return lines
 
 
-def print_people_differences(
-    people: People, judge: str, names: Mapping[str, str], console: Console, language: str, *, detailed: Sequence[str]
-) -> None:
-    """Prints the table of one judge; sentences of the pairs with a column that is among the `detailed`."""
+def people_sheet(people: People, judge: str, names: Mapping[str, str], *, detailed: Collection[str]) -> Sheet:
+    """The table of one judge; sentences of the pairs with a column that is among the `detailed`."""
     pairs = [pair for pair in people.pairs if pair.judge == judge]
     if not pairs:
-        return
-    console.print()
-    console.print(Styled(said(Text("What people would say"), language), style="bold"))
-    headings = (Text("Diff."), Text("95% interval"), Text("Images"), Text("To halve"))
-    table = plain_table(*whole(said(Text("Pair"), language), ""), *numbers(*(said(key, language) for key in headings)))
-    digits = digits_of(people)
-    for pair in pairs:
-        name = f"{names[pair.a]} - {names[pair.b]}"
-        for row in rows_of(pair):
-            leads = row.kind == "corrected"
-            table.add_row(
-                name,
-                Styled(name_of("whose", row.kind, language), style="bold" if leads else ""),
-                Styled(signed(row.found.difference, digits), style="bold" if leads else ""),
-                signed_span(row.found.ci95, digits),
-                row.images,
-                ("" if pair.more_images is None else f"+{pair.more_images}") if leads else "",
-            )
-            name = ""
-    console.print(table)
+        return []
+    title = Line(Text("What people would say"), "strong")
+    sheet: list[Line | Table[EstimateRow]] = [Line(), title, people_table(people, pairs, names)]
     for pair in pairs:
         if pair.a in detailed:
-            first, *more = pair_lines(people, pair, names, language)
-            print_beside(console, "", Styled(one_line(first), style="bold"))
-            for line in more:
-                print_beside(console, "  ", Styled(one_line(line)))
-    for line in explanation(people, language):
-        print_dim(console, line)
+            first, *more = pair_lines(people, pair, names)
+            sheet += [Line(first, "strong"), *(Line(line, head="  ") for line in more)]
+    return [*sheet, *(Line(line, "quiet") for line in explanation(people))]

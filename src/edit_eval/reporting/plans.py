@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.table import Table
 
-from edit_eval.execution.advice.planning import Plan
+from edit_eval.execution.advice.planning import ClusterSize, Combination, Plan
 from edit_eval.execution.findings import Finding, Level
 from edit_eval.reporting.formats import duration, short_duration
 from edit_eval.reporting.language import worded
+from edit_eval.reporting.table import Column, Table, Words
 from edit_eval.reporting.terminal_text import (
     Styled,
-    numbers,
     one_line,
     padded,
-    plain_table,
     print_beside,
     stdout_console,
-    whole,
 )
+from edit_eval.reporting.writers.terminal import terminal_table
 from edit_eval.text import Text, counted
 
 BOUND = Text("Bound: makespan divided by the time of perfectly even work and loading")
@@ -41,51 +39,71 @@ def print_plan(plan: Plan, console: Console) -> None:
         )
     for note in plan.notes:
         print_beside(console, "  ", Styled(one_line(note)))
-    heads = whole(Text("Schedule"), Text("Order"), Text("Placement"))
-    table = plain_table(*heads, *numbers(Text("Makespan"), Text("Bound"), Text("Idle")), *whole(""))
-    for number, way in enumerate(plan.combinations):
-        prediction = way.prediction
-        marks = [word for word, k in ((Text("best"), plan.best), (Text("yours"), plan.chosen)) if k == number]
-        doubt = [worded(way.memory)] if way.memory != "enough" else []
-        table.add_row(
-            way.schedule,
-            way.order,
-            way.placement,
-            short_duration(prediction.makespan),
-            f"{prediction.makespan / prediction.lower_bound:.2f} x" if prediction.lower_bound else "",
-            f"{prediction.idle_share:.0%}",
-            Text("<- {}", [*marks, *doubt]) if marks else _MEMORY.get(way.memory, ""),
-            style="bold" if number == plan.best else "",
-        )
     console.print()
-    console.print(table)
+    console.print(terminal_table(ways_table(plan)))
     console.print(BOUND)
     if plan.sizes:
         console.print()
-        console.print(_sizes(plan))
+        console.print(terminal_table(sizes_table(plan)))
         if not all(size.simulated for size in plan.sizes):
             console.print(Text("~ estimated from the bound, not simulated"))
 
 
-def _sizes(plan: Plan) -> Table:
+def _marks(plan: Plan, way: Combination) -> Words:
+    """`<- best, yours, memory unknown`; of what nobody has asked for only what speaks against it."""
+    number = plan.combinations.index(way)
+    marks = [word for word, k in ((Text("best"), plan.best), (Text("yours"), plan.chosen)) if k == number]
+    doubt = [worded(way.memory)] if way.memory != "enough" else []
+    return Text("<- {}", [*marks, *doubt]) if marks else _MEMORY.get(way.memory, "")
+
+
+def ways_table(plan: Plan) -> Table[Combination]:
+    """A row for each combination, the best one marked."""
+
+    def bound(way: Combination) -> str:
+        found = way.prediction
+        return f"{found.makespan / found.lower_bound:.2f} x" if found.lower_bound else ""
+
+    return Table(
+        every=(
+            Column(Text("Schedule"), lambda way: way.schedule, "word"),
+            Column(Text("Order"), lambda way: way.order, "word"),
+            Column(Text("Placement"), lambda way: way.placement, "word"),
+            Column(Text("Makespan"), lambda way: short_duration(way.prediction.makespan)),
+            Column(Text("Bound"), bound),
+            Column(Text("Idle"), lambda way: f"{way.prediction.idle_share:.0%}"),
+            Column("", lambda way: _marks(plan, way), "word"),
+        ),
+        rows=plan.combinations,
+        look=lambda way: "strong" if plan.combinations.index(way) == plan.best else "",
+        gap=0,
+    )
+
+
+def sizes_table(plan: Plan) -> Table[ClusterSize]:
     """The same work on fewer machines: time, GPU-hours and, at a price, the cost."""
-    priced = plan.sizes[0].cost is not None
-    heads = Text("Machines"), Text("GPUs"), Text("Makespan"), Text("GPU-hours"), *([Text("Cost")] if priced else [])
-    table = plain_table(*numbers(*heads), *whole(""))
-    for number, size in enumerate(plan.sizes):
-        marks = [
-            word for word, k in ((Text("fastest"), plan.fastest), (Text("cheapest"), plan.cheapest)) if k == number
-        ]
-        table.add_row(
-            str(size.nodes),
-            str(size.gpus),
-            ("" if size.simulated else "~") + short_duration(size.makespan),
-            f"{size.gpu_hours:,.1f}",
-            *((f"{size.cost:,.2f}",) if size.cost is not None else ()),
-            Text("<- {}", marks) if marks else "",
-            style="bold" if marks else "",
-        )
-    return table
+
+    def marks(size: ClusterSize) -> list[Text]:
+        number = plan.sizes.index(size)
+        known = (Text("fastest"), plan.fastest), (Text("cheapest"), plan.cheapest)
+        return [word for word, k in known if k == number]
+
+    def marked(size: ClusterSize) -> Words:
+        return Text("<- {}", found) if (found := marks(size)) else ""
+
+    return Table(
+        every=(
+            Column(Text("Machines"), lambda size: str(size.nodes)),
+            Column(Text("GPUs"), lambda size: str(size.gpus)),
+            Column(Text("Makespan"), lambda size: ("" if size.simulated else "~") + short_duration(size.makespan)),
+            Column(Text("GPU-hours"), lambda size: f"{size.gpu_hours:,.1f}"),
+            Column(Text("Cost"), lambda size: f"{size.cost:,.2f}", when=lambda size: size.cost is not None),
+            Column("", marked, "word"),
+        ),
+        rows=plan.sizes,
+        look=lambda size: "strong" if marks(size) else "",
+        gap=0,
+    )
 
 
 # -- an examination's findings --

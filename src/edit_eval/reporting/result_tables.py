@@ -12,6 +12,7 @@ from edit_eval.reporting.entries import ControlRow, Entry, category_names
 from edit_eval.reporting.links import link, to_part
 from edit_eval.reporting.names import NAMES, name_of, scale_words, score_name, short_category
 from edit_eval.reporting.table import Column, Table, Words, both
+from edit_eval.statistics.failures import FailureGroup
 from edit_eval.text import Text
 
 _MEANS = "mean of categories"
@@ -181,4 +182,54 @@ def _table(
         group=group,
         look=lambda row: "quiet" if row.control else "",
         gap=1 if all(row.complete for row in rows) else 0,
+    )
+
+
+def category_means_table(parts: Sequence[Entry]) -> Table[Entry]:
+    """A row for each edit model by one score: its mean in each category, side by side."""
+    model: Column[Entry] = Column(Text("Model"), lambda part: part.series, "name", to=to_part)
+    columns = (_category_mean(name) for name in category_names(parts))
+    return Table(every=(model, *columns), rows=parts, label=Text("Mean score by category"), style="matrix")
+
+
+def _category_mean(name: str) -> Column[Entry]:
+    def row(part: Entry) -> Figures | None:
+        return Figures(part, part.categories[name], category=name) if name in part.categories else None
+
+    def interval(part: Entry) -> Words:
+        if (found := row(part)) is None:
+            return ""
+        reason, span = without_interval(found.block), part.span(found.block["ci95"])
+        known = reason or span
+        return known if found.complete else Text("{}; {} scored", known, formats.coverage(found.coverage))
+
+    def to(part: Entry) -> str:
+        return found.to(**{} if found.complete else {"status": "unscored"}) if (found := row(part)) else ""
+
+    return Column(
+        both(lambda one: short_category(name, one)),
+        lambda part: found.number("mean") if (found := row(part)) else None,
+        look="strong",
+        aside=interval,
+        to=to,
+    )
+
+
+def failures_table(failed: Sequence[FailureGroup]) -> Table[FailureGroup]:
+    """A row for each reason why something has no score."""
+
+    def status(one: FailureGroup) -> Words:
+        name = NAMES["status"][one.status.value]
+        return Text("{}: {}", one.score, name) if one.score else name
+
+    return Table(
+        every=(
+            Column(Text("Count"), lambda one: str(one.count)),
+            Column(Text("Edit model"), lambda one: one.edit_model or None, "name"),
+            Column(Text("Judge"), lambda one: one.judge or None, "name"),
+            Column(Text("Status"), status, "word"),
+            Column(Text("Reason"), lambda one: one.reason, "name"),
+        ),
+        rows=failed,
+        label=Text("Failures by reason"),
     )

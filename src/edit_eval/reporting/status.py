@@ -8,14 +8,13 @@ from __future__ import annotations
 import shlex
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
@@ -39,8 +38,8 @@ from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.progress.live_file import Live, read_live
 from edit_eval.reporting.progress.view import MeanSoFar, means_so_far
 from edit_eval.reporting.progress.words import device_words, how_far, more_devices
+from edit_eval.reporting.table import Column, Look, Table
 from edit_eval.reporting.terminal_text import (
-    Name,
     Styled,
     one_line,
     print_beside,
@@ -48,6 +47,7 @@ from edit_eval.reporting.terminal_text import (
     readable,
     stdout_console,
 )
+from edit_eval.reporting.writers.terminal import terminal_table
 from edit_eval.statistics.failures import failures
 from edit_eval.statistics.timing import token_words, tokens
 from edit_eval.store.run_directory import RunDirectory
@@ -150,7 +150,7 @@ def print_status(results: Results, console: Console | None = None) -> None:
     if live is not None:
         _print_live(console, live)
     console.print()
-    console.print(_counts(document))
+    console.print(terminal_table(_counts(document)))
     lost = _sum(document["judgements"], NO_EDIT)
     if lost:
         console.print(
@@ -169,7 +169,7 @@ def print_status(results: Results, console: Console | None = None) -> None:
         for whose, words in means:
             print_beside(console, "  ", Styled(whose, style="dim").append("  ").append(words, style="not dim"))
     console.print()
-    console.print(_category_table(document, results))
+    console.print(terminal_table(_category_table(document, results)))
     for failure in document["failures"]:
         _print_failure(console, failure)
     if document["device_failures"]:
@@ -226,25 +226,42 @@ def _starts(document: dict[str, Any], *, at_work: bool) -> str:
     return Text("{}, {} in all{}", times, duration(document["wall_seconds"]), rest)
 
 
-def _counts(document: dict[str, Any]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    table.add_column("")
-    refused = _sum(document["edits"], DECLINED)
-    columns = (Text("done"), Text("failed"), Text("given up"), *((Text("refused"),) if refused else ()))
-    for title in (*columns, Text("skipped"), Text("pending"), Text("total")):
-        table.add_column(said(title), justify="right")
-    for name in ("edits", "judgements", "battles", "controls"):
-        counts = document.get(name, {"total": 0})
-        if name in ("battles", "controls") and not counts["total"]:
-            continue
-        of = {"edits": False, "judgements": True, "battles": True}.get(name)
-        aside = sum(f["count"] for f in document["failures"] if f["set_aside"] and bool(f["judge"]) is of)
-        failed = _sum(counts, EDIT_LOST if name == "edits" else JUDGE_FAILED)
-        cells = [("green", counts.get("ok", 0)), ("red", failed - aside), ("red", aside)]
-        cells += [("yellow", refused if name == "edits" else 0)] * bool(refused)
-        cells += [("yellow", counts.get(status, 0)) for status in ("skipped", "pending")]
-        table.add_row(said(worded(name)), *(_count(number, style) for style, number in cells), str(counts["total"]))
-    return table
+def _counts(document: dict[str, Any]) -> Table[Mapping[str, Any]]:
+    """A row for edits, judgements and, where there are any, controls."""
+    every: Sequence[Column[Mapping[str, Any]]] = (
+        Column("", lambda row: worded(row["of"]), "name"),
+        _number(Text("done"), lambda row: _sum(row, (Status.OK,)), ""),
+        _number(Text("failed"), lambda row: _sum(row, row["lost"]) - row["aside"], "wrong"),
+        _number(Text("given up"), lambda row: row["aside"], "wrong"),
+        _number(Text("refused"), lambda row: row["declined"], "problem", seldom=True),
+        _number(Text("skipped"), lambda row: _sum(row, (Status.SKIPPED,)), "problem"),
+        _number(Text("pending"), lambda row: _sum(row, (Status.PENDING,)), "problem"),
+        Column(Text("total"), lambda row: str(row["total"])),
+    )
+    rows = [
+        {
+            **counts,
+            "of": name,
+            "lost": EDIT_LOST if name == "edits" else JUDGE_FAILED,
+            "declined": _sum(counts, DECLINED) if name == "edits" else 0,
+            "aside": sum(f["count"] for f in document["failures"] if f["set_aside"] and bool(f["judge"]) is of_judge),
+        }
+        for name, of_judge in (("edits", False), ("judgements", True), ("battles", True), ("controls", None))
+        if (counts := document.get(name, {"total": 0}))["total"] or name in ("edits", "judgements")
+    ]
+    return Table(every, rows, gap=3, rule=False)
+
+
+def _number(
+    title: Text, count: Callable[[Mapping[str, Any]], int], look: Look, *, seldom: bool = False
+) -> Column[Mapping[str, Any]]:
+    """A count, which is quiet where it is nothing; a `seldom` one is there only where there are any."""
+    return Column(
+        title,
+        lambda row: str(count(row)),
+        look=lambda row: look if count(row) else "quiet",
+        when=count if seldom else lambda row: True,
+    )
 
 
 def _mean(mean: MeanSoFar) -> tuple[str, str]:
@@ -256,33 +273,29 @@ def _mean(mean: MeanSoFar) -> tuple[str, str]:
     return one_line(f"{mean.edit_model} · {mean.judge}"), said_of_it
 
 
-def _category_table(document: dict[str, Any], results: Results) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    table.add_column(said(Text("category")), overflow="fold")
-    several = (len(results.edit_models) > 1, len(results.judges) > 1)
-    for shown, title in zip(several, (Text("edit model"), Text("judge")), strict=True):
-        if shown:
-            table.add_column(said(title), overflow="fold")
-    rows = document["categories"]
-    columns = [(Text("failed"), JUDGE_FAILED, "red"), (Text("no edit"), NO_EDIT, "red")]
-    columns += [(Text("skipped"), (Status.SKIPPED,), "yellow"), (Text("pending"), (Status.PENDING,), "yellow")]
-    seldom = (Text("no edit"), Text("skipped"))  # shown where there are any
-    columns = [one for one in columns if one[0] not in seldom or any(_sum(row, one[1]) for row in rows)]
-    for title in (Text("scored"), *(title for title, _, _ in columns)):
-        table.add_column(said(title), justify="right", no_wrap=True)
-    for row in rows:
-        names = [row["category"]] + [row[k] for k, s in zip(("edit_model", "judge"), several, strict=True) if s]
-        cells = [_count(_sum(row, statuses), style) for _, statuses, style in columns]
-        table.add_row(*map(Name, names), f"{row.get('ok', 0)}/{row['total']}", *cells)
-    return table
+def _category_table(document: dict[str, Any], results: Results) -> Table[Mapping[str, Any]]:
+    """A row for each category of each edit model by each judge."""
+
+    def of(*statuses: Status) -> Callable[[Mapping[str, Any]], int]:
+        return lambda row: _sum(row, statuses)
+
+    every: Sequence[Column[Mapping[str, Any]]] = (
+        Column(Text("category"), lambda row: row["category"], "name"),
+        Column(
+            Text("edit model"), lambda row: row["edit_model"], "name", when=lambda row: len(results.edit_models) > 1
+        ),
+        Column(Text("judge"), lambda row: row["judge"], "name", when=lambda row: len(results.judges) > 1),
+        Column(Text("scored"), lambda row: f"{row.get('ok', 0)}/{row['total']}"),
+        _number(Text("failed"), of(*JUDGE_FAILED), "wrong"),
+        _number(Text("no edit"), of(*NO_EDIT), "wrong", seldom=True),
+        _number(Text("skipped"), of(Status.SKIPPED), "problem", seldom=True),
+        _number(Text("pending"), of(Status.PENDING), "problem"),
+    )
+    return Table(every, document["categories"], gap=3, rule=False)
 
 
 def _sum(counts: Mapping[str, Any], statuses: Iterable[Status]) -> int:
     return sum(counts.get(status.value, 0) for status in statuses)
-
-
-def _count(number: int, style: str) -> Styled:
-    return Styled(str(number), style=style if number else "dim")
 
 
 def _failed_there(found: Mapping[str, Any]) -> tuple[str, str]:

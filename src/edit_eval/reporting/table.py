@@ -90,6 +90,8 @@ class Table(Generic[Row]):
     """A class of the page's style sheet."""
     gap: int = 1
     """Columns of a terminal between two of these, beside one that is always there."""
+    rule: bool = True
+    """Whether a terminal has a line below the titles."""
 
     @property
     def columns(self) -> list[Column[Row]]:

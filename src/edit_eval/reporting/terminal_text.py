@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rich import box
 from rich import text as rich_text
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -148,24 +147,6 @@ def print_beside(console: Console, head: Styled | str, body: Styled) -> None:
 def print_dim(console: Console, words: str) -> None:
     """Prints a remark."""
     print_beside(console, "", Styled(words, style="dim"))
-
-
-def plain_table(*columns: str | Column, gap: int = 0) -> Table:
-    """A table without a frame. A column that is only a heading has names, which take the lines that they need."""
-    made = [Column(one, overflow="fold") if isinstance(one, str) else one for one in columns]
-    return Table(
-        *made, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim"
-    )
-
-
-def whole(*headings: str) -> list[Column]:
-    """Columns that never break."""
-    return [Column(heading, no_wrap=True) for heading in headings]
-
-
-def numbers(*headings: str) -> list[Column]:
-    """Columns that never break, to the right."""
-    return [Column(heading, justify="right", no_wrap=True) for heading in headings]
 
 
 def print_facts(console: Console, facts: Iterable[tuple[str, str | Sequence[str]]], indent: int = 0) -> None:

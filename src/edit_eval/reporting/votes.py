@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,15 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.export import refuse_existing
 from edit_eval.reporting.strengths import DOUBTS, strengths_table
-from edit_eval.reporting.terminal_text import Name, Styled, numbers, one_line, plain_table, print_dim, stdout_console
+from edit_eval.reporting.table import Column, Table
+from edit_eval.reporting.terminal_text import Styled, one_line, print_dim, stdout_console
 from edit_eval.reporting.writers.terminal import terminal_table
 from edit_eval.spreadsheets import write_rows
 from edit_eval.statistics.people import ratings_of
 from edit_eval.store.votes import Votes
 from edit_eval.text import Text
 
+Found = Mapping[str, Any]
 SCORES = ("sample_id", "edit_model", "score", "rater", "edit_seed")
 EVERY = ("sample_id", "edit_seed", "left", "right", "choice", "rater", "weight", "how", "seconds", "at")
 
@@ -56,16 +59,7 @@ def print_preferences(document: Mapping[str, Any], console: Console | None = Non
     if doubt:
         print_dim(console, said(DOUBTS[doubt], language))
     console.print()
-    titles = (
-        said(key, language)
-        for key in (Text("Votes"), Text("Ties"), Text("Both bad"), Text("Skipped"), Text("Left", context="votes"))
-    )
-    table = plain_table(said(Text("Rater"), language), *numbers(*titles))
-    for rater in document["raters"]:
-        left = formats.NOTHING if rater["left"] is None else formats.share(rater["left"], 1)
-        figures = [str(rater[name]) for name in ("votes", "ties", "both_bad", "skipped")]
-        table.add_row(Name(rater["rater"]), *figures, Styled(left, style="yellow" if rater["side"] else ""))
-    console.print(table)
+    console.print(terminal_table(raters_table(document["raters"]), language))
     for rater in document["raters"]:
         if rater["side"]:
             kind = f"{'apart' if rater['set_apart'] else 'side'}.{rater['side']}"
@@ -108,6 +102,28 @@ def print_preferences(document: Mapping[str, Any], console: Console | None = Non
         )
     )
     print_dim(console, said(hint, language))
+
+
+def raters_table(raters: Sequence[Found]) -> Table[Found]:
+    """A row for each rater: what was chosen how often."""
+    counts = {"votes": Text("Votes"), "ties": Text("Ties"), "both_bad": Text("Both bad"), "skipped": Text("Skipped")}
+    return Table(
+        every=(
+            Column(Text("Rater"), lambda one: one["rater"], "name"),
+            *(Column(title, partial(_counted, name)) for name, title in counts.items()),
+            Column(
+                Text("Left", context="votes"),
+                lambda one: None if one["left"] is None else formats.share(one["left"], 1),
+                look=lambda one: "problem" if one["side"] else "",
+            ),
+        ),
+        rows=raters,
+        gap=0,
+    )
+
+
+def _counted(name: str, one: Found) -> str:
+    return str(one[name])
 
 
 def write_votes(votes: Votes, samples: Iterable[Sample], file: Path, *, every: bool, force: bool = False) -> None:

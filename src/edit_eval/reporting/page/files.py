@@ -22,12 +22,11 @@ from edit_eval.reporting.entries import Entry
 from edit_eval.reporting.names import LANGUAGES, name_of, scale_words, score_name
 from edit_eval.reporting.page.page import page
 from edit_eval.reporting.page.rendering import say_in, template_environment, told_of
-from edit_eval.reporting.people_differences import digits_of, explanation, people_in, rows_of, sentences
+from edit_eval.reporting.people_differences import explanation, people_in, sentences
 from edit_eval.reporting.remarks import passport_lines, wrong_lines
 from edit_eval.reporting.scores import write_replies, write_scores
 from edit_eval.reporting.verdict import verdict_lines, verdicts
 from edit_eval.reporting.writers.markdown import inline, markdown_sheet, markdown_table
-from edit_eval.statistics.people_differences import People
 from edit_eval.text import Text
 
 
@@ -144,17 +143,6 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
         wrong=wrong_lines(summary, language),
         examined=passport_lines(summary, language),
         people=people,
-        people_rows=rows_of,
-        **_said_of(people, language),
+        people_lines=sentences(people) if people else (),
+        people_explanation=explanation(people) if people else (),
     )
-
-
-def _said_of(people: People | None, language: str) -> dict[str, Any]:
-    """The sentences about what people would say."""
-    if people is None:
-        return {}
-    return {
-        "people_digits": digits_of(people),
-        "people_lines": sentences(people, language),
-        "people_explanation": explanation(people, language),
-    }

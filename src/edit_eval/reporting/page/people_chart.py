@@ -44,7 +44,7 @@ def people_charts(summary: Mapping[str, Any], language: str) -> list[AnyChart]:
 
 def _of_judge(people: People, pairs: list[PeoplesDifference], language: str) -> AnyChart:
     digits = digits_of(people)
-    found = [(pair, row) for pair in pairs for row in rows_of(pair) if row.found.difference is not None]
+    found = [(pair, row) for pair in pairs for row in rows_of(people, pair, {}) if row.found.difference is not None]
     rows: list[dict[str, Any]] = [
         {
             "pair": one_line(f"{pair.a} − {pair.b}"),

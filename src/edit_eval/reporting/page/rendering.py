@@ -13,6 +13,7 @@ from jinja2.bccache import Bucket
 
 from edit_eval.records import Results, Scale
 from edit_eval.reporting import formats
+from edit_eval.reporting.agreement import alpha_table, apart_table, judges_table
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.costs import COMMAND, costs, repetition, time_tables
 from edit_eval.reporting.entries import (
@@ -27,12 +28,25 @@ from edit_eval.reporting.entries import (
 )
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import NAMES, judgement_status
+from edit_eval.reporting.people_differences import people_in, people_table
 from edit_eval.reporting.remarks import footnotes
-from edit_eval.reporting.result_tables import EDIT_MODEL, SCORE, categories_table, items_table, results_table
+from edit_eval.reporting.result_tables import (
+    EDIT_MODEL,
+    SCORE,
+    categories_table,
+    category_means_table,
+    failures_table,
+    items_table,
+    results_table,
+)
 from edit_eval.reporting.slow_devices import slow_devices
 from edit_eval.reporting.strengths import battle_sheet
+from edit_eval.reporting.table import Table
 from edit_eval.statistics.failures import failures, missing_scores
 from edit_eval.text import Text
+
+FAILURES_SHOWN = 20
+"""Reasons in the Markdown."""
 
 
 class _Compiled(jinja2.BytecodeCache):
@@ -97,6 +111,8 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
     agreement = summary.get("agreement")
     median = entries(agreement["median"]) if agreement and agreement["median"] else []
     controls = [row for judge in results.judges for row in controls_of(summary, judge)]
+    people = people_in(summary)
+    failed = sorted([*failures(results), *missing_scores(results)], key=lambda one: -one.count)
     return {
         "results": results,
         "summary": summary,
@@ -123,15 +139,29 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
             "results": results_table(rows, controls, group=SCORE if len(rows) > len(parts) else None),
             "made_of": items_table(entries(summary["results"], parts=True)),
             "median": results_table(median, names=(EDIT_MODEL,), label=Text("Median of the judges")),
+            **_judges_tables(agreement),
+            "people": people_table(people, people.pairs, {}) if people else None,
+            "failures": failures_table(failed[:FAILURES_SHOWN]),
             **time_tables(results, summary),
         },
         "categories_table": categories_table,
+        "category_means_table": category_means_table,
         "columns_table": columns_table,
         "pairs_table": pairs_table,
-        "failures": [*failures(results), *missing_scores(results)],
+        "failures": failed,
+        "failures_shown": FAILURES_SHOWN,
         "repetition": repetition(results),
         "command": COMMAND,
     }
+
+
+def _judges_tables(agreement: Mapping[str, Any] | None) -> dict[str, Table[Any]]:
+    """Of judges that were asked several times, or that are several."""
+    if agreement is None:
+        return {}
+    between = agreement["between_judges"]
+    tables = {"judges": judges_table(agreement["judges"])}
+    return {**tables, **({"alpha": alpha_table(between), "apart": apart_table(between)} if between else {})}
 
 
 def is_incomplete(parts: Sequence[Entry]) -> bool:

@@ -15,13 +15,11 @@ from edit_eval.records import Results, Sample
 from edit_eval.reporting import formats
 from edit_eval.reporting.comparison import failure_remarks, note_words
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
-from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.language import said
 from edit_eval.reporting.links import edit_side, link, to_failures
 from edit_eval.reporting.names import LANGUAGES, name_of
 from edit_eval.reporting.page.standings import matrix_table, standings_table
-from edit_eval.reporting.people_differences import digits_of as digits_of_people
-from edit_eval.reporting.people_differences import explanation, pair_lines, people_in, rows_of, sentences
+from edit_eval.reporting.people_differences import explanation, pair_lines, people_in, sentences
 from edit_eval.reporting.remarks import wrong_lines
 from edit_eval.reporting.verdict import Verdict, joint_headline, verdicts
 from edit_eval.text import Text
@@ -147,32 +145,14 @@ def _by_line(lines_in: Callable[[str], Sequence[str]]) -> list[Both]:
 
 
 def _people(summary: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What people would say, and of every pair where the samples are that it is about."""
+    """What people would say."""
     people = people_in(summary)
     if people is None:
         return None
-    digits = digits_of_people(people)
-    pairs = []
-    for pair, words in zip(people.pairs, _by_line(partial(sentences, people)), strict=True):
-        names = {pair.a: pair.a, pair.b: pair.b}
-        lines = _by_line(partial(pair_lines, people, pair, names))[1:]
-        href = link(judge=pair.judge, sort="models")
-        rows = [
-            {
-                "kind": row.kind,
-                "difference": signed(row.found.difference, digits),
-                "span": signed_span(row.found.ci95, digits),
-                "images": row.images,
-                "more": f"+{pair.more_images}" if pair.more_images and row.kind == "corrected" else "",
-            }
-            for row in rows_of(pair)
-        ]
-        more = {"said": words, "lines": lines, "href": href, "rows": rows}
-        pairs.append({"a": pair.a, "b": pair.b, "judge": pair.judge, **more})
+    lines = zip(people.pairs, sentences(people), strict=True)
     return {
-        "pairs": pairs,
-        "with_judges": len({pair.judge for pair in people.pairs}) > 1,
-        "explanation": _by_line(partial(explanation, people)),
+        "pairs": [(words, pair_lines(people, pair)[1:]) for pair, words in lines],
+        "explanation": explanation(people),
     }
 
 

@@ -38,7 +38,7 @@ def terminal_table(table: Table[Row], language: str = "") -> rich_table.Table:
     heads = [replace(columns[0], title=group.title, short=""), *columns[1:]] if group else columns
     drawn = rich_table.Table(
         *(_head(column, language) for column in heads),
-        box=box.SIMPLE_HEAD,
+        box=box.SIMPLE_HEAD if table.rule else None,
         show_edge=False,
         pad_edge=False,
         padding=(0, table.gap, 0, 0),

@@ -47,9 +47,10 @@ const back = make('button', { type: 'button', class: 'plain', id: 'back', disabl
 back.addEventListener('click', goBack);
 buttons.append(back);
 const keysHint = say('p', "Keys: 1, 2, T, B, S; U goes back. Held down: the space bar swaps the two, O puts the source in the first place. The wheel, a click, + and − enlarge all; drag to move, Z the whole.", [], { class: 'detail-keys' });
+const lookFirst = say('p', "Look at both before you vote.", [], { class: 'vote-both', hidden: true });
 const trouble = make('p', { class: 'notice problem', role: 'alert', hidden: true });
 const ballot = make('section', { class: 'vote', hidden: true },
-  make('div', { class: 'vote-head' }, instruction, progress), near, trouble, tabs, pictures, buttons, keysHint);
+  make('div', { class: 'vote-head' }, instruction, progress), near, trouble, tabs, pictures, lookFirst, buttons, keysHint);
 const beginning = make('section', {}, begin);
 main.append(beginning, ballot);
 
@@ -130,8 +131,9 @@ function turnTo(side) {
   pictures.dataset.shown = side;
   page.looked.add(side);
   for (const button of tabs.children) button.setAttribute('aria-pressed', String(button.value === side));
-  const unseen = isPhone.matches && page.task && !page.task.done && !(page.looked.has('left') && page.looked.has('right'));
+  const unseen = isPhone.matches && Boolean(page.task) && !page.task.done && !(page.looked.has('left') && page.looked.has('right'));
   for (const button of buttons.children) if (button !== back) button.disabled = unseen;
+  lookFirst.hidden = !unseen;
 }
 isPhone.addEventListener('change', () => turnTo(pictures.dataset.shown || 'left'));
 
