@@ -156,7 +156,7 @@ def _files(run: Path) -> list[str]:
     """What lies in a run directory; pictures are counted."""
     found: dict[str, int] = {}
     for path in sorted(run.rglob("*")):
-        if path.is_file():
+        if path.is_file() and path.suffix != ".tmp":  # what an engine that was killed left half written
             place = path.relative_to(run)
             pictures = path.suffix in (".png", ".webp", ".jpg")
             found[f"{place.parent}/*{path.suffix}" if pictures else str(place)] = (

@@ -66,6 +66,8 @@ LEAST_NOISE = 0.02
 """Of the scale: a single answer that falls the other way is no judge that has changed."""
 REMEMBERED = 4096
 """Sources whose edits' rewards are known when their canaries come back."""
+OF_A_SOURCE = 64
+"""Of its edits' rewards, the last ones."""
 MOST_WAITING = 256
 
 CanaryName = tuple[str, str]
@@ -236,7 +238,7 @@ class Watch:
         self._hatched: dict[str, Submission] = {}  # the sources with canaries in this window, and a pair that has each
         self._kept: list[Submission] = []  # the first window's canaries, and drawn scenes
         self._first: dict[CanaryName, float] = {}  # how those were judged first
-        self._rewards: OrderedDict[str, list[float]] = OrderedDict()  # of each source's edits
+        self._rewards: OrderedDict[str, deque[float]] = OrderedDict()  # of each source's edits
         self._window = Window()
         self._baseline: list[Window] = []
         self.windows: deque[Window] = deque(maxlen=100)
@@ -288,7 +290,7 @@ class Watch:
         except Exception:  # it cannot be decoded, which the judge's worker says, too
             return
         if reward is not None:
-            self._rewards.setdefault(source.digest, []).append(reward)
+            self._rewards.setdefault(source.digest, deque(maxlen=OF_A_SOURCE)).append(reward)
             if len(self._rewards) > REMEMBERED:
                 self._rewards.popitem(last=False)
         self._window.seen.append(Seen(source.digest, copied, reward))
