@@ -163,8 +163,13 @@ def _triage(found: Sequence[Verdict], summary: Mapping[str, Any], pictures: _Pic
     kinds = [[look for some in zip_longest(*of) for look in some if look] for of in of_judges]
     kinds += [list(_apart(summary, pictures, digits)), list(_failed(summary, pictures))]
     shown: dict[str, Look] = {}
-    for look in (look for some in zip_longest(*kinds) for look in some if look):
-        shown.setdefault(look.sample, look)
+    left = [list(some) for some in kinds]
+    while any(left) and len(shown) < _LOOKS:
+        for some in left:
+            look = next((one for one in some if one.sample not in shown), None)
+            some[:] = [one for one in some if one is not look and one.sample not in shown]
+            if look:
+                shown[look.sample] = look
     order = list(dict.fromkeys(look.title for some in kinds for look in some))
     return sorted(list(shown.values())[:_LOOKS], key=lambda look: order.index(look.title))
 
