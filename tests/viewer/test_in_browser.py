@@ -161,6 +161,7 @@ def test_voting_by_the_keyboard_survives_the_viewer(folder: Path, open_tab: Open
     with Viewer([folder], port=port):
         tab.locator(".lost").wait_for(state="detached")
         tab.get_by_text("not shown to you here").wait_for()
+        tab.locator(".vote-pictures img").nth(2).wait_for()
         tab.keyboard.press("2")
         tab.get_by_text("Your votes: 6 of 50.").wait_for()
     assert len(Run(folder / "first").votes.lines) == 7

@@ -4,7 +4,7 @@ A task to edit:  `pictures`, a list of `name`, `path` and `digest`; `instruction
     perhaps `small_copies`: the `folder` where those of edit and source are kept for reports, and their size (`side`,
     `file_bytes`).
 A task to judge: `requests`, a list of `system`, `user`, `form`, `question`, `seed`, `sample`, `edit_model`,
-    `other`, `edit_seed`, `repeat`, `reading`, `instruction`, `category`, perhaps `labels` or `schema`, and `pictures`.
+    `edit_seed`, `repeat`, `reading`, `instruction`, `category`, `pictures`, and perhaps `other`, `labels`, `schema`.
     Each of these has a `name`, `steps` (see `edit_eval.pictures.with_steps`; `["like", PICTURE]` for a size that is
     another picture's), and is
 
@@ -144,7 +144,7 @@ Request = TypeVar("Request", EditRequest, JudgeRequest)
 OPENING_THREADS = 8
 """A batch's pictures are decoded at once: one thread opens 19 pairs a second, a GPU may judge 25."""
 
-TOLD = {field.name for field in fields(JudgeRequest)} - {"pictures", "sample_id", "labels", "schema"}
+TOLD = {field.name for field in fields(JudgeRequest)} - {"pictures", "sample_id", "other", "labels", "schema"}
 """What a request is told as it is."""
 
 
@@ -195,8 +195,9 @@ def _judge_request(request: Message, shown: Mapping[str, Opened]) -> JudgeReques
     if damage := next((picture for picture in pictures.values() if isinstance(picture, str)), ""):
         return damage
     told = {name: request[name] for name in TOLD}
-    labels, schema = tuple(request.get("labels", ())), request.get("schema", "")
-    return JudgeRequest(pictures=pictures, sample_id=request["sample"], labels=labels, schema=schema, **told)
+    perhaps: dict[str, Any] = {name: request[name] for name in ("other", "schema") if name in request}
+    labels = tuple(request.get("labels", ()))
+    return JudgeRequest(pictures=pictures, sample_id=request["sample"], labels=labels, **perhaps, **told)
 
 
 def _key(view: Message) -> str:
