@@ -1,4 +1,4 @@
-"""`edit-eval status RUN --sample ID`: everything known about one sample, its edits and what judges say of them."""
+"""`edit-eval status RUN SAMPLE`: everything known about one sample, its edits and what judges say of them."""
 
 from __future__ import annotations
 
