@@ -16,6 +16,7 @@ from edit_eval.reporting.entries import Entry, entries, headlines
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.remarks import passport_lines
+from edit_eval.reporting.strengths import preferred
 from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
 from edit_eval.statistics.series import gain
 from edit_eval.text import Text, joined
@@ -128,10 +129,11 @@ def verdicts(summary: Mapping[str, Any]) -> list[Verdict]:
 
 def verdict_lines(summary: Mapping[str, Any], language: str) -> list[str]:
     """The sentence of each judge; with several judges behind its name."""
-    found = verdicts(summary)
+    found = {one.judge: one.sentence(language) for one in verdicts(summary)}
+    found |= {judge: said(Text("{:. }.", [words]), language) for judge, words in preferred(summary).items()}
     if len(found) == 1:
-        return [found[0].sentence(language)]
-    return [said(Text("{}: {}", one.judge, one.sentence(language)), language) for one in found]
+        return [*found.values()]
+    return [said(Text("{}: {}", judge, sentence), language) for judge, sentence in found.items()]
 
 
 def comparison_lines(comparison: Comparison, language: str) -> list[str]:

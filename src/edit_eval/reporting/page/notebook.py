@@ -30,7 +30,8 @@ from edit_eval.reporting.page.gallery import PageFiles, thumbnails
 from edit_eval.reporting.page.rendering import say_in, template_environment
 from edit_eval.reporting.remarks import footnote_lines, passport_lines, wrong_lines
 from edit_eval.reporting.result_tables import SCORE, results_table
-from edit_eval.reporting.table import Column, Table
+from edit_eval.reporting.strengths import battle_sheet
+from edit_eval.reporting.table import Column, Line, Table
 from edit_eval.reporting.tables import coverage_line
 from edit_eval.reporting.terminal_text import one_line, whole_words
 from edit_eval.reporting.verdict import comparison_lines, ranked, verdict_lines, verdicts
@@ -95,6 +96,7 @@ def notebook_html(results: Results, summary: Mapping[str, Any], page: Path, *, l
             group=SCORE if len({part.score for part in found}) > 1 else None,
         ),
         more_rows=max(0, len(found) - ROWS),
+        battles=[part for part in battle_sheet(summary) if part != Line()],
         comparisons=list(_comparisons(summary)),
         models=models,
         more_models=len(results.edit_models) - len(models),

@@ -1,7 +1,7 @@
 // What is shown stands in the address: a reload, the way back and a link that is sent show the same. The keys are those
 // of address.py, in its order; what is as it is without them is left out.
 const FILTERS = {
-  model: 'edit_model', judge: 'judge', score: 'score', min: 'lowest', max: 'highest', status: 'status', category: 'category',
+  model: 'edit_model', judge: 'judge', score: 'score', min: 'lowest', max: 'highest', status: 'status', outcome: 'outcome', category: 'category',
   difficulty: 'difficulty', tag: 'tag', search: 'search', differ: 'differ', by: 'by', sort: 'sort', view: 'view',
 };
 const DEFAULTS = { sort: 'benchmark', view: 'beside' };
