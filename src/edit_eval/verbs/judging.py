@@ -20,7 +20,9 @@ def print_audited(made: Any) -> None:
     from edit_eval.reporting.audit import places_of, print_audit
 
     places = places_of(made.run.path, made.page, made.file, spoken(made.run.language))
-    answer(made.as_plain, lambda: print_audit(made.passport, places, language=spoken(made.run.language)))
+    answer(
+        made.as_plain, lambda: print_audit(made.passport, places, language=spoken(made.run.language), ways=made.ways)
+    )
 
 
 @verb(judging, short_help="How well judges agree with each other and with people.")

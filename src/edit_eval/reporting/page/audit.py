@@ -27,6 +27,8 @@ from edit_eval.statistics.audit.findings import Findings
 from edit_eval.statistics.audit.measure import average
 from edit_eval.statistics.audit.order import axes
 from edit_eval.statistics.audit.shown import DOSE, Trial
+from edit_eval.statistics.audit.two import PairTrial
+from edit_eval.statistics.battles import Fought
 from edit_eval.text import Text
 
 STYLES = ("page.css", "audit.css")
@@ -111,8 +113,11 @@ def write_audit_page(
         held=[_bar(row) for row in rows(passport, language, held=True)],
         shown_only=rows(passport, language, held=False),
         facts=_facts(passport, found, language),
-        curves=list(curves(found.trial, language)),
-        ladders=ladders(results, found.trial, language),
+        of_two=isinstance(found.trial, PairTrial),
+        curves=[] if isinstance(found.trial, PairTrial) else list(curves(found.trial, language)),
+        ladders=fought_out(results, found.trial, language)
+        if isinstance(found.trial, PairTrial)
+        else ladders(results, found.trial, language),
         box=f"0 0 {WIDE:g} {HIGH:g}",
         frame=(LEFT, WIDE, HIGH - BELOW),
     )
@@ -137,8 +142,12 @@ def _facts(passport: Passport, found: Findings, language: str) -> list[tuple[str
     judge, benchmark = passport.subject.judge, passport.benchmark
     model = judge["parameters"].get("model_name") or judge["parameters"].get("model")
     seed, size = (benchmark.get(key, "") for key in ("seed", "size"))
-    scenes = Text(
-        "{}, {} edits, seed {}, {} pixels wide", len(found.trial.scenes()), len(found.trial.shown), seed, size
+    about = len(found.trial.scenes()), len(found.trial.shown), seed, size
+    of_two = isinstance(found.trial, PairTrial)
+    scenes = (
+        Text("{}, {} pairs of edits, seed {}, {} pixels wide", *about)
+        if of_two
+        else Text("{}, {} edits, seed {}, {} pixels wide", *about)
     )
     smallest = passport.smallest_difference
     points = formats.score(smallest, 2 if smallest is None or smallest == 0 else max(2, 1 - _exponent(smallest)))
@@ -153,7 +162,7 @@ def _facts(passport: Passport, found: Findings, language: str) -> list[tuple[str
         (Text("Wording (SHA-256)"), passport.subject.wording),
         (Text("Scenes"), scenes),
         (Text("Beside people"), beside_people(passport, language)),
-        (Text("Smallest difference of two scores that is more than noise"), noise),
+        (Text("Smallest difference of two scores that is more than noise"), "" if of_two else noise),
         (Text("Examined on"), f"{passport.date} · edit-eval {passport.version}"),
     ]
     return [(said(key, language), said(value, language)) for key, value in facts if value]
@@ -226,6 +235,36 @@ def ladders(results: Results, trial: Trial, language: str) -> list[SceneSteps]:
         )
         for scene, steps in plans
     ]
+
+
+def fought_out(results: Results, trial: PairTrial, language: str) -> list[SceneSteps]:
+    """Of each category some battles, those first that came out wrong, with the pictures that the judge saw."""
+    wrong = {Fought.SECOND: 0, Fought.CONTRADICTION: 1, Fought.TIE: 2}
+    chosen = [
+        one
+        for category in trial.categories()
+        for one in sorted(
+            (one for one in trial.plain if one.category == category), key=lambda one: wrong.get(one.came, 3)
+        )[:SHOWN]
+    ]
+    samples = {sample.id: sample for sample in results.samples}
+    edits = {(edit.sample_id, edit.edit_model): edit for edit in results.edits if edit.image}
+    paths = [
+        path
+        for one in chosen
+        for path in (
+            Path(samples[one.sample].source),
+            *(Path(results.directory) / edits[one.sample, model].image for model in results.edit_models),
+        )
+    ]
+    made = iter(list(thumbnails(paths, size_for(max(1, len(paths)), BUDGET))))
+    found = []
+    for one in chosen:
+        steps = [Step(said(RUNG_WORDS["source"], language), "", None, next(made))]
+        for rung, got in ((one.better, one.share or 0.0), (one.worse, 1 - (one.share or 0.0))):
+            steps.append(Step(said(RUNG_WORDS[rung], language), formats.share(got, 1), 100 * got, next(made)))
+        found.append(SceneSteps(short_category(one.category, language), samples[one.sample].instruction, steps))
+    return found
 
 
 def _longest(trial: Trial, category: str) -> Sequence[str]:
