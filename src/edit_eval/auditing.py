@@ -68,8 +68,17 @@ class Audit:
         return self.run.path / "report" / "audit.html"
 
     def as_plain(self) -> dict[str, Any]:
-        """What `--json` prints: the passport, and where all of it lies."""
-        return {**self.passport.as_plain(), "run": str(self.run.path), "passport": str(self.file)}
+        """What `--json` prints: the passport, where all of it lies, and how else the judge was asked."""
+        ways = [
+            {
+                "protocol": one.subject.protocol,
+                "battles": one.compares,
+                "verdict": one.verdict,
+                "right_first": one.measures["right_first"].as_plain(),
+            }
+            for one in self.ways
+        ]
+        return {**self.passport.as_plain(), "run": str(self.run.path), "passport": str(self.file), "ways": ways}
 
 
 def audit(

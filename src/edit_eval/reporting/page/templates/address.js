@@ -57,6 +57,10 @@ function takeFilters(asked) {
   const set = (key) => {
     const field = filters.elements[FILTERS[key]];
     const given = asked.get(key) || '';
+    if (!field) {
+      if (given) unknown.push(`${key}=${given}`);
+      return;
+    }
     const readable = field.type !== 'number' || Number.isFinite(Number(given));
     field.value = (readable && given) || DEFAULTS[key] || '';
     if (field.selectedIndex < 0) field.selectedIndex = 0;

@@ -16,6 +16,7 @@ function cameTo(sample, name) {
 
 function options(name, values, labelOf) {
   const select = filters.elements[name];
+  if (!select) return;
   const before = select.value;
   for (const option of [...select.options]) if (option.value) option.remove();
   select.parentElement.hidden = values.length < 2;
