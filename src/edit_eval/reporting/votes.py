@@ -83,6 +83,19 @@ def print_preferences(document: Mapping[str, Any], console: Console | None = Non
                 language,
             )
         )
+    if document["beside"]["judges"] and votes:
+        console.print()
+        console.print(terminal_table(beside_table(document["beside"]), language))
+        console.print(
+            said(
+                Text(
+                    "How often each prefers the edit that a person does; a tie of one of the two counts half. Who "
+                    "always said that both are equal would have {}.",
+                    formats.share(document["beside"]["tie"], 1),
+                ),
+                language,
+            )
+        )
     if outdated := document["outdated"]:
         console.print(
             said(Text("{} votes are on edits that are not there any more, and do not count", outdated), language)
@@ -102,6 +115,26 @@ def print_preferences(document: Mapping[str, Any], console: Console | None = Non
         )
     )
     print_dim(console, said(hint, language))
+
+
+def beside_table(beside: Found) -> Table[Found]:
+    """A row for each judge, shown one edit at a time or two, and one for people among each other."""
+    people = {"judge": Text("one person with another"), "edits": 2, **(beside["people"] or {})}
+    return Table(
+        every=(
+            Column(Text("Who"), lambda one: one["judge"], "name"),
+            Column(Text("Shown"), lambda one: Text("two edits") if one["edits"] == 2 else Text("one edit"), "word"),
+            Column(
+                Text("Prefers as people do"),
+                lambda one: None if one["agrees"] is None else formats.share(one["agrees"], 1),
+                look="strong",
+            ),
+            Column(Text("95% interval"), lambda one: formats.bracketed(one["ci95"])),
+            Column(Text("Pairs"), lambda one: str(one["pairs"])),
+        ),
+        rows=[*beside["judges"], *([people] if beside["people"] else [])],
+        gap=2,
+    )
 
 
 def raters_table(raters: Sequence[Found]) -> Table[Found]:
