@@ -70,6 +70,24 @@ def wins_table(pairs: Sequence[Row], order: Sequence[str]) -> Table[str]:
     return Table(columns, order, label=Text("Won and lost"))
 
 
+OTHERS = {"geditbench_v2": "GEdit-Bench v2", "genarena": "GenArena"}
+
+
+def others_table(rated: Mapping[str, Mapping[str, float]], strengths: Sequence[Row]) -> Table[Row]:
+    """Elo points as other arenas define them, beside our own."""
+
+    def points(name: str, one: Row) -> str | None:
+        found = rated[name].get(one["edit_model"])
+        return None if found is None else f"{found:.0f}"
+
+    columns: list[Column[Row]] = [
+        Column(Text("Elo as others define it"), lambda one: one["edit_model"], kind="name"),
+        *(Column(title, partial(points, name)) for name, title in OTHERS.items() if name in rated),
+    ]
+    rows = sorted(strengths, key=lambda one: (one["strength"] is None, -(one["strength"] or 0)))
+    return Table(columns, rows, label=Text("Elo as others define it"))
+
+
 def preferred(summary: Mapping[str, Any]) -> dict[str, Text]:
     """Who is preferred by each judge that compares, by its headline; none of a judge without strengths."""
     found = {}
@@ -116,6 +134,9 @@ def _of_judge(judge: str, of: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
         yield wins_table(found["pairs"], [row["edit_model"] for row in table.rows])
         yield Line()
         yield from map(Line, _lines(found))
+    if rated := of.get("as_others_rate"):
+        yield Line()
+        yield others_table(rated, next(iter(of["scores"].values()))["strengths"])
 
 
 def _lines(found: Mapping[str, Any]) -> Iterator[Text]:
