@@ -1,4 +1,4 @@
-"""A judge that errs: it sees what `judge.py` sees, give or take two points, and errs anew each time it is asked."""
+"""A judge that errs: it sees what `judge.py` sees, give or take two points, other ones each time it is asked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
