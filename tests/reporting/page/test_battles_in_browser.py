@@ -75,7 +75,7 @@ def test_each_battle_is_seen_with_both_answers_and_is_found_by_what_came_of_it(
     every = [sample.id for sample in arena.results.samples]
     assert ids(tab) == every
     assert tab.locator(".tile .won").all_inner_texts()[2:4] == ["won 1, lost 0", "won 0, lost 1"]
-    assert tab.locator("#battles table").count() == 2, "strengths; won and lost"
+    assert tab.locator("#battles table").count() == 3, "strengths; won and lost; points as others define them"
     for outcome, expected in (
         ("contradiction", [every[0]]),
         ("tie", [every[2]]),
