@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edit_eval.command_line import answer, app, main, print_json, say, say_how_to_go_on, verb, wants_json, words
-from edit_eval.errors import ConfigurationError, EditEvalError, ExitCode, NotDrawn, RunInterrupted, Stopped
+from edit_eval.command_line import answer, app, end_if_short, main, print_json, say, verb, wants_json, words
+from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, RunInterrupted, Stopped
 from edit_eval.reporting.language import said, speak, spoken
 from edit_eval.text import Text
 from edit_eval.verbs.arguments import Config, Passports, RunDir, RunFolder
@@ -76,12 +76,8 @@ def _evaluate(
     command = ("edit-eval", *sys.argv[1:])
     try:
         made = evaluate(configuration, run_dir=run_dir, command=command, shard=shard, **how)
-    except RunInterrupted as end:
-        say_how_to_go_on(end, run_dir)
+    except (RunInterrupted, Stopped) as end:
         _print_what_is_there(end.run_dir)
-        sys.exit(end.exit_code)
-    except Stopped as stopped:
-        _print_what_is_there(stopped.run_dir)
         raise
     except NotDrawn as unwritten:
         _print_numbers(Run(unwritten.run_dir), drawn=False)
@@ -188,8 +184,7 @@ def doctor(
 
     findings = examine(config, **options)
     answer(lambda: [finding.as_plain() for finding in findings], lambda: print_findings(findings))
-    if any(finding.stops for finding in findings):
-        sys.exit(ExitCode.SHORT)
+    end_if_short(any(finding.stops for finding in findings))
 
 
 @verb(evaluating, short_help="Predict how long a run takes under every schedule.")
@@ -304,8 +299,7 @@ def compare(
     drifted = [] if allow_drift else drift_lines(comparison)
     for line in drifted:
         print(line, file=sys.stderr)
-    if drifted or (fail_if_worse and not comparison.gate.passed):
-        sys.exit(ExitCode.SHORT)
+    end_if_short(bool(drifted) or (fail_if_worse and not comparison.gate.passed))
 
 
 for verbs in (starting, evaluating, serving, looking, sharing, judging, components):  # as `--help` lists them

@@ -312,7 +312,7 @@ def _print_failure(console: Console, failure: dict[str, Any]) -> None:
     aside = Text(", given up") if failure["set_aside"] else ""
     console.print()
     count = counted(failure["count"], "score") if failure["judge"] else counted(failure["count"], "edit")
-    head = Styled(Text("{}  {}{}  ", worded(failure["status"]), count, aside), style="bold red")
+    head = Styled(Text("{}  {}{}  ", Status(failure["status"]).words, count, aside), style="bold red")
     print_beside(console, head, Styled(who, style="dim"))
     ids = [one_line(sample) for sample in failure["samples"]]
     more = Text(" and {} more", len(ids) - IDS_SHOWN) if len(ids) > IDS_SHOWN else ""

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from edit_eval.command_line import answer, say_how_to_go_on, verb
-from edit_eval.errors import ExitCode, RunInterrupted
+from edit_eval.command_line import answer, end_if_short, verb
 from edit_eval.reporting.language import spoken
 from edit_eval.verbs.arguments import Config, RunDir
 
@@ -80,24 +79,19 @@ def audit(
     """
     from edit_eval.auditing import audit as examine
 
-    try:
-        made = examine(
-            config,
-            judge=judge,
-            seed=seed,
-            scenes=scenes,
-            size=size,
-            run_dir=run_dir,
-            folder=passports,
-            people=people,
-            judged=judged,
-            command=("edit-eval", *sys.argv[1:]),
-            devices=devices,
-            overrides=set_ or (),
-        )
-    except RunInterrupted as end:
-        say_how_to_go_on(end, run_dir)
-        sys.exit(end.exit_code)
+    made = examine(
+        config,
+        judge=judge,
+        seed=seed,
+        scenes=scenes,
+        size=size,
+        run_dir=run_dir,
+        folder=passports,
+        people=people,
+        judged=judged,
+        command=("edit-eval", *sys.argv[1:]),
+        devices=devices,
+        overrides=set_ or (),
+    )
     print_audited(made)
-    if made.passport.verdict != "passed":
-        sys.exit(ExitCode.SHORT)
+    end_if_short(made.passport.verdict != "passed")

@@ -64,8 +64,8 @@ def skipped(count: int) -> Said:
 
 
 def failed(judgement: Judgement) -> str:
-    """`out of range: Score: 12`."""
-    return Text("{}: {}", worded(judgement.status), judgement.reason or judgement.answer)
+    """`score out of range: Score: 12`."""
+    return Text("{}: {}", judgement.status.words, judgement.reason or judgement.answer)
 
 
 def words_of(judgement: Judgement) -> str:
