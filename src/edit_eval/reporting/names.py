@@ -9,7 +9,6 @@ from edit_eval.records import EDIT_LOST, Scale, Status
 from edit_eval.reporting.language import said
 from edit_eval.text import Text, joined
 
-LANGUAGES = ("en", "zh")
 NAMES: Mapping[str, Mapping[str, Text]] = {
     "difficulty": {"easy": Text("easy"), "medium": Text("medium"), "hard": Text("hard")},
     "language": {"en": Text("English"), "zh": Text("Chinese")},

@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Generic, Literal, TypeVar
 
+from edit_eval.records import LANGUAGES
 from edit_eval.reporting.formats import NOTHING
 from edit_eval.reporting.language import said, spoken
 
 Row = TypeVar("Row")
+Said = TypeVar("Said")
 Words = str | Mapping[str, str]
 """A Text; data, which is any other `str`; or what has its own words in each language: `{"en": ..., "zh": ...}`."""
 Look = Literal["", "strong", "quiet", "problem", "wrong"]
-LANGUAGES = ("en", "zh")
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,6 @@ def in_language(words: Words, language: str = "") -> str:
     return words[language or spoken()] if isinstance(words, Mapping) else str.__str__(said(words, language))
 
 
-def both(words_in: Callable[[str], str]) -> dict[str, str]:
-    """What has its own words in each language."""
+def both(words_in: Callable[[str], Said]) -> dict[str, Said]:
+    """What is told in each language in its own way."""
     return {one: words_in(one) for one in LANGUAGES}

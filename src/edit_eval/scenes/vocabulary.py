@@ -9,8 +9,6 @@ from typing import Any
 
 from edit_eval.scenes.references import Reference
 
-LANGUAGES = ("en", "zh")
-
 
 @dataclass(frozen=True)
 class Word:

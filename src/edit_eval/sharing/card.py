@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from edit_eval.records import Results
+from edit_eval.records import LANGUAGES, Results
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.entries import controls_of, entries
 from edit_eval.reporting.result_tables import SCORE, results_table
@@ -28,7 +28,7 @@ def card(
         "pretty_name": repository.rpartition("/")[2],
         "tags": [MARK, "image-editing"],
         "task_categories": ["image-to-image"],
-        "language": sorted({sample.language for sample in results.samples} & {"en", "zh"}) or ["en"],
+        "language": sorted({sample.language for sample in results.samples} & {*LANGUAGES}) or ["en"],
         "configs": [
             {"config_name": model, "data_files": [{"split": "test", "path": f"data/{model}/*.parquet"}]}
             for model in results.edit_models

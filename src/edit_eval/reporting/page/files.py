@@ -16,10 +16,10 @@ from typing import Any, TextIO
 
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.errors import ExitCode, NotDrawn
-from edit_eval.records import Results
+from edit_eval.records import LANGUAGES, Results
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import Entry
-from edit_eval.reporting.names import LANGUAGES, name_of, scale_words, score_name
+from edit_eval.reporting.names import name_of, scale_words, score_name
 from edit_eval.reporting.page.page import page
 from edit_eval.reporting.page.rendering import say_in, template_environment, told_of
 from edit_eval.reporting.people_differences import explanation, people_in, sentences

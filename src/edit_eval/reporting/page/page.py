@@ -16,9 +16,9 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -33,14 +33,15 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.entries import Entry
 from edit_eval.reporting.language import catalogue, said, said_own
 from edit_eval.reporting.links import link, to_part
-from edit_eval.reporting.names import LANGUAGES, NAMES, listed, name_of, scale_words, score_name
+from edit_eval.reporting.names import NAMES, listed, name_of, scale_words, score_name
 from edit_eval.reporting.page.agreement_chart import have_one_scale
 from edit_eval.reporting.page.charts import TITLES, charts, histogram_hint, most_tags
 from edit_eval.reporting.page.gallery import PageFiles, PictureAddresses, gallery, thumbnails
 from edit_eval.reporting.page.rendering import say_in, template_environment, told_of
 from edit_eval.reporting.page.vega import vega
 from edit_eval.reporting.page.verdict import verdict_told
-from edit_eval.reporting.writers.html import page_sheet, page_table
+from edit_eval.reporting.table import both
+from edit_eval.reporting.writers.html import followed, page_sheet, page_table
 from edit_eval.small_copies import CopyLimits, size_of_run
 from edit_eval.text import Text
 
@@ -112,9 +113,9 @@ def _parts(
     size: CopyLimits | None = None,
     linked: bool = True,
 ) -> Iterator[str]:
-    drawn = {one: charts(results, summary, one) for one in LANGUAGES}
+    drawn = both(partial(charts, results, summary))
     told = told_of(results, summary)
-    titles = {one: title(results.name, told["parts"], one) for one in LANGUAGES}
+    titles = both(partial(title, results.name, told["parts"]))
     above, rest = _document(
         {**told, "linked": linked and not served, "files_beside": size is None and not served},
         language,
@@ -264,13 +265,7 @@ def asset(name: str) -> str:
 def page_templates(language: str) -> jinja2.Environment:
     """The page's templates, with words that follow the language its reader chooses."""
     environment = template_environment(autoescape=True)
-
-    def follow(both: Mapping[str, str]) -> Markup:
-        """Something that has its own words in each language, in the page's."""
-        return Markup('<span data-words="{}">{}</span>').format(json.dumps(both), both[language])
-
-    def both(words_in: Callable[[str], str]) -> dict[str, str]:
-        return {one: words_in(one) for one in LANGUAGES}
+    follow = partial(followed, language=language)
 
     def sentence(words: str, *fields: Any, context: str = "") -> dict[str, str]:
         """A sentence in each language, and so are those of its fields that have words of their own."""

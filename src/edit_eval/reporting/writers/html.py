@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any, TypeVar
 
 from markupsafe import Markup
 
 from edit_eval.reporting.marks import MARKS, drawn_mark
-from edit_eval.reporting.table import LANGUAGES, Column, Line, Look, Sheet, Strip, Table, Words, in_language
+from edit_eval.reporting.table import Column, Line, Look, Sheet, Strip, Table, Words, both, in_language
 
 Row = TypeVar("Row")
 _STRIP = Markup(
@@ -25,7 +26,7 @@ _FIGURE = Markup(' style="text-align: right; white-space: nowrap"')
 
 def followed(words: Words, language: str) -> Markup:
     """Words that change with the page's language, where they differ; data stays as it is, escaped."""
-    said = {one: in_language(words, one) for one in LANGUAGES}
+    said = both(partial(in_language, words))
     if len(set(said.values())) == 1:
         return Markup("{}").format(said[language])
     return Markup('<span data-words="{}">{}</span>').format(json.dumps(said), said[language])
@@ -33,7 +34,7 @@ def followed(words: Words, language: str) -> Markup:
 
 def page_table(table: Table[Any], language: str) -> Markup:
     """A table that can be scrolled by itself; groups span their rows, quiet rows have a body of their own above."""
-    label = {one: in_language(table.label, one) for one in LANGUAGES}
+    label = both(partial(in_language, table.label))
     columns = table.flat
     head = Markup("\n").join(_head(column, language) for column in columns)
     above = _above(columns, language) if any(column.over for column in columns) else Markup("")
