@@ -11,10 +11,10 @@ from typing import Any
 from rich.console import Console
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.new_files import refuse_existing, written_whole
 from edit_eval.records import Sample
 from edit_eval.reporting import formats
 from edit_eval.reporting.language import said
-from edit_eval.reporting.page.export import refuse_existing
 from edit_eval.reporting.strengths import DOUBTS, strengths_table
 from edit_eval.reporting.table import Column, Table
 from edit_eval.reporting.terminal_text import Styled, one_line, print_dim, stdout_console
@@ -140,8 +140,5 @@ def write_votes(votes: Votes, samples: Iterable[Sample], file: Path, *, every: b
         write_rows(sys.stdout, names, rows)
         return
     refuse_existing(file, force=force)
-    try:
-        with file.open("w", encoding="utf-8", newline="") as out:
-            write_rows(out, names, rows)
-    except OSError as error:
-        raise ConfigurationError(Text("{}: cannot be written ({})", file, error.strerror or error)) from error
+    with written_whole(file) as temporary, temporary.open("w", encoding="utf-8", newline="") as out:
+        write_rows(out, names, rows)
