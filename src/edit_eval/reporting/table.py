@@ -7,7 +7,7 @@ the page, as Markdown, in a notebook and on the card of a data set. A column is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Generic, Literal, TypeVar
 
@@ -68,6 +68,20 @@ class Column(Generic[Row]):
         """The words for a row."""
         words = (self.brief or self.shows if brief else self.shows)(row)
         return NOTHING if words is None else words
+
+    def of(self, find: Callable[[Any], Row | None], **changed: Any) -> Column[Any]:
+        """The same column over other rows: `find` gives what it shows of each, None where there is no such thing."""
+
+        def shows(row: Any) -> Words | None:
+            return None if (found := find(row)) is None else self.shows(found)
+
+        def to(row: Any) -> str:
+            return "" if (found := find(row)) is None else self.to(found)
+
+        def look(row: Any) -> Look:
+            return "" if (found := find(row)) is None else self.look_of(found)
+
+        return replace(self, **{"shows": shows, "to": to, "look": look, "aside": lambda _: "", **changed})
 
     def look_of(self, row: Row) -> Look:
         """How they look."""
