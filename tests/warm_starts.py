@@ -32,7 +32,12 @@ IMPORTED = {
     "command": (
         *("edit_eval.auditing", "edit_eval.cli", "edit_eval.evaluation", "edit_eval.execution.session"),
         *("edit_eval.run", "edit_eval.reporting.agreement", "edit_eval.reporting.page.files"),
-        *("edit_eval.reporting.progress.live", "edit_eval.reporting.tables", "pydantic.root_model", "scipy.special"),
+        *(
+            "edit_eval.reporting.progress.live",
+            "edit_eval.reporting.results_sheet",
+            "pydantic.root_model",
+            "scipy.special",
+        ),
     ),
     "worker": (
         *("edit_eval.workers.process", "edit_eval.testing.fake_models", "edit_eval.judges.chat_endpoint"),

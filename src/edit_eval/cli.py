@@ -48,7 +48,7 @@ def _print_what_is_there(run_dir: Path | None) -> None:
 def _print_numbers(run: Any, *, drawn: bool = True) -> None:
     def show() -> None:
         from edit_eval.reporting.agreement import print_agreement
-        from edit_eval.reporting.tables import print_summary
+        from edit_eval.reporting.results_sheet import print_summary
         from edit_eval.reporting.terminal_text import stdout_console
 
         print_summary(run.summary, stdout_console(), language=spoken(run.language))
@@ -294,8 +294,8 @@ def compare(
     language = spoken(made[0].language)
     answer(lambda: comparison_document(comparison), lambda: print_comparison(comparison, language=language))
     if fail_if_worse:
-        for line in gate_lines(comparison.gate, language=language):
-            print(line, file=sys.stderr)
+        for line in gate_lines(comparison.gate):
+            print(said(line, language), file=sys.stderr)
     drifted = [] if allow_drift else drift_lines(comparison)
     for line in drifted:
         print(line, file=sys.stderr)

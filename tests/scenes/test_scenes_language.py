@@ -6,13 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edit_eval.records import LANGUAGES
 from edit_eval.scenes.descriptions import RATIONALES
 from edit_eval.scenes.edits import ACTIONS, Edit
 from edit_eval.scenes.language import RULES, language_of, read, write
 from edit_eval.scenes.plans import plan
 from edit_eval.scenes.references import Reference
-from edit_eval.scenes.vocabulary import COLOURS_ZH, NOUNS, phrase, read_phrase
+from edit_eval.scenes.vocabulary import COLOURS_ZH, LANGUAGES, NOUNS, phrase, read_phrase
 
 KINDS = sorted(NOUNS)
 COLOURS = sorted(COLOURS_ZH)

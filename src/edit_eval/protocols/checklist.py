@@ -11,7 +11,7 @@ from edit_eval.judges.contract import PROBABILITIES
 from edit_eval.protocols.contract import Question, Score, Values, View
 from edit_eval.protocols.objects import list_schema, one_of
 from edit_eval.protocols.replies import read_list, read_values, read_yes_or_no
-from edit_eval.records import Language, Reading, Reply, Sample, Scale
+from edit_eval.records import Reading, Reply, Sample, Scale
 from edit_eval.rubrics import loading
 
 REGISTERED = {"checklist": "Checklist"}
@@ -91,7 +91,7 @@ class Checklist:
         """A question for each check, or one question with all checks of a sample; boxes need `one_by_one`."""
         answer: Literal["words", "probabilities"] = "words"
         """What counts: the word that the judge writes, or how likely it is to write it (`one_by_one` alone)."""
-        language: Language = "en"
+        language: Literal["en", "zh"] = "en"
         """Of our wording; by default the benchmark's."""
 
         def __post_init__(self) -> None:

@@ -19,7 +19,7 @@ from edit_eval.protocols.battles import Design, Places, both_orders, met, prefer
 from edit_eval.protocols.contract import Question, Score, View
 from edit_eval.protocols.objects import WORDS, Entry, object_schema, one_of, read_object
 from edit_eval.protocols.replies import advice_on_limits, read_values
-from edit_eval.records import Judgement, Language, Reading, Reply, Sample
+from edit_eval.records import Judgement, Reading, Reply, Sample
 from edit_eval.rubrics import loading
 
 REGISTERED = {"pairwise": "Pairwise"}
@@ -59,7 +59,7 @@ class Pairwise:
         """With `pairs: anchor`: the name of that edit model."""
         seed: int = 0
         """Of the random cycles."""
-        language: Language = "en"
+        language: Literal["en", "zh"] = "en"
         """Of the wording; by default the benchmark's."""
 
         def __post_init__(self) -> None:

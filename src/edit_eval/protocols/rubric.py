@@ -26,7 +26,7 @@ from edit_eval.judges.contract import PROBABILITIES
 from edit_eval.protocols.contract import Question, Score, Values, View
 from edit_eval.protocols.objects import WORDS, Entry, entries_of, number, object_schema, one_of, read_object
 from edit_eval.protocols.replies import advice_on_limits, read_values
-from edit_eval.records import Judgement, Language, Reading, Reply, Sample, Scale, Status
+from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
 from edit_eval.text import Text
 
@@ -72,7 +72,7 @@ class Rubric:
         places (`five_dimensions.v2`), the criteria move on by one. Empty: every reading asks the same."""
         images: list[Literal["source", "edited"]] = field(default_factory=lambda: ["source", "edited"])
         """What the judge is shown, in this order; `[edited]` shows the edit alone."""
-        language: Language = "en"
+        language: Literal["en", "zh"] = "en"
         """Of the rubrics; by default the benchmark's."""
         prompts: dict[str, dict[str, str]] = field(default_factory=dict)
         """Category -> `system_prompt`, `user_prompt_template` or both; by default `prompts:` of the configuration."""

@@ -17,7 +17,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.contract import Missing, Question, Score, Values, View, parts
 from edit_eval.protocols.objects import list_schema, number
 from edit_eval.protocols.replies import read_list, read_number, read_values
-from edit_eval.records import Judgement, Language, Reading, Reply, Sample, Scale, Status
+from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
 from edit_eval.rubrics.users_files import authors_texts, own_prompts
 from edit_eval.text import Text
@@ -60,7 +60,7 @@ class VIEScore:
     class Parameters:
         __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
-        language: Language = "en"
+        language: Literal["en", "zh"] = "en"
         """Of our wording; by default the benchmark's."""
         prompts: str | dict[str, dict[str, str]] = "ours"
         """`ours`; `official`, the authors' words, which `edit-eval fetch` downloads, or from `prompts_path`; the path

@@ -11,7 +11,7 @@ from rich.console import Console
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import entries
 from edit_eval.reporting.formats import signed, signed_span
-from edit_eval.reporting.names import NAMES, score_title
+from edit_eval.reporting.names import NAMES, score_name
 from edit_eval.reporting.result_tables import EDIT_MODEL, results_table
 from edit_eval.reporting.table import Column, Line, Sheet, Table, Words
 from edit_eval.reporting.terminal_text import one_line, stdout_console
@@ -259,7 +259,7 @@ def edits_table(judges: Sequence[Whose]) -> Table[Whose]:
             row
             for one in judges
             for row in _with_parts(
-                Text("{}: {}", one.name, score_title(one.found["score"])), one.found, one.found["edit_models"]
+                Text("{}: {}", one.name, score_name(one.found["score"])), one.found, one.found["edit_models"]
             )
         ],
         group=_NAME,

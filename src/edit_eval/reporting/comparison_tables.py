@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from edit_eval.records import EDIT_LOST, Scale
@@ -13,7 +12,7 @@ from edit_eval.reporting.formats import p_value, signed, signed_span
 from edit_eval.reporting.links import edit_side, link
 from edit_eval.reporting.names import NAMES, short_category
 from edit_eval.reporting.result_tables import IMAGES, INTERVAL, MEAN, SCORED
-from edit_eval.reporting.table import Column, Table, Words, both
+from edit_eval.reporting.table import Column, Table, Words
 from edit_eval.statistics.comparison import ColumnSummary, Pair
 from edit_eval.statistics.power import ALPHA
 from edit_eval.text import Text
@@ -284,7 +283,7 @@ def categories_table(pairs: Sequence[Pair], categories: Sequence[str], names: Ma
     other = "sample_mean" if pairs[0].scale.mean_over == "categories" else "category_mean"
     found: list[tuple[Words, list[tuple[Pair, Any]]]] = [
         (
-            both(partial(short_category, name)),
+            short_category(name),
             [(pair, pair.categories[name]) for pair in pairs if name in pair.categories],
         )
         for name in categories

@@ -11,7 +11,7 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.entries import ControlRow, Entry, category_names
 from edit_eval.reporting.links import link, to_part
 from edit_eval.reporting.names import NAMES, name_of, scale_words, score_name, short_category
-from edit_eval.reporting.table import Column, Table, Words, both
+from edit_eval.reporting.table import Column, Table, Words
 from edit_eval.statistics.failures import FailureGroup
 from edit_eval.text import Text
 
@@ -127,10 +127,10 @@ FIGURES: Sequence[Column[Figures]] = (
 
 SCORE: Column[Figures] = Column(
     Text("Score"),
-    lambda row: both(lambda one: score_name(row.part.score, one)),
+    lambda row: score_name(row.part.score),
     "name",
     look=lambda row: "strong" if row.part.leads else "",
-    aside=lambda row: both(lambda one: scale_words(row.part.scale, one)),
+    aside=lambda row: scale_words(row.part.scale),
 )
 ITEM = replace(SCORE, title=Text("Item"))
 EDIT_MODEL: Column[Figures] = Column(
@@ -143,9 +143,9 @@ JUDGE: Column[Figures] = Column(Text("Judge"), lambda row: row.part.judge, "name
 MODEL: Column[Figures] = Column(Text("Model"), lambda row: row.part.series, "name")
 CATEGORY: Column[Figures] = Column(
     Text("Category"),
-    lambda row: both(lambda one: name_of("category", row.category, one)),
+    lambda row: name_of("category", row.category),
     "name",
-    brief=lambda row: _MEAN if row.category == _MEANS else both(lambda one: short_category(row.category, one)),
+    brief=lambda row: _MEAN if row.category == _MEANS else short_category(row.category),
     to=lambda row: link(category=row.category),
 )
 
@@ -225,7 +225,7 @@ def _category_mean(name: str) -> Column[Entry]:
         return found.to(**{} if found.complete else {"status": "unscored"}) if (found := row(part)) else ""
 
     return Column(
-        both(lambda one: short_category(name, one)),
+        short_category(name),
         lambda part: found.number("mean") if (found := row(part)) else None,
         look="strong",
         aside=interval,

@@ -267,7 +267,7 @@ def _number(
 def _mean(mean: MeanSoFar) -> tuple[str, str]:
     """Whose, by whom; and the headline with its scale."""
     words = f"{mean.score} {score_text(mean.mean, decimals(mean.scale, mean.mean))}"
-    scale = scale_words(mean.scale, spoken(), mean=mean.scale.mean_over == "categories")
+    scale = scale_words(mean.scale, mean=mean.scale.mean_over == "categories")
     comma = "，" if spoken() == "zh" else ", "
     said_of_it = comma.join((one_line(words), scale, said(Text("{} scored", mean.scored))))
     return one_line(f"{mean.edit_model} · {mean.judge}"), said_of_it

@@ -19,7 +19,7 @@ Row = TypeVar("Row")
 Said = TypeVar("Said")
 Words = str | Mapping[str, str]
 """A Text; data, which is any other `str`; or what has its own words in each language: `{"en": ..., "zh": ...}`."""
-Look = Literal["", "strong", "quiet", "problem", "wrong"]
+Look = Literal["", "strong", "quiet", "problem", "wrong", "right"]
 
 
 @dataclass(frozen=True)
@@ -131,6 +131,7 @@ class Line:
     words: Words = ""
     look: Look = ""
     head: Words = ""
+    head_look: Look = ""
 
 
 Sheet = Sequence[Line | Table[Any]]

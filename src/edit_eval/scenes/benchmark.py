@@ -15,13 +15,14 @@ from PIL import Image, PngImagePlugin
 from edit_eval.benchmarks.source_cache import FULL
 from edit_eval.errors import ConfigurationError, PictureError, Stopped
 from edit_eval.pictures import read_picture, write_durably
-from edit_eval.records import LANGUAGES, Picture, Sample
+from edit_eval.records import Picture, Sample
 from edit_eval.scenes.descriptions import describe, rationale
 from edit_eval.scenes.drawing import draw
 from edit_eval.scenes.edits import apply
 from edit_eval.scenes.language import write
 from edit_eval.scenes.plans import category_of, plan
 from edit_eval.scenes.scene import TEXT_KEY, Scene
+from edit_eval.scenes.vocabulary import LANGUAGES
 from edit_eval.user_cache import cache_folder
 
 EXAMPLE = (512, 384)

@@ -16,7 +16,7 @@ from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.benchmarks.source_cache import FULL
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.pictures import write_durably
-from edit_eval.records import LANGUAGES, Picture, Sample
+from edit_eval.records import Picture, Sample
 from edit_eval.scenes import recipes
 from edit_eval.scenes.benchmark import drawing_digest, lay_down
 from edit_eval.scenes.descriptions import describe
@@ -27,6 +27,7 @@ from edit_eval.scenes.recipes import Recipe
 from edit_eval.scenes.rungs import Climb, Rung, another_world, climb
 from edit_eval.scenes.scenarios import graded
 from edit_eval.scenes.scenarios.stage import Plan, Scenario, Stage
+from edit_eval.scenes.vocabulary import LANGUAGES
 from edit_eval.scenes.writing import WORDS
 from edit_eval.user_cache import cache_folder
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from edit_eval.scenes.references import Reference
 
+LANGUAGES = ("en", "zh")
+
 
 @dataclass(frozen=True)
 class Word:

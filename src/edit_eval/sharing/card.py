@@ -49,7 +49,7 @@ def card(
         f"**{coverage['scored']} of {coverage['total']} scored**"
         + ("." if coverage["reached"] else ", which is fewer than the run asked for."),
         "",
-        *(f"{line}\n" for line in verdict_lines(summary, "en")),
+        *(f"{line}\n" for line in verdict_lines(summary)),
         card_table(results_table(rows, controls, group=SCORE if len({row.score for row in rows}) > 1 else None)),
         *(f"\n{card_table(one)}" for judged in verdicts(summary) for one in _comparison(judged)),
         "",

@@ -16,10 +16,12 @@ judging = typer.Typer()
 
 
 def print_audited(made: Any) -> None:
-    from edit_eval.reporting.audit import places_of, print_audit
+    from edit_eval.reporting.audit import audit_sheet, places_of
+    from edit_eval.reporting.terminal_text import stdout_console
+    from edit_eval.reporting.writers.terminal import print_sheet
 
-    places = places_of(made.run.path, made.page, made.file, spoken(made.run.language))
-    answer(made.as_plain, lambda: print_audit(made.passport, places, language=spoken(made.run.language)))
+    sheet = [*audit_sheet(made.passport), *places_of(made.run.path, made.page, made.file)]
+    answer(made.as_plain, lambda: print_sheet(sheet, stdout_console(), spoken(made.run.language)))
 
 
 @verb(judging, short_help="How well judges agree with each other and with people.")

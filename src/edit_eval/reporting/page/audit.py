@@ -97,19 +97,17 @@ def write_audit_page(
     """Writes the page in English or Chinese. Raises `OSError` where it cannot be written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     style = "\n".join(asset(name) for name in STYLES)
-    environment = template_environment(autoescape=True)
-    environment.globals.update(
-        say=partial(say_in, language), name_of=partial(name_of, language=language), results=RESULTS, means=MEANS
-    )
+    environment = template_environment(autoescape=True, language=language)
+    environment.globals.update(say=partial(say_in, language), name_of=name_of, results=RESULTS, means=MEANS)
     page = environment.get_template("audit.html.j2").render(
         language=language,
         passport=passport,
         title=said(Text("The judge on trial: {}", passport.name), language),
         style=Markup(style),
         policy=f"default-src 'none'; style-src {digest_of(style)}; img-src data:",
-        weaknesses=weaknesses(passport, language),
-        held=[_bar(row) for row in rows(passport, language, held=True)],
-        shown_only=rows(passport, language, held=False),
+        weaknesses=weaknesses(passport),
+        held=[_bar(row) for row in rows(passport, held=True)],
+        shown_only=rows(passport, held=False),
         facts=_facts(passport, found, language),
         curves=list(curves(found.trial, language)),
         ladders=ladders(results, found.trial, language),
@@ -149,10 +147,10 @@ def _facts(passport: Passport, found: Findings, language: str) -> list[tuple[str
         (Text("Protocol"), passport.subject.protocol),
         (Text("Form of the answer"), ", ".join(passport.form)),
         (Text("Pictures shown"), ", ".join(passport.pictures)),
-        (Text("Language"), name_of("language", passport.subject.language, language)),
+        (Text("Language"), name_of("language", passport.subject.language)),
         (Text("Wording (SHA-256)"), passport.subject.wording),
         (Text("Scenes"), scenes),
-        (Text("Beside people"), beside_people(passport, language)),
+        (Text("Beside people"), beside_people(passport)),
         (Text("Smallest difference of two scores that is more than noise"), noise),
         (Text("Examined on"), f"{passport.date} · edit-eval {passport.version}"),
     ]
@@ -220,7 +218,7 @@ def ladders(results: Results, trial: Trial, language: str) -> list[SceneSteps]:
     facts = {sample.facts[AUDIT]["scene"]: sample for sample in reversed(results.samples) if AUDIT in sample.facts}
     return [
         SceneSteps(
-            short_category(facts[scene].category, language),
+            said(short_category(facts[scene].category), language),
             facts[scene].instruction,
             [_step(rung, score, next(made), trial, language) for rung, score in steps],
         )

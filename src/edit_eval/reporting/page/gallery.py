@@ -28,6 +28,7 @@ from edit_eval.errors import PictureError
 from edit_eval.pictures import open_picture
 from edit_eval.records import NO_EDIT, Edit, Judgement, Reading, Results, Sample, Status
 from edit_eval.reporting.entries import entries
+from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of, named_score
 from edit_eval.reporting.table import both
 from edit_eval.small_copies import CopyLimits, keep, small_copy, small_copy_name
@@ -133,7 +134,7 @@ def _scoring(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
                     "highest": scale.highest,
                     "higher_is_better": scale.higher_is_better,
                     "digits": digits[judge, name],
-                    "title": both(partial(named_score, name, scale)),
+                    "title": both(partial(said, named_score(name, scale))),
                 }
                 for name, scale in found.scales.items()
                 if (judge, name) in digits
@@ -149,7 +150,7 @@ def _names(results: Results) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
     difficulties = dict.fromkeys(sample.difficulty for sample in results.samples if sample.difficulty)
 
     def named(kind: str, keys: Iterable[str]) -> dict[str, dict[str, str]]:
-        return {key: both(partial(name_of, kind, key)) for key in keys}
+        return {key: both(partial(said, name_of(kind, key))) for key in keys}
 
     return {
         "category": named("short_category", categories),

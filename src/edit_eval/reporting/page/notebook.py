@@ -25,20 +25,20 @@ from edit_eval.reporting.agreement import print_agreement
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.entries import Entry, controls_are_off, controls_of, entries
 from edit_eval.reporting.language import said, spoken
-from edit_eval.reporting.names import judgement_status, name_of, named_score
+from edit_eval.reporting.names import judgement_status, named_score
 from edit_eval.reporting.page.gallery import PageFiles, thumbnails
 from edit_eval.reporting.page.rendering import say_in, template_environment
-from edit_eval.reporting.remarks import footnote_lines, passport_lines, wrong_lines
+from edit_eval.reporting.remarks import footnotes, passport_lines, wrong_lines
 from edit_eval.reporting.result_tables import SCORE, results_table
+from edit_eval.reporting.results_sheet import coverage_words
 from edit_eval.reporting.table import Column, Table
-from edit_eval.reporting.tables import coverage_line
 from edit_eval.reporting.terminal_text import one_line, whole_words
 from edit_eval.reporting.verdict import comparison_lines, ranked, verdict_lines, verdicts
 from edit_eval.reporting.writers.html import notebook_table
 from edit_eval.small_copies import CopyLimits
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore
-from edit_eval.text import Text
+from edit_eval.text import Text, joined
 
 SAMPLES, MODELS, ROWS, LINES = 6, 4, 40, 8
 """How many samples have their pictures shown, of how many edit models; rows of the table; notes."""
@@ -81,14 +81,14 @@ def notebook_html(results: Results, summary: Mapping[str, Any], page: Path, *, l
     template = _templates(language).get_template("notebook.html.j2")
     return template.render(
         results=results,
-        coverage=coverage_line(summary, language).plain,
+        coverage=joined(coverage_words(summary), " "),
         notes=[whole_words(one_line(note), 2 * CELLS) for note in results.notes[:LINES]],
         more_notes=max(0, len(results.notes) - LINES),
-        examined=passport_lines(summary, language),
-        wrong=wrong_lines(summary, language),
+        examined=passport_lines(summary),
+        wrong=wrong_lines(summary),
         controls_are_off=controls_are_off(summary),
-        verdicts=verdict_lines(summary, language),
-        footnotes=footnote_lines(summary, language),
+        verdicts=verdict_lines(summary),
+        footnotes=footnotes(summary),
         results_table=results_table(
             found[:ROWS],
             [row for judge in results.judges for row in controls_of(summary, judge)],
@@ -115,7 +115,7 @@ def _comparisons(summary: Mapping[str, Any]) -> Iterator[Table[Any]]:
 def comparison_html(comparison: Comparison) -> str:
     """Who wins by each judge, the ranks, the pairs, and what else a reader must know."""
     language = spoken()
-    parts = [Markup("<p><strong>{}</strong></p>").format(line) for line in comparison_lines(comparison, language)]
+    parts = [Markup("<p><strong>{}</strong></p>").format(said(line, language)) for line in comparison_lines(comparison)]
     for judge in comparison.judges:
         parts.append(Markup("<p>{}</p>").format(_short(judge)))
         columns = ranked([column for column in comparison.columns if column.judge == judge])
@@ -161,10 +161,10 @@ def refused_html(reason: str) -> str:
 
 
 def _templates(language: str) -> jinja2.Environment:
-    environment = template_environment(autoescape=True)
+    environment = template_environment(autoescape=True, language=language)
     environment.globals.update(
         say=partial(say_in, language),
-        named=lambda part: named_score(part.score, part.scale, language),
+        named=lambda part: named_score(part.score, part.scale),
         line=_short,
         table=lambda table: notebook_table(table, language, _short),
     )
@@ -198,7 +198,7 @@ def _row(
 
 def _edit(edit: Edit | None, pictures: PageFiles, language: str) -> _Shown:
     if edit is None or edit.status is not Status.OK:
-        status = name_of("status", edit.status if edit else Status.PENDING, language)
+        status = said((edit.status if edit else Status.PENDING).words, language)
         return _Shown(None, ": ".join(filter(None, (status, _short(edit.reason if edit else "")))))
     shown = pictures.of_edit(edit)
     return (

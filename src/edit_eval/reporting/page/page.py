@@ -33,7 +33,7 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.entries import Entry
 from edit_eval.reporting.language import catalogue, said, said_own
 from edit_eval.reporting.links import link, to_part
-from edit_eval.reporting.names import NAMES, listed, name_of, scale_words, score_name
+from edit_eval.reporting.names import NAMES, name_of, scale_words, score_name
 from edit_eval.reporting.page.agreement_chart import have_one_scale
 from edit_eval.reporting.page.charts import TITLES, charts, histogram_hint, most_tags
 from edit_eval.reporting.page.gallery import PageFiles, PictureAddresses, gallery, thumbnails
@@ -43,7 +43,7 @@ from edit_eval.reporting.page.verdict import verdict_told
 from edit_eval.reporting.table import both
 from edit_eval.reporting.writers.html import followed, page_sheet, page_table
 from edit_eval.small_copies import CopyLimits, size_of_run
-from edit_eval.text import Text
+from edit_eval.text import Text, joined
 
 _STYLES = ("page.css", "verdict.css", "results.css", "gallery.css", "detail.css", "print.css")
 _EARLY = "early.js"
@@ -220,7 +220,7 @@ def title(name: str, parts: Sequence[Entry], language: str) -> str:
     found += ["…"] if len(parts) > _TITLE_NAMES else []
     if len(parts) == 1:
         found.append(said(Text("{} scored", formats.coverage(parts[0].coverage)), language))
-    return f"{name}: {listed(found, language)}"
+    return f"{name}: {said(joined(found, ''), language)}"
 
 
 def _made(drawn: Mapping[str, list[Any]]) -> dict[str, Counter[str | None]]:
@@ -289,15 +289,15 @@ def page_templates(language: str) -> jinja2.Environment:
         label=lambda words: attribute("aria-label", words, "label"),
         placeholder=lambda words: attribute("placeholder", words, "placeholder"),
         option=option,
-        words=lambda kind, key: follow(both(lambda one: name_of(kind, key, one))),
+        words=lambda kind, key: follow(name_of(kind, key)),
         names=NAMES,
-        score_name=lambda name: both(lambda one: score_name(name, one)),
+        score_name=score_name,
         link=link,
         to_part=to_part,
-        scale_words=lambda part, **how: both(lambda one: scale_words(part.scale, one, **how)),
+        scale_words=lambda part, **how: scale_words(part.scale, **how),
     )
     environment.filters.update(
-        listed=lambda names: both(lambda one: said(Text(", "), one).join(names)),
+        listed=lambda names: joined(names, ", "),
         follow=follow,
         durations=durations,
         duration=lambda seconds: follow(durations(seconds)),

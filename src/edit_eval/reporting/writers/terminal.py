@@ -14,7 +14,14 @@ from edit_eval.reporting.table import Column, Line, Look, Sheet, Table, in_langu
 from edit_eval.reporting.terminal_text import Name, Styled, one_line, print_beside
 
 Row = TypeVar("Row")
-_STYLES: dict[Look, str] = {"": "", "strong": "bold", "quiet": "dim", "problem": "yellow", "wrong": "red"}
+_STYLES: dict[Look, str] = {
+    "": "",
+    "strong": "bold",
+    "quiet": "dim",
+    "problem": "yellow",
+    "wrong": "red",
+    "right": "green",
+}
 
 
 def print_sheet(sheet: Sheet, console: Console, language: str = "") -> None:
@@ -25,7 +32,7 @@ def print_sheet(sheet: Sheet, console: Console, language: str = "") -> None:
         elif part == Line():
             console.print()
         else:
-            head = Styled(in_language(part.head, language), style=_STYLES["problem"])
+            head = Styled(in_language(part.head, language), style=_STYLES[part.head_look])
             print_beside(console, head, Styled(one_line(in_language(part.words, language)), style=_STYLES[part.look]))
 
 

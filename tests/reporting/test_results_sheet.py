@@ -5,7 +5,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from edit_eval.reporting.tables import print_summary
+from edit_eval.reporting.results_sheet import print_summary
 from reporting.reported_runs import HOSTILE
 from reporting.reports import Report, headline
 
