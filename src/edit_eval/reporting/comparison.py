@@ -62,7 +62,7 @@ def print_comparison(comparison: Comparison, console: Console | None = None, *, 
         detailed = of_judge if len(of_judge) <= PAIRS_IN_FULL else [pair for pair in of_judge if pair.a == first]
         if number:
             console.print()
-        print_sheet(list(_of_judge(comparison, judge, letters, detailed, first=not number)), console, language)
+        print_sheet(_of_judge(comparison, judge, letters, detailed, first=not number), console, language)
         for pair in detailed:
             _print_samples(pair, SAMPLES_SHOWN[len(detailed) > 1], letters, console, language)
         if len(detailed) < len(of_judge):

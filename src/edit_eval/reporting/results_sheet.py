@@ -23,7 +23,7 @@ from edit_eval.text import Text, joined
 
 def print_summary(summary: Mapping[str, Any], console: Console, *, language: str = "en") -> None:
     """Coverage, the results of every (edit model, judge), their categories, where the time and the memory went."""
-    print_sheet(list(_results(summary)), console, language)
+    print_sheet(_results(summary), console, language)
 
 
 def _results(summary: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:

@@ -17,11 +17,10 @@ judging = typer.Typer()
 
 def print_audited(made: Any) -> None:
     from edit_eval.reporting.audit import audit_sheet, places_of
-    from edit_eval.reporting.terminal_text import stdout_console
     from edit_eval.reporting.writers.terminal import print_sheet
 
     sheet = [*audit_sheet(made.passport), *places_of(made.run.path, made.page, made.file)]
-    answer(made.as_plain, lambda: print_sheet(sheet, stdout_console(), spoken(made.run.language)))
+    answer(made.as_plain, lambda: print_sheet(sheet, language=spoken(made.run.language)))
 
 
 @verb(judging, short_help="How well judges agree with each other and with people.")
@@ -43,12 +42,13 @@ def agreement(
     score: Annotated[str | None, typer.Option(metavar="NAME", help="Use this score instead of the headline.")] = None,
 ) -> None:
     """How well judges agree with themselves, each other and people, and how often they give no score."""
-    from edit_eval.reporting.agreement import print_agreement
+    from edit_eval.reporting.agreement import agreement_sheet
+    from edit_eval.reporting.writers.terminal import print_sheet
     from edit_eval.run import Run
 
     made, *others = [Run(run) for run in runs]
     document = made.agreement(people, score, others=others, bridge=bridge)
-    answer(lambda: document, lambda: print_agreement(document, language=spoken(made.language)))
+    answer(lambda: document, lambda: print_sheet(agreement_sheet(document), language=spoken(made.language)))
 
 
 @verb(judging, short_help="Examine a judge with edits of known quality.")

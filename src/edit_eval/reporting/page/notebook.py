@@ -6,7 +6,6 @@ what it shows. All that comes from data is escaped, cut and on one line.
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,13 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
-from rich.console import Console
 
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.reporting import formats
-from edit_eval.reporting.agreement import print_agreement
+from edit_eval.reporting.agreement import agreement_sheet
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.entries import Entry, controls_are_off, controls_of, entries
 from edit_eval.reporting.language import said, spoken
@@ -31,10 +28,10 @@ from edit_eval.reporting.page.rendering import say_in, template_environment
 from edit_eval.reporting.remarks import footnotes, passport_lines, wrong_lines
 from edit_eval.reporting.result_tables import SCORE, results_table
 from edit_eval.reporting.results_sheet import coverage_words
-from edit_eval.reporting.table import Column, Table
+from edit_eval.reporting.table import Column, Line, Table
 from edit_eval.reporting.terminal_text import one_line, whole_words
 from edit_eval.reporting.verdict import comparison_lines, ranked, verdict_lines, verdicts
-from edit_eval.reporting.writers.html import notebook_table
+from edit_eval.reporting.writers.html import notebook_sheet, notebook_table
 from edit_eval.small_copies import CopyLimits
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore
@@ -44,8 +41,6 @@ SAMPLES, MODELS, ROWS, LINES = 6, 4, 40, 8
 """How many samples have their pictures shown, of how many edit models; rows of the table; notes."""
 SIZE = CopyLimits(side=192, file_bytes=10_000)
 """Of a picture: all of them are less than half a megabyte."""
-_WIDTH = 110
-"""Columns of what is shown as a terminal has it."""
 CELLS, LONGEST = 160, 2_000
 """Columns of a text, and the characters of it that are looked at."""
 
@@ -114,19 +109,14 @@ def _comparisons(summary: Mapping[str, Any]) -> Iterator[Table[Any]]:
 
 def comparison_html(comparison: Comparison) -> str:
     """Who wins by each judge, the ranks, the pairs, and what else a reader must know."""
-    language = spoken()
-    parts = [Markup("<p><strong>{}</strong></p>").format(said(line, language)) for line in comparison_lines(comparison)]
+    sheet: list[Line | Table[Any]] = [Line(line, "strong") for line in comparison_lines(comparison)]
     for judge in comparison.judges:
-        parts.append(Markup("<p>{}</p>").format(_short(judge)))
         columns = ranked([column for column in comparison.columns if column.judge == judge])
         pairs = [pair for pair in comparison.pairs if pair.judge == judge]
-        parts += [
-            notebook_table(table, language, _short)
-            for table in (columns_table(columns[:ROWS]), pairs_table(pairs[:ROWS]))
-            if table.rows
-        ]
-    parts += [Markup("<p><small>{}</small></p>").format(_short(note)) for note in comparison.notes[:LINES]]
-    return str(Markup("<div>{}</div>").format(Markup("\n").join(parts)))
+        sheet += [Line(judge), columns_table(columns[:ROWS])]
+        sheet += [pairs_table(pairs[:ROWS])] if pairs else []
+    sheet += [Line(note, "quiet") for note in comparison.notes[:LINES]]
+    return str(notebook_sheet(sheet, spoken(), _short))
 
 
 def means_html(means: Sequence[MeanScore]) -> str:
@@ -149,10 +139,8 @@ def means_html(means: Sequence[MeanScore]) -> str:
 
 
 def agreement_html(document: Mapping[str, Any]) -> str:
-    """What `edit-eval agreement` prints, in letters of equal width."""
-    console = Console(record=True, file=io.StringIO(), width=_WIDTH, force_jupyter=False, color_system=None)
-    print_agreement(document, console, language=spoken())
-    return str(Markup("<pre>{}</pre>").format(console.export_text()))
+    """What `edit-eval agreement` prints."""
+    return str(notebook_sheet(agreement_sheet(document), spoken(), one_line))
 
 
 def refused_html(reason: str) -> str:

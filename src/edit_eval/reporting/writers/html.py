@@ -157,5 +157,23 @@ def notebook_table(table: Table[Any], language: str, cut: Callable[[str], str]) 
     )
 
 
+def notebook_sheet(sheet: Sheet, language: str, cut: Callable[[str], str]) -> Markup:
+    """Sentences, each a paragraph, and such tables."""
+    drawn = (
+        notebook_table(part, language, cut)
+        if isinstance(part, Table)
+        else Markup("<p>{}</p>").format(_plain(part, language))
+        for part in sheet
+        if part != Line()
+    )
+    return Markup("<div>{}</div>").format(Markup("\n").join(drawn))
+
+
+def _plain(line: Line, language: str) -> Markup:
+    words = Markup("{}{}").format(in_language(line.head, language), in_language(line.words, language))
+    tag = {"strong": "strong", "quiet": "small"}.get(line.look)
+    return Markup(f"<{tag}>{{}}</{tag}>").format(words) if tag else words
+
+
 def _side(column: Column[Any]) -> Markup:
     return Markup("") if column.kind == "number" else _LEFT

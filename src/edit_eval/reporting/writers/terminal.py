@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any, TypeVar
@@ -10,8 +11,8 @@ from rich import box
 from rich import table as rich_table
 from rich.console import Console
 
-from edit_eval.reporting.table import Column, Line, Look, Sheet, Table, in_language
-from edit_eval.reporting.terminal_text import Name, Styled, one_line, print_beside
+from edit_eval.reporting.table import Column, Line, Look, Table, in_language
+from edit_eval.reporting.terminal_text import Name, Styled, one_line, print_beside, stdout_console
 
 Row = TypeVar("Row")
 _STYLES: dict[Look, str] = {
@@ -24,8 +25,9 @@ _STYLES: dict[Look, str] = {
 }
 
 
-def print_sheet(sheet: Sheet, console: Console, language: str = "") -> None:
+def print_sheet(sheet: Iterable[Line | Table[Any]], console: Console | None = None, language: str = "") -> None:
     """Prints lines, wrapped to the console's width, and tables."""
+    console = console or stdout_console()
     for part in sheet:
         if isinstance(part, Table):
             console.print(terminal_table(part, language))
