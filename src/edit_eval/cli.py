@@ -279,6 +279,7 @@ def compare(
     """Paired differences with intervals, corrected p-values and ranks with ties, between runs or models of one run."""
     from edit_eval.passports import passport_folder
     from edit_eval.reporting.comparison import comparison_document, drift_lines, gate_lines, print_comparison
+    from edit_eval.reporting.terminal_text import one_line
     from edit_eval.run import Run
     from edit_eval.run import compare as compare_runs
 
@@ -294,12 +295,10 @@ def compare(
     )
     language = spoken(made[0].language)
     answer(lambda: comparison_document(comparison), lambda: print_comparison(comparison, language=language))
-    if fail_if_worse:
-        for line in gate_lines(comparison.gate):
-            print(said(line, language), file=sys.stderr)
+    lines = gate_lines(comparison.gate) if fail_if_worse else []
     drifted = [] if allow_drift else drift_lines(comparison)
-    for line in drifted:
-        print(line, file=sys.stderr)
+    for line in (*lines, *drifted):
+        print(one_line(said(line, language)), file=sys.stderr)
     end_if_short(bool(drifted) or (fail_if_worse and not comparison.gate.passed))
 
 

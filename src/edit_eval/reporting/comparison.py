@@ -369,23 +369,23 @@ _REASONS: Mapping[str, Callable[..., Text]] = {
 }
 
 
-def gate_lines(gate: Gate) -> list[str]:
+def gate_lines(gate: Gate) -> list[Text]:
     """A line for each reason why a column does not pass, and at the end one for each that does.
 
-    In English or Chinese. What several judges have in common, edits that failed, is said once.
+    What several judges have in common, edits that failed, is said once.
     """
     lines = [_reason(gate, one, reason) for one in gate.candidates for reason in one.reasons]
     lines += [_passed(gate, one) for one in gate.candidates if one.passed]
-    return list(dict.fromkeys(map(one_line, lines)))
+    return list(dict.fromkeys(lines))
 
 
-def drift_lines(comparison: Comparison) -> list[str]:
+def drift_lines(comparison: Comparison) -> list[Text]:
     """Why runs are not to be compared: judges that have drifted between them."""
-    drifted = [str(note) for note in comparison.notes if isinstance(note, Note) and note.kind == "drift"]
-    return [Text("{}; `--allow-drift` compares anyway", one_line(note)) for note in drifted]
+    drifted = [note for note in comparison.notes if isinstance(note, Note) and note.kind == "drift"]
+    return [Text("{}; `--allow-drift` compares anyway", note_words(note)) for note in drifted]
 
 
-def _reason(gate: Gate, candidate: Candidate, reason: Reason) -> str:
+def _reason(gate: Gate, candidate: Candidate, reason: Reason) -> Text:
     values: dict[str, object] = dict(reason.values)
     for name in ("difference", "lower", "assumed"):
         values |= {name: _points(reason.values[name])} if name in values else {}
@@ -394,7 +394,7 @@ def _reason(gate: Gate, candidate: Candidate, reason: Reason) -> str:
     return line if reason.kind == "fails_more" else _less(gate, candidate, line)
 
 
-def _passed(gate: Gate, candidate: Candidate) -> str:
+def _passed(gate: Gate, candidate: Candidate) -> Text:
     name, first, judge = candidate.name, candidate.first, candidate.judge
     difference = _points(candidate.difference)
     if gate.margin is not None:
@@ -420,7 +420,7 @@ def _passed(gate: Gate, candidate: Candidate) -> str:
     return _less(gate, candidate, line)
 
 
-def _less(gate: Gate, candidate: Candidate, line: str) -> str:
+def _less(gate: Gate, candidate: Candidate, line: Text) -> Text:
     """With what was left out."""
     if not candidate.left_out:
         return line

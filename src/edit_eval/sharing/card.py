@@ -10,6 +10,7 @@ import yaml
 from edit_eval.records import LANGUAGES, Results
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.entries import controls_of, entries
+from edit_eval.reporting.language import said
 from edit_eval.reporting.result_tables import SCORE, results_table
 from edit_eval.reporting.table import Table
 from edit_eval.reporting.verdict import Verdict, verdict_lines, verdicts
@@ -49,7 +50,7 @@ def card(
         f"**{coverage['scored']} of {coverage['total']} scored**"
         + ("." if coverage["reached"] else ", which is fewer than the run asked for."),
         "",
-        *(f"{line}\n" for line in verdict_lines(summary)),
+        *(f"{said(line, 'en')}\n" for line in verdict_lines(summary)),
         card_table(results_table(rows, controls, group=SCORE if len({row.score for row in rows}) > 1 else None)),
         *(f"\n{card_table(one)}" for judged in verdicts(summary) for one in _comparison(judged)),
         "",
