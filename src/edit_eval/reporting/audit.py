@@ -8,7 +8,7 @@ from typing import NamedTuple
 from edit_eval.passports import Passport
 from edit_eval.reporting import formats
 from edit_eval.reporting.names import name_of, short_category
-from edit_eval.reporting.table import Column, Line, Look, Sheet, Table
+from edit_eval.reporting.table import Column, Line, Look, Sheet, Strip, Table
 from edit_eval.statistics.audit.measure import Measure
 from edit_eval.statistics.audit.order import NOTICED
 from edit_eval.text import Text
@@ -227,6 +227,15 @@ def _fault(name: str, one: Measure) -> Text | None:
     return Text("It does not tell “{}” from “{}”.", better, worse) if blind else None
 
 
+def _strip(row: MeasureRow) -> Strip | None:
+    """Interval, value and what is asked for."""
+    one = row.measure
+    if one.value is None or one.ci95 is None or one.floor is None:
+        return None
+    low, value, high, asked = (max(0.0, min(1.0, end)) for end in (one.ci95[0], one.value, one.ci95[1], one.floor))
+    return Strip(low, value, high, asked=asked)
+
+
 def beside_people(passport: Passport) -> str:
     """Whose scores were held against people's; empty where none were."""
     if not passport.people:
@@ -244,12 +253,16 @@ def measures_table(passport: Passport) -> Table[MeasureRow]:
             Column(Text("Measure"), lambda row: row.label, "name", look=lambda row: "" if row.result else "quiet"),
             Column(Text("Value"), lambda row: row.value),
             Column(Text("95% interval"), lambda row: row.interval),
+            Column("", lambda row: "", strip=_strip, roomy=True),
             Column(Text("Asked for"), lambda row: row.asked),
             Column(
                 Text("Result"),
                 lambda row: RESULTS.get(row.result, ""),
                 "word",
                 look=lambda row: looks.get(row.result, ""),
+            ),
+            Column(
+                Text("Of"), lambda row: row.of, "word", look="quiet", aside=lambda row: row.measure.reason, roomy=True
             ),
         ),
         rows=[row for held in (True, False) for row in rows(passport, held=held)],

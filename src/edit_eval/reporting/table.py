@@ -29,8 +29,10 @@ class Strip:
     low: float
     mean: float
     high: float
-    place: int
+    place: int = 0
     """Which of the page's colours it has, from 0."""
+    asked: float | None = None
+    """What is asked for: a mark across it."""
 
 
 @dataclass(frozen=True)
