@@ -244,8 +244,10 @@ def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_eac
         words.mark_text(align="left", dx=9, fontSize=11.5, fontWeight=600).encode(
             x=alt.X("label_at:Q"), text=alt.Text("label:N")
         ),
-    ).properties(padding={"left": 0, "top": 4, "right": 64, "bottom": 4})
-    return chart.properties(title=chart_title(panel.title)) if panel.title else chart
+        **({"title": chart_title(panel.title)} if panel.title else {}),
+        padding={"left": 0, "top": 4, "right": 64, "bottom": 4},
+    )
+    return chart
 
 
 def _interval_row(
@@ -327,7 +329,7 @@ def _histogram(part: Entry, colour: str, counts: Sequence[int], highest: int, pa
         for place, count in enumerate(counts)
     ]
     chart: alt.Chart = (
-        alt.Chart({"values": rows}, width="container", height=150)
+        alt.Chart({"values": tuple(rows)}, width="container", height=150)
         .mark_bar(binSpacing=1.5)
         .encode(
             x=alt.X("from:Q", bin="binned", scale=alt.Scale(domain=axis.domain), title=panel.axis_title).axis(
