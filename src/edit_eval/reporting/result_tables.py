@@ -103,7 +103,7 @@ def _extreme(name: str, title: Text) -> Column[Figures]:
         worst = (name == "min") == row.part.scale.higher_is_better
         return row.to(sort="worst" if worst else "best")
 
-    return Column(title, lambda row: row.number(name), to=to)
+    return Column(title, lambda row: row.number(name), to=to, spare=True)
 
 
 FIGURES: Sequence[Column[Figures]] = (
@@ -119,8 +119,8 @@ FIGURES: Sequence[Column[Figures]] = (
     ),
     _other_mean("category_mean"),
     _other_mean("sample_mean"),
-    Column(Text("Std"), lambda row: row.number("std")),
-    Column(Text("Median"), lambda row: row.number("median")),
+    Column(Text("Std"), lambda row: row.number("std"), spare=True),
+    Column(Text("Median"), lambda row: row.number("median"), spare=True),
     _extreme("min", Text("Min")),
     _extreme("max", Text("Max")),
 )

@@ -57,6 +57,8 @@ class Column(Generic[Row]):
     """The words on a terminal."""
     roomy: bool = False
     """Whether a terminal has no room for it."""
+    spare: bool = False
+    """Whether a terminal has room for it only where no name is broken for its sake."""
     over: Words = ""
     """On the page: what is above its title, once for all neighbours that share it."""
     mark: Callable[[Row], int] | None = None
