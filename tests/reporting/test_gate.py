@@ -7,13 +7,14 @@ import pytest
 
 from edit_eval.reporting import language as spoken
 from edit_eval.reporting.comparison import comparison_document, gate_lines
+from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.columns import ScoreColumn
 from edit_eval.statistics.comparison import compare
 from small_columns import column, drawn, failing
 
 
 def said(*columns: ScoreColumn, margin: float | None = None, language: str = "en") -> list[str]:
-    return [spoken.said(line, language) for line in gate_lines(compare(columns, margin=margin).gate)]
+    return [one_line(spoken.said(line, language)) for line in gate_lines(compare(columns, margin=margin).gate)]
 
 
 GOOD, BAD = drawn(2, 1.5), drawn(3)

@@ -33,7 +33,7 @@ from edit_eval.records import (
 from edit_eval.reporting.costs import recorded_command
 from edit_eval.reporting.formats import decimals, duration
 from edit_eval.reporting.formats import score as score_text
-from edit_eval.reporting.language import said, spoken, worded
+from edit_eval.reporting.language import worded
 from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.progress.live_file import Live, read_live
 from edit_eval.reporting.progress.view import MeanSoFar, means_so_far
@@ -51,7 +51,7 @@ from edit_eval.reporting.writers.terminal import terminal_table
 from edit_eval.statistics.failures import failures
 from edit_eval.statistics.timing import token_words, tokens
 from edit_eval.store.run_directory import RunDirectory
-from edit_eval.text import Text, counted
+from edit_eval.text import Text, counted, joined
 
 IDS_SHOWN = 8
 """Sample ids that are printed of each group, and devices; `--json` has them all."""
@@ -268,8 +268,7 @@ def _mean(mean: MeanSoFar) -> tuple[str, str]:
     """Whose, by whom; and the headline with its scale."""
     words = f"{mean.score} {score_text(mean.mean, decimals(mean.scale, mean.mean))}"
     scale = scale_words(mean.scale, mean=mean.scale.mean_over == "categories")
-    comma = "，" if spoken() == "zh" else ", "
-    said_of_it = comma.join((one_line(words), scale, said(Text("{} scored", mean.scored))))
+    said_of_it = joined((one_line(words), scale, Text("{} scored", mean.scored)), ", ")
     return one_line(f"{mean.edit_model} · {mean.judge}"), said_of_it
 
 
