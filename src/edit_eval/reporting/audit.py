@@ -253,7 +253,7 @@ def measures_table(passport: Passport) -> Table[MeasureRow]:
             Column(Text("Measure"), lambda row: row.label, "name", look=lambda row: "" if row.result else "quiet"),
             Column(Text("Value"), lambda row: row.value),
             Column(Text("95% interval"), lambda row: row.interval),
-            Column("", lambda row: "", strip=_strip, roomy=True),
+            Column(Text("from {} to {}", 0, 1), lambda row: "", strip=_strip, roomy=True),
             Column(Text("Asked for"), lambda row: row.asked),
             Column(
                 Text("Result"),

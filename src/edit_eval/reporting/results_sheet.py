@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from edit_eval.reporting import formats
+from edit_eval.reporting.best_of import best_of_sheet
 from edit_eval.reporting.costs import device_times_table, highest_memory_table
 from edit_eval.reporting.entries import controls_are_off, controls_of, entries, headlines, refusals
 from edit_eval.reporting.names import NAMES, counted_status, score_line
@@ -47,6 +48,7 @@ def _results(summary: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
             yield Line(Text("judged by {}", judge), "strong")
         yield from _of_judge(summary, judge)
     yield from battle_sheet(summary)
+    yield from best_of_sheet(summary.get("best_of") or ())
     yield from map(Line, (*footnotes(summary), *published_lines(summary)))
     timing = summary.get("timing") or {}
     if timing.get("devices"):

@@ -26,6 +26,7 @@ from edit_eval.reporting.links import link, to_failures, to_part
 from edit_eval.reporting.names import name_of, named_score, short_category
 from edit_eval.reporting.page.agreement_chart import agreement_charts
 from edit_eval.reporting.page.axes import Axis, axis_of
+from edit_eval.reporting.page.best_of_chart import best_of_charts
 from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows, chart_title, series_colour, series_mark
 from edit_eval.reporting.page.people_chart import people_charts
 from edit_eval.reporting.page.timeline import COLOURS, timeline, utilisation
@@ -52,6 +53,7 @@ TITLES = {
     "histogram": Text("Distribution of scores"),
     "difficulties": Text("By difficulty"),
     "tags": Text("By tag"),
+    "best_of": Text("The best of N edits"),
     "failures": Text("Without a score"),
     "people": Text("The difference on people's scale"),
     "agreement": Text("Two judges about the same edit"),
@@ -83,6 +85,7 @@ def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[
     leading = _panels(of_choices[0], scores, language)
     made: dict[str, list[AnyChart]] = {
         "failures": _failures(results, leading, language),
+        "best_of": best_of_charts(summary.get("best_of") or (), results.edit_models, language),
         "people": people_charts(summary, language),
         "agreement": agreement_charts(results, language),
         "timeline": timeline(results, language),

@@ -18,9 +18,12 @@ from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
 from edit_eval.new_files import refuse_existing, written_whole
 from edit_eval.records import Results
+from edit_eval.reporting.best_of import best_of_csv, best_of_sheet
+from edit_eval.reporting.page.best_of_chart import best_of_svg
 from edit_eval.reporting.page.files import write_tables
 from edit_eval.reporting.page.gallery import PageFiles, thumbnail
 from edit_eval.reporting.page.page import portable_page
+from edit_eval.reporting.writers.markdown import markdown_sheet
 from edit_eval.small_copies import CopyLimits
 from edit_eval.spreadsheets import as_meant
 from edit_eval.statistics.summary import summarise
@@ -102,6 +105,24 @@ def export(
         else:
             _write_folder(results, summary, temporary, language, side)
     return target
+
+
+def write_best_of(document: Mapping[str, Any], file: Path, *, language: str, force: bool) -> None:
+    """Writes the curve (`.svg`) or the table (`.csv`, `.md`).
+
+    Raises `ConfigurationError` for another ending, for what is there already without `force`, and where it cannot be
+    written.
+    """
+    made = {".svg": best_of_svg, ".csv": lambda found, _: best_of_csv(found), ".md": _markdown}.get(file.suffix.lower())
+    if made is None:
+        raise ConfigurationError(Text("--to {}: must end in .svg, .csv or .md", file))
+    refuse_existing(file, force=force)
+    with written_whole(file) as temporary:
+        temporary.write_text(made(document, language), encoding="utf-8", errors="backslashreplace", newline="")
+
+
+def _markdown(document: Mapping[str, Any], language: str) -> str:
+    return f"{markdown_sheet(best_of_sheet([document]), language)}\n"
 
 
 def in_limits(side: int) -> None:

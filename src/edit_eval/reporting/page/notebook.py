@@ -19,6 +19,7 @@ from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.agreement import agreement_sheet
+from edit_eval.reporting.best_of import best_of_sheet
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.entries import Entry, controls_are_off, controls_of, entries
 from edit_eval.reporting.language import said, spoken
@@ -141,6 +142,11 @@ def means_html(means: Sequence[MeanScore]) -> str:
 def agreement_html(document: Mapping[str, Any]) -> str:
     """What `edit-eval agreement` prints."""
     return str(notebook_sheet(agreement_sheet(document), spoken(), one_line))
+
+
+def best_of_html(document: Mapping[str, Any]) -> str:
+    """What `edit-eval best-of` prints."""
+    return str(notebook_sheet(best_of_sheet([document]), spoken(), one_line))
 
 
 def refused_html(reason: str) -> str:
