@@ -377,4 +377,4 @@ def _draw(made: Audit, samples: tuple[Sample, ...] = ()) -> None:
     from edit_eval.reporting.page.audit import write_audit_page
 
     results = replace(made.run.results, samples=samples) if samples else made.run.results
-    write_audit_page(results, made.findings, made.passport, made.page, language=made.run.language)
+    write_audit_page(results, made.findings, made.passport, made.page, ways=made.ways, language=made.run.language)
