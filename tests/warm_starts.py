@@ -221,10 +221,11 @@ def _forked(address: str, kind: str) -> list[str]:
     if alone:
         os.setsid()
     os.umask(mask)
-    # First out of the way of where they are to be.
-    high = [os.dup2(stream, 200 + place) for place, stream in enumerate(passed)]
-    line = socket.socket(fileno=os.dup2(line.detach(), 199))
-    os.closerange(3, 199)
+    # First out of the way of where they are to be, which may be high: a test may have many files open.
+    above = max([199, *places]) + 1
+    high = [os.dup2(stream, above + place) for place, stream in enumerate(passed)]
+    line = socket.socket(fileno=os.dup2(line.detach(), above + len(passed)))
+    os.closerange(3, above)
     for place, stream in zip((0, 1, 2, *places), high, strict=True):
         os.dup2(stream, place)
         os.close(stream)

@@ -29,7 +29,7 @@ EDITED: Literal["edited"] = "edited"
 """The verdict of a passport that somebody has changed by hand: it says nothing of the judge."""
 VERDICTS = ("passed", "limited", "failed", EDITED)
 PassportVerdict = Literal["passed", "limited", "failed", "edited"]
-LANGUAGES = {"en": "English", "zh": "Chinese"}
+_LANGUAGES = {"en": "English", "zh": "Chinese"}
 SAYS = "model"
 """Under which a subject's `judge` has what its server says of the model."""
 IN_LANGUAGE = ("language", "prompts", "measures")
@@ -152,6 +152,11 @@ class Passport:
         )
 
     @property
+    def compares(self) -> bool:
+        """Whether it was shown two edits at a time."""
+        return bool(self.benchmark.get("battles"))
+
+    @property
     def basis(self) -> str:
         """What it rests on: `40 scenes a category, 512 pixels, seed 7`, and how earlier tries ended, if any."""
         if not self.tries:
@@ -258,6 +263,14 @@ def known_tries(folder: Path, subject: Subject) -> tuple[Try, ...]:
     return found.tries if found is not None and found.subject.key == subject.key else ()
 
 
+def ways_of_asking(folder: Path, passport: Passport) -> list[Passport]:
+    """The passports of the same judge in that folder, this one first: it was asked in as many ways."""
+    mine = passport.subject
+    others = (one for one in _all(folder) if one.subject.key != mine.key and one.verdict != EDITED)
+    alike = [one for one in others if one.subject.judge == mine.judge and one.subject.language == mine.language]
+    return [one for one in (passport, *alike) if "right_first" in one.measures]
+
+
 def passport_folder() -> Path:
     """Where passports lie where nobody says otherwise: `passports` in the user's cache."""
     return cache_folder() / "passports"
@@ -343,5 +356,5 @@ def line(passport: Passport | None, language: str) -> str:
     if passport.basis:
         said += Text("; {}", passport.basis)
     if passport.subject.language != language:
-        said += Text("; unexamined for {}", LANGUAGES.get(language, language))
+        said += Text("; unexamined for {}", _LANGUAGES.get(language, language))
     return said

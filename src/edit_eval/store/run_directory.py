@@ -305,8 +305,11 @@ class RunDirectory:
     def lay_picture(self, data: bytes, path: Path) -> None:
         """Writes a picture as somebody sent it. Not synced: what a machine loses with its power is sent again."""
         with _writing(self.path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
+            try:
+                path.write_bytes(data)
+            except FileNotFoundError:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
 
     def take_picture(self, theirs: Path, path: Path) -> None:
         """Puts another run's picture at `path`: linked where the file system can, copied where it cannot."""
