@@ -24,7 +24,9 @@ from pathlib import Path
 class Redness:
     """As much of the scale as the edit is red; what the instruction says may go wrong, does."""
     def __init__(self, parameters): pass
-    def load(self, devices): pass
+    def load(self, devices):
+        while Path(__file__).with_name("hold").exists():
+            time.sleep(0.01)
     def judge(self, requests):
         answers = []
         for request in requests:
