@@ -40,6 +40,8 @@ class Redness:
                     raise RuntimeError("stumbles on purpose")
             if words[0] == "slow":
                 time.sleep(float(words[1]))
+            while words[0] == "wait" and not Path(words[1]).exists():
+                time.sleep(0.01)
             if words[0] == "fail":
                 raise RuntimeError("fails on purpose")
             picture = list(request.pictures.values())[-1]
