@@ -26,6 +26,7 @@ from edit_eval.reporting.links import link, to_failures, to_part
 from edit_eval.reporting.names import name_of, named_score, short_category
 from edit_eval.reporting.page.agreement_chart import agreement_charts
 from edit_eval.reporting.page.axes import Axis, axis_of
+from edit_eval.reporting.page.best_of_chart import best_of_charts
 from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows, chart_title, series_colour, series_mark
 from edit_eval.reporting.page.people_chart import people_charts
 from edit_eval.reporting.page.timeline import COLOURS, timeline, utilisation
@@ -52,6 +53,7 @@ TITLES = {
     "histogram": Text("Distribution of scores"),
     "difficulties": Text("By difficulty"),
     "tags": Text("By tag"),
+    "best_of": Text("The best of N edits"),
     "failures": Text("Without a score"),
     "people": Text("The difference on people's scale"),
     "agreement": Text("Two judges about the same edit"),
@@ -83,6 +85,7 @@ def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[
     leading = _panels(of_choices[0], scores, language)
     made: dict[str, list[AnyChart]] = {
         "failures": _failures(results, leading, language),
+        "best_of": best_of_charts(summary.get("best_of") or (), results.edit_models, language),
         "people": people_charts(summary, language),
         "agreement": agreement_charts(results, language),
         "timeline": timeline(results, language),
@@ -145,7 +148,7 @@ def _panel(title: str, parts: Sequence[Entry], colours: Sequence[str], scores: _
         parts=tuple(parts),
         colours=tuple(map(one_line, colours)),
         axis=axis_of(parts[0].scale, every),
-        axis_title=one_line(named_score(parts[0].score, parts[0].scale, language)),
+        axis_title=one_line(said(named_score(parts[0].score, parts[0].scale), language)),
     )
 
 
@@ -164,7 +167,7 @@ def _overall(panel: _Panel) -> list[Group]:
 
 def _categories(panel: _Panel, language: str) -> list[Group]:
     return [
-        (short_category(name, language), part.categories[name], part, colour, {"category": name})
+        (said(short_category(name), language), part.categories[name], part, colour, {"category": name})
         for name in category_names(panel.parts)
         for part, colour in panel.pairs
         if name in part.categories
@@ -173,7 +176,7 @@ def _categories(panel: _Panel, language: str) -> list[Group]:
 
 def _difficulties(panel: _Panel, language: str) -> list[Group]:
     return [
-        (name_of("difficulty", name, language), block, part, colour, {"difficulty": name})
+        (said(name_of("difficulty", name), language), block, part, colour, {"difficulty": name})
         for part, colour in panel.pairs
         for name, block in sorted(part.difficulties.items(), key=_difficulty_order)
     ]
@@ -409,7 +412,7 @@ def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list
 
 
 def _status(score: str, status: Status, language: str) -> str:
-    words = name_of("status", status.value, language)
+    words = said(status.words, language)
     return said(Text("{}: {}", score, words), language) if score else words
 
 

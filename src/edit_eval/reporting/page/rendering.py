@@ -14,6 +14,7 @@ from jinja2.bccache import Bucket
 from edit_eval.records import Results, Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.agreement import alpha_table, apart_table, judges_table
+from edit_eval.reporting.best_of import best_of_body, title_of
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.costs import COMMAND, costs, repetition, time_tables
 from edit_eval.reporting.entries import (
@@ -67,10 +68,11 @@ def _compiled(autoescape: bool) -> _Compiled:
     return _Compiled()
 
 
-def template_environment(*, autoescape: bool) -> jinja2.Environment:
+def template_environment(*, autoescape: bool, language: str = "") -> jinja2.Environment:
     """The templates of this room, with the formats of numbers as filters; a name that is not given is an error.
 
-    The filter `duration` is the caller's: it has words, so it depends on the language.
+    With a `language`, a Text that is printed is in that one. The filter `duration` is the caller's: it has words, so it
+    depends on the language.
     """
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("edit_eval.reporting.page"),
@@ -80,6 +82,7 @@ def template_environment(*, autoescape: bool) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         bytecode_cache=_compiled(autoescape),
+        finalize=(lambda value: said(value, language)) if language else None,
     )
     environment.filters.update(
         score=formats.score,
@@ -130,6 +133,7 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "agreement": agreement,
         "controls": controls,
         "battles": battle_sheet(summary),
+        "best_of": [(title_of(found), best_of_body(found)) for found in summary.get("best_of") or ()],
         "controls_are_off": controls_are_off(summary),
         "judged_scale": _shared_scale(parts),
         "median": median,
