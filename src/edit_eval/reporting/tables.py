@@ -24,6 +24,7 @@ from edit_eval.reporting.remarks import footnote_lines, passport_lines, wrong_li
 from edit_eval.reporting.result_tables import EDIT_MODEL, categories_table, items_table, results_table
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.terminal_text import Styled, one_line
+from edit_eval.reporting.turns import turns_sheet
 from edit_eval.reporting.verdict import verdict_lines
 from edit_eval.reporting.writers.terminal import print_sheet, terminal_table
 from edit_eval.text import Text
@@ -99,6 +100,7 @@ def print_summary(summary: Mapping[str, Any], console: Console, *, language: str
             console.print(_plain(reasons), style="dim")
     print_sheet(battle_sheet(summary), console, language)
     print_sheet(best_of_sheet(summary.get("best_of") or ()), console, language)
+    print_sheet(turns_sheet(summary.get("turns") or ()), console, language)
     for line in (*footnote_lines(summary, language), *published_lines(summary, language)):
         console.print(_plain(line))
     if (summary.get("timing") or {}).get("devices"):
