@@ -8,7 +8,7 @@ from typing import Any
 
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed
-from edit_eval.reporting.names import judgement_status
+from edit_eval.reporting.names import counted_status
 from edit_eval.reporting.table import Column, Line, Sheet, Table
 from edit_eval.statistics.battles import Fought
 from edit_eval.text import Text
@@ -101,7 +101,7 @@ def _lines(found: Mapping[str, Any]) -> Iterator[Text]:
     if found["missing"]:
         yield Text(
             "Without an outcome: {}.",
-            [Text("{} {}", count, judgement_status(status)) for status, count in found["missing"].items()],
+            [counted_status(count, status) for status, count in found["missing"].items()],
         )
     if (fit := found["davidson"]) is not None and fit["side_ci95"]:
         yield Text(
