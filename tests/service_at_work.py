@@ -23,7 +23,9 @@ from pathlib import Path
 class Redness:
     """As much of the scale as the edit is red; what the instruction says may go wrong, does."""
     def __init__(self, parameters): pass
-    def load(self, devices): pass
+    def load(self, devices):
+        while Path(__file__).with_name("hold").exists():
+            time.sleep(0.01)
     def judge(self, requests):
         answers = []
         for request in requests:
@@ -37,6 +39,8 @@ class Redness:
                     raise RuntimeError("stumbles on purpose")
             if words[0] == "slow":
                 time.sleep(float(words[1]))
+            while words[0] == "wait" and not Path(words[1]).exists():
+                time.sleep(0.01)
             if words[0] == "fail":
                 raise RuntimeError("fails on purpose")
             picture = list(request.pictures.values())[-1]
