@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import functools
 import gc
 import os
 import re
 import shutil
 import signal
+import sys
 import tomllib
 from collections.abc import Iterator
 from importlib import metadata
@@ -112,6 +115,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileSche
 
     config.option.loadscopereorder = False  # not by the number of tests: they are in the order that is meant
     return Scheduling(config, log)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def freed_is_given_back() -> Iterator[None]:
+    """What a file's tests have freed goes back to the system: torch has the C library keep hundreds of megabytes."""
+    yield
+    if "torch" in sys.modules:
+        gc.collect()
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 @pytest.fixture
