@@ -27,6 +27,7 @@ DOUBTS = {
     "few_clusters": Text("No intervals: votes on fewer than three source images."),
 }
 _INFINITE = "∞"
+_MOST_NAMES = 3
 
 
 def strengths_table(strengths: Sequence[Row], with_failures: Sequence[Row] | None = None) -> Table[Row]:
@@ -66,6 +67,47 @@ def wins_table(pairs: Sequence[Row], order: Sequence[str]) -> Table[str]:
     return Table(columns, order, label=Text("Won and lost"))
 
 
+def battle_verdict(judge: str, found: Mapping[str, Any]) -> tuple[Text, Text]:
+    """Whom a judge that compares prefers, and how often the first of them won; without full stops, the second perhaps
+    empty."""
+    known = [one for one in found["strengths"] if one["strength"] is not None]
+    if len(known) < 2:
+        return Text("{} ranks nobody", judge), Text("")
+    best, *others = [one["edit_model"] for one in sorted(known, key=lambda one: -one["strength"])]
+    beaten = [name for name in others if _is_ahead(best, name, found["differences"])]
+    unsure = [name for name in others if name not in beaten]
+    won = sum(one[Fought.FIRST if one["a"] == best else Fought.SECOND] for one in found["pairs"] if best in _of(one))
+    lost = sum(one[Fought.SECOND if one["a"] == best else Fought.FIRST] for one in found["pairs"] if best in _of(one))
+    rest = Text("{} won {} battles and lost {}", best, won, lost)
+    if not unsure:
+        return Text("{} wins: {} prefers it to {}", best, judge, _listed(beaten)), rest
+    if not beaten:
+        return Text("No winner yet: {} leads, but cannot be told from {}", best, _listed(unsure)), rest
+    words = Text("{} leads: it is better than {}, and cannot be told from {}", best, _listed(beaten), _listed(unsure))
+    return words, rest
+
+
+def _of(pair: Row) -> tuple[str, str]:
+    return pair["a"], pair["b"]
+
+
+def _is_ahead(one: str, other: str, differences: Sequence[Row]) -> bool:
+    """Whether the interval of their difference says so. An open end is None."""
+    for found in differences:
+        low, high = found["ci95"] or (None, None)
+        if _of(found) == (one, other):
+            return low is not None and low > 0
+        if _of(found) == (other, one):
+            return high is not None and high < 0
+    return False
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) > _MOST_NAMES:
+        return Text("{} others", len(names))
+    return Text("{} and {}", names[:-1], names[-1]) if len(names) > 1 else names[0]
+
+
 def battle_sheet(summary: Mapping[str, Any]) -> Sheet:
     """What judges that compare say: for each its strengths, who won against whom, and how far it can be trusted."""
     return [part for judge, of in (summary.get("battles") or {}).items() for part in _of_judge(judge, of)]
@@ -77,6 +119,7 @@ def _of_judge(judge: str, of: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
         yield Line()
         title = Text("Two edits at a time, compared by {}: {}", judge, score)
         yield Line(title if several else Text("Two edits at a time, compared by {}", judge), "strong")
+        yield Line(Text("{:. }.", [one for one in battle_verdict(judge, found) if one]))
         table = strengths_table(found["strengths"], found["with_failures"])
         yield table
         if doubt := found["strengths"][0]["no_ci95"]:

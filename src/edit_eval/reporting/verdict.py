@@ -240,7 +240,7 @@ def _leads(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], unsure: Sequ
             if few
             else Text("No winner yet: {} leads, but cannot be told from {}", best.name, _listed(unsure, language))
         )
-    if lead <= 0:
+    if round(lead, digits_of(columns)) <= 0:
         return Text("No winner: {} and {} cannot be told apart on {} pictures", best.name, other.name, pair.clusters)
     by = formats.score(lead, digits_of(columns))
     if few:
@@ -299,7 +299,7 @@ def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], langua
     best, other = (column.name for column in columns[:2])
     pair = _pair(pairs, columns[0], columns[1])
     lead, images = _lead(pair, best), pair.by_image
-    if lead <= 0:
+    if round(lead, digits_of(columns)) <= 0:
         return []
     by = formats.score(lead, digits_of(columns))
     found = []
@@ -317,7 +317,12 @@ def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], langua
         found.append(said(Text("{} leads {} by {}", best, other, by), language))
     wins, losses = (images.wins, images.losses) if pair.a == best else (images.losses, images.wins)
     count, p = wins + images.ties + losses, images.p_adjusted
-    tested = said(Text(" (sign test, p {})", formats.p_value(p)), language) if p is not None and p < 1 else ""
+    tested = ""
+    if p is not None and p < 1:
+        written = formats.p_value(p)
+        alone = p == images.p
+        told = Text(" (sign test, p {})", written) if alone else Text(" (sign test, adjusted p {})", written)
+        tested = said(told, language)
     found.append(
         said(
             Text("it does better on {} of {} pictures, worse on {}{}", wins, count, losses, tested)

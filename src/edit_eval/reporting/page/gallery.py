@@ -29,6 +29,7 @@ from edit_eval.records import NO_EDIT, Edit, Judgement, Reading, Results, Sample
 from edit_eval.reporting.entries import entries
 from edit_eval.reporting.names import LANGUAGES, name_of, named_score
 from edit_eval.small_copies import CopyLimits, keep, small_copy, small_copy_name
+from edit_eval.statistics.battles import Fought, fought
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -90,6 +91,11 @@ def gallery(results: Results, summary: Mapping[str, Any], pictures: PictureAddre
     judgements: dict[tuple[str, str, int], list[Judgement]] = defaultdict(list)
     for judgement in results.judgements:
         judgements[(judgement.sample_id, judgement.edit_model, judgement.edit_seed)].append(judgement)
+    battles: dict[tuple[str, str, int], list[dict[str, Any]]] = defaultdict(list)
+    for one in results.battles:
+        score = next(iter(results.scoring[one.judge].scales))
+        for model, other in ((one.edit_model, one.other), (one.other, one.edit_model)):
+            battles[one.sample_id, model, one.edit_seed].append(_battle(one, other, score))
     return {
         "run": Path(results.directory).name,
         "edit_models": list(results.edit_models),
@@ -102,6 +108,7 @@ def gallery(results: Results, summary: Mapping[str, Any], pictures: PictureAddre
                 sample,
                 [(edit, judgements[sample.id, edit.edit_model, edit.edit_seed]) for edit in edits[sample.id]],
                 pictures,
+                battles,
             )
             for sample in results.samples
         ],
@@ -109,13 +116,35 @@ def gallery(results: Results, summary: Mapping[str, Any], pictures: PictureAddre
 
 
 def sample_entry(
-    sample: Sample, edits: Iterable[tuple[Edit, Iterable[Judgement]]], pictures: PictureAddresses
+    sample: Sample,
+    edits: Iterable[tuple[Edit, Iterable[Judgement]]],
+    pictures: PictureAddresses,
+    battles: Mapping[tuple[str, str, int], Sequence[dict[str, Any]]] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """A sample as the gallery has it, with its edits, each with its judgements."""
+    """A sample as the gallery has it, with its edits, each with its judgements; `battles` by sample, model and seed."""
     return {
         **_sample(sample, pictures),
-        "edits": [{**_edit(edit, pictures), "judgements": list(map(_judgement, of_it))} for edit, of_it in edits],
+        "edits": [
+            {
+                **_edit(edit, pictures),
+                "judgements": list(map(_judgement, of_it)),
+                **({"battles": found} if (found := battles.get((sample.id, edit.edit_model, edit.edit_seed))) else {}),
+            }
+            for edit, of_it in edits
+        ],
     }
+
+
+def _battle(battle: Judgement, other: str, score: str) -> dict[str, Any]:
+    """One as the edit that is not `other` has it."""
+    came = fought(battle, score)
+    if came in (Fought.FIRST, Fought.SECOND):
+        outcome = "won" if (came is Fought.FIRST) == (other == battle.other) else "lost"
+    else:
+        outcome = came.value
+    readings = [{question: _reading(found) for question, found in one.items()} for one in battle.readings]
+    said = {**_fields(battle, "judge status reason"), "other": other, "is_first": other == battle.other}
+    return {**said, "outcome": outcome, "readings": readings}
 
 
 def _scoring(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
@@ -195,6 +224,7 @@ def _judgement(judgement: Judgement) -> dict[str, Any]:
         **_fields(judgement, "judge repeat status reason"),
         "scores": dict(judgement.scores),
         **({"spread": dict(judgement.spread)} if judgement.spread else {}),
+        **({"tokens": list(judgement.tokens)} if any(judgement.tokens) else {}),
         "missing": {name: [status.value, reason] for name, (status, reason) in judgement.missing.items()},
         "readings": [{question: _reading(found) for question, found in one.items()} for one in judgement.readings],
     }

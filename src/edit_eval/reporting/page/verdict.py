@@ -21,6 +21,8 @@ from edit_eval.reporting.names import LANGUAGES, name_of
 from edit_eval.reporting.page.standings import matrix_table, standings_table
 from edit_eval.reporting.people_differences import explanation, pair_lines, people_in, sentences
 from edit_eval.reporting.remarks import wrong_lines
+from edit_eval.reporting.strengths import battle_verdict, strengths_table
+from edit_eval.reporting.table import Table
 from edit_eval.reporting.verdict import Verdict, joint_headline, verdicts
 from edit_eval.text import Text
 
@@ -95,12 +97,22 @@ def verdict_told(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]
     comparison = summary["comparison"] or {}
     several = len(found) > 1
     places = {name: place for place, name in enumerate(results.edit_models)}
+    battles = {judge: next(iter(of["scores"].values())) for judge, of in (summary.get("battles") or {}).items()}
+    by_battles = [(judge, *battle_verdict(judge, of)) for judge, of in battles.items()]
+    told = [(judge, Text("{:. }.", [one for one in (words, rest) if one])) for judge, words, rest in by_battles]
+    shown = standings_table(found, summary, results.edit_models) if found and len(summary["results"]) > 1 else None
+    if not found and battles:
+        shown = _strengths(next(iter(battles.values())), places)
     return {
-        "headline": _both(partial(joint_headline, found) if several else found[0].headline) if found else None,
-        "verdicts": [_of_judge(one, several, pictures, places) for one in found],
-        "standings": standings_table(found, summary, results.edit_models)
-        if found and len(summary["results"]) > 1
+        "judged_by": [*results.judges, *battles],
+        "battle_verdicts": told,
+        "headline": _both(partial(joint_headline, found) if several else found[0].headline)
+        if found
+        else _both(partial(said, by_battles[0][1]))
+        if by_battles
         else None,
+        "verdicts": [_of_judge(one, several, pictures, places) for one in found],
+        "standings": shown,
         "pairs": sum(len(one.pairs) for one in found),
         "triage": _triage(found, summary, pictures),
         "people": _people(summary),
@@ -108,6 +120,14 @@ def verdict_told(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]
         "tests": comparison.get("tests"),
         "comparison_notes": [_both(partial(note_words, note)) for note in comparison.get("notes", ())],
     }
+
+
+def _strengths(found: Mapping[str, Any], places: Mapping[str, int]) -> Table[Any]:
+    """The list of edit models of a run that only compares two edits at a time."""
+    table = strengths_table(found["strengths"], found["with_failures"])
+    name, *others = table.every
+    marked = replace(name, mark=lambda row: places[row["edit_model"]], to=lambda row: link(model=row["edit_model"]))
+    return replace(table, every=[marked, *others], style="standings")
 
 
 def _both(words_in: Callable[[str], str]) -> Both:

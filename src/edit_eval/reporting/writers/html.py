@@ -14,7 +14,7 @@ from edit_eval.reporting.table import LANGUAGES, Column, Line, Look, Sheet, Stri
 
 Row = TypeVar("Row")
 _STRIP = Markup(
-    '<svg class="strip series-{}" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
+    '<svg class="strip series-{}" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><title>{}</title>'
     '<rect class="ground" y="4.5" width="100" height="1"/>'
     '<rect x="{:.1f}" y="3" width="{:.1f}" height="4" opacity=".4"/>'
     '<rect x="{:.1f}" y="1" width="1.6" height="8"/></svg><span class="unseen">{}</span>'
@@ -124,7 +124,8 @@ def _words(column: Column[Row], row: Row, say: Callable[[Words], Markup], *, lin
 
 def _drawn(strip: Strip, words: Markup) -> Markup:
     low, mean, high = (100 * share for share in (strip.low, strip.mean, strip.high))
-    return _STRIP.format(strip.place % len(MARKS) + 1, low, high - low, min(98.4, max(0.0, mean - 0.8)), words)
+    place, line = strip.place % len(MARKS) + 1, min(98.4, max(0.0, mean - 0.8))
+    return _STRIP.format(place, words, low, high - low, line, words)
 
 
 def _attributes(*classes: str | Look) -> Markup:

@@ -31,7 +31,9 @@ function card({ sample, edits }, wanted, state = filtersNow()) {
       sample.difficulty ? sayWords('span', nameOf('difficulty', sample.difficulty)) : null,
       make('span', { class: 'id', title: sample.id }, sample.id)));
   if (sample.fault) made.append(make('p', { class: 'fault' }, sample.fault));
-  made.querySelector('.tiles').style.setProperty('--tiles', tiles.length);
+  const row = made.querySelector('.tiles').style;
+  row.setProperty('--tiles', tiles.length);
+  row.setProperty('--few', tiles.length < 4 ? tiles.length : tiles.length === 4 ? 2 : 3); // on a phone
   const shape = shapeOf(sample);
   if (shape) made.style.setProperty('--shape', shape);
   made.addEventListener('click', (event) => {
@@ -66,6 +68,7 @@ function showPage(number, most = CARDS_A_PAGE) {
 
 // Whose scores are shown, and which, where it could be others.
 function judgedBy({ judge, score }) {
+  if (!data.judges.length) return [' · ', say('span', "won : lost")];
   const said = data.judges.length > 1 ? [' · ', say('span', "judged by {}", [judge])] : [];
   const several = Object.keys(data.scoring[judge].scores).length > 1;
   return several ? [...said, ' · ', sayWords('span', scaleOf(judge, score).title)] : said;

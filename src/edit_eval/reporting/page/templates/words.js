@@ -35,6 +35,7 @@ function aboutEdit(sample, edit) {
   const { judge } = wantedNow();
   const chosenFirst = [...edit.judgements].sort((one, other) => (other.judge === judge) - (one.judge === judge));
   const verdicts = chosenFirst.map((one) => verdict(one, repeated));
+  verdicts.push(...(edit.battles || []).map(battle));
   if (!verdicts.length) verdicts.push(say('p', "No judgement of this edit is recorded."));
   return [make('div', { class: 'verdicts' }, ...verdicts), say('h3', "About this edit"), facts(sample, edit)];
 }
@@ -52,6 +53,23 @@ function verdict(judgement, repeated) {
   if (judgement.status !== 'ok' && judgement.reason) made.append(sayReason('p', judgement.reason));
   if (several) made.append(otherScores(judgement));
   made.append(...replies(judgement));
+  if (judgement.tokens) made.append(say('p', "{} tokens read, {} written", judgement.tokens, { class: 'quiet' }));
+  return made;
+}
+
+const OUTCOMES = { won: "won", lost: "lost", tie: "tie", contradiction: "contradiction" };
+
+// What a judge that compares made of an edit beside another one.
+function battle(one) {
+  const outcome = OUTCOMES[one.outcome];
+  const made = make('section', { class: 'verdict' }, make('header', {},
+    make('span', { class: 'judge' }, one.judge), say('span', "against {}", [one.other], { class: 'quiet' }),
+    outcome ? say('strong', outcome) : sayStatus('strong', one.status, { class: 'unscored' })));
+  if (one.status !== 'ok' && one.reason) made.append(sayReason('p', one.reason));
+  for (const [question, { text }] of one.readings.flatMap(Object.entries)) {
+    const order = question.endsWith('.backward') === one.is_first ? "shown second" : "shown first";
+    made.append(make('div', { class: 'reply' }, say('span', order, [], { class: 'quiet' }), text ? quote(text) : null));
+  }
   return made;
 }
 
@@ -76,10 +94,13 @@ function otherScores(judgement) {
   }));
 }
 
+function quote(text) {
+  return make('blockquote', { ...labelled('label', "Answer") }, ...inWords(text));
+}
+
 // What the judge said: to one question as it came, to several each under its name.
 function replies(judgement) {
   const found = judgement.readings.flatMap((reading, number) => Object.entries(reading).map(([question, one]) => ({ question, number, ...one })));
-  const quote = (text) => make('blockquote', { ...labelled('label', "Answer") }, text);
   if (found.length === 1 && found[0].mass === undefined) return found[0].text ? [quote(found[0].text)] : [];
   return found.map((one) => {
     const named = (name, number) => [...(name === one.question ? [] : [name]), Number(number.toFixed(4))].join(' ');
@@ -93,6 +114,35 @@ function replies(judgement) {
     const why = one.status !== 'ok' && one.reason && one.reason !== judgement.reason ? sayReason('p', one.reason) : null;
     return make('div', { class: 'reply' }, head, why, one.text ? quote(one.text) : null);
   });
+}
+
+// What a judge wrote: JSON in it as a list of names and what is said of each, with the answer as it came folded beneath.
+function inWords(text) {
+  const [begin, end] = [text.search(/[{[]/), Math.max(text.lastIndexOf('}'), text.lastIndexOf(']')) + 1];
+  const found = begin >= 0 && end > begin ? parsed(text.slice(begin, end)) : null;
+  if (found === null || typeof found !== 'object') return [text];
+  const around = [text.slice(0, begin), text.slice(end)].map((part) => part.replace(/\x60{3}(json)?/g, '').trim());
+  return [
+    around[0] ? make('p', {}, around[0]) : null, listOf(found), around[1] ? make('p', {}, around[1]) : null,
+    make('details', { class: 'as-it-came' }, say('summary', "As it came"), make('pre', {}, text)),
+  ].filter(Boolean);
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    return null;
+  }
+}
+
+function listOf(value) {
+  if (value === null || typeof value !== 'object') return make('span', {}, String(value));
+  if (Array.isArray(value)) {
+    const flat = value.every((one) => one === null || typeof one !== 'object');
+    return flat ? make('span', {}, value.join(', ')) : make('ul', {}, ...value.map((one) => make('li', {}, listOf(one))));
+  }
+  return make('dl', {}, ...Object.entries(value).map(([name, one]) => make('div', {}, make('dt', {}, `${name.replaceAll('_', ' ')}: `), make('dd', {}, listOf(one)))));
 }
 
 function facts(sample, edit) {
