@@ -16,6 +16,8 @@ from reporting.reports import Report, report_on
 OpenPage = Callable[..., Any]
 MODELS = tuple(f"an-edit-model-{number}" for number in range(1, 13))
 JUDGES = ("judge-of-32b", "judge-of-235b", "another-judge", "a-fourth-judge")
+PAPER = 703
+"""Pixels of a sheet of A4 without its margins."""
 MOST_SCREENS = {(1280, 900): 1.5, (390, 844): 3.0}
 
 
@@ -38,6 +40,11 @@ def test_the_gallery_begins_soon(drawn: Report, open_page: OpenPage) -> None:
             begins = tab.evaluate("document.getElementById('gallery').getBoundingClientRect().top + scrollY")
             assert begins / height <= most, (code, width)
             assert tab.evaluate("document.documentElement.scrollWidth") <= width, "nothing to scroll sideways"
+    tab.emulate_media(media="print")
+    tab.set_viewport_size({"width": PAPER, "height": 1000})
+    assert tab.evaluate("document.querySelector('.standings').getBoundingClientRect().right") <= PAPER, (
+        "nobody is cut off"
+    )
 
 
 def test_the_axis_of_the_strips_ends_with_the_scale(tmp_path: Path) -> None:
