@@ -9,11 +9,14 @@ Python's, limits) a process is started cold, as is all that is asked for within 
 
 from __future__ import annotations
 
+import atexit
+import functools
 import gc
 import importlib
 import inspect
 import json
 import os
+import pkgutil
 import resource
 import runpy
 import select
@@ -21,6 +24,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -28,17 +32,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import edit_eval.pictures
+
 IMPORTED = {
-    "command": (
-        *("edit_eval.auditing", "edit_eval.cli", "edit_eval.evaluation", "edit_eval.execution.session"),
-        *("edit_eval.run", "edit_eval.reporting.agreement", "edit_eval.reporting.page.files"),
-        *("edit_eval.reporting.progress.live", "edit_eval.reporting.tables", "pydantic.root_model", "scipy.special"),
-    ),
+    "command": ("ijson.backends.yajl2_c", "pydantic.root_model", "pynvml", "scipy.special"),
     "worker": (
         *("edit_eval.workers.process", "edit_eval.testing.fake_models", "edit_eval.judges.chat_endpoint"),
         *("edit_eval.edit_models.image_endpoint", "aiohttp", "openai.resources.chat", "openai.resources.images"),
     ),
 }
+DEAR = ("edit_eval.serving", "edit_eval.execution.drivers.ray", "edit_eval.__main__")
+"""Of our own modules, all of which a command has at hand, those that are left to who needs them."""
 MODULES = ("edit_eval", "edit_eval.run")
 ORDINARY = (-1, None, True, False)
 """The values that those of `Popen`'s arguments mostly have that a fork cannot follow."""
@@ -94,9 +98,11 @@ _forking: dict[str, Forking] = {}
 _is_cold: set[str] = set()
 
 
-def install() -> None:
-    """Has `subprocess` start processes so from now on."""
+def install(kind: str = "command") -> None:
+    """Has `subprocess` start processes so from now on; `kind`: what this process is or forks."""
     subprocess.Popen = Popen  # type: ignore[misc]
+    if kind == "command":
+        _english_made_once()
 
 
 @contextmanager
@@ -109,6 +115,23 @@ def cold(*kinds: str) -> Iterator[None]:
     finally:
         _is_cold.clear()
         _is_cold.update(before)
+
+
+def _english_made_once() -> None:
+    """The command line with all its verbs is made anew only where its help is to be Chinese."""
+    import typer
+
+    from edit_eval.reporting.language import spoken
+
+    made = typer.main.get_command
+    english = functools.cache(made)
+    typer.main.get_command = lambda app: (made if spoken() == "zh" else english)(app)
+
+
+def freeze() -> None:
+    """Gives up looking for garbage among all that is there."""
+    gc.freeze()
+    gc.get_freeze_count = lambda: 1  # to count a million objects takes 20 ms, and a run asks a dozen times
 
 
 def _asked(given: dict[str, Any]) -> socket.socket | None:
@@ -197,10 +220,11 @@ def _forked(address: str, kind: str) -> list[str]:
     if alone:
         os.setsid()
     os.umask(mask)
-    # First out of the way of where they are to be.
-    high = [os.dup2(stream, 200 + place) for place, stream in enumerate(passed)]
-    line = socket.socket(fileno=os.dup2(line.detach(), 199))
-    os.closerange(3, 199)
+    # First out of the way of where they are to be, which may be high: a test may have many files open.
+    above = max([199, *places]) + 1
+    high = [os.dup2(stream, above + place) for place, stream in enumerate(passed)]
+    line = socket.socket(fileno=os.dup2(line.detach(), above + len(passed)))
+    os.closerange(3, above)
     for place, stream in zip((0, 1, 2, *places), high, strict=True):
         os.dup2(stream, place)
         os.close(stream)
@@ -217,6 +241,25 @@ def _forked(address: str, kind: str) -> list[str]:
         setattr(sys, name, new)
         setattr(sys, f"__{name}__", new)
     return [str(word) for word in words]
+
+
+@contextmanager
+def _soon_ended() -> Iterator[None]:
+    """What ends well ends without taking apart, module by module, what it has from its parent: a copy of all of it."""
+    code: Any = 0
+    try:
+        yield
+    except SystemExit as ended:
+        code = ended.code
+    if isinstance(code, int | None):
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        with suppress(OSError):  # of a pipe that nobody reads any more: the interpreter says so in its own way
+            for stream in (sys.stdout, sys.stderr):
+                if not stream.closed:
+                    stream.flush()
+            os._exit(code or 0)
+    sys.exit(code)
 
 
 def _wait_for(child: int, line: socket.socket, kind: str) -> None:
@@ -240,26 +283,29 @@ def _compile_templates() -> None:
 
 if __name__ == "__main__":
     KIND, ADDRESS, OTHERS = sys.argv[1], "\0" + sys.argv[2], json.loads(sys.argv[3])
-    for MODULE in IMPORTED[KIND]:
+    OWN = (one.name for one in pkgutil.walk_packages(edit_eval.__path__, "edit_eval.") if KIND == "command")
+    for MODULE in (*IMPORTED[KIND], *(one for one in OWN if not one.startswith(DEAR))):
         with suppress(ImportError):
             importlib.import_module(MODULE)
+    edit_eval.pictures.formats()
     if KIND == "command":
         sys.path.append(str(Path(__file__).parent))
         _compile_templates()
-    gc.freeze()
-    install()
+    freeze()
+    install(KIND)
     _forking.update({name: Forking(*one) for name, one in OTHERS.items()})
     _forking[KIND] = Forking(ADDRESS, _surroundings(dict(os.environ)))
     WORDS = _forked(ADDRESS, KIND)
-    if KIND == "worker":
-        sys.argv = ["-c", *WORDS[1:]]
-        sys.path.insert(0, "")
-        exec(WORDS[0], {"__name__": "__main__"})
-    else:
-        MODULE, *sys.argv[1:] = WORDS
-        sys.argv[0] = str(Path(sys.modules["edit_eval"].__file__ or "").with_name(f"{MODULE}.py"))
-        if MODULE == "edit_eval":
-            sys.path.insert(0, os.getcwd())
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # that the module has been imported
-            runpy.run_module(MODULE, run_name="__main__", alter_sys=True)
+    with _soon_ended():
+        if KIND == "worker":
+            sys.argv = ["-c", *WORDS[1:]]
+            sys.path.insert(0, "")
+            exec(WORDS[0], {"__name__": "__main__"})
+        else:
+            MODULE, *sys.argv[1:] = WORDS
+            sys.argv[0] = str(Path(sys.modules["edit_eval"].__file__ or "").with_name(f"{MODULE}.py"))
+            if MODULE == "edit_eval":
+                sys.path.insert(0, os.getcwd())
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # that the module has been imported
+                runpy.run_module(MODULE, run_name="__main__", alter_sys=True)

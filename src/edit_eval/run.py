@@ -18,9 +18,10 @@ from edit_eval.reporting.language import spoken
 from edit_eval.reporting.scores import frame
 from edit_eval.reporting.verdict import comparison_lines, verdict_lines
 from edit_eval.statistics.agreement import bridge_document, people_agreement
+from edit_eval.statistics.best_of import best_of, instrument
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
-from edit_eval.statistics.people import read_answers, read_people
+from edit_eval.statistics.people import ratings_of, read_answers, read_people
 from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.summary import judges_document, summarise
 from edit_eval.store.comparable import compare_runs
@@ -64,6 +65,15 @@ class ShownAgreement(dict[str, Any]):
         from edit_eval.reporting.page.notebook import agreement_html
 
         return agreement_html(self)
+
+
+class ShownBestOf(dict[str, Any]):
+    """What `Run.best_of` found, which a notebook shows as `edit-eval best-of` prints it."""
+
+    def _repr_html_(self) -> str:
+        from edit_eval.reporting.page.notebook import best_of_html
+
+        return best_of_html(self)
 
 
 class ShownComparison(Comparison):
@@ -252,6 +262,19 @@ class Run:
         against = None if people is None else people_agreement(results, read_people(Path(people)), score=score)
         over = None if bridge is None else bridge_document(results, *bridge, score=score)
         return ShownAgreement({**document, "people": against, "bridge": over})
+
+    def best_of(
+        self, select: str, report: str, sizes: Sequence[int] | None = None, *, people: str | Path | None = None
+    ) -> dict[str, Any]:
+        """What the best of N edits of a sample is worth to one judge if another one chooses (docs/best-of-n.md).
+
+        `select` and `report` are judges, perhaps with a score (`psnr/psnr`), or `people`: those of the file `people`,
+        else those who voted on this run. Raises `ConfigurationError` where both are one judge, and where a sample has
+        one edit only.
+        """
+        ratings = ratings_of(self.votes.counted(self.results.samples)) if people is None else read_people(Path(people))
+        chooses, reports = (instrument(self.results, name, ratings) for name in (select, report))
+        return ShownBestOf(best_of(self.results, chooses, reports, sizes))
 
     @cached_property
     def votes(self) -> Votes:

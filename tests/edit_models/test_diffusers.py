@@ -204,9 +204,10 @@ class TestEdits:
 @pytest.mark.real_models
 @pytest.mark.models
 def test_two_workers_make_the_pixels_of_this_process(
-    tiny: Path, tmp_path: Path, model: Callable[[str], DiffusersModel]
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Callable[[str], DiffusersModel]
 ) -> None:
     """All classes in each of two further processes, each with about half of the samples."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))  # tiny_models, which the class imports
     data = io.BytesIO()
     photograph().save(data, "PNG")
     items = [

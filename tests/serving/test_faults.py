@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import pytest
 
+from edit_eval.errors import ExitCode
 from edit_eval.run import Run
 from edit_eval.serving import application
 from service_at_work import Serve, Served, configured, pair
@@ -104,6 +105,33 @@ def test_a_service_that_is_killed_begins_anew_on_its_ledger_and_one_that_is_aske
     }
     assert {one.status.value for one in after.judgements} == {"ok"}
     assert len(after.judgements) == 6
+
+
+LOADED_ONCE = """
+import os
+from pathlib import Path
+class LoadedOnce:
+    def __init__(self, parameters): pass
+    def load(self, devices):
+        if Path("loaded").exists():
+            os._exit(0)
+        Path("loaded").touch()
+    def judge(self, requests):
+        os._exit(1)
+"""
+
+
+def test_a_service_whose_judge_cannot_be_loaded_any_more_says_so_and_ends(tmp_path: Path) -> None:
+    configured(tmp_path, second=True)
+    written = json.loads((tmp_path / "judge.yaml").read_text())
+    (tmp_path / "once.py").write_text(LOADED_ONCE.replace('"loaded"', repr(str(tmp_path / "loaded"))))
+    written["judges"]["even"]["class_path"] = f"{tmp_path}/once.py:LoadedOnce"
+    (tmp_path / "judge.yaml").write_text(json.dumps(written))
+    one = ready(start(tmp_path, 0))
+    assert one.served.post("/v1/score", json.dumps({"pairs": [pair(1)]}).encode()).status == 503
+    assert one.process.wait(100) == ExitCode.STOPPED
+    assert one.process.stderr is not None
+    assert "judge even" in one.process.stderr.read().splitlines()[-1]
 
 
 def test_a_grace_that_is_over_ends_the_service_though_a_judge_does_not(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import socket
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -206,6 +208,24 @@ def test_a_full_run_is_followed_by_another_and_the_oldest_goes(serve: Serve) -> 
     for n in range(4):
         assert [one["status"] for one in served.score(pair(n), pair(n + 100))] == ["ok", "ok"]
     assert [path.name for path in served.service.ledger.volumes()] == ["0002", "0003"]
+
+
+def test_what_is_over_leaves_nothing_behind(serve: Serve) -> None:
+    served = serve(ledger={"most_pairs": 8})
+
+    def held() -> Counter[str]:
+        """Objects of each class, after sixteen pairs more."""
+        for _ in range(4):
+            served.score(pair(250), pair(9, "mumble"), {**pair(0), "edit": "AAAA"}, pair(7, "fail"), pair(3))
+        wait_until(lambda: served.service.waiting == 0)
+        gc.collect()
+        return Counter(f"{type(one).__module__}.{type(one).__qualname__}" for one in gc.get_objects())
+
+    held()
+    before = held()
+    for _ in range(3):
+        after = held()
+    assert {name: more for name, count in after.items() if (more := count - before[name]) >= 24} == {}
 
 
 def test_what_cannot_be_a_picture_is_known_by_its_header(served: Served) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import subprocess
@@ -27,8 +28,10 @@ class StartedWorker:
 
     def __init__(self, folder: Path, environment: Mapping[str, str] | None = None) -> None:
         self.log = folder / "worker.log"
-        child_in, self._into = os.pipe()
-        self._out, child_out = os.pipe()
+        low_in, self._into = os.pipe()
+        self._out, low_out = os.pipe()
+        # High ones, as an engine has that has many files open: whatever starts a worker must not mix them up.
+        child_in, child_out = (fcntl.fcntl(one, fcntl.F_DUPFD, 203) for one in (low_in, low_out))
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*worker_command(sys.executable), str(child_in), str(child_out)],
@@ -39,8 +42,8 @@ class StartedWorker:
                 env={**os.environ, **(environment or {})},
                 start_new_session=True,
             )
-        os.close(child_in)
-        os.close(child_out)
+        for one in (low_in, low_out, child_in, child_out):
+            os.close(one)
         self._lines = MessageStream()
         self._unheard: list[Message] = []
         self._open = True

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from edit_eval.reporting import formats
+from edit_eval.reporting.best_of import best_of_sheet
 from edit_eval.reporting.costs import device_times_table, highest_memory_table
 from edit_eval.reporting.entries import (
     controls_are_off,
@@ -97,6 +98,7 @@ def print_summary(summary: Mapping[str, Any], console: Console, *, language: str
         if reasons := without_interval([block.get("no_ci95") for block in blocks], language):
             console.print(_plain(reasons), style="dim")
     print_sheet(battle_sheet(summary), console, language)
+    print_sheet(best_of_sheet(summary.get("best_of") or ()), console, language)
     for line in (*footnote_lines(summary, language), *published_lines(summary, language)):
         console.print(_plain(line))
     if (summary.get("timing") or {}).get("devices"):

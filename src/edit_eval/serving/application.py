@@ -142,6 +142,8 @@ class Desk:
         self._root = None if root is None else root.resolve()
         self._bytes = 0
         self._turn = asyncio.Lock()
+        self.reading = asyncio.Lock()
+        """Bodies are turned into pairs one after the other: all at once none of them would be ready before the last."""
         self.counts: Counter[tuple[str, str]] = Counter()  # (door, what happened)
         self.registry = CollectorRegistry()
         self.seconds = Histogram(
@@ -482,11 +484,12 @@ def make_app(
 
         async def answered(body: bytes, until: float) -> Response:
             try:
-                asked = await asyncio.to_thread(ScoreRequest.model_validate_json, body)
+                async with desk.reading:
+                    asked = await asyncio.to_thread(ScoreRequest.model_validate_json, body)
+                    pairs = await asyncio.to_thread(desk.pairs, asked.pairs)
             except ValidationError as error:
                 first = error.errors(include_url=False, include_input=False)[0]
                 raise BadRequest(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
-            pairs = await asyncio.to_thread(desk.pairs, asked.pairs)
             found = await desk.judged(request, pairs, until)
             results = [desk.result(*three) for three in zip(asked.pairs, pairs, found, strict=True)]
             told = await known()
@@ -505,10 +508,11 @@ def make_app(
 
             async def answered(body: bytes, until: float) -> Response:
                 nonlocal door
-                found = await asyncio.to_thread(parsed, here[0].media, body)
-                door = door_of(here, found)
+                async with desk.reading:
+                    found = await asyncio.to_thread(parsed, here[0].media, body)
+                    door = door_of(here, found)
+                    given: Given = await asyncio.to_thread(door.read, found)
                 until = min(until, time.monotonic() + SHARE * door.seconds)
-                given: Given = await asyncio.to_thread(door.read, found)
                 judged = await desk.judged(request, given.pairs, until, on_unscored)
                 outcomes = [desk.outcome(one) for one in judged]
                 headers = {"X-Edit-Eval-Identity": (await known())["digest"]}

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -35,7 +36,7 @@ from edit_eval.store.examined import take_passports
 from edit_eval.store.matrix import CONTROL_OF, Matrix, Shown
 from edit_eval.store.ours import is_marked
 from edit_eval.store.recall import edit_record
-from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.run_directory import CannotWrite, RunDirectory
 from edit_eval.text import Text
 
 MOST_PAIRS = 20_000
@@ -105,6 +106,10 @@ class Ledger:
         self._work, self._audience, self._note = work, audience, note
         self._most_bytes, self.most_pairs = most_bytes, most_pairs
         self.environment: dict[str, Any] = {}
+        self._unsynced, self._syncing = threading.Event(), threading.Lock()
+        self._syncs: threading.Thread | None = None
+        self._refused: CannotWrite | None = None  # what the disk said of the last sync
+        self._closed = False
         folder.mkdir(parents=True, exist_ok=True)
         if strange := [path.name for path in self.volumes() if not is_marked(path)]:
             raise RunDirectoryError(Text("{} is no folder of a service ({}); name another one", folder, strange[0]))
@@ -148,7 +153,7 @@ class Ledger:
 
     def turn_over(self) -> None:
         """Begins another run, and lets the oldest go where all of them take too much room."""
-        self.close()
+        self._end()
         sizes = {path: _weight(path) for path in self.volumes()}
         while sum(sizes.values()) > self._most_bytes and len(sizes) > 1:
             oldest = next(iter(sizes))
@@ -157,10 +162,18 @@ class Ledger:
             del sizes[oldest]
         self._begin()
 
-    def close(self) -> None:
-        """The last run is whole."""
+    def _end(self) -> None:
         remember_sources(self.matrix.samples)
-        self.directory.end()
+        with self._syncing:
+            self.directory.end()
+
+    def close(self) -> None:
+        """The last run is whole, and on the disk. Raises `CannotWrite`."""
+        self._closed = True
+        self._unsynced.set()
+        if self._syncs is not None:
+            self._syncs.join()
+        self._end()
 
     def write_environment(self, environment: dict[str, Any]) -> None:
         """Versions and devices, and what the models say of themselves: of this run, and of those that follow."""
@@ -255,7 +268,26 @@ class Ledger:
         self.recorder.event(name, **fields)
 
     def sync(self) -> None:
-        self.recorder.sync()
+        """Has the disk keep all of it, soon, in another thread: it takes as long as a judge's batch, which would wait.
+
+        Raises `CannotWrite` where the disk has refused what came before.
+        """
+        if self._refused is not None:
+            raise self._refused
+        if self._syncs is None:
+            self._syncs = threading.Thread(target=self._sync, name="ledger", daemon=True)
+            self._syncs.start()
+        self._unsynced.set()
+
+    def _sync(self) -> None:
+        while not self._closed and self._refused is None:
+            self._unsynced.wait()
+            self._unsynced.clear()
+            with self._syncing:
+                try:
+                    self.directory.sync()
+                except CannotWrite as error:
+                    self._refused = error
 
 
 def _weight(folder: Path) -> int:

@@ -48,6 +48,8 @@ GRACE_SECONDS = 30.0
 LEDGER_BYTES = 50 * 2**30
 SHARE_OF_SECOND = 0.02
 """Of clients' edits, about which a second judge is asked."""
+ADMITTED_AT_ONCE = 16
+"""Pairs between two looks at the devices: a burst of a thousand would keep them waiting for a second."""
 LATEST = 1000
 """Answers over which a service tells how it goes."""
 
@@ -359,8 +361,11 @@ class Service:
         if self._held and self.ledger.is_full and not self._by_number and not self.work.tasks_left:
             self.ledger.turn_over()
         changed = False
-        while self._held and not self.ledger.is_full:
-            changed |= self._admit(self._held.popleft())
+        for _ in range(min(len(self._held), ADMITTED_AT_ONCE)):
+            if not self.ledger.is_full:
+                changed |= self._admit(self._held.popleft())
+        if self._held and not self.ledger.is_full:
+            self._wake()
         for judge in self.judges:
             changed |= self._cut(judge.name)
         while self._abandoned:  # what is at a device by now answers nobody; the ledger keeps it

@@ -68,6 +68,10 @@ REMEMBERED = 4096
 """Sources whose edits' rewards are known when their canaries come back."""
 OF_A_SOURCE = 64
 """Of its edits' rewards, the last ones."""
+SMALL_SOURCES = 256
+"""Whose small copies are kept for the next edit: to decode them again would cost as much as the edits."""
+WINDOWS = 8
+"""The last ones, which are remembered with all that was seen in them."""
 MOST_WAITING = 256
 
 CanaryName = tuple[str, str]
@@ -183,11 +187,19 @@ def right_above_copy(found: Mapping[CanaryName, float]) -> tuple[float, int]:
 
 def is_near_copy(source: Sent, edit: Sent) -> bool:
     """Whether an edit shows what its source shows, by small copies of both. Raises `OSError` for what is damaged."""
+    if source.digest == edit.digest:
+        return True
     # Of two sizes each place is another one's, a little: from larger pictures, so that it is a very little.
     side = SIDE if (source.width, source.height) == (edit.width, edit.height) else 8 * SIDE
-    before, after = (_small(one.data, side) for one in (source, edit))
-    differs = np.abs(before - after).max(axis=2)
+    if (before := _smalls.get((source.digest, side))) is None:
+        before = _smalls[source.digest, side] = _small(source.data, side)
+        if len(_smalls) > SMALL_SOURCES:
+            _smalls.popitem(last=False)
+    differs = np.abs(before - _small(edit.data, side)).max(axis=2)
     return bool((differs > COPIED).mean() <= 1 / 200)
+
+
+_smalls: OrderedDict[tuple[str, int], np.ndarray[tuple[int, ...], np.dtype[np.int16]]] = OrderedDict()
 
 
 def _small(data: bytes, side: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int16]]:
@@ -241,7 +253,7 @@ class Watch:
         self._rewards: OrderedDict[str, deque[float]] = OrderedDict()  # of each source's edits
         self._window = Window()
         self._baseline: list[Window] = []
-        self.windows: deque[Window] = deque(maxlen=100)
+        self.windows: deque[Window] = deque(maxlen=WINDOWS)
         self.alarms: list[str] = []
         """What was said."""
         self.left_out = 0

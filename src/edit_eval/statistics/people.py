@@ -96,7 +96,7 @@ def ratings_of(votes: Iterable[Vote]) -> list[Rating]:
     got: dict[tuple[str, str, int, str], list[float]] = {}
     for vote in votes:
         if vote.choice in SHARES:
-            share = SHARES[vote.choice]
+            share = vote.left_gets
             bad = vote.choice == "both_bad"
             for model, value in ((vote.left, share), (vote.right, 1 - share)):
                 rated = got.setdefault((vote.sample_id, model, vote.edit_seed, vote.rater), [])

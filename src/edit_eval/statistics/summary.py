@@ -21,6 +21,7 @@ import numpy as np
 from edit_eval.records import CONTROL, Judgement, Results, Scale, Status
 from edit_eval.statistics.agreement import judge_agreement
 from edit_eval.statistics.battles import battles_by_judge
+from edit_eval.statistics.best_of import every_best_of
 from edit_eval.statistics.comparison import compare_models
 from edit_eval.statistics.extremes import extremes
 from edit_eval.statistics.failure_rates import edits_by_model
@@ -141,7 +142,8 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
     There is no mean over different models, judges or scores. `min_coverage` is a share, 0 to 1: what each of them is to
     have of its headlines. With several judges or repeats there is `agreement`, see `judges_document`. `votes` are
     people's, and are in no number but those of `comparison.people`. With judges that compare two edits there is
-    `battles`: for each of them its coverage, and by score what its battles come to.
+    `battles`: for each of them its coverage, and by score what its battles come to. With several edits of a sample and
+    two judges there is `best_of`: for each judge what choosing by it is worth to another.
     """
     entries = _entries(results, min_coverage)
     every = (*results.judgements, *results.battles)
@@ -172,6 +174,8 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
     }
     if battles:
         document["battles"] = battles
+    if chosen := every_best_of(results):
+        document["best_of"] = chosen
     if len(results.judges) > 1 or any(judgement.repeat for judgement in results.judgements):
         document["agreement"] = judges_document(results, min_coverage=min_coverage)
     return document

@@ -105,8 +105,12 @@ class Segment:
     def sync(self) -> None:
         """Has the disk keep what was written. Raises `OSError`, also when the file is not where it was any more."""
         if self._descriptor is not None and self._dirty:
-            os.fsync(self._descriptor)
-            self._dirty = False
+            self._dirty = False  # before: another thread may append meanwhile
+            try:
+                os.fsync(self._descriptor)
+            except OSError:
+                self._dirty = True
+                raise
             try:
                 there = os.path.samestat(os.stat(self._path), os.fstat(self._descriptor))
             except FileNotFoundError:

@@ -35,6 +35,7 @@ import yaml
 from filelock import FileLock, Timeout
 
 from edit_eval.config.placement import without_placement
+from edit_eval.config.yaml_text import parse_ours
 from edit_eval.errors import RunDirectoryError, Stopped
 from edit_eval.pictures import TEMPORARY, TEMPORARY_PREFIX, slug, sweep_temporary, write_durably
 from edit_eval.records import Activity, DeviceFailures, MemoryUse, Picture, Sample, Utilisation
@@ -304,8 +305,11 @@ class RunDirectory:
     def lay_picture(self, data: bytes, path: Path) -> None:
         """Writes a picture as somebody sent it. Not synced: what a machine loses with its power is sent again."""
         with _writing(self.path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
+            try:
+                path.write_bytes(data)
+            except FileNotFoundError:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
 
     def take_picture(self, theirs: Path, path: Path) -> None:
         """Puts another run's picture at `path`: linked where the file system can, copied where it cannot."""
@@ -348,7 +352,7 @@ class RunDirectory:
 
     def configuration(self) -> dict[str, Any]:
         """The resolved configuration of the last start. Raises `RunDirectoryError` where it is damaged."""
-        return self._described(self.last_configuration(), yaml.safe_load)
+        return self._described(self.last_configuration(), parse_ours)
 
     def resolved(self) -> dict[str, Any]:
         """What that configuration came to: the identities of the models, and the rubrics. Raises like it."""

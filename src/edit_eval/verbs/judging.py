@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from edit_eval.command_line import answer, say_how_to_go_on, verb
-from edit_eval.errors import ExitCode, RunInterrupted
+from edit_eval.command_line import answer, say_how_to_go_on, verb, words
+from edit_eval.errors import ConfigurationError, ExitCode, RunInterrupted
 from edit_eval.reporting.language import spoken
-from edit_eval.verbs.arguments import Config, RunDir
+from edit_eval.text import Text
+from edit_eval.verbs.arguments import Config, Force, RunDir, RunFolder
 
 judging = typer.Typer()
 
@@ -48,6 +49,50 @@ def agreement(
     made, *others = [Run(run) for run in runs]
     document = made.agreement(people, score, others=others, bridge=bridge)
     answer(lambda: document, lambda: print_agreement(document, language=spoken(made.language)))
+
+
+def _whole_numbers(flag: str, text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    try:
+        return [int(word) for word in words(text) or ()]
+    except ValueError:
+        raise ConfigurationError(Text("{} {}: must be whole numbers: `{} 1,2,4`", flag, text, flag)) from None
+
+
+@verb(judging, name="best-of", short_help="What choosing the best of N edits is worth, and what it costs.")
+def best_of(
+    run: RunFolder,
+    *,
+    select: Annotated[str, typer.Option(metavar="JUDGE", help="Who chooses: a judge, JUDGE/SCORE, or people.")],
+    report: Annotated[str, typer.Option(metavar="JUDGE", help="Who says what that is worth; never the same.")],
+    sizes: Annotated[
+        str | None, typer.Option(metavar="1,2,4", help="How many to choose from. Default: 1, 2, 4, ... and all.")
+    ] = None,
+    people: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="People's scores or votes; else the votes on this run.")
+    ] = None,
+    to: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write the curve (.svg) or the table (.csv, .md).")
+    ] = None,
+    force: Force = False,
+) -> None:
+    """What the best of N edits of a sample is worth by one judge when another one chooses it, and what it costs.
+
+    From a run with several edits of each sample (`evaluation.edit_seeds`). Nothing is edited or judged.
+    """
+    from edit_eval.reporting.best_of import best_of_sheet
+    from edit_eval.reporting.page.export import write_best_of
+    from edit_eval.reporting.terminal_text import stdout_console
+    from edit_eval.reporting.writers.terminal import print_sheet
+    from edit_eval.run import Run
+
+    made = Run(run)
+    document = made.best_of(select, report, _whole_numbers("--sizes", sizes), people=people)
+    language = spoken(made.language)
+    if to is not None:
+        write_best_of(document, to, language=language, force=force)
+    answer(lambda: document, lambda: print_sheet(best_of_sheet([document]), stdout_console(), language))
 
 
 @verb(judging, short_help="Examine a judge with edits of known quality.")

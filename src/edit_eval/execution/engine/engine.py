@@ -453,7 +453,7 @@ class Engine:
         self._do(self._policy.ended(replica, retired=retired))
         if (
             retired
-            and (self._policy.piloting or replica.model.key in self._refused)
+            and (self._policy.piloting or replica.model.key in self._refused or replica.model.key in self._work.kept)
             and all(r.state is ReplicaState.RETIRED for r in self._policy.of(replica.model.key))
         ):
             self._explain()  # it would only come out when everything else is done

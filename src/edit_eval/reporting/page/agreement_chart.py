@@ -54,7 +54,7 @@ def _pair(a: Instrument, b: Instrument, models: list[str], language: str) -> Any
 
     x, y = axis(alt.X, "a", axes[0], names[0]), axis(alt.Y, "b", axes[1], names[1])
     points = (
-        alt.Chart({"values": rows}, width="container", height=_HEIGHT)
+        alt.Chart({"values": tuple(rows)}, width="container", height=_HEIGHT)
         .mark_point(size=26, filled=True, opacity=0.5)
         .encode(
             x=x,

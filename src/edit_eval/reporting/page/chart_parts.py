@@ -15,7 +15,7 @@ AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
 
 def chart_of_rows(rows: Sequence[Mapping[str, object]], field: str, names: Sequence[str], height: int) -> alt.Chart:
     """A chart with a line of `height` pixels for each of the names that `field` has, in their order."""
-    chart = alt.Chart({"values": rows}, width="container", height=max(2, len(names)) * height)
+    chart = alt.Chart({"values": tuple(rows)}, width="container", height=max(2, len(names)) * height)
     y = alt.Y(f"{field}:N", scale=alt.Scale(domain=list(names)), title=None)
     return chart.encode(y=y.axis(ticks=False, domain=False))
 

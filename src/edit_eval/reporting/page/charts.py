@@ -26,6 +26,7 @@ from edit_eval.reporting.links import link, to_failures, to_part
 from edit_eval.reporting.names import name_of, named_score, short_category
 from edit_eval.reporting.page.agreement_chart import agreement_charts
 from edit_eval.reporting.page.axes import Axis, axis_of
+from edit_eval.reporting.page.best_of_chart import best_of_charts
 from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows, chart_title, series_colour, series_mark
 from edit_eval.reporting.page.people_chart import people_charts
 from edit_eval.reporting.page.timeline import COLOURS, timeline, utilisation
@@ -52,6 +53,7 @@ TITLES = {
     "histogram": Text("Distribution of scores"),
     "difficulties": Text("By difficulty"),
     "tags": Text("By tag"),
+    "best_of": Text("The best of N edits"),
     "failures": Text("Without a score"),
     "people": Text("The difference on people's scale"),
     "agreement": Text("Two judges about the same edit"),
@@ -83,6 +85,7 @@ def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[
     leading = _panels(of_choices[0], scores, language)
     made: dict[str, list[AnyChart]] = {
         "failures": _failures(results, leading, language),
+        "best_of": best_of_charts(summary.get("best_of") or (), results.edit_models, language),
         "people": people_charts(summary, language),
         "agreement": agreement_charts(results, language),
         "timeline": timeline(results, language),
@@ -244,8 +247,10 @@ def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_eac
         words.mark_text(align="left", dx=9, fontSize=11.5, fontWeight=600).encode(
             x=alt.X("label_at:Q"), text=alt.Text("label:N")
         ),
-    ).properties(padding={"left": 0, "top": 4, "right": 64, "bottom": 4})
-    return chart.properties(title=chart_title(panel.title)) if panel.title else chart
+        **({"title": chart_title(panel.title)} if panel.title else {}),
+        padding={"left": 0, "top": 4, "right": 64, "bottom": 4},
+    )
+    return chart
 
 
 def _interval_row(
@@ -327,7 +332,7 @@ def _histogram(part: Entry, colour: str, counts: Sequence[int], highest: int, pa
         for place, count in enumerate(counts)
     ]
     chart: alt.Chart = (
-        alt.Chart({"values": rows}, width="container", height=150)
+        alt.Chart({"values": tuple(rows)}, width="container", height=150)
         .mark_bar(binSpacing=1.5)
         .encode(
             x=alt.X("from:Q", bin="binned", scale=alt.Scale(domain=axis.domain), title=panel.axis_title).axis(

@@ -19,9 +19,12 @@ from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results
-from edit_eval.reporting.page.files import write_tables
+from edit_eval.reporting.best_of import best_of_csv, best_of_sheet
+from edit_eval.reporting.page.best_of_chart import best_of_svg
+from edit_eval.reporting.page.files import whole, write_tables
 from edit_eval.reporting.page.gallery import PageFiles, thumbnail
 from edit_eval.reporting.page.page import portable_page
+from edit_eval.reporting.writers.markdown import markdown_sheet
 from edit_eval.small_copies import CopyLimits
 from edit_eval.spreadsheets import as_meant
 from edit_eval.statistics.summary import summarise
@@ -115,6 +118,27 @@ def refuse_existing(file: Path, *, force: bool) -> None:
         raise ConfigurationError(Text("{} is a link, which is not replaced; give another name", file))
     if file.exists() and not force:
         raise ConfigurationError(Text("{} already exists; `--force` replaces it, or give another name", file))
+
+
+def write_best_of(document: Mapping[str, Any], file: Path, *, language: str, force: bool) -> None:
+    """Writes the curve (`.svg`) or the table (`.csv`, `.md`).
+
+    Raises `ConfigurationError` for another ending, for what is there already without `force`, and where it cannot be
+    written.
+    """
+    made = {".svg": best_of_svg, ".csv": lambda found, _: best_of_csv(found), ".md": _markdown}.get(file.suffix.lower())
+    if made is None:
+        raise ConfigurationError(Text("--to {}: must end in .svg, .csv or .md", file))
+    refuse_existing(file, force=force)
+    try:
+        with whole(file) as out:
+            out.write(made(document, language))
+    except OSError as error:
+        raise ConfigurationError(Text("{}: cannot be written ({})", file, error.strerror or error)) from error
+
+
+def _markdown(document: Mapping[str, Any], language: str) -> str:
+    return f"{markdown_sheet(best_of_sheet([document]), language)}\n"
 
 
 def in_limits(side: int) -> None:

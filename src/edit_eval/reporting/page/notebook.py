@@ -21,7 +21,8 @@ from rich.console import Console
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.reporting import formats
-from edit_eval.reporting.agreement import print_agreement
+from edit_eval.reporting.agreement import agreement_sheet
+from edit_eval.reporting.best_of import best_of_sheet
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.entries import Entry, controls_are_off, controls_of, entries
 from edit_eval.reporting.language import said, spoken
@@ -30,11 +31,12 @@ from edit_eval.reporting.page.gallery import PageFiles, thumbnails
 from edit_eval.reporting.page.rendering import say_in, template_environment
 from edit_eval.reporting.remarks import footnote_lines, passport_lines, wrong_lines
 from edit_eval.reporting.result_tables import SCORE, results_table
-from edit_eval.reporting.table import Column, Table
+from edit_eval.reporting.table import Column, Sheet, Table
 from edit_eval.reporting.tables import coverage_line
 from edit_eval.reporting.terminal_text import one_line, whole_words
 from edit_eval.reporting.verdict import comparison_lines, ranked, verdict_lines, verdicts
 from edit_eval.reporting.writers.html import notebook_table
+from edit_eval.reporting.writers.terminal import print_sheet
 from edit_eval.small_copies import CopyLimits
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore
@@ -150,8 +152,17 @@ def means_html(means: Sequence[MeanScore]) -> str:
 
 def agreement_html(document: Mapping[str, Any]) -> str:
     """What `edit-eval agreement` prints, in letters of equal width."""
+    return _printed(agreement_sheet(document))
+
+
+def best_of_html(document: Mapping[str, Any]) -> str:
+    """What `edit-eval best-of` prints, likewise."""
+    return _printed(best_of_sheet([document]))
+
+
+def _printed(sheet: Sheet) -> str:
     console = Console(record=True, file=io.StringIO(), width=_WIDTH, force_jupyter=False, color_system=None)
-    print_agreement(document, console, language=spoken())
+    print_sheet(sheet, console, spoken())
     return str(Markup("<pre>{}</pre>").format(console.export_text()))
 
 

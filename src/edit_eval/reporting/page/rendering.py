@@ -14,6 +14,7 @@ from jinja2.bccache import Bucket
 from edit_eval.records import Results, Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.agreement import alpha_table, apart_table, judges_table
+from edit_eval.reporting.best_of import best_of_body, title_of
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.costs import COMMAND, costs, repetition, time_tables
 from edit_eval.reporting.entries import (
@@ -130,6 +131,7 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "agreement": agreement,
         "controls": controls,
         "battles": battle_sheet(summary),
+        "best_of": [(title_of(found), best_of_body(found)) for found in summary.get("best_of") or ()],
         "controls_are_off": controls_are_off(summary),
         "judged_scale": _shared_scale(parts),
         "median": median,

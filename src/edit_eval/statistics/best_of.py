@@ -1,0 +1,497 @@
+"""Best of N: one instrument chooses among several edits of a sample, another says what that was worth.
+
+Everything is computed from records: with n edits of a sample (`evaluation.edit_seeds`), what the best of N of them is
+worth is the mean over all subsets of N, ties broken by chance. An edit is chosen in a share of the subsets that has a
+formula, so no subset is ever drawn.
+
+Who chooses must not be who reports. A judge's errors are what it chooses by, too: the gain that it sees itself is the
+true one divided by its reliability.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from edit_eval.config.faults import did_you_mean
+from edit_eval.errors import ConfigurationError
+from edit_eval.judges.judge_table import lineage_of_name
+from edit_eval.records import EDIT_LOST, NO_EDIT, Edit, Judgement, Results, Sample, Scale, Status
+from edit_eval.statistics.battles import votes_of
+from edit_eval.statistics.instruments import Instrument, Item, judges_of, people_of
+from edit_eval.statistics.intervals import Estimate, IntArray, cluster_codes, estimate
+from edit_eval.statistics.people import Rating, ratings_of
+from edit_eval.statistics.series import ends, finite, gain, groups_of, largest_difference, mean, sureness
+from edit_eval.statistics.timing import cost_of, price_of
+from edit_eval.text import Text
+
+PEOPLE = "people"
+"""What people are called where a judge's name stands."""
+_NOT_TRIED = (Status.PENDING, Status.SKIPPED)
+_MOST_SELECTORS = 6
+"""That a report has by itself."""
+_ROUNDING = 1e-12
+
+
+def chances(scores: Sequence[float | None], size: int) -> list[float]:
+    """For each of n edits the chance that it is chosen, were `size` of the n drawn blindly and the best one taken.
+
+    None is an edit that cannot be chosen, and ranks below all others. With C for the binomial coefficient, and for an
+    edit that ties with k - 1 others above `below` lesser ones:
+
+        (C(below + k, size) - C(below, size)) / C(n, size) / k
+
+    The chances add up to 1 less that of drawing only what cannot be chosen. Raises `ValueError` for a size that is
+    not 1 to n.
+    """
+    if not 1 <= size <= len(scores):
+        raise ValueError(f"best of {size} of {len(scores)} edits cannot be")
+    every = math.comb(len(scores), size)
+    ordered = sorted(score for score in scores if score is not None)
+    below, share = len(scores) - len(ordered), {}
+    for score in dict.fromkeys(ordered):
+        tied = ordered.count(score)
+        share[score] = (math.comb(below + tied, size) - math.comb(below, size)) / every / tied
+        below += tied
+    return [0.0 if score is None else share[score] for score in scores]
+
+
+def by_lot(scores: Sequence[float | None], size: int) -> float:
+    """The chance that the best of `size` is not one edit but several alike, so that chance takes one of them."""
+    every = math.comb(len(scores), size)
+    ordered = sorted(score for score in scores if score is not None)
+    below, found = len(scores) - len(ordered), 0
+    for score in dict.fromkeys(ordered):
+        tied = ordered.count(score)
+        found += math.comb(below + tied, size) - math.comb(below, size) - tied * math.comb(below, size - 1)
+        below += tied
+    return found / every
+
+
+def all_fail(failed: int, edits: int, size: int) -> float:
+    """The chance that `size` of so many edits are all among those that failed."""
+    return math.comb(failed, size) / math.comb(edits, size)
+
+
+# -- who chooses, and who reports --
+
+
+def instrument(results: Results, name: str, ratings: Iterable[Rating] = ()) -> Instrument:
+    """A judge by its headline; `JUDGE/SCORE`: by that score; `people`: those who gave these ratings.
+
+    Of a judge that compares two edits, each edit's share of its battles: it met the same sample's edits of other edit
+    models, made with the same edit seed. Raises `ConfigurationError` for who is not there, or has answered nothing.
+    """
+    judge, _, score = name.partition("/")
+    if name == PEOPLE and PEOPLE not in (*results.judges, *results.battle_judges):
+        found = people_of(ratings)
+        if not found.answers:
+            raise ConfigurationError(
+                Text("people: nobody has voted on edits of {}; --people FILE names their scores or votes", results.name)
+            )
+        return found
+    if judge in results.battle_judges:
+        named = score or results.scoring[judge].headline
+        if named in results.scoring[judge].scales:
+            battles = [one for one in results.battles if one.judge == judge]
+            shares = people_of(ratings_of(votes_of(battles, named, results.samples)))
+            return replace(shares, name=judge, given="voted", score=named, scale=Scale(lowest=0, highest=1))
+    if judge in results.judges:
+        if score and score not in results.scoring[judge].scales:
+            known = list(results.scoring[judge].scales)
+            raise ConfigurationError(Text("judge {} gives no score {!r}; there are: {}", judge, score, known))
+        return judges_of(results, score or None)[judge]
+    known = [*results.judges, *results.battle_judges]
+    meant = did_you_mean(judge, known) or Text("; there are: {}", known)
+    raise ConfigurationError(Text("{} has no judge {!r}{}", results.name, judge, meant))
+
+
+def same_judge(results: Results, one: str, other: str) -> bool:
+    """Whether two names stand for one judge: its class, weights and parameters, and how it is asked."""
+    a, b = (_known(results, name) for name in (one, other))
+    return one == other or (a is not None and b is not None and a == b)
+
+
+def shared_family(results: Results, one: str, other: str) -> str:
+    """What two judges have in common, so that they may err alike: their weights, or whose weights theirs have grown
+    from; empty where nothing is known that they share."""
+    families = [_family(_known(results, name)) for name in (one, other)]
+    return families[0] if families[0] == families[1] else ""
+
+
+_IDENTITY = ("type", "revision", "parameters")
+
+
+def _known(results: Results, judge: str) -> Mapping[str, Any] | None:
+    """What the records have of a judge that its answers depend on; None where they have nothing."""
+    every = results.resolved.get("judges")
+    of_judge = next((one for one in (every if isinstance(every, list) else ()) if one.get("name") == judge), None)
+    if of_judge is None or "type" not in of_judge:
+        return None
+    protocol = {key: value for key, value in (of_judge.get("protocol") or {}).items() if key != "retries"}
+    kept = {key: of_judge.get(key) for key in _IDENTITY}
+    return {**kept, "protocol": protocol, "measures": bool(of_judge.get("measures"))}
+
+
+def _family(known: Mapping[str, Any] | None) -> str:
+    if known is None or known["measures"]:  # two measures of one library measure two things
+        return ""
+    parameters = known["parameters"] if isinstance(known["parameters"], Mapping) else {}
+    given = (parameters.get(key) for key in ("model_name", "model"))
+    name = next((value for value in given if isinstance(value, str)), "")
+    return lineage_of_name(name) or name or str(known["type"])
+
+
+# -- what choosing is worth --
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidates:
+    """The edits of one sample by one edit model that were tried, in the order of their seeds."""
+
+    sample: Sample
+    upward: tuple[float | None, ...]
+    """What the selecting instrument gives each, more being better; None where it gave nothing, or there is no edit."""
+    own: tuple[float | None, ...]
+    """The same as it is on its scale."""
+    reported: tuple[float | None, ...]
+    failed: int
+    """Of the edits."""
+
+
+class _Choice(NamedTuple):
+    """What comes of choosing among so many of a sample's candidates."""
+
+    chances: list[float]
+    reported: float | None
+    """The mean over what may be chosen and has a value, by its chance; None where nothing is such."""
+    own: float | None
+
+    @classmethod
+    def among(cls, of: _Candidates, size: int) -> _Choice:
+        """The best of `size`, by the selecting instrument."""
+        share = chances(of.upward, size)
+        return cls(share, _weighted(share, of.reported), _weighted(share, of.own))
+
+
+def _bound(of: _Candidates, share: Sequence[float], value: float) -> float:
+    """What would be reported if whatever is missing had got `value`, which may be infinite."""
+    known = [(chance, score) for chance, score in zip(share, of.reported, strict=True) if score is not None]
+    missing = 1 - math.fsum(chance for chance, _ in known)
+    rest = missing * value if missing > _ROUNDING else 0.0
+    return math.fsum(chance * score for chance, score in known) + rest
+
+
+def _weighted(weights: Sequence[float], values: Sequence[float | None]) -> float | None:
+    known = [(weight, value) for weight, value in zip(weights, values, strict=True) if value is not None]
+    total = math.fsum(weight for weight, _ in known)
+    return math.fsum(weight * value for weight, value in known) / total if total > 0 else None
+
+
+def sizes_of(edits: int) -> list[int]:
+    """1, 2, 4, 8, ... up to so many edits, and all of them."""
+    powers = [2**power for power in range(edits.bit_length()) if 2**power <= edits]
+    return sorted({*powers, edits})
+
+
+def edits_each(results: Results) -> int:
+    """How many edits of a sample each edit model was asked for."""
+    return 1 + max((edit.edit_seed for edit in results.edits), default=0)
+
+
+def best_of(
+    results: Results, select: Instrument, report: Instrument, sizes: Sequence[int] | None = None
+) -> dict[str, Any]:
+    """What the best of N edits by one instrument is worth by another; plain data, see docs/records.md.
+
+    Of every edit model, and for every N of `sizes` (by default those of `sizes_of`; 1 is always among them), the mean
+    over samples with its interval, the gain over N = 1, paired on samples, and what it costs. Raises
+    `ConfigurationError` where both are one instrument, where a sample has one edit only, and for a size beyond.
+    """
+    if same_judge(results, select.name, report.name):
+        raise ConfigurationError(
+            Text(
+                "{} cannot both choose and report: what it gets wrong is what it chooses by, so it would see more gain "
+                "than there is; name another instrument to report",
+                select.name,
+            )
+        )
+    edits = edits_each(results)
+    if edits < 2:
+        raise ConfigurationError(
+            Text(
+                "{} has one edit of each sample, so there is nothing to choose from; "
+                "`evaluation: {{edit_seeds: 4}}` and the same command again make more",
+                results.name,
+            )
+        )
+    if beyond := [size for size in sizes or () if not 1 <= size <= edits]:
+        raise ConfigurationError(
+            Text("best of {}: the run has {} edits of each sample; name sizes from 1 to {}", beyond[0], edits, edits)
+        )
+    wanted = sorted({1, *sizes}) if sizes else sizes_of(edits)
+    return {
+        "select": _told(select),
+        "report": _told(report),
+        "family": shared_family(results, select.name, report.name),
+        "edit_seeds": edits,
+        "models": [_Curve(results, select, report, model, tuple(wanted)).document() for model in results.edit_models],
+    }
+
+
+def _told(of: Instrument) -> dict[str, Any]:
+    scale = {name: getattr(of.scale, name) for name in ("lowest", "highest", "higher_is_better", "mean_over")}
+    return {"name": of.name, "given": of.given, "score": of.score, "scale": scale}
+
+
+def every_best_of(results: Results) -> list[dict[str, Any]]:
+    """What a report has by itself: each judge chooses once, and another one reports.
+
+    That is the first judge of another family, else the first other one. Nothing without several edits of a sample.
+    """
+    if edits_each(results) < 2 or len(results.judges) < 2:
+        return []
+    instruments = judges_of(results)
+    found = []
+    for select in results.judges[:_MOST_SELECTORS]:
+        others = [other for other in results.judges if not same_judge(results, select, other)]
+        strangers = [other for other in others if not shared_family(results, select, other)]
+        if report := next(iter([*strangers, *others]), ""):
+            found.append(best_of(results, instruments[select], instruments[report]))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Curve:
+    """One edit model: what the best of N of its edits is worth."""
+
+    results: Results
+    select: Instrument
+    report: Instrument
+    edit_model: str
+    sizes: tuple[int, ...]
+
+    @cached_property
+    def edits(self) -> dict[str, list[Edit]]:
+        """Of each sample those that were tried, by seed."""
+        found: dict[str, list[Edit]] = defaultdict(list)
+        for edit in self.results.edits:
+            if edit.edit_model == self.edit_model and edit.status not in _NOT_TRIED:
+                found[edit.sample_id].append(edit)
+        return {sample: sorted(some, key=lambda edit: edit.edit_seed) for sample, some in found.items()}
+
+    @cached_property
+    def candidates(self) -> list[_Candidates]:
+        """Of the samples to which the reported score applies, in the benchmark's order."""
+        applies = self._applies
+        return [
+            _Candidates(
+                sample,
+                tuple(self.select.upward.get(Item.of(edit)) for edit in edits),
+                tuple(self.select.values.get(Item.of(edit)) for edit in edits),
+                tuple(self.report.values.get(Item.of(edit)) for edit in edits),
+                failed=sum(edit.status in NO_EDIT for edit in edits),
+            )
+            for sample in self.results.samples
+            if sample.id in applies and (edits := self.edits.get(sample.id))
+        ]
+
+    @cached_property
+    def _applies(self) -> set[str]:
+        """Of a judge the samples to which its score applies; of others, those that they have answered about."""
+        answered = {item.sample_id for item in self.report.answers if item.edit_model == self.edit_model}
+        return answered | {
+            one.sample_id
+            for one in self.results.judgements
+            if (one.judge, one.edit_model) == (self.report.name, self.edit_model)
+            and one.outcome(self.report.score) is not None
+        }
+
+    def document(self) -> dict[str, Any]:
+        """Its sizes, and what they were computed from."""
+        tried = [edit for edits in self.edits.values() for edit in edits]
+        there = [edit for edit in tried if edit.status is Status.OK]
+        return {
+            "edit_model": self.edit_model,
+            "edits": {
+                "tried": len(tried),
+                "failed": sum(edit.status in EDIT_LOST for edit in tried),
+                "refused": sum(edit.status in NO_EDIT and edit.status not in EDIT_LOST for edit in tried),
+                "unscored_by_selector": sum(Item.of(edit) not in self.select.values for edit in there),
+                "unscored_by_reporter": sum(Item.of(edit) not in self.report.values for edit in there),
+            },
+            **self._reliability(),
+            "sizes": [self._size(size) for size in self.sizes],
+        }
+
+    def _size(self, size: int) -> dict[str, Any]:
+        having = [one for one in self.candidates if len(one.upward) >= size]
+        of_one, chosen = ([_Choice.among(one, number) for one in having] for number in (1, size))
+        values = [choice.reported for choice in chosen]
+        made = self._estimate(having, values)
+        sure = sureness(made, self.report.scale) if made else None
+        found: dict[str, Any] = {
+            "size": size,
+            "samples": sum(value is not None for value in values),
+            "of": len(having),
+            "images": len({_image(one.sample) for one, value in zip(having, values, strict=True) if value is not None}),
+            "mean": made.value if made else None,
+            "ci95": sure.ci95 if sure else None,
+            "no_ci95": sure.no_ci95 if sure else "no_scores",
+        }
+        for name, end in zip(("worst_case_mean", "best_case_mean"), ends(self.report.scale), strict=True):
+            bounds = [_bound(one, choice.chances, end) for one, choice in zip(having, chosen, strict=True)]
+            found[name] = finite(_mean(bounds, self._groups(self.report, having)))
+        gains = self._gains(self.report, values, [choice.reported for choice in of_one])
+        own = [choice.own for choice in chosen]
+        own_gains = self._gains(self.select, own, [choice.own for choice in of_one])
+        gained, reach = self._estimate(having, gains), largest_difference(self.report.scale)
+        if size > 1:
+            found |= {
+                "gain": gained.value if gained else None,
+                "gain_ci95": gained.interval(lowest=-reach, highest=reach) if gained else None,
+                "no_gain_ci95": gained.doubt if gained else "no_scores",
+            }
+        else:
+            found |= {"gain": None, "gain_ci95": None, "no_gain_ci95": None}
+        of_own = self._groups(self.select, having)
+        return {
+            **found,
+            "own_mean": _mean(own, of_own),
+            "own_gain": _mean(own_gains, of_own) if size > 1 else None,
+            "by_lot": _mean([by_lot(one.upward, size) for one in having]),
+            "all_fail": _mean([all_fail(one.failed, len(one.upward), size) for one in having]),
+            "none_chosen": _mean([max(0.0, 1 - math.fsum(choice.chances)) for choice in chosen]),
+            **self._cost(size),
+        }
+
+    def _gains(self, of: Instrument, best: Sequence[float | None], one: Sequence[float | None]) -> list[float | None]:
+        """By how much better than one edit each sample's best is; above 0 is better on every scale."""
+        return [
+            None if more is None or single is None else gain(of.scale) * (more - single)
+            for more, single in zip(best, one, strict=True)
+        ]
+
+    def _groups(self, of: Instrument, having: Sequence[_Candidates]) -> IntArray | None:
+        return groups_of(of.scale, [one.sample.category for one in having])
+
+    def _estimate(self, having: Sequence[_Candidates], values: Sequence[float | None]) -> Estimate | None:
+        """Of the mean on the reporting instrument's scale; None where there is no mean."""
+        groups = self._groups(self.report, having)
+        if _mean(values, groups) is None:
+            return None
+        known = np.array([value is not None for value in values])
+        return estimate(
+            np.array([value for value in values if value is not None], dtype=np.float64),
+            cluster_codes([_image(one.sample) for one in having])[known],
+            None if groups is None else groups[known],
+        )
+
+    # -- how far the selecting instrument repeats itself --
+
+    def _reliability(self) -> dict[str, Any]:
+        """`reliability` with `reliability_ci95`, and `inflation`: by how far its answers about one edit lie apart.
+
+        Of the variance that its values have among edits of one sample, the share that is not its own noise: with S of
+        n freedoms that variance and E of m that of the noise, 1 - E / S, its interval by F(n, m) (Shrout and Fleiss,
+        Psychological Bulletin 86, 1979), cut at 0 and 1. What it gets wrong each time alike is no noise here. So
+        `inflation`, how much too large a gain at least is that it sees itself, is 1 over the interval's upper end; or
+        there is none, with the reason `no_repeats`, `identical`, or `noise_alone` (that end is 0).
+        """
+        from scipy.special import fdtri
+
+        noise, freedom_of_noise = self._noise()
+        found = {"reliability": None, "reliability_ci95": None, "inflation": None, "no_inflation": None}
+        if not freedom_of_noise or noise == 0.0:
+            return {**found, "no_inflation": "identical" if freedom_of_noise else "no_repeats"}
+        values = [[value for value in one.own if value is not None] for one in self.candidates]
+        among, freedom = _within([some for some in values if len(some) > 1])
+        if not freedom or among == 0.0:
+            return {**found, "no_inflation": "noise_alone"}
+        share = noise / among
+        ends = [1 - share * float(fdtri(freedom, freedom_of_noise, part)) for part in (0.975, 0.025)]
+        low, high = (min(1.0, max(0.0, end)) for end in ends)
+        return {
+            "reliability": max(0.0, 1 - share),
+            "reliability_ci95": [low, high],
+            "inflation": 1 / high if high else None,
+            "no_inflation": None if high else "noise_alone",
+        }
+
+    def _noise(self) -> tuple[float, int]:
+        """The variance of its value of one edit, from its repeats, else from its readings; and of how many freedoms."""
+        if self.select.raters:  # people, who differ in more than noise
+            return 0.0, 0
+        mine = [some for item, some in self.select.answers.items() if item.edit_model == self.edit_model]
+        if repeated := [some for some in mine if len(some) > 1]:
+            variance, freedom = _within(repeated)
+            return variance / (sum(map(len, repeated)) / len(repeated)), freedom
+        read = [
+            one
+            for one in self.results.judgements
+            if (one.judge, one.edit_model) == (self.select.name, self.edit_model) and self.select.score in one.spread
+        ]
+        squares = [one.spread[self.select.score] ** 2 / len(one.readings) for one in read]
+        return math.fsum(squares) / max(1, len(read)), sum(len(one.readings) - 1 for one in read)
+
+    # -- what it costs --
+
+    def _cost(self, size: int) -> dict[str, Any]:
+        each = self._cost_of_one
+        return {
+            "edits": size,
+            **{name: None if value is None else size * value for name, value in each.items()},
+        }
+
+    @cached_property
+    def _cost_of_one(self) -> dict[str, float | None]:
+        """Of one edit: answers of the selecting instrument, seconds of editing and of its answers, its price."""
+        tried = [edit for edits in self.edits.values() for edit in edits]
+        asked = self._asked
+        count = max(1, len(tried))
+        answers: float = sum(
+            map(len, (some for item, some in self.select.answers.items() if item.edit_model == self.edit_model))
+        )
+        if asked:
+            answers = sum(part.asked for one in asked for reading in one.readings for part in reading.values())
+        halves = 2 if self.select.given == "voted" else 1  # what is asked about two edits is for both
+        seconds = math.fsum(edit.seconds for edit in tried) + math.fsum(one.seconds for one in asked) / halves
+        read, written = (sum(one.tokens[place] for one in asked) for place in (0, 1))
+        price = price_of(self.results.configuration, self.select.name)
+        cost = cost_of(price, read / halves, written / halves) if read or written else None
+        return {
+            "readings": answers / halves / count,
+            "seconds": seconds / count if seconds else None,
+            "price": None if cost is None else cost / count,
+        }
+
+    @cached_property
+    def _asked(self) -> list[Judgement]:
+        """What the selecting judge was asked about these edits."""
+        return [
+            one
+            for one in (*self.results.judgements, *self.results.battles)
+            if one.judge == self.select.name and self.edit_model in (one.edit_model, one.other)
+        ]
+
+
+def _within(groups: Sequence[Sequence[float]]) -> tuple[float, int]:
+    """The variance within groups, and its degrees of freedom."""
+    freedom = sum(len(some) - 1 for some in groups)
+    squares = math.fsum(float(np.var(some)) * len(some) for some in groups)
+    return squares / max(1, freedom), freedom
+
+
+def _image(sample: Sample) -> str:
+    """What the sample is clustered on; of one that is not known, the sample itself."""
+    return sample.cluster or sample.id
+
+
+def _mean(values: Sequence[float | None], groups: IntArray | None = None) -> float | None:
+    return mean(np.array(values, dtype=np.float64), groups)  # NaN for None
