@@ -16,11 +16,11 @@ import typer
 from jinja2 import nodes
 
 import edit_eval
+from edit_eval.benchmarks.categories import CATEGORIES, title
 from edit_eval.cli import app
 from edit_eval.config.components import built_in, describe
 from edit_eval.config.shipped import shipped, summary
 from edit_eval.execution.findings import Level
-from edit_eval.records import Status
 from edit_eval.reporting.components import _WORDS, PRESET_FACTS
 from edit_eval.reporting.page.page import sentences as sentences_of
 from edit_eval.text import CONTEXT
@@ -28,8 +28,8 @@ from edit_eval.verbs.starting import EDITS, JUDGE, PICTURES
 
 SRC = Path(edit_eval.__file__).parent
 VOCABULARIES = (
-    [status.value.replace("_", " ") for status in Status],
     [*get_args(Level)],
+    [*(word for name in CATEGORIES for word in (name.capitalize(), title(name)))],
     ["starting", "loading", "editing", "judging", "waiting", "unloading", "retired", "free"],
     ["loaded", "died", "failed", "refused", "batch", "note"],
     ["configuration", "benchmark", "devices", "models", "host", "environments", "servers", "keys", "disk", "machine"],
@@ -38,7 +38,7 @@ VOCABULARIES = (
     [PICTURES, EDITS, JUDGE],
     [*_WORDS.values(), *(f"{word.capitalize()}s" for word in _WORDS.values())],
 )
-"""Words that `worded` is given: statuses, levels of findings, activities, tags of lines, areas of doctor, kinds."""
+"""Words that `worded` is given: levels of findings, categories, activities, tags of lines, areas of doctor, kinds."""
 
 
 @cache

@@ -16,9 +16,10 @@ from rich.console import Console
 
 from edit_eval import cli, compare, evaluate
 from edit_eval.errors import ConfigurationError, RunDirectoryError
-from edit_eval.reporting.agreement import print_agreement
+from edit_eval.reporting.agreement import agreement_sheet
 from edit_eval.reporting.comparison import gate_lines, print_comparison
 from edit_eval.reporting.formats import p_value, signed, signed_span
+from edit_eval.reporting.writers.terminal import print_sheet
 from edit_eval.run import Run
 from edit_eval.statistics.agreement import people_agreement
 from edit_eval.statistics.comparison import Comparison
@@ -264,7 +265,7 @@ def test_several_judges_and_repeats_in_summary_comparison_and_print(judged_by_th
         (judge, "50_steps", "15_steps") for judge in ("strict", "judge", "kind")
     ]
     file = io.StringIO()
-    print_agreement(agreement, Console(file=file, width=80))
+    print_sheet(agreement_sheet(agreement), Console(file=file, width=80))
     assert "The median of the 3 judges" in file.getvalue()
 
 

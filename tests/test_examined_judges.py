@@ -20,7 +20,7 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.passports import Anchor, Passport, Subject
 from edit_eval.pictures import pixel_digest
-from edit_eval.reporting.tables import print_summary
+from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.run import Run
 from edit_eval.scenes.ladder import Ladder
 from edit_eval.scenes.recipes import RECIPE_KEY, Recipe, drawn

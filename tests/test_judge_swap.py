@@ -14,7 +14,8 @@ from rich.console import Console
 
 from edit_eval import cli, evaluate
 from edit_eval.errors import ConfigurationError
-from edit_eval.reporting.agreement import print_agreement
+from edit_eval.reporting.agreement import agreement_sheet
+from edit_eval.reporting.writers.terminal import print_sheet
 from edit_eval.run import Run
 from edit_eval.store.joined import joined
 from small_benchmark import configuration, sample_id, write_benchmark
@@ -125,7 +126,7 @@ def test_a_bridge_continues_the_table_of_the_old_judge(old: Run, new: Run) -> No
         ("zh", "由 old (score) 到 new (score)"),
     ):
         file = io.StringIO()
-        print_agreement(document, Console(file=file, width=80, color_system=None), language=language)
+        print_sheet(agreement_sheet(document), Console(file=file, width=80, color_system=None), language=language)
         assert words in file.getvalue()
         assert max(map(len, file.getvalue().splitlines())) <= 80
         row = next(line for line in file.getvalue().splitlines() if line.startswith("fourth") and "–" in line)

@@ -150,6 +150,15 @@ def test_a_public_name_has_one_meaning() -> None:
     assert found == TWICE, "one meaning a name: docs/architecture.md, Nouns"
 
 
+def test_nouns_are_those_of_the_code() -> None:
+    """Each class that the table of nouns names is there."""
+    table = (SOURCE.parents[1] / "docs/architecture.md").read_text("utf-8").partition("## Nouns")[2]
+    said = re.findall(r"\(`(?:[\w/]+\.)?([A-Z]\w+)`\)", table)
+    public = {each for path in MODULES for each in public_classes(path)}
+    assert len(said) > 30
+    assert set(said) <= public
+
+
 def test_exit_codes_have_names() -> None:
     """Of the commands; a worker's are between it and the engine."""
     commands = [p for p in MODULES if p.parent in (SOURCE, SOURCE / "verbs")]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edit_eval.command_line import answer, app, main, print_json, say, say_how_to_go_on, verb, wants_json, words
-from edit_eval.errors import ConfigurationError, EditEvalError, ExitCode, NotDrawn, RunInterrupted, Stopped
+from edit_eval.command_line import answer, app, end_if_short, main, print_json, say, verb, wants_json, words
+from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, RunInterrupted, Stopped
 from edit_eval.reporting.language import said, speak, spoken
 from edit_eval.text import Text
 from edit_eval.verbs.arguments import Config, Passports, RunDir, RunFolder
@@ -47,14 +47,15 @@ def _print_what_is_there(run_dir: Path | None) -> None:
 
 def _print_numbers(run: Any, *, drawn: bool = True) -> None:
     def show() -> None:
-        from edit_eval.reporting.agreement import print_agreement
-        from edit_eval.reporting.tables import print_summary
+        from edit_eval.reporting.agreement import agreement_sheet
+        from edit_eval.reporting.results_sheet import print_summary
         from edit_eval.reporting.terminal_text import stdout_console
+        from edit_eval.reporting.writers.terminal import print_sheet
 
         print_summary(run.summary, stdout_console(), language=spoken(run.language))
         if "agreement" in run.summary:
             print()
-            print_agreement(run.summary["agreement"], language=spoken(run.language))
+            print_sheet(agreement_sheet(run.summary["agreement"]), language=spoken(run.language))
         if drawn:
             print(said(Text("report: {}", run.page)))
 
@@ -76,12 +77,8 @@ def _evaluate(
     command = ("edit-eval", *sys.argv[1:])
     try:
         made = evaluate(configuration, run_dir=run_dir, command=command, shard=shard, **how)
-    except RunInterrupted as end:
-        say_how_to_go_on(end, run_dir)
+    except (RunInterrupted, Stopped) as end:
         _print_what_is_there(end.run_dir)
-        sys.exit(end.exit_code)
-    except Stopped as stopped:
-        _print_what_is_there(stopped.run_dir)
         raise
     except NotDrawn as unwritten:
         _print_numbers(Run(unwritten.run_dir), drawn=False)
@@ -188,8 +185,7 @@ def doctor(
 
     findings = examine(config, **options)
     answer(lambda: [finding.as_plain() for finding in findings], lambda: print_findings(findings))
-    if any(finding.stops for finding in findings):
-        sys.exit(ExitCode.SHORT)
+    end_if_short(any(finding.stops for finding in findings))
 
 
 @verb(evaluating, short_help="Predict how long a run takes under every schedule.")
@@ -283,6 +279,7 @@ def compare(
     """Paired differences with intervals, corrected p-values and ranks with ties, between runs or models of one run."""
     from edit_eval.passports import passport_folder
     from edit_eval.reporting.comparison import comparison_document, drift_lines, gate_lines, print_comparison
+    from edit_eval.reporting.terminal_text import one_line
     from edit_eval.run import Run
     from edit_eval.run import compare as compare_runs
 
@@ -298,14 +295,11 @@ def compare(
     )
     language = spoken(made[0].language)
     answer(lambda: comparison_document(comparison), lambda: print_comparison(comparison, language=language))
-    if fail_if_worse:
-        for line in gate_lines(comparison.gate, language=language):
-            print(line, file=sys.stderr)
+    lines = gate_lines(comparison.gate) if fail_if_worse else []
     drifted = [] if allow_drift else drift_lines(comparison)
-    for line in drifted:
-        print(line, file=sys.stderr)
-    if drifted or (fail_if_worse and not comparison.gate.passed):
-        sys.exit(ExitCode.SHORT)
+    for line in (*lines, *drifted):
+        print(one_line(said(line, language)), file=sys.stderr)
+    end_if_short(bool(drifted) or (fail_if_worse and not comparison.gate.passed))
 
 
 for verbs in (starting, evaluating, serving, looking, sharing, judging, components):  # as `--help` lists them

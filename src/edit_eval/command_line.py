@@ -99,7 +99,11 @@ def verb(on: typer.Typer, **shown: Any) -> Callable[[Callable[..., None]], Calla
             values = {name: value for name, value in given.items() if name in own}
             if "options" in own:
                 values["options"] = _options(**{name: given[name] for name in shared})
-            function(**values)
+            try:
+                function(**values)
+            except RunInterrupted as end:
+                _say_how_to_go_on(end, given.get("run_dir"))
+                sys.exit(end.exit_code)
 
         flat = [p for name in own for p in (shared.values() if name == "options" else [own[name]])]
         keywords = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*flat, *of_all.values())]
@@ -261,7 +265,13 @@ def answer(document: Callable[[], Any], show: Callable[[], None]) -> None:
         show()
 
 
-def say_how_to_go_on(end: RunInterrupted, run_dir: Path | None) -> None:
+def end_if_short(short: bool) -> None:
+    """Ends the command where its result, which is printed, is not what was asked for."""
+    if short:
+        sys.exit(ExitCode.SHORT)
+
+
+def _say_how_to_go_on(end: RunInterrupted, run_dir: Path | None) -> None:
     """The command that goes on with what was interrupted; `run_dir` as it was given."""
     from edit_eval.reporting.status import in_folder
 

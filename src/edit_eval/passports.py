@@ -29,7 +29,7 @@ EDITED: Literal["edited"] = "edited"
 """The verdict of a passport that somebody has changed by hand: it says nothing of the judge."""
 VERDICTS = ("passed", "limited", "failed", EDITED)
 PassportVerdict = Literal["passed", "limited", "failed", "edited"]
-LANGUAGES = {"en": "English", "zh": "Chinese"}
+_LANGUAGES = {"en": "English", "zh": "Chinese"}
 SAYS = "model"
 """Under which a subject's `judge` has what its server says of the model."""
 IN_LANGUAGE = ("language", "prompts", "measures")
@@ -343,5 +343,5 @@ def line(passport: Passport | None, language: str) -> str:
     if passport.basis:
         said += Text("; {}", passport.basis)
     if passport.subject.language != language:
-        said += Text("; unexamined for {}", LANGUAGES.get(language, language))
+        said += Text("; unexamined for {}", _LANGUAGES.get(language, language))
     return said

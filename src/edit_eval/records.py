@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from edit_eval.text import Text
+
+Language = Literal["en", "zh"]
+"""Of instructions, of questions to judges, of what people read."""
+LANGUAGES: tuple[str, ...] = get_args(Language)
 
 
 class Ending(Enum):

@@ -14,7 +14,7 @@ from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryErro
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.contract import Missing
 from edit_eval.records import FAILED, Ending, Judgement, Results, Status
-from edit_eval.reporting.language import spoken
+from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.scores import frame
 from edit_eval.reporting.verdict import comparison_lines, verdict_lines
 from edit_eval.statistics.agreement import bridge_document, people_agreement
@@ -80,7 +80,7 @@ class ShownComparison(Comparison):
     """A comparison, which says who wins where it is printed, and which a notebook shows with its tables."""
 
     def __repr__(self) -> str:
-        return "\n".join(comparison_lines(self, spoken()))
+        return "\n".join(map(said, comparison_lines(self)))
 
     def _repr_html_(self) -> str:
         from edit_eval.reporting.page.notebook import comparison_html
@@ -226,7 +226,7 @@ class Run:
     @property
     def verdict(self) -> str:
         """Who wins by each judge and how sure that is, a line each, as the report says; of one edit model its score."""
-        return "\n".join(verdict_lines(self.summary, spoken(self.language)))
+        return "\n".join(said(line, spoken(self.language)) for line in verdict_lines(self.summary))
 
     def mean(self, edit_model: str | None = None, judge: str | None = None, score: str | None = None) -> float:
         """The mean of one edit model by one judge; where no `score` is named, of that judge's headline.

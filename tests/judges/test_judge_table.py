@@ -10,7 +10,6 @@ import pytest
 
 from edit_eval.judges.judge_table import FAMILIES, TORCHVISION, Family, family_of_type
 from edit_eval.judges.thinking import SWITCHES, Marks, switch_in
-from edit_eval.pretrained.processors import PROCESSORS
 from late_imports import Late
 
 transformers: Any = Late("transformers")
@@ -28,7 +27,6 @@ def test_the_classes_are_those_of_the_library(family: Family) -> None:
     known = mapped("MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES", "modeling_auto")
     assert known[family.model_type] == family.model
     assert mapped("PROCESSOR_MAPPING_NAMES", "processing_auto").get(family.model_type) == family.processor
-    assert PROCESSORS.get(family.model_type, family.processor) == family.processor
 
 
 @rows

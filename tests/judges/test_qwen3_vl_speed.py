@@ -36,13 +36,14 @@ class TestSpeed:
     def test_patches_are_the_librarys_own(self, name: str, tiny_models: Path) -> None:
         import torch
 
+        from edit_eval.judges.judge_table import family_of_type
         from edit_eval.judges.picture_patches import patches
-        from edit_eval.pretrained.processors import PROCESSORS, load_processor
+        from edit_eval.pretrained.processors import load_processor
 
         folder = tiny_models / name
         judge = loaded(folder)
         kind = json.loads((folder / "config.json").read_text())["model_type"]
-        stock = load_processor(str(folder), PROCESSORS[kind], {})
+        stock = load_processor(str(folder), family_of_type(kind).processor, {})
         every_level = Image.frombytes("RGB", (256, 64), bytes(range(256)) * 3 * 64)
         pictures = [every_level, *(picture(n, size) for n, size in enumerate([(64, 64), (300, 200), (31, 99)]))]
         text = "<|vision_start|><|image_pad|><|vision_end|>" * len(pictures)

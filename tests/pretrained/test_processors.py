@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from edit_eval.errors import LoadError
-from edit_eval.pretrained.processors import PROCESSORS, check_processor, image_backend, load_processor
+from edit_eval.pretrained.processors import check_processor, image_backend, load_processor
 
 pytestmark = pytest.mark.real_models
 
@@ -27,7 +27,7 @@ def image_settings(folder: Path, **changes: Any) -> None:
 
 
 def test_pictures_and_text_become_what_the_model_takes(folder: Path) -> None:
-    processor = load_processor(str(folder), PROCESSORS["qwen3_vl"], {})
+    processor = load_processor(str(folder), "Qwen3VLProcessor", {})
     inputs = processor(
         text=["<|vision_start|><|image_pad|><|vision_end|>Rate."],
         images=[Image.new("RGB", (128, 64))],
@@ -53,19 +53,19 @@ def test_sizes_are_the_files_or_the_ones_asked_for(
     folder: Path, settings: dict[str, Any], pixels: dict[str, int], expected: tuple[int, int]
 ) -> None:
     image_settings(folder, **settings)
-    images = load_processor(str(folder), PROCESSORS["qwen3_vl"], pixels).image_processor
+    images = load_processor(str(folder), "Qwen3VLProcessor", pixels).image_processor
     assert (images.size["shortest_edge"], images.size["longest_edge"]) == expected
 
 
 def test_what_it_saves_bears_the_name_of_the_librarys_own_class(folder: Path, tmp_path: Path) -> None:
-    load_processor(str(folder), PROCESSORS["qwen3_vl"], {}).save_pretrained(tmp_path / "saved")
+    load_processor(str(folder), "Qwen3VLProcessor", {}).save_pretrained(tmp_path / "saved")
     saved = json.loads((tmp_path / "saved" / "processor_config.json").read_text())
     assert saved["processor_class"] == "Qwen3VLProcessor"
     assert saved["image_processor"]["image_processor_type"] == "Qwen2VLImageProcessor"
 
 
 def test_the_pictures_are_scaled_with_pillow_whatever_else_is_there(folder: Path) -> None:
-    images = load_processor(str(folder), PROCESSORS["qwen3_vl"], {}).image_processor
+    images = load_processor(str(folder), "Qwen3VLProcessor", {}).image_processor
     assert not type(images).__module__.endswith(("_fast", "image_processing_qwen2_vl"))
 
 

@@ -14,8 +14,8 @@ from edit_eval.judges.answers import FORMS, read_answer
 from edit_eval.protocols.contract import fault, scoring
 from edit_eval.protocols.judging import asked_again, read
 from edit_eval.protocols.rubric import Rubric
-from edit_eval.records import Judgement, Picture, Reply, Sample, Scale, Status
-from edit_eval.rubrics.loading import LANGUAGES, load_rubrics
+from edit_eval.records import LANGUAGES, Judgement, Picture, Reply, Sample, Scale, Status
+from edit_eval.rubrics.loading import load_rubrics
 
 OWN = {
     "因果": {"system_prompt": 'As {"score": 1}.'},

@@ -14,8 +14,8 @@ from edit_eval.protocols.asked import ask
 from edit_eval.protocols.contract import fault, in_order, scoring
 from edit_eval.protocols.judging import read
 from edit_eval.protocols.rubric import LEVELS, Rubric
-from edit_eval.records import Reply, Status
-from edit_eval.rubrics.loading import LANGUAGES, RUBRICS, STEPS, load_rubrics
+from edit_eval.records import LANGUAGES, Reply, Status
+from edit_eval.rubrics.loading import RUBRICS, STEPS, load_rubrics
 
 V1, V2 = RUBRICS
 CRITERIA = load_rubrics(None, "en")["physical"].criteria

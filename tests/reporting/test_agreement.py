@@ -11,7 +11,8 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from edit_eval.records import Results, Scale, Scoring
-from edit_eval.reporting.agreement import print_agreement
+from edit_eval.reporting.agreement import agreement_sheet
+from edit_eval.reporting.writers.terminal import print_sheet
 from edit_eval.statistics.agreement import people_agreement
 from edit_eval.statistics.people import Rating
 from edit_eval.statistics.summary import judges_document
@@ -30,7 +31,7 @@ def make_run(tmp_path: Path) -> Make:
 def printed(document: dict[str, Any], *, terminal: bool = False) -> str:
     file = io.StringIO()
     console = Console(file=file, width=80, force_terminal=terminal, color_system="standard" if terminal else None)
-    print_agreement(document, console)
+    print_sheet(agreement_sheet(document), console)
     return file.getvalue()
 
 
@@ -177,7 +178,7 @@ def test_all_of_it_in_chinese(make_run: Make) -> None:
         outside = Rating("gone", run.edit_models[0], 5.0, "rater 0")
         document["people"] = people_agreement(run, [*people, outside])
         file = io.StringIO()
-        print_agreement(document, Console(file=file, width=80, color_system=None), language="zh")
+        print_sheet(agreement_sheet(document), Console(file=file, width=80, color_system=None), language="zh")
         text = file.getvalue()
         assert max(map(cell_len, text.splitlines())) <= 80
         assert ("3 位评审的中位数" in text) == (len(judges) == 3)

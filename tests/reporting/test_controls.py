@@ -9,7 +9,7 @@ from rich.console import Console
 from edit_eval.records import CONTROL, Results
 from edit_eval.reporting.page.files import markdown
 from edit_eval.reporting.page.page import page
-from edit_eval.reporting.tables import print_summary
+from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.statistics.summary import summarise
 from reporting.reported_runs import build_run, rescored
 

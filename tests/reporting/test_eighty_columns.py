@@ -13,15 +13,16 @@ from rich.console import Console
 from edit_eval.config.components import KINDS, known
 from edit_eval.execution.findings import Finding
 from edit_eval.records import Results
-from edit_eval.reporting.agreement import print_agreement
+from edit_eval.reporting.agreement import agreement_sheet
 from edit_eval.reporting.comparison import print_comparison
 from edit_eval.reporting.components import print_components, print_description
 from edit_eval.reporting.plans import print_findings
 from edit_eval.reporting.progress.displays import plan_table
 from edit_eval.reporting.progress.view import Assignment, AssignmentRow
+from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.reporting.samples import print_sample
 from edit_eval.reporting.status import print_status
-from edit_eval.reporting.tables import print_summary
+from edit_eval.reporting.writers.terminal import print_sheet
 from edit_eval.statistics.comparison import compare
 from edit_eval.statistics.summary import summarise
 from reporting.reported_runs import build_run
@@ -77,7 +78,9 @@ def test_the_results_in_both_languages(run: Results) -> None:
 
 def test_the_judges(run: Results) -> None:
     for language in ("en", "zh"):
-        shown = lines(lambda console, to=language: print_agreement(summarise(run)["agreement"], console, language=to))
+        shown = lines(
+            lambda console, to=language: print_sheet(agreement_sheet(summarise(run)["agreement"]), console, language=to)
+        )
         assert max(map(cell_len, shown)) <= 80
         assert not any("…" in line for line in shown)
 

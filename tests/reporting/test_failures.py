@@ -7,8 +7,8 @@ from typing import Any
 from edit_eval.records import JUDGE_FAILED, Status
 from edit_eval.reporting.page.charts import charts
 from edit_eval.reporting.page.files import markdown
+from edit_eval.reporting.results_sheet import coverage_words
 from edit_eval.reporting.status import status_document
-from edit_eval.reporting.tables import coverage_line
 from edit_eval.statistics.failures import failures
 from reporting.reports import Report
 
@@ -50,7 +50,7 @@ def test_a_failed_edit_counts_once_whatever_judges_would_have_seen_it(several: R
     lines = [line.split(" | ") for line in table.splitlines() if line.startswith("| ") and line[2].isdigit()]
     assert of([(cells[3] == "edit failed", int(cells[0].strip("| "))) for cells in lines]) == expected
     # Coverage counts judgements, of which those without an edit have not failed.
-    assert f"{unjudged} no edit to judge" in coverage_line(several.summary).plain
+    assert f"{unjudged} no edit to judge" in " ".join(coverage_words(several.summary))
     assert ">no edit to judge</span>" in several.html
     assert "edit failed" not in several.html.split('id="results"')[1].split('id="breakdown"')[0]
 

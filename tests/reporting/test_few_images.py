@@ -11,9 +11,10 @@ from rich.console import Console
 
 from edit_eval.records import Results
 from edit_eval.reporting.comparison import print_comparison
+from edit_eval.reporting.language import said
 from edit_eval.reporting.page.notebook import notebook_html
-from edit_eval.reporting.remarks import few_images, footnote_lines
-from edit_eval.reporting.tables import print_summary
+from edit_eval.reporting.remarks import few_images, footnotes
+from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.statistics.comparison import compare_models
 from edit_eval.statistics.means import means
 from edit_eval.statistics.summary import summarise
@@ -41,7 +42,7 @@ def test_it_is_said_in_every_medium(twenty: Results) -> None:
     shown += [notebook, (folder / "report.md").read_text("utf-8")]
     assert [words.count(WORDS) for words in shown] == [1] * 4
     assert report.html.count(f"{WORDS}<") == 1
-    assert all("14%" in line and "20 张" in line for line in footnote_lines(report.summary, "zh"))
+    assert all("14%" in line and "20 张" in line for line in (said(line, "zh") for line in footnotes(report.summary)))
 
 
 def test_it_is_a_number_beside_each_interval_and_nowhere_else(twenty: Results) -> None:
@@ -61,7 +62,7 @@ def test_it_is_a_number_beside_each_interval_and_nowhere_else(twenty: Results) -
     kept = {sample.id for sample in few.samples}
     few = replace(few, judgements=tuple(one for one in twenty.judgements if one.sample_id in kept))
     assert [one.ruled_out_share for one in means(summarise(few))] == [None, None]
-    assert footnote_lines(summarise(few), "en") == []
+    assert footnotes(summarise(few)) == []
 
 
 def test_of_many_images_only_what_their_categories_cannot_show_is_said() -> None:

@@ -19,7 +19,7 @@ from edit_eval.execution.advice.cards import told
 from edit_eval.execution.advice.probing import ability_findings
 from edit_eval.records import Judgement, Status
 from edit_eval.reporting import language
-from edit_eval.reporting.language import catalogue, said, said_own, speak, spoken, worded
+from edit_eval.reporting.language import catalogue, said, said_own, speak, spoken
 from edit_eval.reporting.progress.displays import PlainProgress
 from edit_eval.reporting.progress.view import Judged, Said
 from edit_eval.reporting.terminal_text import Beginning, Name, Spoken, Styled, one_line, print_beside, print_facts
@@ -97,7 +97,7 @@ def test_one_word_for_one_thing() -> None:
 
 
 def test_statuses_have_words() -> None:
-    assert not [status for status in Status if not re.search(WIDE, said(worded(status.value)))]
+    assert not [status for status in Status if not re.search(WIDE, said(status.words))]
 
 
 # -- who is spoken to --
@@ -127,9 +127,9 @@ def test_the_variable_is_asked_first_then_the_run_then_the_locale(
 
 def test_what_is_said_is_about_the_run_that_was_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(language.VARIABLE)
-    assert said(worded("pending")) == "pending"
+    assert said(Text("pending")) == "pending"
     speak("zh")
-    assert said(worded("pending")) == "待做"
+    assert said(Text("pending")) == "待做"
     assert spoken("en") == "en", "another run than the one that was named"
 
 
@@ -161,15 +161,13 @@ def test_tables_groups_and_rules_are_told() -> None:
 def test_columns_stand_below_each_other() -> None:
     table = Table(Text("category"), Text("done"), box=None)
     for name, count in (("a", "1"), ("physical", "22")):
-        table.add_row(Name(name), Styled(count), Styled(worded("pending")))
+        table.add_row(Name(name), Styled(count), Styled(Text("pending")))
     rows = printed(table).rstrip("\n").split("\n")
     assert len({cell_len(row[: row.index("待做")]) for row in rows[1:]}) == 1
 
 
 def test_a_style_stays_on_its_words() -> None:
-    line = (
-        Styled(worded("pending"), style="dim").append("  ").append(Text("{} edit", 12, plural="{} edits"), "bold red")
-    )
+    line = Styled(Text("pending"), style="dim").append("  ").append(Text("{} edit", 12, plural="{} edits"), "bold red")
     assert line.plain == "待做  12 个编辑"
     assert [(line.plain[span.start : span.end], str(span.style)) for span in line.spans] == [("12 个编辑", "bold red")]
 

@@ -10,13 +10,13 @@ from rich.console import Console
 
 from edit_eval.records import Results
 from edit_eval.reporting import agreement, comparison_tables, people_differences, result_tables
-from edit_eval.reporting.agreement import print_agreement
+from edit_eval.reporting.agreement import agreement_sheet
 from edit_eval.reporting.comparison import print_comparison
 from edit_eval.reporting.page.files import markdown
 from edit_eval.reporting.page.notebook import notebook_html
 from edit_eval.reporting.page.page import page
+from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.reporting.table import Column, Line, Table
-from edit_eval.reporting.tables import print_summary
 from edit_eval.reporting.writers.html import page_table
 from edit_eval.reporting.writers.markdown import markdown_table
 from edit_eval.reporting.writers.terminal import print_sheet
@@ -137,7 +137,7 @@ def test_a_column_of_a_judges_card_is_on_terminal_page_and_in_markdown(
     monkeypatch.setattr(agreement, "CARD", (*agreement.CARD, added))
     judges = several.summary["agreement"]["judges"]
     terminal = io.StringIO()
-    print_agreement({"judges": judges}, Console(file=terminal, width=200))
+    print_sheet(agreement_sheet({"judges": judges}), Console(file=terminal, width=200))
     again = report_on(several.results)
     for medium in (terminal.getvalue(), again.html, (again.folder / "report.md").read_text("utf-8")):
         wanted = ("Asked thrice", *(f"{3 * card['asked']}!" for card in judges.values()))

@@ -157,7 +157,7 @@ def test_status() -> None:
         "  the image is black: all values are 0",
         "  00005_社会_hard",
         "",
-        "refused  1 score  qwen · judge",
+        "judge refused  1 score  qwen · judge",
         "  the judge declined: `I'm sorry`",
         "  00001_物理_hard",
         "",
@@ -222,7 +222,7 @@ def test_sample() -> None:
         f"  source                       /cache/sources/0{'0' * 60}.png",
         f"  SHA-256                      {'0' * 64}",
         "",
-        "edit by qwen  ok",
+        "edit by qwen  done",
         "  seed    100",
         f"  key     {'0' * 64}",
         "  image   /runs/run1/images/qwen/00000_物理_hard.png",
@@ -231,7 +231,7 @@ def test_sample() -> None:
         "  flags   identical_to_source",
         "  time    41 s on cuda:0",
         "",
-        "  score by judge  ok",
+        "  score by judge  done",
         "    score   7.250",
         "    reason  The shadow follows.",
         "    answer  The shadow follows.",
@@ -367,10 +367,10 @@ def test_a_sample_with_several_scores_and_questions() -> None:
         readings=(asked,),
     )
     lines = printed(replace(RESULTS, judgements=(one,)), "00000_物理_hard")
-    assert lines[lines.index("  score by judge  unparseable") :] == [
-        "  score by judge  unparseable",
+    assert lines[lines.index("  score by judge  no score in the answer") :] == [
+        "  score by judge  no score in the answer",
         "    SC           1.000",
-        "    PQ           unparseable: no numbers",
+        "    PQ           no score in the answer: no numbers",
         "    reason       no numbers",
         "    answer (SC)  [1, 1]",
         "    reason (SC)  no such object",

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from edit_eval.records import Results, Scale, Scoring, Status
+from edit_eval.reporting import language as spoken
 from edit_eval.reporting.verdict import verdict_lines, verdicts
 from edit_eval.statistics.summary import summarise
 from reporting.reported_runs import build_run, rescored, unscored
@@ -37,8 +38,8 @@ def scored(results: Results, gains: dict[str, float], *, lower: bool = False) ->
 
 
 def said(results: Results, language: str = "en") -> str:
-    [line] = verdict_lines(summarise(results), language)
-    return line
+    [line] = verdict_lines(summarise(results))
+    return spoken.said(line, language)
 
 
 @pytest.mark.parametrize("lower", [False, True])
@@ -141,5 +142,5 @@ def test_one_model_has_its_score_coverage_and_controls(tmp_path: Path) -> None:
 
 def test_each_judge_has_its_own_sentence(tmp_path: Path) -> None:
     results = build_run(tmp_path, samples=10, edit_models=("a", "b"), judges=("strict", "kind"), size=(16, 12))
-    lines = verdict_lines(summarise(results), "en")
+    lines = verdict_lines(summarise(results))
     assert [line.split(":")[0] for line in lines] == ["strict", "kind"]

@@ -8,9 +8,9 @@ import yaml
 
 from edit_eval.benchmarks.categories import CATEGORIES, title
 from edit_eval.judges.answers import FORMS, read_answer
-from edit_eval.records import Status
+from edit_eval.records import LANGUAGES, Status
 from edit_eval.rubrics import loading
-from edit_eval.rubrics.loading import FIELDS, GENERAL, IMAGES, LANGUAGES, RUBRICS, STEPS, load_rubrics
+from edit_eval.rubrics.loading import FIELDS, GENERAL, IMAGES, RUBRICS, STEPS, load_rubrics
 
 V2 = RUBRICS[1]
 EACH = [(language, category) for language in LANGUAGES for category in (*CATEGORIES, GENERAL)]

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from edit_eval.benchmarks.categories import CATEGORIES, title
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import FORMS, read_answer
-from edit_eval.records import Status
+from edit_eval.records import LANGUAGES, Status
 from edit_eval.rubrics import loading
-from edit_eval.rubrics.loading import FIELDS, GENERAL, LANGUAGES, check_prompts, fill, load_rubrics, packaged
+from edit_eval.rubrics.loading import FIELDS, GENERAL, check_prompts, fill, load_rubrics, packaged
 
 EACH = [(language, category) for language in LANGUAGES for category in (*CATEGORIES, GENERAL)]
 STEPS = {"en": ("Raises:", "Keeps:", "Lowers:"), "zh": ("加分：", "不变：", "减分：")}

@@ -9,7 +9,7 @@ from statistics import stdev
 import pytest
 
 from edit_eval.records import Reading, Status
-from edit_eval.reporting.remarks import footnote_lines
+from edit_eval.reporting.remarks import footnotes
 from edit_eval.statistics.instruments import readings_document, spread_of
 from edit_eval.statistics.summary import summarise
 
@@ -81,9 +81,7 @@ def test_readings_in_the_same_words_are_said_once_and_equal_scores_in_other_word
         return replace(one, spread={"score": 0.0}, readings=read)
 
     same = replace(run, judgements=tuple(worded(one, "Score: 5", "Score: 5", "Score: 5") for one in run.judgements))
-    assert (
-        sum("the 3 readings of each edit are identical" in line for line in footnote_lines(summarise(same), "en")) == 1
-    )
+    assert sum("the 3 readings of each edit are identical" in line for line in footnotes(summarise(same))) == 1
     other = worded(run.judgements[0], "Score: 5", "Score: 5.0", "Score: 5")
     mixed = replace(same, judgements=(other, *same.judgements[1:]))
     assert not readings_document(mixed)["judge"]["identical"]

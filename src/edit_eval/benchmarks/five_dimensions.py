@@ -17,8 +17,9 @@ from edit_eval.benchmarks.json_rows import PROBLEM
 from edit_eval.benchmarks.plain_files import PlainFiles
 from edit_eval.benchmarks.row_benchmark import Draft, Held, Row, RowBenchmark, decoded
 from edit_eval.benchmarks.source_pass import LOOK_AGAIN, Origin
-from edit_eval.benchmarks.values import LANGUAGES, kind, nearest, shown
+from edit_eval.benchmarks.values import kind, nearest, shown
 from edit_eval.errors import ConfigurationError, PictureError
+from edit_eval.records import LANGUAGES
 from edit_eval.text import Text, joined
 
 REGISTERED = {"five_dimensions": "FiveDimensions"}

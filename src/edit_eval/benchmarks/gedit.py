@@ -18,7 +18,7 @@ from edit_eval.text import Text
 
 REGISTERED = {"gedit": "GEdit"}
 
-LANGUAGES = {"en": "en", "cn": "zh"}
+_SAID = {"en": "en", "cn": "zh"}
 """The word in `instruction_language` -> ours."""
 INTERSECTION = "intersection"
 """The tag of the samples that every model of the authors' comparison has edited (`Intersection_exist`)."""
@@ -78,12 +78,12 @@ class GEdit(RowBenchmark):
     def draft(self, row: Row) -> Draft | None:
         """The sample of a row, if its language and the subset are asked for."""
         said, shared = row.values.get("instruction_language"), row.values.get("Intersection_exist")
-        language = LANGUAGES.get(said) if isinstance(said, str) else None
+        language = _SAID.get(said) if isinstance(said, str) else None
         if language not in (None, self.language):
             return None
         task_type, key, instruction = (row.text(name, required=True) for name in _COLUMNS[:3])
         if language is None:
-            row.faults.append(Text("instruction_language is {}, not {: or }", shown(str(said)), LANGUAGES))
+            row.faults.append(Text("instruction_language is {}, not {: or }", shown(str(said)), _SAID))
         if not isinstance(shared, bool):
             row.faults.append(Text("Intersection_exist is neither true nor false"))
         if self.parameters.subset == "intersection" and not (shared or row.faults):

@@ -17,10 +17,10 @@ from edit_eval.benchmarks.json_rows import PROBLEM, json_rows
 from edit_eval.benchmarks.plain_files import given
 from edit_eval.benchmarks.source_cache import CachedSource, SourceCache, kind_of
 from edit_eval.benchmarks.source_pass import LOOK_AGAIN, MAX_TEXT, CheckedRow, Origin, SourcePass, unique_id
-from edit_eval.benchmarks.values import LANGUAGES, kind, nearest, shown
+from edit_eval.benchmarks.values import kind, nearest, shown
 from edit_eval.errors import ConfigurationError, PictureError
 from edit_eval.hub import local_path
-from edit_eval.records import Picture, Sample
+from edit_eval.records import LANGUAGES, Picture, Sample
 from edit_eval.text import Text, joined
 
 _ALIASES = {"jpeg": "jpg", "jpe": "jpg", "tiff": "tif", "jpeg2000": "jp2", "x-ms-bmp": "bmp"}

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from edit_eval.text import Text
 
-LANGUAGES = ("en", "zh")
-
 
 def nearest(word: str, valid: Sequence[str]) -> str:
     """For the end of an error: the valid word that was probably meant, or all of them."""

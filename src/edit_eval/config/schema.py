@@ -13,8 +13,8 @@ from edit_eval.config.secrets import without_secrets
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import Serve
 from edit_eval.hub import is_address
+from edit_eval.records import Language
 
-Language = Literal["en", "zh"]
 OnBadSample = Literal["error", "skip"]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from edit_eval.errors import LoadError
 from edit_eval.judges.judge_table import Family
-from edit_eval.pretrained.processors import PROCESSORS, check_processor, load_processor, load_with_pillow
+from edit_eval.pretrained.processors import WITH_VIDEO, check_processor, load_processor, load_with_pillow
 
 if TYPE_CHECKING:
     from edit_eval.judges.transformers import TransformersJudge
@@ -19,9 +19,8 @@ def judge_processor(location: Location, family: Family | None, parameters: Trans
     limits = (("min_pixels", parameters.min_pixels), ("max_pixels", parameters.max_pixels))
     areas = {name: area for name, area in limits if area is not None}
     settings = parameters.image_settings
-    kind = str(location.index.get("model_type"))
-    if kind in PROCESSORS and not settings:
-        processor = load_processor(location.name, PROCESSORS[kind], areas, **location.keywords)
+    if family and family.processor in WITH_VIDEO and not settings:
+        processor = load_processor(location.name, family.processor, areas, **location.keywords)
     elif family and family.images:
         settings = _settings(location, family, areas, settings)
         processor = load_with_pillow(location.name, family.processor, family.images, settings, **location.keywords)

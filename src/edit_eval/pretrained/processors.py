@@ -17,13 +17,8 @@ WITH_TORCHVISION = ("TorchvisionBackend", "BaseImageProcessorFast")
 """The class from which those that scale with torchvision are made, in transformers 5 and 4. Their names do not tell: a
 `Qwen2VLImageProcessor` is one of them in version 5, and scales with Pillow in version 4."""
 
-PROCESSORS = {
-    "qwen2_vl": "Qwen2VLProcessor",
-    "qwen2_5_vl": "Qwen2_5_VLProcessor",
-    "qwen3_vl": "Qwen3VLProcessor",
-    "qwen3_vl_moe": "Qwen3VLProcessor",
-}
-"""Which processor class of transformers a model type has."""
+WITH_VIDEO = ("Qwen2VLProcessor", "Qwen2_5_VLProcessor", "Qwen3VLProcessor")
+"""The processor classes of transformers that load a video processor, too."""
 
 
 def image_only(name: str) -> Any:
@@ -82,7 +77,7 @@ def load_any_processor(source: str, class_name: str, **keywords: str) -> Any:
         class_name = settings.get("processor_class") or transformers.ProcessorMixin.get_processor_dict(
             source, **keywords
         )[0].get("processor_class", class_name)
-    if class_name in PROCESSORS.values():
+    if class_name in WITH_VIDEO:
         return load_processor(source, class_name, {}, **keywords)
     if images := _with_pillow(class_name):
         return images.from_pretrained(source, **keywords)

@@ -19,8 +19,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.asked import make_protocol
 from edit_eval.protocols.contract import Protocol, Question, Score
 from edit_eval.protocols.replies import advice_on_limits
-from edit_eval.records import Judgement, Reading, Reply, Sample
-from edit_eval.rubrics.loading import LANGUAGES
+from edit_eval.records import LANGUAGES, Judgement, Reading, Reply, Sample
 
 REGISTERED = {"on_trial": "OnTrial"}
 

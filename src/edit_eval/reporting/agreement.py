@@ -6,16 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Console
-
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import entries
 from edit_eval.reporting.formats import signed, signed_span
-from edit_eval.reporting.names import NAMES, score_title
+from edit_eval.reporting.names import NAMES, score_name
 from edit_eval.reporting.result_tables import EDIT_MODEL, results_table
 from edit_eval.reporting.table import Column, Line, Sheet, Table, Words
-from edit_eval.reporting.terminal_text import one_line, stdout_console
-from edit_eval.reporting.writers.terminal import print_sheet
+from edit_eval.reporting.terminal_text import one_line
 from edit_eval.text import Text, counted
 
 Found = Mapping[str, Any]
@@ -41,17 +38,12 @@ _NAME: Column[Whose] = Column(_JUDGE, lambda row: row.name, "name")
 _PART: Column[Whose] = Column(Text("Edit model"), lambda row: row.title, "name", when=lambda row: row.part)
 
 
-def print_agreement(document: Found, console: Console | None = None, *, language: str = "en") -> None:
-    """Prints a card of each judge, their agreement and their median, in English or Chinese.
+def agreement_sheet(document: Found) -> Sheet:
+    """A card of each judge, their agreement and their median.
 
     `document` is what `statistics.summary.judges_document` returned; under `people` and `bridge`, where there is any,
     what `statistics.agreement.people_agreement` and `bridge_document` did.
     """
-    print_sheet(agreement_sheet(document), console or stdout_console(), language)
-
-
-def agreement_sheet(document: Found) -> Sheet:
-    """All of it."""
     cards = document["judges"]
     sheet: list[Line | Table[Any]] = [Line(Text("The judges"), "strong"), _GAP, judges_table(cards)]
     ends = Text(
@@ -259,7 +251,7 @@ def edits_table(judges: Sequence[Whose]) -> Table[Whose]:
             row
             for one in judges
             for row in _with_parts(
-                Text("{}: {}", one.name, score_title(one.found["score"])), one.found, one.found["edit_models"]
+                Text("{}: {}", one.name, score_name(one.found["score"])), one.found, one.found["edit_models"]
             )
         ],
         group=_NAME,

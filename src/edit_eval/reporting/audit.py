@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
-
-from rich.console import Console
 
 from edit_eval.passports import Passport
 from edit_eval.reporting import formats
-from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of, short_category
-from edit_eval.reporting.table import Column, Look, Table
-from edit_eval.reporting.terminal_text import Styled, print_beside, print_dim, stdout_console
-from edit_eval.reporting.writers.terminal import terminal_table
+from edit_eval.reporting.table import Column, Line, Look, Sheet, Strip, Table
 from edit_eval.statistics.audit.measure import Measure
 from edit_eval.statistics.audit.order import NOTICED
 from edit_eval.text import Text
@@ -136,17 +131,16 @@ def _pair(name: str) -> tuple[Text, Text]:
     return RUNGS[better], RUNGS[worse]
 
 
-def failed_words(key: str, language: str) -> str:
+def failed_words(key: str) -> str:
     """One of `Passport.failed` in words: `order (causal)` is the order within a category."""
     name, _, group = key.removesuffix(")").partition(" (")
     measure = measure_words(name)
-    words = Text("{}, {}", measure, _group(group, language), context="category") if group else measure
-    return said(words, language)
+    return Text("{}, {}", measure, _group(group), context="category") if group else measure
 
 
-def _group(name: str, language: str) -> str:
+def _group(name: str) -> str:
     """What a category is called, or a kind of change (`hue`)."""
-    return said(AXES[name], language) if name in AXES else short_category(name, language)
+    return AXES[name] if name in AXES else short_category(name)
 
 
 class MeasureRow(NamedTuple):
@@ -162,17 +156,17 @@ class MeasureRow(NamedTuple):
     """`passed`, `not_passed` or `not_shown`; empty where nothing is asked."""
 
 
-def rows(passport: Passport, language: str, *, held: bool) -> list[MeasureRow]:
+def rows(passport: Passport, *, held: bool) -> list[MeasureRow]:
     """The measures that are held against something, categories last; or those that are only shown."""
-    found = [(said(measure_words(name), language), name, one) for name, one in passport.measures.items()]
+    found = [(measure_words(name), name, one) for name, one in passport.measures.items()]
     for category, measures in passport.categories.items():
         for name, one in measures.items():
-            label = Text("{}, {}", measure_words(name), _group(category, language), context="category")
-            found.append((said(label, language), name, one))
-    return [_row(label, name, one, language) for label, name, one in found if (one.floor is not None) == held]
+            label = Text("{}, {}", measure_words(name), _group(category), context="category")
+            found.append((label, name, one))
+    return [_row(label, name, one) for label, name, one in found if (one.floor is not None) == held]
 
 
-def _row(label: str, name: str, one: Measure, language: str) -> MeasureRow:
+def _row(label: str, name: str, one: Measure) -> MeasureRow:
     sign = "≥" if one.bound == "at_least" else "≤"
     return MeasureRow(
         label,
@@ -180,7 +174,7 @@ def _row(label: str, name: str, one: Measure, language: str) -> MeasureRow:
         formats.score(one.value, 3),
         formats.bracketed(one.ci95, 3),
         "" if one.floor is None else f"{sign} {one.floor:g}",
-        said(_of(name, one), language),
+        _of(name, one),
         result_of(one),
     )
 
@@ -201,25 +195,25 @@ def result_of(one: Measure) -> str:
     return "passed" if one.passed else "not_passed" if one.missed else "not_shown"
 
 
-def weaknesses(passport: Passport, language: str) -> list[str]:
+def weaknesses(passport: Passport) -> list[str]:
     """A sentence for each thing that it did not pass, of categories with their name: first what it prefers wrongly,
     last what could not be shown."""
     wrong: list[str] = []
     found: list[str] = []
     unshown: list[Text | str] = []
     for category, measures in (("", passport.measures), *passport.categories.items()):
-        title = _group(category, language)
+        title = _group(category)
         for name, one in measures.items():
             if one.passed is not False:
                 continue
             if fault := _fault(name, one):
                 line = Text("{}: {}", title, fault) if category else fault
-                (wrong if one.reversed else found).append(said(line, language))
+                (wrong if one.reversed else found).append(line)
             else:
                 label = measure_words(name)
                 unshown.append(Text("{}, {}", label, title, context="category") if category else label)
     lines = [Text("Too little was seen to show: {:; }.", unshown)] if unshown else []
-    return [*wrong, *found, *(said(line, language) for line in lines)]
+    return [*wrong, *found, *lines]
 
 
 def _fault(name: str, one: Measure) -> Text | None:
@@ -233,16 +227,25 @@ def _fault(name: str, one: Measure) -> Text | None:
     return Text("It does not tell “{}” from “{}”.", better, worse) if blind else None
 
 
-def beside_people(passport: Passport, language: str) -> str:
+def _strip(row: MeasureRow) -> Strip | None:
+    """Interval, value and what is asked for."""
+    one = row.measure
+    if one.value is None or one.ci95 is None or one.floor is None:
+        return None
+    low, value, high, asked = (max(0.0, min(1.0, end)) for end in (one.ci95[0], one.value, one.ci95[1], one.floor))
+    return Strip(low, value, high, asked=asked)
+
+
+def beside_people(passport: Passport) -> str:
     """Whose scores were held against people's; empty where none were."""
     if not passport.people:
         return ""
     judge, run = (passport.people.get(key, "") for key in ("judge", "run"))
     own, recorded = Text("its own scores, as {} in {}", judge, run), Text("recorded replies, as {} in {}", judge, run)
-    return said(recorded if passport.people.get("recorded") else own, language)
+    return recorded if passport.people.get("recorded") else own
 
 
-def measures_table(passport: Passport, language: str) -> Table[MeasureRow]:
+def measures_table(passport: Passport) -> Table[MeasureRow]:
     """A row for each measure, at the end those of which nothing is asked."""
     looks: Mapping[str, Look] = {"not_passed": "wrong", "not_shown": "problem"}
     return Table(
@@ -250,6 +253,7 @@ def measures_table(passport: Passport, language: str) -> Table[MeasureRow]:
             Column(Text("Measure"), lambda row: row.label, "name", look=lambda row: "" if row.result else "quiet"),
             Column(Text("Value"), lambda row: row.value),
             Column(Text("95% interval"), lambda row: row.interval),
+            Column(Text("from {} to {}", 0, 1), lambda row: "", strip=_strip, roomy=True),
             Column(Text("Asked for"), lambda row: row.asked),
             Column(
                 Text("Result"),
@@ -257,28 +261,27 @@ def measures_table(passport: Passport, language: str) -> Table[MeasureRow]:
                 "word",
                 look=lambda row: looks.get(row.result, ""),
             ),
+            Column(
+                Text("Of"), lambda row: row.of, "word", look="quiet", aside=lambda row: row.measure.reason, roomy=True
+            ),
         ),
-        rows=[row for held in (True, False) for row in rows(passport, language, held=held)],
+        rows=[row for held in (True, False) for row in rows(passport, held=held)],
         gap=2,
     )
 
 
-def print_audit(passport: Passport, places: Iterator[str], console: Console | None = None, *, language: str) -> None:
-    """Prints the verdict, the weaknesses and a table of all measures, in English or Chinese; then the `places`."""
-    console = console or stdout_console()
-    verdict = name_of("verdict", passport.verdict, language)
-    style = {"passed": "bold green", "limited": "bold yellow", "failed": "bold red"}[passport.verdict]
-    console.print(Styled(said(Text("{}: {}", passport.name, verdict), language), style=style))
-    console.print(said(MEANS[passport.verdict], language))
-    for line in weaknesses(passport, language):
-        print_beside(console, Styled("  - "), Styled(line))
-    console.print()
-    console.print(terminal_table(measures_table(passport, language), language))
-    if beside := beside_people(passport, language):
-        console.print(Styled(said(Text("{}: {}", said(Text("Beside people"), language), beside), language)))
-    print_dim(
-        console,
-        said(
+def audit_sheet(passport: Passport) -> Sheet:
+    """The verdict, the weaknesses and a table of all measures."""
+    looks: Mapping[str, Look] = {"passed": "right", "limited": "problem", "failed": "wrong"}
+    beside = beside_people(passport)
+    return [
+        Line(Text("{}: {}", passport.name, name_of("verdict", passport.verdict)), looks[passport.verdict]),
+        Line(MEANS[passport.verdict]),
+        *(Line(line, head="  - ") for line in weaknesses(passport)),
+        Line(),
+        measures_table(passport),
+        *([Line(Text("{}: {}", Text("Beside people"), beside))] if beside else []),
+        Line(
             Text(
                 "Shares from 0 to 1, with the score's range as 1. Intervals are clustered on the scene, "
                 "beside people on the source image. What is asked for has to hold for the whole "
@@ -286,14 +289,11 @@ def print_audit(passport: Passport, places: Iterator[str], console: Console | No
                 "hard to tell (≥ 0.45), for the value. Each other kind of pair has to be above one half, "
                 "corrected for their number. Ties count half."
             ),
-            language,
+            "quiet",
         ),
-    )
-    for place in places:
-        console.print(place, soft_wrap=True, highlight=False, markup=False)
+    ]
 
 
-def places_of(run: object, page: object, file: object, language: str) -> Iterator[str]:
+def places_of(run: object, page: object, file: object) -> Sheet:
     """Where run, page and passport are, a line each."""
-    lines = Text("run: {}", run), Text("page: {}", page), Text("passport: {}", file)
-    yield from (said(line, language) for line in lines)
+    return [Line(Text("run: {}", run)), Line(Text("page: {}", page)), Line(Text("passport: {}", file))]

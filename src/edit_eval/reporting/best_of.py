@@ -11,7 +11,7 @@ from edit_eval.records import Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.names import NAMES, score_line
-from edit_eval.reporting.table import Column, Line, Sheet, Table, Words, both
+from edit_eval.reporting.table import Column, Line, Sheet, Table, Words
 from edit_eval.statistics.best_of import PEOPLE
 from edit_eval.text import Text
 
@@ -33,7 +33,7 @@ def best_of_body(document: Row) -> Sheet:
     """The same of one, without its title."""
     report = document["report"]
     scale = Scale(**report["scale"])
-    score = [Line(both(lambda one: score_line(report["score"], scale, one)), "quiet")] if report["score"] else []
+    score = [Line(score_line(report["score"], scale), "quiet")] if report["score"] else []
     table = best_of_table(document)
     warned = [Line(line, "problem") for line in _warnings(document)]
     return [*score, table, *warned, *(Line(line, "quiet") for line in _lines(document))]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from edit_eval.records import EDIT_LOST, Scale
@@ -12,7 +11,8 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.formats import p_value, signed, signed_span
 from edit_eval.reporting.links import edit_side, link
 from edit_eval.reporting.names import NAMES, short_category
-from edit_eval.reporting.table import Column, Table, Words, both
+from edit_eval.reporting.result_tables import IMAGES, INTERVAL, MEAN, SCORED
+from edit_eval.reporting.table import Column, Table, Words
 from edit_eval.statistics.comparison import ColumnSummary, Pair
 from edit_eval.statistics.power import ALPHA
 from edit_eval.text import Text
@@ -41,6 +41,22 @@ class Ranked:
         """Whether all its samples are scored."""
         return self.column.scored == self.column.total
 
+    @property
+    def scored(self) -> str:
+        return f"{self.column.scored}/{self.column.total}"
+
+    @property
+    def images(self) -> str:
+        return str(self.column.clusters)
+
+    @property
+    def mean(self) -> str:
+        return formats.score(self.column.mean, self.digits)
+
+    @property
+    def interval(self) -> str:
+        return formats.span(self.column.ci95, self.digits)
+
     def to(self, **more: object) -> str:
         """Where its samples are."""
         return link(model=self.column.name, judge=self.column.judge, **more)
@@ -59,12 +75,7 @@ _NAME: Column[Ranked] = Column("", lambda row: row.column.name, "name")
 _RANK: Column[Ranked] = Column(Text("Rank"), lambda row: str(row.column.rank))
 COLUMNS: Sequence[Column[Ranked]] = (
     Column(Text("Edit model"), lambda row: row.column.edit_model, "name", when=lambda row: row.with_model),
-    Column(
-        Text("Scored"),
-        lambda row: f"{row.column.scored}/{row.column.total}",
-        look=lambda row: "" if row.complete else "problem",
-        to=lambda row: row.to() if row.complete else row.to(status="unscored"),
-    ),
+    SCORED,
     Column(
         Text("Failed"),
         _failed,
@@ -72,14 +83,9 @@ COLUMNS: Sequence[Column[Ranked]] = (
         to=lambda row: row.to(status=EDIT_LOST[0].value) if row.column.failed.count else "",
         when=lambda row: row.column.failed.count,
     ),
-    Column(Text("Images"), lambda row: str(row.column.clusters)),
-    Column(
-        Text("Mean"),
-        lambda row: formats.score(row.column.mean, row.digits),
-        look="strong",
-        to=lambda row: row.to(sort="worst"),
-    ),
-    Column(Text("95% interval"), lambda row: formats.span(row.column.ci95, row.digits)),
+    IMAGES,
+    MEAN,
+    INTERVAL,
 )
 
 
@@ -277,7 +283,7 @@ def categories_table(pairs: Sequence[Pair], categories: Sequence[str], names: Ma
     other = "sample_mean" if pairs[0].scale.mean_over == "categories" else "category_mean"
     found: list[tuple[Words, list[tuple[Pair, Any]]]] = [
         (
-            both(partial(short_category, name)),
+            short_category(name),
             [(pair, pair.categories[name]) for pair in pairs if name in pair.categories],
         )
         for name in categories

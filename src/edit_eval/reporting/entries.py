@@ -39,12 +39,6 @@ class Entry:
         """`category_mean` or `sample_mean`: the one that is not the score's own mean."""
         return "sample_mean" if self.scale.mean_over == "categories" else "category_mean"
 
-    @property
-    def other_mean(self) -> Mapping[str, Any]:
-        """That mean."""
-        found: Mapping[str, Any] = self.overall[self.other_mean_kind]
-        return found
-
     def number(self, value: float | None) -> str:
         """A score, or what is measured in its points."""
         return formats.score(value, self.digits)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from edit_eval.benchmarks.categories import SUBSETS, canonical, title
+from edit_eval.benchmarks.categories import CATEGORIES, canonical, title
 from edit_eval.records import EDIT_LOST, Scale, Status
-from edit_eval.reporting.language import said
+from edit_eval.reporting.language import worded
 from edit_eval.text import Text, joined
 
-LANGUAGES = ("en", "zh")
 NAMES: Mapping[str, Mapping[str, Text]] = {
     "difficulty": {"easy": Text("easy"), "medium": Text("medium"), "hard": Text("hard")},
     "language": {"en": Text("English"), "zh": Text("Chinese")},
@@ -56,71 +55,58 @@ def judgement_status(status: str) -> Text:
     return _NO_EDIT if status in EDIT_LOST else NAMES["status"][status]
 
 
-def name_of(kind: str, name: str, language: str) -> str:
+def counted_status(count: int, status: str) -> Text:
+    """`8 judge refused`"""
+    return Text("{} {}", count, judgement_status(status), context="how many")
+
+
+def name_of(kind: str, name: str) -> str:
     """What a person reads for a `category`, a `short_category` or one of the `NAMES`; what has none is its own."""
     if kind == "category":
-        return title(name, language)
+        return worded(title(name)) if canonical(name) in CATEGORIES else title(name)
     if kind == "short_category":
-        return short_category(name, language)
-    return said(NAMES[kind].get(name, name), language)
+        return short_category(name)
+    return NAMES[kind].get(name, name)
 
 
-def listed(names: Iterable[str], language: str) -> str:
-    """`a, b`"""
-    return said(joined(names, ""), language)
-
-
-def short_category(category: str, language: str) -> str:
+def short_category(category: str) -> str:
     """One word for a category, where a title has no room."""
     name = canonical(category)
-    if name not in SUBSETS:
-        return category
-    return SUBSETS[name] if language == "zh" else name.capitalize()
+    return worded(name.capitalize()) if name in CATEGORIES else category
 
 
-def score_title(name: str) -> str:
+def score_name(name: str) -> str:
     """A score's name; the one that is only called `score` has a word in each language."""
     return Text("Score") if name == "score" else name
 
 
-def score_name(name: str, language: str) -> str:
-    """The same in a language."""
-    return said(score_title(name), language)
-
-
-def scale_words(scale: Scale, language: str, *, mean: bool = False) -> str:
+def scale_words(scale: Scale, *, mean: bool = False) -> Text:
     """`out of 10`, `from -1 to 1, lower is better`; with `mean` also what the mean is taken over."""
-    parts = [_range(scale, language)]
+    parts = [_range(scale)]
     if not scale.higher_is_better:
-        parts.append(said(Text("lower is better"), language))
+        parts.append(Text("lower is better"))
     if mean:
         over = Text("weighted by samples") if scale.mean_over == "samples" else Text("mean of the categories")
-        parts.append(said(over, language))
-    return said(joined(parts, ", "), language)
+        parts.append(over)
+    return joined(parts, ", ")
 
 
-def score_line(name: str, scale: Scale, language: str) -> str:
+def score_line(name: str, scale: Scale) -> Text:
     """`drift: from -1 to 1, lower is better, weighted by samples`."""
-    words = scale_words(scale, language, mean=True)
-    return said(Text("{}: {}", score_name(name, language), words), language)
+    return Text("{}: {}", score_name(name), scale_words(scale, mean=True))
 
 
-def named_score(name: str, scale: Scale, language: str) -> str:
+def named_score(name: str, scale: Scale) -> str:
     """`SC`, `LPIPS (lower is better)`: as a title or an axis has it."""
-    shown = score_name(name, language)
-    return shown if scale.higher_is_better else said(Text("{} (lower is better)", shown), language)
+    return score_name(name) if scale.higher_is_better else Text("{} (lower is better)", score_name(name))
 
 
-def _range(scale: Scale, language: str) -> str:
+def _range(scale: Scale) -> Text:
     lowest, highest = (None if end is None else f"{end:g}" for end in (scale.lowest, scale.highest))
     if lowest == "0" and highest is not None and scale.higher_is_better:
-        return said(Text("out of {}", highest), language)
+        return Text("out of {}", highest)
     if lowest is not None and highest is not None:
-        words = Text("from {} to {}", lowest, highest)
-    elif lowest is not None:
-        words = Text("from {}, no upper end", lowest)
-    elif highest is not None:
-        words = Text("up to {}, no lower end", highest)
-    else:
-        words = Text("no lower or upper end")
-    return said(words, language)
+        return Text("from {} to {}", lowest, highest)
+    if lowest is not None:
+        return Text("from {}, no upper end", lowest)
+    return Text("no lower or upper end") if highest is None else Text("up to {}, no lower end", highest)

@@ -13,7 +13,6 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.audit import failed_words
 from edit_eval.reporting.entries import entries, headlines, judges_without_sight
 from edit_eval.reporting.formats import p_value, signed
-from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of
 from edit_eval.statistics.paired import ruled_out_share
 from edit_eval.text import Text, joined
@@ -22,74 +21,68 @@ NAMED = 4
 """How much of what a judge did not pass its one line names."""
 
 
-def passport_line(examined: Mapping[str, Any], language: str) -> str:
+def passport_line(examined: Mapping[str, Any]) -> Text:
     """`examined 2026-11-21: passed; unexamined for Chinese`, or `unexamined`; of an entry of the summary's `judges`."""
     found = examined["passport"]
     if found is None:
-        return said(Text("unexamined"), language)
+        return Text("unexamined")
     if found["verdict"] == EDITED:
-        return said(Text("unexamined: its passport was changed by hand"), language)
-    verdict = name_of("verdict", found["verdict"], language)
-    line = said(Text("examined {}: {}", found["date"], verdict), language)
+        return Text("unexamined: its passport was changed by hand")
+    verdict = name_of("verdict", found["verdict"])
+    line = Text("examined {}: {}", found["date"], verdict)
     if found["failed"]:
-        line += said(Text(" ({})", _named(found["failed"], language)), language)
+        line += Text(" ({})", _named(found["failed"]))
     if found["basis"]:
-        line += said(
-            Text(
-                "; {} scenes a category, {} pixels, seed {}",
-                found["basis"]["scenes"],
-                found["basis"]["size"],
-                found["basis"]["seed"],
-            ),
-            language,
+        line += Text(
+            "; {} scenes a category, {} pixels, seed {}",
+            found["basis"]["scenes"],
+            found["basis"]["size"],
+            found["basis"]["seed"],
         )
     if found["earlier"]:
-        earlier = [name_of("verdict", one, language) for one in found["earlier"]]
-        line += said(Text(", try {} after {}", len(earlier) + 1, earlier), language)
+        earlier = [name_of("verdict", one) for one in found["earlier"]]
+        line += Text(", try {} after {}", len(earlier) + 1, earlier)
     if not found["this_language"]:
-        name = name_of("language", examined["language"], language)
-        line += said(Text("; unexamined for {}", name), language)
+        name = name_of("language", examined["language"])
+        line += Text("; unexamined for {}", name)
     return line
 
 
-def _named(failed: Sequence[str], language: str) -> str:
+def _named(failed: Sequence[str]) -> str:
     """What was not passed, in words; of many the first, which are the gravest."""
-    named: list[str] = [failed_words(key, language) for key in failed[:NAMED]]
+    named: list[str] = [failed_words(key) for key in failed[:NAMED]]
     more = [Text("{} more", len(failed) - NAMED)] if len(failed) > NAMED else []
-    return said(joined([*named, *more], "; "), language)
+    return joined([*named, *more], "; ")
 
 
-def passport_lines(summary: Mapping[str, Any], language: str) -> list[str]:
+def passport_lines(summary: Mapping[str, Any]) -> list[Text]:
     """A line for each judge that an audit could examine; a second one where its anchors are as they were."""
     lines = []
     for judge, examined in (summary.get("judges") or {}).items():
-        lines.append(said(Text("Judge {}: {}", judge, passport_line(examined, language)), language))
+        lines.append(Text("Judge {}: {}", judge, passport_line(examined)))
         if examined["anchors"] and not _drifted(examined):
-            lines.append(_anchors(judge, examined["anchors"], language))
+            lines.append(_anchors(judge, examined["anchors"]))
     return lines
 
 
-def drift_lines(summary: Mapping[str, Any], language: str) -> list[str]:
+def drift_lines(summary: Mapping[str, Any]) -> list[Text]:
     """A line for each judge that the anchors say is no longer the one that was examined."""
     judges = (summary.get("judges") or {}).items()
-    return [_anchors(judge, examined["anchors"], language) for judge, examined in judges if _drifted(examined)]
+    return [_anchors(judge, examined["anchors"]) for judge, examined in judges if _drifted(examined)]
 
 
 def _drifted(examined: Mapping[str, Any]) -> bool:
     return bool(examined["anchors"] and examined["anchors"]["drift"] and examined["anchors"]["drift"]["drifted"])
 
 
-def _anchors(judge: str, anchors: Mapping[str, Any], language: str) -> str:
+def _anchors(judge: str, anchors: Mapping[str, Any]) -> Text:
     found = anchors["drift"]
     if found is None:
-        return said(
-            Text(
-                "{}: the {} anchor edits, judged again on {}, do not say whether it has drifted",
-                judge,
-                anchors["total"],
-                anchors["date"],
-            ),
-            language,
+        return Text(
+            "{}: the {} anchor edits, judged again on {}, do not say whether it has drifted",
+            judge,
+            anchors["total"],
+            anchors["date"],
         )
     moved = formats.score(found["spread"]), formats.score(found["retest_sd"]), p_value(found["p"])
     counted = found["n"], anchors["total"], anchors["date"]
@@ -112,7 +105,7 @@ def _anchors(judge: str, anchors: Mapping[str, Any], language: str) -> str:
             signed(found["mean"]),
             *moved,
         )
-    return said(words, language)
+    return words
 
 
 # -- controls --
@@ -124,12 +117,12 @@ _CONTROLS = {
 }
 
 
-def wrong_lines(summary: Mapping[str, Any], language: str) -> list[str]:
+def wrong_lines(summary: Mapping[str, Any]) -> list[Text]:
     """All that keeps a judge's scores from being believed: its drift, and controls that it does not put last."""
-    return [*drift_lines(summary, language), *control_lines(summary, language)]
+    return [*drift_lines(summary), *control_lines(summary)]
 
 
-def control_lines(summary: Mapping[str, Any], language: str) -> list[str]:
+def control_lines(summary: Mapping[str, Any]) -> list[Text]:
     """A line for each judge that is not shown to put all controls below edits."""
     scales = {one["judge"]: Scale(**one["scores"][one["headline"]]["scale"]) for one in summary["results"]}
     lines = []
@@ -142,14 +135,11 @@ def control_lines(summary: Mapping[str, Any], language: str) -> list[str]:
             control, edits = (formats.score(beside[name], digits) for name in ("control", "edits"))
             parts.append(Text("{} ({} against {}{})", _CONTROLS[kind], control, edits, interval))
         lines.append(
-            said(
-                Text(
-                    "{} does not put controls last: no edit model is shown to score better than {}. Either "
-                    "it cannot see edits, or the edits are worthless.",
-                    judge,
-                    parts,
-                ),
-                language,
+            Text(
+                "{} does not put controls last: no edit model is shown to score better than {}. Either "
+                "it cannot see edits, or the edits are worthless.",
+                judge,
+                parts,
             )
         )
     return lines
@@ -168,11 +158,6 @@ def footnotes(summary: Mapping[str, Any]) -> list[Text]:
     few = few_images([part.overall for part in parts], categories)
     of_judges = (summary.get("readings") or {}).items()
     return [*few, *(line for judge, found in of_judges for line in _lines(judge, found))]
-
-
-def footnote_lines(summary: Mapping[str, Any], language: str) -> list[str]:
-    """The same in one language."""
-    return [said(line, language) for line in footnotes(summary)]
 
 
 def few_images(means: Iterable[Mapping[str, Any]], categories: Iterable[Mapping[str, Any]] = ()) -> list[Text]:

@@ -11,9 +11,20 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.entries import ControlRow, Entry, category_names
 from edit_eval.reporting.links import link, to_part
 from edit_eval.reporting.names import NAMES, name_of, scale_words, score_name, short_category
-from edit_eval.reporting.table import Column, Table, Words, both
+from edit_eval.reporting.table import Column, Table, Words
 from edit_eval.statistics.failures import FailureGroup
 from edit_eval.text import Text
+
+# Of every table of scores: a row has these words, knows whether all is scored, and where its samples are.
+SCORED: Column[Any] = Column(
+    Text("Scored"),
+    lambda row: row.scored,
+    look=lambda row: "" if row.complete else "problem",
+    to=lambda row: row.to() if row.complete else row.to(status="unscored"),
+)
+IMAGES: Column[Any] = Column(Text("Images"), lambda row: row.images)
+MEAN: Column[Any] = Column(Text("Mean"), lambda row: row.mean, look="strong", to=lambda row: row.to(sort="worst"))
+INTERVAL: Column[Any] = Column(Text("95% interval"), lambda row: row.interval)
 
 _MEANS = "mean of categories"
 _MEAN = NAMES["mean"]["category_mean"]
@@ -49,7 +60,23 @@ class Figures:
         narrowed = {"category": self.category} if self.category else {}
         return "" if self.control else to_part(self.part, **narrowed, **more)
 
-    def mean(self, kind: str) -> Mapping[str, Any] | None:
+    @property
+    def scored(self) -> str:
+        return formats.coverage(self.coverage)
+
+    @property
+    def images(self) -> str:
+        return formats.images(self.block)
+
+    @property
+    def mean(self) -> str:
+        return self.number("mean")
+
+    @property
+    def interval(self) -> str:
+        return self.part.span(self.block["ci95"])
+
+    def other_mean(self, kind: str) -> Mapping[str, Any] | None:
         """Its `sample_mean` or `category_mean`, where that is not its own."""
         return self.block.get(kind) if kind == self.part.other_mean_kind else None
 
@@ -61,14 +88,14 @@ def without_interval(block: Mapping[str, Any]) -> Words:
 
 def _other_mean(kind: str) -> Column[Figures]:
     def shows(row: Figures) -> str:
-        found = row.mean(kind)
+        found = row.other_mean(kind)
         return row.part.number(found["mean"]) if found else ""
 
     def aside(row: Figures) -> str:
-        found = row.mean(kind)
+        found = row.other_mean(kind)
         return row.part.span(found["ci95"]) if found and found["ci95"] else ""
 
-    return Column(NAMES["mean"][kind], shows, aside=aside, when=lambda row: row.mean(kind), roomy=True)
+    return Column(NAMES["mean"][kind], shows, aside=aside, when=lambda row: row.other_mean(kind), roomy=True)
 
 
 def _extreme(name: str, title: Text) -> Column[Figures]:
@@ -76,23 +103,14 @@ def _extreme(name: str, title: Text) -> Column[Figures]:
         worst = (name == "min") == row.part.scale.higher_is_better
         return row.to(sort="worst" if worst else "best")
 
-    return Column(title, lambda row: row.number(name), to=to)
+    return Column(title, lambda row: row.number(name), to=to, spare=True)
 
 
 FIGURES: Sequence[Column[Figures]] = (
-    Column(
-        Text("Scored"),
-        lambda row: formats.coverage(row.coverage),
-        look=lambda row: "" if row.complete else "problem",
-        to=lambda row: row.to() if row.complete else row.to(status="unscored"),
-    ),
-    Column(Text("Images"), lambda row: formats.images(row.block)),
-    Column(Text("Mean"), lambda row: row.number("mean"), look="strong", to=Figures.to),
-    Column(
-        Text("95% interval"),
-        lambda row: row.part.span(row.block["ci95"]),
-        aside=lambda row: without_interval(row.block),
-    ),
+    SCORED,
+    IMAGES,
+    MEAN,
+    replace(INTERVAL, aside=lambda row: without_interval(row.block)),
     Column(
         Text("Worst to best case"),
         lambda row: row.part.worst_to_best(row.block) if "worst_case_mean" in row.block else "",
@@ -101,18 +119,18 @@ FIGURES: Sequence[Column[Figures]] = (
     ),
     _other_mean("category_mean"),
     _other_mean("sample_mean"),
-    Column(Text("Std"), lambda row: row.number("std")),
-    Column(Text("Median"), lambda row: row.number("median")),
+    Column(Text("Std"), lambda row: row.number("std"), spare=True),
+    Column(Text("Median"), lambda row: row.number("median"), spare=True),
     _extreme("min", Text("Min")),
     _extreme("max", Text("Max")),
 )
 
 SCORE: Column[Figures] = Column(
     Text("Score"),
-    lambda row: both(lambda one: score_name(row.part.score, one)),
+    lambda row: score_name(row.part.score),
     "name",
     look=lambda row: "strong" if row.part.leads else "",
-    aside=lambda row: both(lambda one: scale_words(row.part.scale, one)),
+    aside=lambda row: scale_words(row.part.scale),
 )
 ITEM = replace(SCORE, title=Text("Item"))
 EDIT_MODEL: Column[Figures] = Column(
@@ -125,9 +143,9 @@ JUDGE: Column[Figures] = Column(Text("Judge"), lambda row: row.part.judge, "name
 MODEL: Column[Figures] = Column(Text("Model"), lambda row: row.part.series, "name")
 CATEGORY: Column[Figures] = Column(
     Text("Category"),
-    lambda row: both(lambda one: name_of("category", row.category, one)),
+    lambda row: name_of("category", row.category),
     "name",
-    brief=lambda row: _MEAN if row.category == _MEANS else both(lambda one: short_category(row.category, one)),
+    brief=lambda row: _MEAN if row.category == _MEANS else short_category(row.category),
     to=lambda row: link(category=row.category),
 )
 
@@ -207,7 +225,7 @@ def _category_mean(name: str) -> Column[Entry]:
         return found.to(**{} if found.complete else {"status": "unscored"}) if (found := row(part)) else ""
 
     return Column(
-        both(lambda one: short_category(name, one)),
+        short_category(name),
         lambda part: found.number("mean") if (found := row(part)) else None,
         look="strong",
         aside=interval,

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
-from edit_eval.records import Edit, Judgement, Reading, Results, Sample, Status
+from edit_eval.records import Edit, Ending, Judgement, Reading, Results, Sample, Status
 from edit_eval.reporting.formats import duration
 from edit_eval.reporting.language import worded
 from edit_eval.reporting.terminal_text import (
@@ -26,8 +26,6 @@ from edit_eval.reporting.terminal_text import (
 from edit_eval.text import Text, counted
 
 Facts = Iterator[tuple[str, str | Sequence[str]]]
-
-_COLOURS = {Status.OK: "green", Status.PENDING: "yellow", Status.SKIPPED: "yellow"}
 
 
 def sample_document(results: Results, sample_id: str) -> dict[str, Any]:
@@ -94,7 +92,9 @@ def _judgements(results: Results, edit: Edit) -> list[Judgement]:
 def _print_part(
     console: Console, indent: int, title: str, status: Status, facts: Iterable[tuple[str, str | Sequence[str]]]
 ) -> None:
-    head = Styled(title, style="bold").append("  ").append(str(status), style=_COLOURS.get(status, "red"))
+    colour = "green" if status is Status.OK else "yellow" if status.ending is Ending.NONE else "red"
+    head = Styled(title, style="bold").append("  ")
+    head.append(Text("done") if status is Status.OK else status.words, style=colour)
     console.print()
     print_beside(console, " " * indent, head)
     print_facts(console, facts, indent)
@@ -140,7 +140,7 @@ def _judgement_facts(judgement: Judgement) -> Facts:
         yield one_line(name), Text("{:.3f}{}", score, spread)
     for name, (status, reason) in judgement.missing.items():
         if name != judgement.headline:  # of which the title and `reason` say it
-            yield one_line(name), one_line(Text("{}: {}", worded(status), reason))
+            yield one_line(name), one_line(Text("{}: {}", status.words, reason))
     if judgement.reason:
         yield Text("reason"), one_line(judgement.reason)
     several = sum(map(len, judgement.readings)) > 1

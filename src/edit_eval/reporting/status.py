@@ -33,7 +33,7 @@ from edit_eval.records import (
 from edit_eval.reporting.costs import recorded_command
 from edit_eval.reporting.formats import decimals, duration
 from edit_eval.reporting.formats import score as score_text
-from edit_eval.reporting.language import said, spoken, worded
+from edit_eval.reporting.language import worded
 from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.progress.live_file import Live, read_live
 from edit_eval.reporting.progress.view import MeanSoFar, means_so_far
@@ -51,7 +51,7 @@ from edit_eval.reporting.writers.terminal import terminal_table
 from edit_eval.statistics.failures import failures
 from edit_eval.statistics.timing import token_words, tokens
 from edit_eval.store.run_directory import RunDirectory
-from edit_eval.text import Text, counted
+from edit_eval.text import Text, counted, joined
 
 IDS_SHOWN = 8
 """Sample ids that are printed of each group, and devices; `--json` has them all."""
@@ -267,9 +267,8 @@ def _number(
 def _mean(mean: MeanSoFar) -> tuple[str, str]:
     """Whose, by whom; and the headline with its scale."""
     words = f"{mean.score} {score_text(mean.mean, decimals(mean.scale, mean.mean))}"
-    scale = scale_words(mean.scale, spoken(), mean=mean.scale.mean_over == "categories")
-    comma = "，" if spoken() == "zh" else ", "
-    said_of_it = comma.join((one_line(words), scale, said(Text("{} scored", mean.scored))))
+    scale = scale_words(mean.scale, mean=mean.scale.mean_over == "categories")
+    said_of_it = joined((one_line(words), scale, Text("{} scored", mean.scored)), ", ")
     return one_line(f"{mean.edit_model} · {mean.judge}"), said_of_it
 
 
@@ -312,7 +311,7 @@ def _print_failure(console: Console, failure: dict[str, Any]) -> None:
     aside = Text(", given up") if failure["set_aside"] else ""
     console.print()
     count = counted(failure["count"], "score") if failure["judge"] else counted(failure["count"], "edit")
-    head = Styled(Text("{}  {}{}  ", worded(failure["status"]), count, aside), style="bold red")
+    head = Styled(Text("{}  {}{}  ", Status(failure["status"]).words, count, aside), style="bold red")
     print_beside(console, head, Styled(who, style="dim"))
     ids = [one_line(sample) for sample in failure["samples"]]
     more = Text(" and {} more", len(ids) - IDS_SHOWN) if len(ids) > IDS_SHOWN else ""

@@ -8,8 +8,9 @@ from typing import Any
 
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed
-from edit_eval.reporting.names import judgement_status
+from edit_eval.reporting.names import counted_status
 from edit_eval.reporting.table import Column, Line, Sheet, Table
+from edit_eval.reporting.verdict import listed_models
 from edit_eval.statistics.battles import Fought
 from edit_eval.text import Text
 
@@ -27,7 +28,6 @@ DOUBTS = {
     "few_clusters": Text("No intervals: votes on fewer than three source images."),
 }
 _INFINITE = "∞"
-_MOST_NAMES = 3
 
 
 def strengths_table(strengths: Sequence[Row], with_failures: Sequence[Row] | None = None) -> Table[Row]:
@@ -80,10 +80,12 @@ def battle_verdict(judge: str, found: Mapping[str, Any]) -> tuple[Text, Text]:
     lost = sum(one[Fought.SECOND if one["a"] == best else Fought.FIRST] for one in found["pairs"] if best in _of(one))
     rest = Text("{} won {} battles and lost {}", best, won, lost)
     if not unsure:
-        return Text("{} wins: {} prefers it to {}", best, judge, _listed(beaten)), rest
+        return Text("{} wins: {} prefers it to {}", best, judge, listed_models(beaten)), rest
     if not beaten:
-        return Text("No winner yet: {} leads, but cannot be told from {}", best, _listed(unsure)), rest
-    words = Text("{} leads: it is better than {}, and cannot be told from {}", best, _listed(beaten), _listed(unsure))
+        return Text("No winner yet: {} leads, but cannot be told from {}", best, listed_models(unsure)), rest
+    words = Text(
+        "{} leads: it is better than {}, and cannot be told from {}", best, listed_models(beaten), listed_models(unsure)
+    )
     return words, rest
 
 
@@ -100,12 +102,6 @@ def _is_ahead(one: str, other: str, differences: Sequence[Row]) -> bool:
         if _of(found) == (other, one):
             return high is not None and high < 0
     return False
-
-
-def _listed(names: Sequence[str]) -> str:
-    if len(names) > _MOST_NAMES:
-        return Text("{} others", len(names))
-    return Text("{} and {}", names[:-1], names[-1]) if len(names) > 1 else names[0]
 
 
 def battle_sheet(summary: Mapping[str, Any]) -> Sheet:
@@ -144,7 +140,7 @@ def _lines(found: Mapping[str, Any]) -> Iterator[Text]:
     if found["missing"]:
         yield Text(
             "Without an outcome: {}.",
-            [Text("{} {}", count, judgement_status(status)) for status, count in found["missing"].items()],
+            [counted_status(count, status) for status, count in found["missing"].items()],
         )
     if (fit := found["davidson"]) is not None and fit["side_ci95"]:
         yield Text(

@@ -7,18 +7,19 @@ the page, as Markdown, in a notebook and on the card of a data set. A column is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Generic, Literal, TypeVar
 
+from edit_eval.records import LANGUAGES
 from edit_eval.reporting.formats import NOTHING
 from edit_eval.reporting.language import said, spoken
 
 Row = TypeVar("Row")
+Said = TypeVar("Said")
 Words = str | Mapping[str, str]
 """A Text; data, which is any other `str`; or what has its own words in each language: `{"en": ..., "zh": ...}`."""
-Look = Literal["", "strong", "quiet", "problem", "wrong"]
-LANGUAGES = ("en", "zh")
+Look = Literal["", "strong", "quiet", "problem", "wrong", "right"]
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,10 @@ class Strip:
     low: float
     mean: float
     high: float
-    place: int
+    place: int = 0
     """Which of the page's colours it has, from 0."""
+    asked: float | None = None
+    """What is asked for: a mark across it."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,8 @@ class Column(Generic[Row]):
     """The words on a terminal."""
     roomy: bool = False
     """Whether a terminal has no room for it."""
+    spare: bool = False
+    """Whether a terminal has room for it only where no name is broken for its sake."""
     over: Words = ""
     """On the page: what is above its title, once for all neighbours that share it."""
     mark: Callable[[Row], int] | None = None
@@ -67,6 +72,20 @@ class Column(Generic[Row]):
         """The words for a row."""
         words = (self.brief or self.shows if brief else self.shows)(row)
         return NOTHING if words is None else words
+
+    def of(self, find: Callable[[Any], Row | None], **changed: Any) -> Column[Any]:
+        """The same column over other rows: `find` gives what it shows of each, None where there is no such thing."""
+
+        def shows(row: Any) -> Words | None:
+            return None if (found := find(row)) is None else self.shows(found)
+
+        def to(row: Any) -> str:
+            return "" if (found := find(row)) is None else self.to(found)
+
+        def look(row: Any) -> Look:
+            return "" if (found := find(row)) is None else self.look_of(found)
+
+        return replace(self, **{"shows": shows, "to": to, "look": look, "aside": lambda _: "", **changed})
 
     def look_of(self, row: Row) -> Look:
         """How they look."""
@@ -116,6 +135,7 @@ class Line:
     words: Words = ""
     look: Look = ""
     head: Words = ""
+    head_look: Look = ""
 
 
 Sheet = Sequence[Line | Table[Any]]
@@ -126,6 +146,6 @@ def in_language(words: Words, language: str = "") -> str:
     return words[language or spoken()] if isinstance(words, Mapping) else str.__str__(said(words, language))
 
 
-def both(words_in: Callable[[str], str]) -> dict[str, str]:
-    """What has its own words in each language."""
+def both(words_in: Callable[[str], Said]) -> dict[str, Said]:
+    """What is told in each language in its own way."""
     return {one: words_in(one) for one in LANGUAGES}

@@ -13,7 +13,6 @@ from pydantic import TypeAdapter
 
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import Entry, entries, headlines
-from edit_eval.reporting.language import said
 from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.remarks import passport_lines
 from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
@@ -59,24 +58,22 @@ class Verdict:
     examined: Mapping[str, Any]
     """The summary's `judges` with this one alone; empty for one that no audit could examine."""
 
-    def sentence(self, language: str) -> str:
+    def sentence(self) -> Text:
         """`A is better than B by 0.80 [0.40, 1.20] (out of 10). A does better than ...`: headline and rest."""
-        parts = [one for one in (self.headline(language), self.rest(language)) if one]
-        return said(Text("{:. }.", parts) if self.columns else Text("{:; }.", parts), language)
+        parts = [one for one in (self.headline(), self.rest()) if one]
+        return Text("{:. }.", parts) if self.columns else Text("{:; }.", parts)
 
-    def headline(self, language: str) -> str:
+    def headline(self) -> Text:
         """Who wins, the winner first, by how much of what; with one edit model its score and interval. No full stop."""
         if self.columns:
-            return compared(self.columns, self.pairs, language)
-        return said(joined([self._score(part, language) for part in self.parts]), language)
+            return compared(self.columns, self.pairs)
+        return joined([self._score(part) for part in self.parts])
 
-    def rest(self, language: str) -> str:
+    def rest(self) -> Text:
         """On how many pictures; with one edit model its coverage, and what the judge makes of the controls."""
         if self.columns:
-            return said(joined(_on_pictures(self.columns, self.pairs, language)), language)
-        return said(
-            joined([*(covered(part) for part in self.parts), *filter(None, [self.controls(language)])]), language
-        )
+            return joined(_on_pictures(self.columns, self.pairs))
+        return joined([*(covered(part) for part in self.parts), *filter(None, [self.controls()])])
 
     def wins(self) -> bool:
         """Whether the first is better than every other."""
@@ -84,20 +81,20 @@ class Verdict:
             _kind(_pair(self.pairs, self.columns[0], one), self.columns[0].name) in _WON for one in self.columns[1:]
         )
 
-    def controls(self, language: str) -> str:
+    def controls(self) -> str:
         """`the judge puts all controls last`; empty for a judge that has none."""
-        return said(_CONTROLS[self.sees], language) if self.sees else ""
+        return _CONTROLS[self.sees] if self.sees else ""
 
-    def passport(self, language: str) -> list[str]:
+    def passport(self) -> list[Text]:
         """What is known of its passport (see `passports.passport_lines`)."""
-        return passport_lines({"judges": self.examined}, language)
+        return passport_lines({"judges": self.examined})
 
-    def _score(self, part: Entry, language: str) -> Text:
+    def _score(self, part: Entry) -> Text:
         mean, ends = part.overall["mean"], part.overall["ci95"]
         if mean is None:
             return Text("{} has no mean score with {}", part.edit_model, self.judge)
         score = f"{part.number(mean)} {formats.bracketed(ends, part.digits)}" if ends else part.number(mean)
-        return Text("{} scores {} ({}) with {}", part.edit_model, score, scale_words(part.scale, language), self.judge)
+        return Text("{} scores {} ({}) with {}", part.edit_model, score, scale_words(part.scale), self.judge)
 
 
 def covered(part: Entry) -> Text:
@@ -126,52 +123,49 @@ def verdicts(summary: Mapping[str, Any]) -> list[Verdict]:
     ]
 
 
-def verdict_lines(summary: Mapping[str, Any], language: str) -> list[str]:
+def verdict_lines(summary: Mapping[str, Any]) -> list[Text]:
     """The sentence of each judge; with several judges behind its name."""
     found = verdicts(summary)
     if len(found) == 1:
-        return [found[0].sentence(language)]
-    return [said(Text("{}: {}", one.judge, one.sentence(language)), language) for one in found]
+        return [found[0].sentence()]
+    return [Text("{}: {}", one.judge, one.sentence()) for one in found]
 
 
-def comparison_lines(comparison: Comparison, language: str) -> list[str]:
+def comparison_lines(comparison: Comparison) -> list[Text]:
     """Who wins by each judge of a comparison, a line each."""
     found = []
     for judge in comparison.judges:
         columns = ranked([column for column in comparison.columns if column.judge == judge])
         pairs = [pair for pair in comparison.pairs if pair.judge == judge]
-        sentence = comparison_sentence(columns, pairs, language)
-        found.append(sentence if len(comparison.judges) == 1 else said(Text("{}: {}", judge, sentence), language))
+        sentence = comparison_sentence(columns, pairs)
+        found.append(sentence if len(comparison.judges) == 1 else Text("{}: {}", judge, sentence))
     return found
 
 
-def joint_headline(found: Sequence[Verdict], language: str) -> str:
+def joint_headline(found: Sequence[Verdict]) -> Text:
     """What several judges say, each for itself: no number is over several of them."""
     if not all(one.columns for one in found):
-        return said(joined([one.headline(language) for one in found]), language)
+        return joined([one.headline() for one in found])
     first: dict[str, list[str]] = {}
     for one in found:
         first.setdefault(one.columns[0].name, []).append(one.judge)
     if len(first) > 1:
-        leads = [Text("{} leads with {}", name, _listed(judges, language)) for name, judges in first.items()]
-        return said(Text("The judges disagree: {}", joined(leads, ", ")), language)
+        leads = [Text("{} leads with {}", name, listed_models(judges)) for name, judges in first.items()]
+        return Text("The judges disagree: {}", joined(leads, ", "))
     [name], sure = first, sum(one.wins() for one in found)
     every = Text("both judges") if len(found) == 2 else Text("all {} judges", len(found))
     if sure == len(found):
-        return said(Text("{} is first with {}, and better than every other", name, sure), language)
+        return Text("{} is first with {}, and better than every other", name, sure)
     if not sure:
-        return said(
-            Text("No winner yet: {} is first with {}, but none tells it from every other", name, every),
-            language,
-        )
-    return said(Text("{} is first with {}; {} can tell it from every other", name, every, sure), language)
+        return Text("No winner yet: {} is first with {}, but none tells it from every other", name, every)
+    return Text("{} is first with {}; {} can tell it from every other", name, every, sure)
 
 
-def comparison_sentence(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: str) -> str:
+def comparison_sentence(columns: Sequence[ColumnSummary], pairs: Sequence[Pair]) -> Text:
     """The sentence of one judge of a comparison, and one on the first against the next: see `_on_pictures`."""
     columns = ranked(columns)
-    both = compared(columns, pairs, language), said(joined(_on_pictures(columns, pairs, language)), language)
-    return said(Text("{:. }.", [part for part in both if part]), language)
+    both = compared(columns, pairs), joined(_on_pictures(columns, pairs))
+    return Text("{:. }.", [part for part in both if part])
 
 
 def ranked(columns: Sequence[ColumnSummary]) -> list[ColumnSummary]:
@@ -187,17 +181,17 @@ def ranked(columns: Sequence[ColumnSummary]) -> list[ColumnSummary]:
 _WON = ("better", "fails_more")
 
 
-def compared(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: str) -> str:
+def compared(columns: Sequence[ColumnSummary], pairs: Sequence[Pair]) -> Text:
     """The first of the ranked columns beside all others, without a full stop."""
     best, others = columns[0].name, columns[1:]
     found: dict[str, list[str]] = {}
     for other in others:
         found.setdefault(_kind(_pair(pairs, columns[0], other), best), []).append(other.name)
     beaten, unsure = found.get("better", []), found.get("cannot_be_told", [])
-    parts = [_leads(columns, pairs, unsure, language)] if unsure and not beaten else []
+    parts = [_leads(columns, pairs, unsure)] if unsure and not beaten else []
     if beaten:
-        scale = scale_words(columns[0].scale, language)
-        by = _ahead(pairs, columns, beaten, language)
+        scale = scale_words(columns[0].scale)
+        by = _ahead(pairs, columns, beaten)
         if len(beaten) == 1 and not unsure:
             parts.append(Text("{} is better than {} by {} ({})", best, beaten[0], by, scale))
         elif len(beaten) == len(others):
@@ -212,33 +206,33 @@ def compared(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: 
                 )
             )
         else:
-            parts.append(Text("{} is better than {}", best, _listed(beaten, language)))
+            parts.append(Text("{} is better than {}", best, listed_models(beaten)))
     if beaten and unsure:
         parts = [
             Text(
                 "{} leads: it is better than {}, and cannot be told from {}",
                 best,
-                *(_listed(some, language) for some in (beaten, unsure)),
+                *(listed_models(some) for some in (beaten, unsure)),
             )
         ]
     for kind, alike in _ALIKE.items():
         if kind in found:
-            first, last = _halves(best, found[kind], language)
-            parts.append(alike(first, last) if kind != "fails_more" else alike(best, _listed(found[kind], language)))
-    return said(joined(parts), language)
+            first, last = _halves(best, found[kind])
+            parts.append(alike(first, last) if kind != "fails_more" else alike(best, listed_models(found[kind])))
+    return joined(parts)
 
 
-def _leads(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], unsure: Sequence[str], language: str) -> Text:
+def _leads(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], unsure: Sequence[str]) -> Text:
     """Who leads where nobody is shown to be worse."""
     best, other = columns[0], columns[1]
     pair = _pair(pairs, best, other)
     few = pair.outcome.why in ("few_images", "too_uneven")
-    lead, scale = _lead(pair, best.name), scale_words(best.scale, language)
+    lead, scale = _lead(pair, best.name), scale_words(best.scale)
     if len(columns) > 2:
         return (
             Text("No winner yet: {} leads, but {} pictures are too few to tell", best.name, pair.clusters)
             if few
-            else Text("No winner yet: {} leads, but cannot be told from {}", best.name, _listed(unsure, language))
+            else Text("No winner yet: {} leads, but cannot be told from {}", best.name, listed_models(unsure))
         )
     if round(lead, digits_of(columns)) <= 0:
         return Text("No winner: {} and {} cannot be told apart on {} pictures", best.name, other.name, pair.clusters)
@@ -263,16 +257,16 @@ def _leads(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], unsure: Sequ
     )
 
 
-def _listed(names: Sequence[str], language: str) -> str:
+def listed_models(names: Sequence[str]) -> str:
     """`A, B and C`; where a sentence has no room for them, how many."""
     if len(names) > _MOST_NAMES:
-        return said(Text("{} others", len(names)), language)
-    return said(Text("{} and {}", names[:-1], names[-1]), language) if len(names) > 1 else names[0]
+        return Text("{} others", len(names))
+    return Text("{} and {}", names[:-1], names[-1]) if len(names) > 1 else names[0]
 
 
-def _halves(best: str, names: Sequence[str], language: str) -> tuple[object, str]:
+def _halves(best: str, names: Sequence[str]) -> tuple[object, str]:
     """What is before and behind the `and` of all of them."""
-    return ([best, *names[:-1]], names[-1]) if len(names) <= _MOST_NAMES else (best, _listed(names, language))
+    return ([best, *names[:-1]], names[-1]) if len(names) <= _MOST_NAMES else (best, listed_models(names))
 
 
 def _pair(pairs: Sequence[Pair], one: ColumnSummary, other: ColumnSummary) -> Pair:
@@ -291,7 +285,7 @@ def _kind(pair: Pair, best: str) -> str:
     return found.why if found.why in _ALIKE else found.kind
 
 
-def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], language: str) -> list[str]:
+def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair]) -> list[Text]:
     """On how many pictures the first beats the next, and what would undo its lead, or settle one that is not proven.
 
     Nothing where the next has no lower scores on what both have.
@@ -305,63 +299,48 @@ def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], langua
     found = []
     if pair.no_ci95 == "no_spread":
         return [
-            said(
-                Text(
-                    "{} leads {} by {} on every picture, so there is no spread to make an interval of", best, other, by
-                ),
-                language,
-            )
+            Text("{} leads {} by {} on every picture, so there is no spread to make an interval of", best, other, by)
         ]
     leads = pair.scores_better != best and len(columns) > 2  # of two the headline has it
     if leads:
-        found.append(said(Text("{} leads {} by {}", best, other, by), language))
+        found.append(Text("{} leads {} by {}", best, other, by))
     wins, losses = (images.wins, images.losses) if pair.a == best else (images.losses, images.wins)
     count, p = wins + images.ties + losses, images.p_adjusted
-    tested = ""
+    tested: str = ""
     if p is not None and p < 1:
         written = formats.p_value(p)
         alone = p == images.p
-        told = Text(" (sign test, p {})", written) if alone else Text(" (sign test, adjusted p {})", written)
-        tested = said(told, language)
+        tested = Text(" (sign test, p {})", written) if alone else Text(" (sign test, adjusted p {})", written)
     found.append(
-        said(
-            Text("it does better on {} of {} pictures, worse on {}{}", wins, count, losses, tested)
-            if leads
-            else Text(
-                "{} does better than {} on {} of {} pictures, worse on {}{}", best, other, wins, count, losses, tested
-            ),
-            language,
+        Text("it does better on {} of {} pictures, worse on {}{}", wins, count, losses, tested)
+        if leads
+        else Text(
+            "{} does better than {} on {} of {} pictures, worse on {}{}", best, other, wins, count, losses, tested
         )
     )
     if pair.scores_better == best and pair.tipping_share is not None and pair.ruled_out_share is not None:
         share, ruled_out = formats.share(pair.tipping_share, 1), formats.share(pair.ruled_out_share, 1)
         found.append(
-            said(
-                Text(
-                    "that lead would be gone if {} of all pictures were of a kind not among these and each a "
-                    "total loss; {} pictures rule out more than {}",
-                    share,
-                    count,
-                    ruled_out,
-                ),
-                language,
+            Text(
+                "that lead would be gone if {} of all pictures were of a kind not among these and each a "
+                "total loss; {} pictures rule out more than {}",
+                share,
+                count,
+                ruled_out,
             )
         )
     elif pair.scores_better is None and pair.settled_by is not None and count < pair.settled_by < _FAR * count:
         more = pair.settled_by - count
         found.append(
-            said(
-                Text(
-                    "about {} more pictures like these would settle a lead of that size",
-                    round(more, min(0, 2 - len(str(more)))),
-                ),
-                language,
+            Text(
+                "about {} more pictures like these would settle a lead of that size",
+                round(more, min(0, 2 - len(str(more)))),
             )
         )
     return found
 
 
-def _ahead(pairs: Sequence[Pair], columns: Sequence[ColumnSummary], beaten: Sequence[str], language: str) -> str:
+def _ahead(pairs: Sequence[Pair], columns: Sequence[ColumnSummary], beaten: Sequence[str]) -> str:
     """`0.80 [0.40, 1.20]`: how far the first of those that are beaten is behind, and whether all of that would hold."""
     best, digits = columns[0], digits_of(columns)
     found = {one.name: _pair(pairs, best, one) for one in columns[1:] if one.name in beaten}
@@ -370,7 +349,7 @@ def _ahead(pairs: Sequence[Pair], columns: Sequence[ColumnSummary], beaten: Sequ
     if pair.ci95:
         by += f" {formats.bracketed(sorted(sign * end for end in pair.ci95), digits)}"
     holds = all(one.outcome.holds for one in found.values())
-    return by if holds else said(Text("{} (missing scores could reverse this)", by), language)
+    return by if holds else Text("{} (missing scores could reverse this)", by)
 
 
 def digits_of(columns: Sequence[ColumnSummary]) -> int:

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from edit_eval.errors import ConfigurationError
+from edit_eval.new_files import refuse_existing, written_whole
 from edit_eval.records import Sample
 from edit_eval.reporting import formats
-from edit_eval.reporting.language import said
-from edit_eval.reporting.page.export import refuse_existing
 from edit_eval.reporting.strengths import DOUBTS, strengths_table
-from edit_eval.reporting.table import Column, Table
-from edit_eval.reporting.terminal_text import Styled, one_line, print_dim, stdout_console
-from edit_eval.reporting.writers.terminal import terminal_table
+from edit_eval.reporting.table import Column, Line, Sheet, Table
 from edit_eval.spreadsheets import write_rows
 from edit_eval.statistics.people import ratings_of
 from edit_eval.store.votes import Votes
@@ -44,64 +39,51 @@ _ONE_SIDED: Mapping[str, Callable[..., Text]] = {
 }
 
 
-def print_preferences(document: Mapping[str, Any], console: Console | None = None, *, language: str = "en") -> None:
-    """Prints strengths, raters and their agreement."""
-    console = console or stdout_console()
-    if not document["raters"]:
-        console.print(said(Text("Nobody has voted yet."), language))
-        return
+def preferences_sheet(document: Mapping[str, Any]) -> Sheet:
+    """Strengths, raters and their agreement."""
+    return list(_preferences(document)) if document["raters"] else [Line(Text("Nobody has voted yet."))]
+
+
+def _preferences(document: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
     votes, samples, skipped = (document[name] for name in ("votes", "samples", "skipped"))
     raters = len(document["raters"])
-    console.print(said(Text("{} votes on {} samples by {}; {} skipped", votes, samples, raters, skipped), language))
-    console.print()
-    console.print(terminal_table(strengths_table(document["strengths"]), language))
-    doubt = document["strengths"][0]["no_ci95"]
-    if doubt:
-        print_dim(console, said(DOUBTS[doubt], language))
-    console.print()
-    console.print(terminal_table(raters_table(document["raters"]), language))
+    yield Line(Text("{} votes on {} samples by {}; {} skipped", votes, samples, raters, skipped))
+    yield Line()
+    yield strengths_table(document["strengths"])
+    if doubt := document["strengths"][0]["no_ci95"]:
+        yield Line(DOUBTS[doubt], "quiet")
+    yield Line()
+    yield raters_table(document["raters"])
     for rater in document["raters"]:
         if rater["side"]:
             kind = f"{'apart' if rater['set_apart'] else 'side'}.{rater['side']}"
-            words = said(_ONE_SIDED[kind](rater["rater"]), language)
-            console.print(Styled(one_line(words), style="yellow"))
+            yield Line(_ONE_SIDED[kind](rater["rater"]), "problem")
     agreement = document["agreement"]
     if agreement and agreement["pairs"]:
-        console.print()
-        alpha, ends = formats.score(agreement["alpha"]), formats.bracketed(agreement["ci95"])
-        same, pairs = formats.share(agreement["identical"], 1), agreement["pairs"]
-        console.print(
-            said(
-                Text(
-                    "Raters agree with alpha {} {} on {} pairs that two or more have seen; {} of their votes "
-                    "are the same",
-                    alpha,
-                    ends,
-                    pairs,
-                    same,
-                ),
-                language,
+        yield Line()
+        yield Line(
+            Text(
+                "Raters agree with alpha {} {} on {} pairs that two or more have seen; {} of their votes are the same",
+                formats.score(agreement["alpha"]),
+                formats.bracketed(agreement["ci95"]),
+                agreement["pairs"],
+                formats.share(agreement["identical"], 1),
             )
         )
     if outdated := document["outdated"]:
-        console.print(
-            said(Text("{} votes are on edits that are not there any more, and do not count", outdated), language)
-        )
+        yield Line(Text("{} votes are on edits that are not there any more, and do not count", outdated))
     if damaged := document["damaged"]:
-        console.print(said(Text("{} damaged lines among the votes were left out", damaged), language))
-    hint = (
-        Text(
-            "Strengths: Bradley-Terry, in logits, mean 0; a tie counts half. Votes count with the "
-            "inverse of the chance of their sample. 95% intervals clustered on source images and "
-            "raters."
-        )
-        if raters > 1
-        else Text(
-            "Strengths: Bradley-Terry, in logits, mean 0; a tie counts half. 95% intervals clustered "
-            "on source images: they hold for this rater alone."
-        )
+        yield Line(Text("{} damaged lines among the votes were left out", damaged))
+    several = Text(
+        "Strengths: Bradley-Terry, in logits, mean 0; a tie counts half. Votes count with the "
+        "inverse of the chance of their sample. 95% intervals clustered on source images and "
+        "raters."
     )
-    print_dim(console, said(hint, language))
+    alone = Text(
+        "Strengths: Bradley-Terry, in logits, mean 0; a tie counts half. 95% intervals clustered "
+        "on source images: they hold for this rater alone."
+    )
+    yield Line(several if raters > 1 else alone, "quiet")
 
 
 def raters_table(raters: Sequence[Found]) -> Table[Found]:
@@ -140,8 +122,5 @@ def write_votes(votes: Votes, samples: Iterable[Sample], file: Path, *, every: b
         write_rows(sys.stdout, names, rows)
         return
     refuse_existing(file, force=force)
-    try:
-        with file.open("w", encoding="utf-8", newline="") as out:
-            write_rows(out, names, rows)
-    except OSError as error:
-        raise ConfigurationError(Text("{}: cannot be written ({})", file, error.strerror or error)) from error
+    with written_whole(file) as temporary, temporary.open("w", encoding="utf-8", newline="") as out:
+        write_rows(out, names, rows)

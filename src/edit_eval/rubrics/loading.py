@@ -24,12 +24,12 @@ from typing import Any
 from edit_eval.benchmarks.categories import CATEGORIES, SUBSETS, canonical, title
 from edit_eval.config.yaml_text import parse_ours
 from edit_eval.errors import ConfigurationError
+from edit_eval.records import LANGUAGES
 
 RUBRICS = ("five_dimensions.v1", "five_dimensions.v2")
 """Those of the five dimensions, the default first."""
 GENERAL = "general"
 """The rubric for any edit, and the name under which `prompts:` replace it."""
-LANGUAGES = ("en", "zh")
 FIELDS = ("original_description", "edit_instruction")
 IMAGES = "images"
 """The field of a user prompt that says which image is which."""

@@ -13,7 +13,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -285,8 +285,3 @@ def _base64(picture: str | Path) -> str:
         return f"data:;base64,{base64.b64encode(Path(picture).expanduser().read_bytes()).decode()}"
     except OSError as error:
         raise ConfigurationError(Text("{}: cannot be read ({})", picture, error.strerror or error)) from error
-
-
-def missing_scores(scored: Iterable[Scored]) -> list[Scored]:
-    """Those without a number."""
-    return [one for one in scored if one.score is None]

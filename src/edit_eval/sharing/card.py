@@ -7,9 +7,10 @@ from typing import Any
 
 import yaml
 
-from edit_eval.records import Results
+from edit_eval.records import LANGUAGES, Results
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.entries import controls_of, entries
+from edit_eval.reporting.language import said
 from edit_eval.reporting.result_tables import SCORE, results_table
 from edit_eval.reporting.table import Table
 from edit_eval.reporting.verdict import Verdict, verdict_lines, verdicts
@@ -28,7 +29,7 @@ def card(
         "pretty_name": repository.rpartition("/")[2],
         "tags": [MARK, "image-editing"],
         "task_categories": ["image-to-image"],
-        "language": sorted({sample.language for sample in results.samples} & {"en", "zh"}) or ["en"],
+        "language": sorted({sample.language for sample in results.samples} & {*LANGUAGES}) or ["en"],
         "configs": [
             {"config_name": model, "data_files": [{"split": "test", "path": f"data/{model}/*.parquet"}]}
             for model in results.edit_models
@@ -49,7 +50,7 @@ def card(
         f"**{coverage['scored']} of {coverage['total']} scored**"
         + ("." if coverage["reached"] else ", which is fewer than the run asked for."),
         "",
-        *(f"{line}\n" for line in verdict_lines(summary, "en")),
+        *(f"{said(line, 'en')}\n" for line in verdict_lines(summary)),
         card_table(results_table(rows, controls, group=SCORE if len({row.score for row in rows}) > 1 else None)),
         *(f"\n{card_table(one)}" for judged in verdicts(summary) for one in _comparison(judged)),
         "",

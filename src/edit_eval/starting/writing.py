@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from edit_eval.config.shipped import shipped
 from edit_eval.config.yaml_text import parse
 from edit_eval.config.yaml_writing import write_yaml
 from edit_eval.errors import ConfigurationError
+from edit_eval.new_files import refuse_existing
 from edit_eval.starting.models import ModelDraft, apart, on_devices
 from edit_eval.starting.pictures import Pictures
 from edit_eval.text import Text
@@ -53,12 +53,7 @@ def refuse_to_overwrite(file: Path, force: bool) -> None:
         raise ConfigurationError(
             Text("{}: a configuration's name ends with .yaml; did you mean `edit-eval init {}`?", file, meant)
         )
-    if file.is_symlink():
-        raise ConfigurationError(
-            Text("{} is a link, which is not replaced: give the file that it points to, or another name", file)
-        )
-    if os.path.lexists(file) and not force:
-        raise ConfigurationError(Text("{} already exists; `--force` replaces it, or give another name", file))
+    refuse_existing(file, force=force)
 
 
 def copy_shipped(name: str, file: Path) -> Started:

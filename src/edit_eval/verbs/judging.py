@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from edit_eval.command_line import answer, say_how_to_go_on, verb, words
-from edit_eval.errors import ConfigurationError, ExitCode, RunInterrupted
+from edit_eval.command_line import answer, end_if_short, verb, words
+from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.language import spoken
 from edit_eval.text import Text
 from edit_eval.verbs.arguments import Config, Force, RunDir, RunFolder
@@ -18,10 +18,11 @@ judging = typer.Typer()
 
 
 def print_audited(made: Any) -> None:
-    from edit_eval.reporting.audit import places_of, print_audit
+    from edit_eval.reporting.audit import audit_sheet, places_of
+    from edit_eval.reporting.writers.terminal import print_sheet
 
-    places = places_of(made.run.path, made.page, made.file, spoken(made.run.language))
-    answer(made.as_plain, lambda: print_audit(made.passport, places, language=spoken(made.run.language)))
+    sheet = [*audit_sheet(made.passport), *places_of(made.run.path, made.page, made.file)]
+    answer(made.as_plain, lambda: print_sheet(sheet, language=spoken(made.run.language)))
 
 
 @verb(judging, short_help="How well judges agree with each other and with people.")
@@ -43,12 +44,13 @@ def agreement(
     score: Annotated[str | None, typer.Option(metavar="NAME", help="Use this score instead of the headline.")] = None,
 ) -> None:
     """How well judges agree with themselves, each other and people, and how often they give no score."""
-    from edit_eval.reporting.agreement import print_agreement
+    from edit_eval.reporting.agreement import agreement_sheet
+    from edit_eval.reporting.writers.terminal import print_sheet
     from edit_eval.run import Run
 
     made, *others = [Run(run) for run in runs]
     document = made.agreement(people, score, others=others, bridge=bridge)
-    answer(lambda: document, lambda: print_agreement(document, language=spoken(made.language)))
+    answer(lambda: document, lambda: print_sheet(agreement_sheet(document), language=spoken(made.language)))
 
 
 def _whole_numbers(flag: str, text: str | None) -> list[int] | None:
@@ -83,7 +85,6 @@ def best_of(
     """
     from edit_eval.reporting.best_of import best_of_sheet
     from edit_eval.reporting.page.export import write_best_of
-    from edit_eval.reporting.terminal_text import stdout_console
     from edit_eval.reporting.writers.terminal import print_sheet
     from edit_eval.run import Run
 
@@ -92,7 +93,7 @@ def best_of(
     language = spoken(made.language)
     if to is not None:
         write_best_of(document, to, language=language, force=force)
-    answer(lambda: document, lambda: print_sheet(best_of_sheet([document]), stdout_console(), language))
+    answer(lambda: document, lambda: print_sheet(best_of_sheet([document]), language=language))
 
 
 @verb(judging, short_help="Examine a judge with edits of known quality.")
@@ -125,24 +126,19 @@ def audit(
     """
     from edit_eval.auditing import audit as examine
 
-    try:
-        made = examine(
-            config,
-            judge=judge,
-            seed=seed,
-            scenes=scenes,
-            size=size,
-            run_dir=run_dir,
-            folder=passports,
-            people=people,
-            judged=judged,
-            command=("edit-eval", *sys.argv[1:]),
-            devices=devices,
-            overrides=set_ or (),
-        )
-    except RunInterrupted as end:
-        say_how_to_go_on(end, run_dir)
-        sys.exit(end.exit_code)
+    made = examine(
+        config,
+        judge=judge,
+        seed=seed,
+        scenes=scenes,
+        size=size,
+        run_dir=run_dir,
+        folder=passports,
+        people=people,
+        judged=judged,
+        command=("edit-eval", *sys.argv[1:]),
+        devices=devices,
+        overrides=set_ or (),
+    )
     print_audited(made)
-    if made.passport.verdict != "passed":
-        sys.exit(ExitCode.SHORT)
+    end_if_short(made.passport.verdict != "passed")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edit_eval.command_line import answer, say, say_how_to_go_on, verb, words
-from edit_eval.errors import ConfigurationError, ExitCode, RunInterrupted
+from edit_eval.command_line import answer, end_if_short, say, verb, words
+from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
 from edit_eval.verbs.arguments import Passports, RunDir
 from edit_eval.verbs.starting import JUDGE
@@ -54,7 +54,7 @@ def score(
     if edits if len(what) == 3 else category:
         flag, about = ("--edits", "a table") if edits else ("--category", "one edit")
         raise ConfigurationError(Text("{} is about {}; leave it out", flag, Text(about)))
-    from edit_eval.serving.scoring import missing_scores, score_pair, score_table
+    from edit_eval.serving.scoring import score_pair, score_table
 
     how: dict[str, Any] = {
         "judge": judge,
@@ -67,18 +67,12 @@ def score(
         "command": ("edit-eval", *sys.argv[1:]),
         **({"language": language} if language else {}),
     }
-    try:
-        if len(what) == 3:
-            source, instruction, edit = what
-            found = score_pair(source, instruction, edit, category=category, **how)
-        else:
-            found = score_table(what[0], edits=edits, **how)
-    except RunInterrupted as end:
-        say_how_to_go_on(end, run_dir)
-        sys.exit(end.exit_code)
+    if len(what) == 3:
+        found = score_pair(*what, category=category, **how)
+    else:
+        found = score_table(what[0], edits=edits, **how)
     answer(lambda: [one.as_plain() for one in found], lambda: _show(found))
-    if missing_scores(found):
-        sys.exit(ExitCode.SHORT)
+    end_if_short(any(one.score is None for one in found))
 
 
 @verb(serving, short_help="Serve a judge over HTTP: scores for training with rewards.")
@@ -162,7 +156,7 @@ def _show(found: list[Scored]) -> None:
 
     for one in found:
         if one.score is None:
-            line = Text("{}: {} gives no score: {} ({})", one.id, one.judge, one.status.value, one.reason)
+            line = Text("{}: {} gives no score: {} ({})", one.id, one.judge, one.status.words, one.reason)
         elif one.error is None:
             line = Text("{}: {:.3f} ({})", one.id, one.score, one.judge)
         else:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from edit_eval.command_line import answer, say, verb, wants_json
-from edit_eval.errors import ConfigurationError, ExitCode
+from edit_eval.command_line import answer, end_if_short, say, verb, wants_json
+from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.language import said
 from edit_eval.text import Text
 from edit_eval.verbs.arguments import Config, Force
@@ -205,8 +205,7 @@ def _say_and_check(made: Started) -> None:
         print(f"  {next_}")
 
     answer(lambda: document, show)
-    if stops:
-        sys.exit(ExitCode.SHORT)
+    end_if_short(stops)
 
 
 @verb(config, name="show", short_help="Print a configuration with all that it extends.")

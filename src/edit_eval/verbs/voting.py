@@ -26,12 +26,13 @@ def vote_show(
     ] = None,
 ) -> None:
     """Show how strong each edit model is by people's votes, with intervals, and how each rater votes."""
-    from edit_eval.reporting.votes import print_preferences
+    from edit_eval.reporting.votes import preferences_sheet
+    from edit_eval.reporting.writers.terminal import print_sheet
     from edit_eval.run import Run
 
     made = Run(run)
     document = made.preferences(words(without) or (), words(with_) or ())
-    answer(lambda: document, lambda: print_preferences(document, language=spoken(made.language)))
+    answer(lambda: document, lambda: print_sheet(preferences_sheet(document), language=spoken(made.language)))
 
 
 @verb(voting, name="export", short_help="Write people's scores as CSV, for `agreement --people`.")

@@ -17,7 +17,6 @@ from edit_eval import __version__
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Sample
 from edit_eval.reporting.language import said
-from edit_eval.reporting.names import LANGUAGES
 from edit_eval.reporting.page.export import export
 from edit_eval.reporting.page.page import (
     Served,
@@ -30,6 +29,7 @@ from edit_eval.reporting.page.page import (
     served_page,
     stylesheet,
 )
+from edit_eval.reporting.table import both
 from edit_eval.statistics.summary import summarise
 from edit_eval.store.comparable import compare_runs, together
 from edit_eval.store.run_directory import refuse_what_leads_elsewhere
@@ -144,7 +144,7 @@ def plain_page(
     served: bool = True,
 ) -> str:
     """A page that `scripts` fill from `data`. Not `served`: for the disk."""
-    titles = {one: f"{said(title, one)} · edit-eval" for one in LANGUAGES}
+    titles = both(lambda one: f"{said(title, one)} · edit-eval")
     style = stylesheet("page.css", "gallery.css", more=f"{own('live.css')}\n{own('plain.css')}")
     program = closed(*_PLAIN, more="\n".join(map(own, scripts)))
     early = asset("early.js")

@@ -11,8 +11,9 @@ import numpy as np
 
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.errors import ConfigurationError, RunDirectoryError
+from edit_eval.new_files import refuse_existing, written_whole
 from edit_eval.records import Sample
-from edit_eval.reporting.page.export import SIDE, in_limits, refuse_existing, written_whole
+from edit_eval.reporting.page.export import SIDE, in_limits
 from edit_eval.reporting.page.gallery import thumbnails
 from edit_eval.small_copies import CopyLimits
 from edit_eval.store.votes import PAGES, AskedPair, Ballot, VoteLine, read_asked, read_votes
@@ -60,16 +61,11 @@ def write_raters_page(run: Path, target: Path, *, pairs: int = PAIRS, side: int 
     language = matrix.experiment.language
     title = Text("Which edit is better?")
     html = plain_page(title, _SCRIPTS, {"page": page, "pairs": tasks}, language=language, served=False)
-    try:
-        with written_whole(target) as temporary:
-            _write(temporary, html, shown.paths, CopyLimits(side, 4 * side * side))
-            ballot = Ballot(run, PAGES)
-            ballot.add(*lines)
-            ballot.close()
-    except OSError as error:
-        raise ConfigurationError(
-            Text("{}: cannot be written ({})", error.filename or target, error.strerror or error)
-        ) from error
+    with written_whole(target) as temporary:
+        _write(temporary, html, shown.paths, CopyLimits(side, 4 * side * side))
+        ballot = Ballot(run, PAGES)
+        ballot.add(*lines)
+        ballot.close()
     return len(drawn)
 
 

@@ -13,7 +13,7 @@ from reporting.reports import Report
 GOLDEN = """\
 # Evaluation report: night run
 
-**Coverage: 2 of 3 scored.** 1 judge refused. **Below the required coverage of 100%.**
+**Coverage: 2 of 3 scored.** Not scored: 1 judge refused. Below the required coverage of 100%.
 
 model_a scores 7.00 (out of 10) with judge; 2 of 3 are scored.
 

@@ -1,6 +1,7 @@
 import re
 
 from edit_eval.records import Status
+from edit_eval.reporting.language import said
 from edit_eval.reporting.names import NAMES, name_of, short_category
 from edit_eval.reporting.page.page import asset, sentences
 from source_texts import READERS, SRC, wants_chinese
@@ -8,13 +9,13 @@ from source_texts import READERS, SRC, wants_chinese
 
 def test_every_status_has_a_name() -> None:
     assert set(NAMES["status"]) == {status.value for status in Status}
-    assert all(re.search("[\u4e00-\u9fff]", name_of("status", status.value, "zh")) for status in Status)
+    assert all(re.search("[\u4e00-\u9fff]", said(status.words, "zh")) for status in Status)
 
 
 def test_names_without_a_text_are_their_own() -> None:
-    assert name_of("difficulty", "nightmare", "zh") == "nightmare"
-    assert name_of("category", "colour", "en") == short_category("colour", "zh") == "colour"
-    assert (short_category("physical", "en"), short_category("physical", "zh")) == ("Physical", "物理")
+    assert name_of("difficulty", "nightmare") == "nightmare"
+    assert name_of("category", "colour") == short_category("colour") == "colour"
+    assert (short_category("physical"), said(short_category("physical"), "zh")) == ("Physical", "物理")
 
 
 def test_sentences_of_scripts_are_those_in_double_quotes() -> None:

@@ -53,7 +53,7 @@ def test_a_run_with_every_kind_of_trouble(tmp_path: Path) -> None:
         " 350 loaded: judge qwen3_vl on cuda:0 in 1 min 00 s (1 of 1)",
         " 353 progress: 75 %, edits 4/6, scores 1/6 (20/min), 2 failed, 15 s left",
         " 362 category Environmental: mean 6.50, min 6.50, max 6.50, 2/3 scored",
-        " 365 failed: 00002_物理_hard: unparseable: the answer is not a score alone: `no idea`",
+        " 365 failed: 00002_物理_hard: no score in the answer: the answer is not a score alone: `no idea`",
         " 365 category Physical: mean 6.50, min 6.50, max 6.50, 1/3 scored",
         " 365 end: 4 of 6 edits, 3 of 6 scores, 3 failed, in 6 min 05 s",
     ]
@@ -139,7 +139,7 @@ def test_a_log_file_gets_every_score_as_it_comes(tmp_path: Path) -> None:
     said = [line.split(": ")[1:] for line in lines if " score: " in line]
     assert sorted(said) == sorted([name, "6.500"] for name in scored)
     assert len(scored) == 8
-    assert sum("failed: 00002_物理_hard: unparseable" in line for line in lines) == 1
+    assert sum("failed: 00002_物理_hard: no score in the answer" in line for line in lines) == 1
 
 
 def test_of_an_edit_that_takes_long_the_steps_are_said(tmp_path: Path) -> None:

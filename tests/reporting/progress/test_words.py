@@ -23,7 +23,7 @@ from reporting.simulated_runs import TEN, a_judgement
 
 def test_a_failure_has_its_reason_or_else_the_answer() -> None:
     refused = a_judgement(None, status=Status.OUT_OF_RANGE, answer="Score: 12")
-    assert failed(refused) == "out of range: Score: 12"
+    assert failed(refused) == "score out of range: Score: 12"
 
 
 def test_which_load_of_a_model_it_is() -> None:

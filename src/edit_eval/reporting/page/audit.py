@@ -14,7 +14,7 @@ from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.passports import Passport
 from edit_eval.records import Results
 from edit_eval.reporting import formats
-from edit_eval.reporting.audit import AXES, MEANS, RESULTS, MeasureRow, beside_people, rows, weaknesses
+from edit_eval.reporting.audit import AXES, MEANS, beside_people, measures_table, weaknesses
 from edit_eval.reporting.audit import RUNGS as RUNG_WORDS
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of, short_category
@@ -22,6 +22,7 @@ from edit_eval.reporting.page.files import whole
 from edit_eval.reporting.page.gallery import thumbnails
 from edit_eval.reporting.page.page import asset, digest_of
 from edit_eval.reporting.page.rendering import say_in, template_environment
+from edit_eval.reporting.writers.html import page_table
 from edit_eval.small_copies import size_for
 from edit_eval.statistics.audit.findings import Findings
 from edit_eval.statistics.audit.measure import average
@@ -97,19 +98,16 @@ def write_audit_page(
     """Writes the page in English or Chinese. Raises `OSError` where it cannot be written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     style = "\n".join(asset(name) for name in STYLES)
-    environment = template_environment(autoescape=True)
-    environment.globals.update(
-        say=partial(say_in, language), name_of=partial(name_of, language=language), results=RESULTS, means=MEANS
-    )
+    environment = template_environment(autoescape=True, language=language)
+    environment.globals.update(say=partial(say_in, language), name_of=name_of, means=MEANS)
     page = environment.get_template("audit.html.j2").render(
         language=language,
         passport=passport,
         title=said(Text("The judge on trial: {}", passport.name), language),
         style=Markup(style),
         policy=f"default-src 'none'; style-src {digest_of(style)}; img-src data:",
-        weaknesses=weaknesses(passport, language),
-        held=[_bar(row) for row in rows(passport, language, held=True)],
-        shown_only=rows(passport, language, held=False),
+        weaknesses=weaknesses(passport),
+        measures=page_table(measures_table(passport), language),
         facts=_facts(passport, found, language),
         curves=list(curves(found.trial, language)),
         ladders=ladders(results, found.trial, language),
@@ -118,19 +116,6 @@ def write_audit_page(
     )
     with whole(path) as file:
         file.write(page)
-
-
-def _bar(row: MeasureRow) -> tuple[MeasureRow, dict[str, float] | None]:
-    """The row, and where interval, value and floor lie on a line from 0 to 1, in percent."""
-    one = row.measure
-    if one.value is None or one.ci95 is None or one.floor is None:
-        return row, None
-
-    def at(number: float) -> float:
-        return round(100 * max(0.0, min(1.0, number)), 2)
-
-    low, high = map(at, one.ci95)
-    return row, {"low": low, "wide": max(0.6, high - low), "value": at(one.value), "floor": at(one.floor)}
 
 
 def _facts(passport: Passport, found: Findings, language: str) -> list[tuple[str, str]]:
@@ -149,10 +134,10 @@ def _facts(passport: Passport, found: Findings, language: str) -> list[tuple[str
         (Text("Protocol"), passport.subject.protocol),
         (Text("Form of the answer"), ", ".join(passport.form)),
         (Text("Pictures shown"), ", ".join(passport.pictures)),
-        (Text("Language"), name_of("language", passport.subject.language, language)),
+        (Text("Language"), name_of("language", passport.subject.language)),
         (Text("Wording (SHA-256)"), passport.subject.wording),
         (Text("Scenes"), scenes),
-        (Text("Beside people"), beside_people(passport, language)),
+        (Text("Beside people"), beside_people(passport)),
         (Text("Smallest difference of two scores that is more than noise"), noise),
         (Text("Examined on"), f"{passport.date} · edit-eval {passport.version}"),
     ]
@@ -220,7 +205,7 @@ def ladders(results: Results, trial: Trial, language: str) -> list[SceneSteps]:
     facts = {sample.facts[AUDIT]["scene"]: sample for sample in reversed(results.samples) if AUDIT in sample.facts}
     return [
         SceneSteps(
-            short_category(facts[scene].category, language),
+            said(short_category(facts[scene].category), language),
             facts[scene].instruction,
             [_step(rung, score, next(made), trial, language) for rung, score in steps],
         )

@@ -148,7 +148,7 @@ def _panel(title: str, parts: Sequence[Entry], colours: Sequence[str], scores: _
         parts=tuple(parts),
         colours=tuple(map(one_line, colours)),
         axis=axis_of(parts[0].scale, every),
-        axis_title=one_line(named_score(parts[0].score, parts[0].scale, language)),
+        axis_title=one_line(said(named_score(parts[0].score, parts[0].scale), language)),
     )
 
 
@@ -167,7 +167,7 @@ def _overall(panel: _Panel) -> list[Group]:
 
 def _categories(panel: _Panel, language: str) -> list[Group]:
     return [
-        (short_category(name, language), part.categories[name], part, colour, {"category": name})
+        (said(short_category(name), language), part.categories[name], part, colour, {"category": name})
         for name in category_names(panel.parts)
         for part, colour in panel.pairs
         if name in part.categories
@@ -176,7 +176,7 @@ def _categories(panel: _Panel, language: str) -> list[Group]:
 
 def _difficulties(panel: _Panel, language: str) -> list[Group]:
     return [
-        (name_of("difficulty", name, language), block, part, colour, {"difficulty": name})
+        (said(name_of("difficulty", name), language), block, part, colour, {"difficulty": name})
         for part, colour in panel.pairs
         for name, block in sorted(part.difficulties.items(), key=_difficulty_order)
     ]
@@ -412,7 +412,7 @@ def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list
 
 
 def _status(score: str, status: Status, language: str) -> str:
-    words = name_of("status", status.value, language)
+    words = said(status.words, language)
     return said(Text("{}: {}", score, words), language) if score else words
 
 

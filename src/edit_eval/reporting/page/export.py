@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import csv
 import os
-import secrets
 import shutil
 import zipfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,10 +16,11 @@ from typing import Any
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
+from edit_eval.new_files import refuse_existing, written_whole
 from edit_eval.records import Results
 from edit_eval.reporting.best_of import best_of_csv, best_of_sheet
 from edit_eval.reporting.page.best_of_chart import best_of_svg
-from edit_eval.reporting.page.files import whole, write_tables
+from edit_eval.reporting.page.files import write_tables
 from edit_eval.reporting.page.gallery import PageFiles, thumbnail
 from edit_eval.reporting.page.page import portable_page
 from edit_eval.reporting.writers.markdown import markdown_sheet
@@ -93,31 +92,19 @@ def export(
         raise ConfigurationError(
             Text("{} already exists; name a new folder, or a file that ends in .html or .zip", target)
         )
-    try:
+    with written_whole(target) as temporary:
         if suffix in (".html", ".htm"):
-            with written_whole(target) as temporary:
-                _write_page(results, summary, temporary, _Within, CopyLimits(side, 4 * side * side), language)
-            return target
-        with written_whole(target) as temporary:
-            folder = temporary if suffix != ".zip" else temporary.with_name(f"{temporary.name}.folder")
+            _write_page(results, summary, temporary, _Within, CopyLimits(side, 4 * side * side), language)
+        elif suffix == ".zip":
+            folder = temporary.with_name(f"{temporary.name}.folder")
             try:
                 _write_folder(results, summary, folder, language, side)
-                if suffix == ".zip":
-                    _pack(folder, temporary, target.stem)
+                _pack(folder, temporary, target.stem)
             finally:
-                if folder != temporary:
-                    shutil.rmtree(folder, ignore_errors=True)
-    except OSError as error:
-        raise ConfigurationError(Text("{}: cannot be written ({})", target, error.strerror or error)) from error
+                shutil.rmtree(folder, ignore_errors=True)
+        else:
+            _write_folder(results, summary, temporary, language, side)
     return target
-
-
-def refuse_existing(file: Path, *, force: bool) -> None:
-    """Raises `ConfigurationError` for a file that is there without `force`, and for a link in any case."""
-    if file.is_symlink():
-        raise ConfigurationError(Text("{} is a link, which is not replaced; give another name", file))
-    if file.exists() and not force:
-        raise ConfigurationError(Text("{} already exists; `--force` replaces it, or give another name", file))
 
 
 def write_best_of(document: Mapping[str, Any], file: Path, *, language: str, force: bool) -> None:
@@ -130,11 +117,8 @@ def write_best_of(document: Mapping[str, Any], file: Path, *, language: str, for
     if made is None:
         raise ConfigurationError(Text("--to {}: must end in .svg, .csv or .md", file))
     refuse_existing(file, force=force)
-    try:
-        with whole(file) as out:
-            out.write(made(document, language))
-    except OSError as error:
-        raise ConfigurationError(Text("{}: cannot be written ({})", file, error.strerror or error)) from error
+    with written_whole(file) as temporary:
+        temporary.write_text(made(document, language), encoding="utf-8", errors="backslashreplace", newline="")
 
 
 def _markdown(document: Mapping[str, Any], language: str) -> str:
@@ -184,20 +168,6 @@ def _pack(folder: Path, file: Path, name: str) -> None:
             if path.is_file():
                 stored = zipfile.ZIP_STORED if path.suffix == ".webp" else None
                 packed.write(path, f"{name}/{path.relative_to(folder).as_posix()}", compress_type=stored)
-
-
-@contextmanager
-def written_whole(target: Path) -> Iterator[Path]:
-    """A name beside the target, which is put in its place at the end; what is begun and not finished is removed."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        yield temporary
-        if target.is_dir():
-            target.rmdir()
-        temporary.replace(target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True) if temporary.is_dir() else temporary.unlink(missing_ok=True)
 
 
 # -- some samples by themselves --

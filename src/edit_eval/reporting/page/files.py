@@ -16,14 +16,15 @@ from typing import Any, TextIO
 
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.errors import ExitCode, NotDrawn
-from edit_eval.records import Results
+from edit_eval.records import LANGUAGES, Results
 from edit_eval.reporting import formats
-from edit_eval.reporting.entries import Entry
-from edit_eval.reporting.names import LANGUAGES, name_of, scale_words, score_name
+from edit_eval.reporting.language import said
+from edit_eval.reporting.names import name_of, scale_words, score_name
 from edit_eval.reporting.page.page import page
 from edit_eval.reporting.page.rendering import say_in, template_environment, told_of
 from edit_eval.reporting.people_differences import explanation, people_in, sentences
 from edit_eval.reporting.remarks import passport_lines, wrong_lines
+from edit_eval.reporting.results_sheet import coverage_words
 from edit_eval.reporting.scores import write_replies, write_scores
 from edit_eval.reporting.verdict import verdict_lines, verdicts
 from edit_eval.reporting.writers.markdown import inline, markdown_sheet, markdown_table
@@ -121,27 +122,27 @@ def draw(results: Results, summary: Mapping[str, Any], run: Path, *, language: s
 
 def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str:
     """The whole document. Names and reasons from the records are escaped: they can be no markup."""
-    environment = template_environment(autoescape=False)
+    environment = template_environment(autoescape=False, language=language)
 
-    def of_score(part: Entry) -> str:
-        return score_name(part.score, language)
-
-    environment.filters.update(inline=inline, duration=lambda seconds: formats.duration(seconds, language))
+    environment.filters.update(
+        inline=lambda words: inline(said(words, language)), duration=lambda seconds: formats.duration(seconds, language)
+    )
     environment.globals.update(
         say=partial(say_in, language),
         table=lambda table: markdown_table(table, language),
         sheet=lambda sheet: markdown_sheet(sheet, language),
-        name_of=lambda kind, key: name_of(kind, key, language),
-        scale_words=lambda part: scale_words(part.scale, language),
+        name_of=name_of,
+        scale_words=lambda part: scale_words(part.scale),
     )
-    environment.filters["score_name"] = of_score
+    environment.filters["score_name"] = lambda part: say_in(language, score_name(part.score))
     people = people_in(summary)
     return environment.get_template("report.md.j2").render(
         **told_of(results, summary),
-        verdict=verdict_lines(summary, language),
+        coverage=coverage_words(summary),
+        verdict=verdict_lines(summary),
         verdicts=verdicts(summary),
-        wrong=wrong_lines(summary, language),
-        examined=passport_lines(summary, language),
+        wrong=wrong_lines(summary),
+        examined=passport_lines(summary),
         people=people,
         people_lines=sentences(people) if people else (),
         people_explanation=explanation(people) if people else (),

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -27,7 +28,9 @@ from edit_eval.errors import PictureError
 from edit_eval.pictures import open_picture
 from edit_eval.records import NO_EDIT, Edit, Judgement, Reading, Results, Sample, Status
 from edit_eval.reporting.entries import entries
-from edit_eval.reporting.names import LANGUAGES, name_of, named_score
+from edit_eval.reporting.language import said
+from edit_eval.reporting.names import name_of, named_score
+from edit_eval.reporting.table import both
 from edit_eval.small_copies import CopyLimits, keep, small_copy, small_copy_name
 from edit_eval.statistics.battles import Fought, fought
 
@@ -160,7 +163,7 @@ def _scoring(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
                     "highest": scale.highest,
                     "higher_is_better": scale.higher_is_better,
                     "digits": digits[judge, name],
-                    "title": {one: named_score(name, scale, one) for one in LANGUAGES},
+                    "title": both(partial(said, named_score(name, scale))),
                 }
                 for name, scale in found.scales.items()
                 if (judge, name) in digits
@@ -176,7 +179,7 @@ def _names(results: Results) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
     difficulties = dict.fromkeys(sample.difficulty for sample in results.samples if sample.difficulty)
 
     def named(kind: str, keys: Iterable[str]) -> dict[str, dict[str, str]]:
-        return {key: {one: name_of(kind, key, one) for one in LANGUAGES} for key in keys}
+        return {key: both(partial(said, name_of(kind, key))) for key in keys}
 
     return {
         "category": named("short_category", categories),

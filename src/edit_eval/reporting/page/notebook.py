@@ -6,7 +6,6 @@ what it shows. All that comes from data is escaped, cut and on one line.
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
-from rich.console import Console
 
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
@@ -26,28 +23,25 @@ from edit_eval.reporting.best_of import best_of_sheet
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.entries import Entry, controls_are_off, controls_of, entries
 from edit_eval.reporting.language import said, spoken
-from edit_eval.reporting.names import judgement_status, name_of, named_score
+from edit_eval.reporting.names import judgement_status, named_score
 from edit_eval.reporting.page.gallery import PageFiles, thumbnails
 from edit_eval.reporting.page.rendering import say_in, template_environment
-from edit_eval.reporting.remarks import footnote_lines, passport_lines, wrong_lines
+from edit_eval.reporting.remarks import footnotes, passport_lines, wrong_lines
 from edit_eval.reporting.result_tables import SCORE, results_table
-from edit_eval.reporting.table import Column, Sheet, Table
-from edit_eval.reporting.tables import coverage_line
+from edit_eval.reporting.results_sheet import coverage_words
+from edit_eval.reporting.table import Column, Line, Table
 from edit_eval.reporting.terminal_text import one_line, whole_words
 from edit_eval.reporting.verdict import comparison_lines, ranked, verdict_lines, verdicts
-from edit_eval.reporting.writers.html import notebook_table
-from edit_eval.reporting.writers.terminal import print_sheet
+from edit_eval.reporting.writers.html import notebook_sheet, notebook_table
 from edit_eval.small_copies import CopyLimits
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore
-from edit_eval.text import Text
+from edit_eval.text import Text, joined
 
 SAMPLES, MODELS, ROWS, LINES = 6, 4, 40, 8
 """How many samples have their pictures shown, of how many edit models; rows of the table; notes."""
 SIZE = CopyLimits(side=192, file_bytes=10_000)
 """Of a picture: all of them are less than half a megabyte."""
-_WIDTH = 110
-"""Columns of what is shown as a terminal has it."""
 CELLS, LONGEST = 160, 2_000
 """Columns of a text, and the characters of it that are looked at."""
 
@@ -83,14 +77,14 @@ def notebook_html(results: Results, summary: Mapping[str, Any], page: Path, *, l
     template = _templates(language).get_template("notebook.html.j2")
     return template.render(
         results=results,
-        coverage=coverage_line(summary, language).plain,
+        coverage=joined(coverage_words(summary), " "),
         notes=[whole_words(one_line(note), 2 * CELLS) for note in results.notes[:LINES]],
         more_notes=max(0, len(results.notes) - LINES),
-        examined=passport_lines(summary, language),
-        wrong=wrong_lines(summary, language),
+        examined=passport_lines(summary),
+        wrong=wrong_lines(summary),
         controls_are_off=controls_are_off(summary),
-        verdicts=verdict_lines(summary, language),
-        footnotes=footnote_lines(summary, language),
+        verdicts=verdict_lines(summary),
+        footnotes=footnotes(summary),
         results_table=results_table(
             found[:ROWS],
             [row for judge in results.judges for row in controls_of(summary, judge)],
@@ -116,19 +110,14 @@ def _comparisons(summary: Mapping[str, Any]) -> Iterator[Table[Any]]:
 
 def comparison_html(comparison: Comparison) -> str:
     """Who wins by each judge, the ranks, the pairs, and what else a reader must know."""
-    language = spoken()
-    parts = [Markup("<p><strong>{}</strong></p>").format(line) for line in comparison_lines(comparison, language)]
+    sheet: list[Line | Table[Any]] = [Line(line, "strong") for line in comparison_lines(comparison)]
     for judge in comparison.judges:
-        parts.append(Markup("<p>{}</p>").format(_short(judge)))
         columns = ranked([column for column in comparison.columns if column.judge == judge])
         pairs = [pair for pair in comparison.pairs if pair.judge == judge]
-        parts += [
-            notebook_table(table, language, _short)
-            for table in (columns_table(columns[:ROWS]), pairs_table(pairs[:ROWS]))
-            if table.rows
-        ]
-    parts += [Markup("<p><small>{}</small></p>").format(_short(note)) for note in comparison.notes[:LINES]]
-    return str(Markup("<div>{}</div>").format(Markup("\n").join(parts)))
+        sheet += [Line(judge), columns_table(columns[:ROWS])]
+        sheet += [pairs_table(pairs[:ROWS])] if pairs else []
+    sheet += [Line(note, "quiet") for note in comparison.notes[:LINES]]
+    return str(notebook_sheet(sheet, spoken(), _short))
 
 
 def means_html(means: Sequence[MeanScore]) -> str:
@@ -151,19 +140,13 @@ def means_html(means: Sequence[MeanScore]) -> str:
 
 
 def agreement_html(document: Mapping[str, Any]) -> str:
-    """What `edit-eval agreement` prints, in letters of equal width."""
-    return _printed(agreement_sheet(document))
+    """What `edit-eval agreement` prints."""
+    return str(notebook_sheet(agreement_sheet(document), spoken(), one_line))
 
 
 def best_of_html(document: Mapping[str, Any]) -> str:
-    """What `edit-eval best-of` prints, likewise."""
-    return _printed(best_of_sheet([document]))
-
-
-def _printed(sheet: Sheet) -> str:
-    console = Console(record=True, file=io.StringIO(), width=_WIDTH, force_jupyter=False, color_system=None)
-    print_sheet(sheet, console, spoken())
-    return str(Markup("<pre>{}</pre>").format(console.export_text()))
+    """What `edit-eval best-of` prints."""
+    return str(notebook_sheet(best_of_sheet([document]), spoken(), one_line))
 
 
 def refused_html(reason: str) -> str:
@@ -172,10 +155,10 @@ def refused_html(reason: str) -> str:
 
 
 def _templates(language: str) -> jinja2.Environment:
-    environment = template_environment(autoescape=True)
+    environment = template_environment(autoescape=True, language=language)
     environment.globals.update(
         say=partial(say_in, language),
-        named=lambda part: named_score(part.score, part.scale, language),
+        named=lambda part: named_score(part.score, part.scale),
         line=_short,
         table=lambda table: notebook_table(table, language, _short),
     )
@@ -209,7 +192,7 @@ def _row(
 
 def _edit(edit: Edit | None, pictures: PageFiles, language: str) -> _Shown:
     if edit is None or edit.status is not Status.OK:
-        status = name_of("status", edit.status if edit else Status.PENDING, language)
+        status = said((edit.status if edit else Status.PENDING).words, language)
         return _Shown(None, ": ".join(filter(None, (status, _short(edit.reason if edit else "")))))
     shown = pictures.of_edit(edit)
     return (

@@ -16,9 +16,9 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -33,16 +33,17 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.entries import Entry
 from edit_eval.reporting.language import catalogue, said, said_own
 from edit_eval.reporting.links import link, to_part
-from edit_eval.reporting.names import LANGUAGES, NAMES, listed, name_of, scale_words, score_name
+from edit_eval.reporting.names import NAMES, name_of, scale_words, score_name
 from edit_eval.reporting.page.agreement_chart import have_one_scale
 from edit_eval.reporting.page.charts import TITLES, charts, histogram_hint, most_tags
 from edit_eval.reporting.page.gallery import PageFiles, PictureAddresses, gallery, thumbnails
 from edit_eval.reporting.page.rendering import say_in, template_environment, told_of
 from edit_eval.reporting.page.vega import vega
 from edit_eval.reporting.page.verdict import verdict_told
-from edit_eval.reporting.writers.html import page_sheet, page_table
+from edit_eval.reporting.table import both
+from edit_eval.reporting.writers.html import followed, page_sheet, page_table
 from edit_eval.small_copies import CopyLimits, size_of_run
-from edit_eval.text import Text
+from edit_eval.text import Text, joined
 
 _STYLES = ("page.css", "verdict.css", "results.css", "gallery.css", "detail.css", "print.css")
 _EARLY = "early.js"
@@ -112,9 +113,9 @@ def _parts(
     size: CopyLimits | None = None,
     linked: bool = True,
 ) -> Iterator[str]:
-    drawn = {one: charts(results, summary, one) for one in LANGUAGES}
+    drawn = both(partial(charts, results, summary))
     told = told_of(results, summary)
-    titles = {one: title(results.name, told["parts"], one) for one in LANGUAGES}
+    titles = both(partial(title, results.name, told["parts"]))
     above, rest = _document(
         {**told, "linked": linked and not served, "files_beside": size is None and not served},
         language,
@@ -219,7 +220,7 @@ def title(name: str, parts: Sequence[Entry], language: str) -> str:
     found += ["…"] if len(parts) > _TITLE_NAMES else []
     if len(parts) == 1:
         found.append(said(Text("{} scored", formats.coverage(parts[0].coverage)), language))
-    return f"{name}: {listed(found, language)}" if found else name
+    return f"{name}: {said(joined(found, ''), language)}" if found else name
 
 
 def _made(drawn: Mapping[str, list[Any]]) -> dict[str, Counter[str | None]]:
@@ -264,13 +265,7 @@ def asset(name: str) -> str:
 def page_templates(language: str) -> jinja2.Environment:
     """The page's templates, with words that follow the language its reader chooses."""
     environment = template_environment(autoescape=True)
-
-    def follow(both: Mapping[str, str]) -> Markup:
-        """Something that has its own words in each language, in the page's."""
-        return Markup('<span data-words="{}">{}</span>').format(json.dumps(both), both[language])
-
-    def both(words_in: Callable[[str], str]) -> dict[str, str]:
-        return {one: words_in(one) for one in LANGUAGES}
+    follow = partial(followed, language=language)
 
     def sentence(words: str, *fields: Any, context: str = "") -> dict[str, str]:
         """A sentence in each language, and so are those of its fields that have words of their own."""
@@ -294,15 +289,15 @@ def page_templates(language: str) -> jinja2.Environment:
         label=lambda words: attribute("aria-label", words, "label"),
         placeholder=lambda words: attribute("placeholder", words, "placeholder"),
         option=option,
-        words=lambda kind, key: follow(both(lambda one: name_of(kind, key, one))),
+        words=lambda kind, key: follow(name_of(kind, key)),
         names=NAMES,
-        score_name=lambda name: both(lambda one: score_name(name, one)),
+        score_name=score_name,
         link=link,
         to_part=to_part,
-        scale_words=lambda part, **how: both(lambda one: scale_words(part.scale, one, **how)),
+        scale_words=lambda part, **how: scale_words(part.scale, **how),
     )
     environment.filters.update(
-        listed=lambda names: both(lambda one: said(Text(", "), one).join(names)),
+        listed=lambda names: joined(names, ", "),
         follow=follow,
         durations=durations,
         duration=lambda seconds: follow(durations(seconds)),

@@ -48,7 +48,7 @@ def _of_judge(people: People, pairs: list[PeoplesDifference], language: str) -> 
     rows: list[dict[str, Any]] = [
         {
             "pair": one_line(f"{pair.a} − {pair.b}"),
-            "series": name_of("whose", row.kind, language),
+            "series": said(name_of("whose", row.kind), language),
             "difference": row.found.difference,
             "low": row.found.ci95[0] if row.found.ci95 else None,
             "high": row.found.ci95[1] if row.found.ci95 else None,
@@ -59,7 +59,7 @@ def _of_judge(people: People, pairs: list[PeoplesDifference], language: str) -> 
         }
         for pair, row in found
     ]
-    series = [name_of("whose", kind, language) for kind in ESTIMATES]
+    series = [said(name_of("whose", kind), language) for kind in ESTIMATES]
     names = list(dict.fromkeys(row["pair"] for row in rows))
     known = [end for row in rows for end in (row["low"], row["high"], row["difference"]) if end is not None]
     low, high = min(0.0, *known), max(0.0, *known)

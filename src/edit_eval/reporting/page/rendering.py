@@ -68,10 +68,11 @@ def _compiled(autoescape: bool) -> _Compiled:
     return _Compiled()
 
 
-def template_environment(*, autoescape: bool) -> jinja2.Environment:
+def template_environment(*, autoescape: bool, language: str = "") -> jinja2.Environment:
     """The templates of this room, with the formats of numbers as filters; a name that is not given is an error.
 
-    The filter `duration` is the caller's: it has words, so it depends on the language.
+    With a `language`, a Text that is printed is in that one. The filter `duration` is the caller's: it has words, so it
+    depends on the language.
     """
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("edit_eval.reporting.page"),
@@ -81,6 +82,7 @@ def template_environment(*, autoescape: bool) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         bytecode_cache=_compiled(autoescape),
+        finalize=(lambda value: said(value, language)) if language else None,
     )
     environment.filters.update(
         score=formats.score,

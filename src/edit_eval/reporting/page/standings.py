@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,8 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.comparison_tables import digits_of
 from edit_eval.reporting.entries import Entry
 from edit_eval.reporting.formats import signed
-from edit_eval.reporting.links import edit_side, link, to_part
+from edit_eval.reporting.links import edit_side, link
+from edit_eval.reporting.result_tables import INTERVAL, MEAN, SCORED, Figures
 from edit_eval.reporting.table import Column, Strip, Table
 from edit_eval.reporting.verdict import Verdict
 from edit_eval.statistics.comparison import Pair
@@ -87,56 +88,26 @@ def _of_judge(one: Verdict, rows: Sequence[Standing], *, over: bool) -> list[Col
     digits = one.parts[0].digits
     axis = Text("from {} to {}", formats.score(low, digits), formats.score(high, digits))
 
-    def part(row: Standing) -> Entry | None:
-        return row.parts.get(judge)
+    def of(row: Standing) -> Figures | None:
+        return Figures(row.parts[judge], row.parts[judge].overall) if judge in row.parts else None
 
     def strip(row: Standing) -> Strip | None:
-        found = part(row)
-        if found is None or not found.overall["ci95"]:
+        found = of(row)
+        if found is None or not found.block["ci95"]:
             return None
-        from_, to_ = map(share, found.overall["ci95"])
-        return Strip(from_, share(found.overall["mean"]), to_, row.place)
-
-    def scored(row: Standing) -> str | None:
-        found = part(row)
-        return formats.coverage(found.coverage) if found else None
+        from_, to_ = map(share, found.block["ci95"])
+        return Strip(from_, share(found.block["mean"]), to_, row.place)
 
     def incomplete(row: Standing) -> bool:
-        found = part(row)
-        return found is not None and not formats.is_complete(found.coverage)
+        return (found := of(row)) is not None and not found.complete
 
-    def to(row: Standing, **more: object) -> str:
-        found = part(row)
-        return to_part(found, **more) if found else ""
-
-    def number(row: Standing) -> str | None:
-        found = part(row)
-        return found.number(found.overall["mean"]) if found else None
-
-    def span(row: Standing) -> str | None:
-        found = part(row)
-        return found.span(found.overall["ci95"]) if found else None
-
+    rank: Column[Standing] = Column(Text("Rank"), lambda row: str(row.ranks.get(judge, "")), "word", look="quiet")
     return [
-        Column(
-            Text("Rank"),
-            lambda row: str(row.ranks.get(judge, "")),
-            "word",
-            look="quiet",
-            when=lambda row: row.ranks,
-            over=head,
-        ),
-        Column(Text("Mean"), number, look="strong", to=lambda row: to(row, sort="worst"), over=head),
-        Column(Text("95% interval") if over else axis, span, strip=strip, over=head),
-        Column(Text("95% interval"), span, look="quiet", when=lambda _: not over),
-        Column(
-            Text("Scored"),
-            scored,
-            look=lambda row: "problem" if incomplete(row) else "quiet",
-            to=lambda row: to(row, status="unscored") if incomplete(row) else to(row),
-            when=lambda row: not over or incomplete(row),
-            over=head,
-        ),
+        replace(rank, when=lambda row: row.ranks, over=head),
+        MEAN.of(of, over=head),
+        INTERVAL.of(of, strip=strip, over=head, **{} if over else {"title": axis}),
+        INTERVAL.of(of, look="quiet", when=lambda _: not over),
+        SCORED.of(of, when=lambda row: not over or incomplete(row), over=head),
     ]
 
 

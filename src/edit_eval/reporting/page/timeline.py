@@ -84,7 +84,7 @@ def _unit(last: float) -> tuple[Text, float]:
 def _activity_row(one: Activity, start: float, unit_seconds: float, language: str) -> dict[str, Any]:
     return {
         "device": one_line(one.device),
-        "kind": name_of("kind", one_line(one.kind), language),
+        "kind": said(name_of("kind", one_line(one.kind)), language),
         "model": one_line(one.model),
         "what": one_line(one.what, 80),
         # Enough digits for a screen; the records keep the rest.
@@ -104,7 +104,7 @@ def utilisation(summary: Mapping[str, Any], language: str) -> list[AnyChart]:
         rows += [
             {
                 "device": one_line(name),
-                "kind": name_of("kind", kind, language),
+                "kind": said(name_of("kind", kind), language),
                 "order": place,
                 "share": kinds[kind] / whole,
                 "seconds": kinds[kind],
@@ -138,7 +138,7 @@ def _kind_colour(kinds: tuple[str, ...], language: str) -> alt.Color:
     return alt.Color(
         "kind:N",
         scale=alt.Scale(
-            domain=[name_of("kind", kind, language) for kind in kinds], range=[COLOURS[kind] for kind in kinds]
+            domain=[said(name_of("kind", kind), language) for kind in kinds], range=[COLOURS[kind] for kind in kinds]
         ),
         legend=alt.Legend(orient="top", direction="horizontal", title=None),
     )

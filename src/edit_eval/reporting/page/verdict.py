@@ -5,9 +5,8 @@ All numbers are those of the summary (`comparison`, `extremes`, `failures`), and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import zip_longest
 from typing import Any
 
@@ -15,14 +14,13 @@ from edit_eval.records import Results, Sample
 from edit_eval.reporting import formats
 from edit_eval.reporting.comparison import failure_remarks, note_words
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
-from edit_eval.reporting.language import said
 from edit_eval.reporting.links import edit_side, link, to_failures
-from edit_eval.reporting.names import LANGUAGES, name_of
+from edit_eval.reporting.names import name_of
 from edit_eval.reporting.page.standings import matrix_table, standings_table
 from edit_eval.reporting.people_differences import explanation, pair_lines, people_in, sentences
 from edit_eval.reporting.remarks import wrong_lines
 from edit_eval.reporting.strengths import battle_verdict, strengths_table
-from edit_eval.reporting.table import Table
+from edit_eval.reporting.table import Table, both
 from edit_eval.reporting.verdict import Verdict, joint_headline, verdicts
 from edit_eval.text import Text
 
@@ -59,7 +57,7 @@ class Look:
     """Opens exactly these two."""
     count: int = 0
     """Of failures of this kind."""
-    status: Both | None = None
+    status: str = ""
     reason: str = ""
 
 
@@ -77,7 +75,7 @@ class _Pictures:
 
     def look(self, title: Text, every: str, sample: str, sides: tuple[Side, ...], judge: str = "", **more: Any) -> Look:
         found = self.samples[sample]
-        words = {one: found.instructions.get(one) or found.instruction or found.id for one in LANGUAGES}
+        words = both(lambda one: found.instructions.get(one) or found.instruction or found.id)
         left, right = sides[0].side, sides[-1].side
         href = link(judge=judge, sample=sample, left=left, right=right)
         return Look(title, every, judge if self.judges > 1 else "", sample, words, sides, href, **more)
@@ -106,9 +104,9 @@ def verdict_told(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]
     return {
         "judged_by": [*results.judges, *battles],
         "battle_verdicts": told,
-        "headline": _both(partial(joint_headline, found) if several else found[0].headline)
+        "headline": (joint_headline(found) if several else found[0].headline())
         if found
-        else _both(partial(said, by_battles[0][1]))
+        else by_battles[0][1]
         if by_battles
         else None,
         "verdicts": [_of_judge(one, several, pictures, places) for one in found],
@@ -116,9 +114,9 @@ def verdict_told(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]
         "pairs": sum(len(one.pairs) for one in found),
         "triage": _triage(found, summary, pictures),
         "people": _people(summary),
-        "wrong": _by_line(lambda one: wrong_lines(summary, one)),
+        "wrong": wrong_lines(summary),
         "tests": comparison.get("tests"),
-        "comparison_notes": [_both(partial(note_words, note)) for note in comparison.get("notes", ())],
+        "comparison_notes": [note_words(note) for note in comparison.get("notes", ())],
     }
 
 
@@ -130,18 +128,14 @@ def _strengths(found: Mapping[str, Any], places: Mapping[str, int]) -> Table[Any
     return replace(table, every=[marked, *others], style="standings")
 
 
-def _both(words_in: Callable[[str], str]) -> Both:
-    return {one: words_in(one) for one in LANGUAGES}
-
-
 def _of_judge(one: Verdict, several: bool, pictures: _Pictures, places: Mapping[str, int]) -> dict[str, Any]:
     names = {column.name: column.name for column in one.columns}
     return {
         "judge": one.judge,
-        "sentence": _both(one.sentence) if several else _both(partial(_ended, one)) if one.columns else None,
-        "controls": _both(one.controls) if one.sees and (one.columns or not several) else None,  # else in the sentence
+        "sentence": one.sentence() if several else Text("{:. }.", [one.rest()]) if one.columns and one.rest() else None,
+        "controls": one.controls() if one.sees and (one.columns or not several) else None,  # else in the sentence
         "sees": one.sees,
-        "passport": _by_line(one.passport),
+        "passport": one.passport(),
         "matrix": matrix_table(one, places, several=pictures.several) if len(one.columns) > 2 else None,
         "pairs": [
             replace(columns_table(one.columns), label=Text("Rank by {}", one.judge)),
@@ -149,19 +143,8 @@ def _of_judge(one: Verdict, several: bool, pictures: _Pictures, places: Mapping[
         ]
         if one.pairs
         else [],
-        "remarks": _by_line(lambda language: failure_remarks(one.pairs, names, language)),
+        "remarks": failure_remarks(one.pairs, names),
     }
-
-
-def _ended(one: Verdict, language: str) -> str:
-    rest = one.rest(language)
-    return said(Text("{:. }.", [rest]), language) if rest else ""
-
-
-def _by_line(lines_in: Callable[[str], Sequence[str]]) -> list[Both]:
-    """Each line in every language."""
-    lines = {one: lines_in(one) for one in LANGUAGES}
-    return [dict(zip(lines, line, strict=True)) for line in zip(*lines.values(), strict=True)]
 
 
 def _people(summary: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -226,7 +209,7 @@ def _failed(summary: Mapping[str, Any], pictures: _Pictures) -> Iterator[Look]:
     kinds: Sequence[Mapping[str, Any]] = sorted(summary["failures"], key=lambda one: -one["count"])
     for kind in kinds[:_LOOKS]:
         sides = (_SOURCE, pictures.edit(kind["edit_model"])) if kind["edit_model"] else (_SOURCE,)
-        status = _both(partial(name_of, "status", kind["status"]))
+        status = name_of("status", kind["status"])
         yield pictures.look(
             Text("Without a score"),
             to_failures(kind),

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from rich.cells import cell_len
 
 from edit_eval.records import CONTROL, JUDGE_FAILED, NO_EDIT, Edit, Judgement, Status
+from edit_eval.reporting.language import said
 from edit_eval.reporting.names import short_category
 from edit_eval.reporting.progress.view import CategoryDone, Count, MeanSoFar, mean_so_far
 from edit_eval.store.matrix import Matrix
@@ -143,7 +144,7 @@ class Tally:
         category, edit_model, judge = key
         scores = group.scores.values()
         return CategoryDone(
-            label=" · ".join([short_category(category, self._language), *self._models(edit_model, judge)]),
+            label=" · ".join([said(short_category(category), self._language), *self._models(edit_model, judge)]),
             scored=len(scores),
             total=group.total,
             mean=math.fsum(scores) / len(scores) if scores else None,

@@ -9,7 +9,7 @@ from edit_eval.execution.contract import Meter
 from edit_eval.judges.answers import is_prose
 from edit_eval.records import Judgement
 from edit_eval.reporting.formats import decimals, duration, score
-from edit_eval.reporting.language import spoken, worded
+from edit_eval.reporting.language import worded
 from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.progress.view import AssignmentRow, BenchmarkProgress, CategoryDone, DeviceView, Said, Snapshot
 from edit_eval.text import Text, counted, joined
@@ -37,7 +37,7 @@ def asked_words(row: AssignmentRow) -> list[str]:
     controls = [counted(row.controls, "control")] if row.controls else []
     questions = [Text("{:,} questions", row.questions)] if row.questions > row.count + row.controls else []
     score_of = Text("{} of {}", row.scoring.headline, row.scoring.protocol, context="part")
-    return [*controls, *questions, score_of, scale_words(row.scoring.scale, spoken())]
+    return [*controls, *questions, score_of, scale_words(row.scoring.scale)]
 
 
 def first_samples(row: AssignmentRow) -> str:
@@ -64,8 +64,8 @@ def skipped(count: int) -> Said:
 
 
 def failed(judgement: Judgement) -> str:
-    """`out of range: Score: 12`."""
-    return Text("{}: {}", worded(judgement.status), judgement.reason or judgement.answer)
+    """`score out of range: Score: 12`."""
+    return Text("{}: {}", judgement.status.words, judgement.reason or judgement.answer)
 
 
 def words_of(judgement: Judgement) -> str:

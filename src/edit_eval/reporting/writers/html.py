@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any, TypeVar
 
 from markupsafe import Markup
 
 from edit_eval.reporting.marks import MARKS, drawn_mark
-from edit_eval.reporting.table import LANGUAGES, Column, Line, Look, Sheet, Strip, Table, Words, in_language
+from edit_eval.reporting.table import Column, Line, Look, Sheet, Strip, Table, Words, both, in_language
 
 Row = TypeVar("Row")
 _STRIP = Markup(
     '<svg class="strip series-{}" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><title>{}</title>'
     '<rect class="ground" y="4.5" width="100" height="1"/>'
     '<rect x="{:.1f}" y="3" width="{:.1f}" height="4" opacity=".4"/>'
-    '<rect x="{:.1f}" y="1" width="1.6" height="8"/></svg><span class="unseen">{}</span>'
+    '<rect x="{:.1f}" y="1" width="1.6" height="8"/>{}</svg><span class="unseen">{}</span>'
 )
+_ASKED = Markup('<rect class="asked" x="{:.1f}" width=".8" height="10"/>')
 _LINK, _LEFT = Markup('<a href="{}">{}</a>'), Markup(' style="text-align: left"')
 _FIGURE = Markup(' style="text-align: right; white-space: nowrap"')
 
 
 def followed(words: Words, language: str) -> Markup:
     """Words that change with the page's language, where they differ; data stays as it is, escaped."""
-    said = {one: in_language(words, one) for one in LANGUAGES}
+    said = both(partial(in_language, words))
     if len(set(said.values())) == 1:
         return Markup("{}").format(said[language])
     return Markup('<span data-words="{}">{}</span>').format(json.dumps(said), said[language])
@@ -33,7 +35,7 @@ def followed(words: Words, language: str) -> Markup:
 
 def page_table(table: Table[Any], language: str) -> Markup:
     """A table that can be scrolled by itself; groups span their rows, quiet rows have a body of their own above."""
-    label = {one: in_language(table.label, one) for one in LANGUAGES}
+    label = both(partial(in_language, table.label))
     columns = table.flat
     head = Markup("\n").join(_head(column, language) for column in columns)
     above = _above(columns, language) if any(column.over for column in columns) else Markup("")
@@ -125,7 +127,8 @@ def _words(column: Column[Row], row: Row, say: Callable[[Words], Markup], *, lin
 def _drawn(strip: Strip, words: Markup) -> Markup:
     low, mean, high = (100 * share for share in (strip.low, strip.mean, strip.high))
     place, line = strip.place % len(MARKS) + 1, min(98.4, max(0.0, mean - 0.8))
-    return _STRIP.format(place, words, low, high - low, line, words)
+    asked = "" if strip.asked is None else _ASKED.format(100 * strip.asked - 0.4)
+    return _STRIP.format(place, words, low, high - low, line, asked, words)
 
 
 def _attributes(*classes: str | Look) -> Markup:
@@ -155,6 +158,24 @@ def notebook_table(table: Table[Any], language: str, cut: Callable[[str], str]) 
     return Markup("<table>\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody>\n</table>").format(
         Markup("").join(heads), Markup("").join(rows)
     )
+
+
+def notebook_sheet(sheet: Sheet, language: str, cut: Callable[[str], str]) -> Markup:
+    """Sentences, each a paragraph, and such tables."""
+    drawn = (
+        notebook_table(part, language, cut)
+        if isinstance(part, Table)
+        else Markup("<p>{}</p>").format(_plain(part, language))
+        for part in sheet
+        if part != Line()
+    )
+    return Markup("<div>{}</div>").format(Markup("\n").join(drawn))
+
+
+def _plain(line: Line, language: str) -> Markup:
+    words = Markup("{}{}").format(in_language(line.head, language), in_language(line.words, language))
+    tag = {"strong": "strong", "quiet": "small"}.get(line.look)
+    return Markup(f"<{tag}>{{}}</{tag}>").format(words) if tag else words
 
 
 def _side(column: Column[Any]) -> Markup:

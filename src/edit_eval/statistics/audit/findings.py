@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from edit_eval.records import Results
+from edit_eval.records import LANGUAGES, Results
 from edit_eval.statistics.audit import order, steadiness
 from edit_eval.statistics.audit.measure import NEARLY, Anchor, Measure
 from edit_eval.statistics.audit.order import CONTROLS, DISPUTED, FLAWED
@@ -110,7 +110,7 @@ def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Find
         "source": steadiness.sees(trial, "source", noise, LOOKS),
         **{f"dose_{kind}": order.dose_response(trial, some, FOLLOWS_DOSES) for kind, some in kinds.items()},
         **{name: steadiness.scatter(trial, view, STEADY) for name, view in VIEWS.items()},
-        **{f"words_{one}": steadiness.raised(trial, f"words_{one}", GAIN) for one in ("en", "zh")},
+        **{f"words_{one}": steadiness.raised(trial, f"words_{one}", GAIN) for one in LANGUAGES},
         "modal_share": steadiness.modal_share(trial, ONE_SCORE),
         "unscored": steadiness.unscored(trial, UNSCORED),
         # From here on nothing is asked of them.

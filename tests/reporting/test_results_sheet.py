@@ -1,11 +1,12 @@
 import io
+import json
 from typing import Any
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from edit_eval.reporting.tables import print_summary
+from edit_eval.reporting.results_sheet import print_summary
 from reporting.reported_runs import HOSTILE
 from reporting.reports import Report, headline
 
@@ -23,6 +24,17 @@ def test_nothing_is_wider_than_80_columns(name: str, language: str, request: pyt
     report: Report = request.getfixturevalue(name)
     text = printed(report.summary, language=language)
     assert max(cell_len(line) for line in text.splitlines()) <= 80
+
+
+def test_no_name_is_broken_for_figures_that_can_be_spared(complete: Report) -> None:
+    name = "the_name_of_a_model_that_is_long"
+    summary = json.loads(json.dumps(complete.summary).replace(f'"{complete.results.edit_models[0]}"', f'"{name}"'))
+    assert all(f"{title} " in printed(summary, width=200).replace("\n", " ") for title in ("Median", "Max"))
+    lines = printed(summary).splitlines()
+    head = next(line for line in lines if line.startswith("Edit model"))
+    assert "95% interval" in head
+    assert "Max" not in head
+    assert any(line.startswith(f"{name} ") for line in lines)
 
 
 def test_coverage_comes_first(incomplete: Report) -> None:

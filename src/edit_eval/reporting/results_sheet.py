@@ -1,0 +1,134 @@
+"""The results as a terminal has them: coverage first, then tables that fit 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+from rich.console import Console
+
+from edit_eval.reporting import formats
+from edit_eval.reporting.best_of import best_of_sheet
+from edit_eval.reporting.costs import device_times_table, highest_memory_table
+from edit_eval.reporting.entries import controls_are_off, controls_of, entries, headlines, refusals
+from edit_eval.reporting.names import NAMES, counted_status, score_line
+from edit_eval.reporting.remarks import footnotes, passport_lines, wrong_lines
+from edit_eval.reporting.result_tables import EDIT_MODEL, categories_table, items_table, results_table
+from edit_eval.reporting.strengths import battle_sheet
+from edit_eval.reporting.table import Line, Look, Table
+from edit_eval.reporting.verdict import verdict_lines
+from edit_eval.reporting.writers.terminal import print_sheet
+from edit_eval.text import Text, joined
+
+
+def print_summary(summary: Mapping[str, Any], console: Console, *, language: str = "en") -> None:
+    """Coverage, the results of every (edit model, judge), their categories, where the time and the memory went."""
+    print_sheet(_results(summary), console, language)
+
+
+def _results(summary: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
+    parts = entries(summary["results"])
+    enough, *rest = coverage_words(summary)
+    look: Look = "strong" if formats.is_complete(summary["coverage"]) else "problem"
+    yield Line(joined(rest, " "), "", enough + (" " if rest else ""), look)
+    yield from (Line(line, "strong") for line in verdict_lines(summary))
+    for refused in refusals(summary):
+        yield Line(Text("{} refused {} of {} edits: {}.", *refused.values()))
+    yield from (Line(Text("note: {}", note), "problem") for note in summary.get("notes") or ())
+    yield from (Line(line, "quiet") for line in passport_lines(summary))
+    yield from (Line(line, "wrong") for line in wrong_lines(summary))
+    if controls_are_off(summary):
+        off = Text("No controls were judged (evaluation.controls is 0), so nothing shows that the judge sees edits.")
+        yield Line(off, "quiet")
+    judges = list(dict.fromkeys(part.judge for part in parts))
+    for judge in judges:
+        if len(judges) > 1:
+            yield Line()
+            yield Line(Text("judged by {}", judge), "strong")
+        yield from _of_judge(summary, judge)
+    yield from battle_sheet(summary)
+    yield from best_of_sheet(summary.get("best_of") or ())
+    yield from map(Line, (*footnotes(summary), *published_lines(summary)))
+    timing = summary.get("timing") or {}
+    if timing.get("devices"):
+        yield Line()
+        yield device_times_table(summary)
+    if _on_gpus(timing.get("memory") or {}):
+        yield Line()
+        yield highest_memory_table(summary)
+        if len(timing["memory"]) > 1:
+            yield Line(Text("The highest of {} devices.", len(timing["memory"])), "quiet")
+
+
+def _of_judge(summary: Mapping[str, Any], judge: str) -> Iterator[Line | Table[Any]]:
+    parts = [part for part in entries(summary["results"]) if part.judge == judge]
+    leading = headlines(parts)
+    several = (EDIT_MODEL,) if len(leading) > 1 else ()
+    for score, some in groupby(parts, key=lambda part: part.score):
+        of_score = list(some)
+        yield Line()
+        if len(parts) > len(leading) or score != "score" or not of_score[0].scale.higher_is_better:
+            yield Line(score_line(score, of_score[0].scale))
+        controls = controls_of(summary, judge) if of_score[0].leads else []
+        yield results_table(of_score, controls, names=(EDIT_MODEL,))
+        if controls:
+            yield Line(
+                Text(
+                    "Controls are judged like edits and are in no other number: the source itself, a grey "
+                    "picture, the edit of another sample."
+                ),
+                "quiet",
+            )
+    if items := [part for part in entries(summary["results"], parts=True) if part.judge == judge]:
+        yield Line()
+        yield items_table(items, names=several)
+    if any(part.categories for part in leading):
+        yield Line()
+        yield categories_table(leading, names=several, with_mean=True)
+    blocks = [part.overall for part in parts]
+    blocks += [block for part in leading for block in (part.overall["category_mean"], *part.categories.values())]
+    yield from without_interval(block.get("no_ci95") for block in blocks)
+
+
+def coverage_words(summary: Mapping[str, Any]) -> list[Text]:
+    """`887 of 900 scored.`, `Not scored: 8 edit failed, 5 judge refused.`, and whether that is enough."""
+    coverage = summary["coverage"]
+    words = [Text("{} of {} scored.", coverage["scored"], coverage["total"])]
+    by_status = (coverage.get("by_status") or {}).items()
+    if unscored := [counted_status(count, status) for status, count in by_status if status != "ok" and count]:
+        words.append(Text("Not scored: {}.", unscored))
+    if again := coverage.get("asked_again"):
+        words.append(Text("{} of {} scores came only when asked again.", again, coverage["scored"]))
+    if not coverage.get("reached", True):
+        words.append(Text("Below the required coverage of {}.", formats.share(coverage["required"], 1)))
+    if summary.get("status") != "complete":
+        words.append(Text("This run is not finished. The numbers cover what is done so far."))
+    return words
+
+
+def published_lines(summary: Mapping[str, Any]) -> list[Text]:
+    """The numbers as a benchmark's authors define them, a line each."""
+    lines = []
+    for one in summary["results"]:
+        for name, found in (one.get("published") or {}).items():
+            words = Text("{} {}", name, formats.published(found["value"]))
+            if found["value"] is None:
+                words = Text("{}: none ({})", name, found["reason"])
+            defined = Text("As the authors define it")
+            lines.append(Text("{}: {}, {}: {}", defined, one["edit_model"], one["judge"], words))
+    return lines
+
+
+def without_interval(reasons: Iterable[str | None]) -> Iterator[Line]:
+    """Why there is no interval where there is none, each reason once; where there is no mean either, nothing."""
+    known = [NAMES["no_ci95"][reason] for reason in dict.fromkeys(reasons) if reason and reason != "no_scores"]
+    if known:
+        yield Line(Text("No interval: {}.", known), "quiet")
+
+
+def _on_gpus(memory: Mapping[str, Any]) -> bool:
+    """Whether anybody could tell what was in use before or after a model: nobody can of workers on the CPU."""
+    return any(
+        stage[when] is not None for one in memory.values() for stage in one["stages"] for when in ("before", "after")
+    )
