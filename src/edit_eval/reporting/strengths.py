@@ -10,7 +10,6 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed
 from edit_eval.reporting.names import counted_status
 from edit_eval.reporting.table import Column, Line, Sheet, Table
-from edit_eval.reporting.verdict import listed_models
 from edit_eval.statistics.battles import Fought
 from edit_eval.text import Text
 
@@ -27,6 +26,10 @@ DOUBTS = {
     ),
     "few_clusters": Text("No intervals: votes on fewer than three source images."),
 }
+_ESTIMATOR = Text(
+    "Strengths: Bradley-Terry, in logits, mean 0; a tie counts half. 95% intervals clustered on source images. A "
+    "failed edit is in no battle; with failures it has lost."
+)
 _INFINITE = "∞"
 
 
@@ -67,46 +70,54 @@ def wins_table(pairs: Sequence[Row], order: Sequence[str]) -> Table[str]:
     return Table(columns, order, label=Text("Won and lost"))
 
 
-def battle_verdict(judge: str, found: Mapping[str, Any]) -> tuple[Text, Text]:
-    """Whom a judge that compares prefers, and how often the first of them won; without full stops, the second perhaps
-    empty."""
-    known = [one for one in found["strengths"] if one["strength"] is not None]
-    if len(known) < 2:
-        return Text("{} ranks nobody", judge), Text("")
-    best, *others = [one["edit_model"] for one in sorted(known, key=lambda one: -one["strength"])]
-    beaten = [name for name in others if _is_ahead(best, name, found["differences"])]
-    unsure = [name for name in others if name not in beaten]
-    won = sum(one[Fought.FIRST if one["a"] == best else Fought.SECOND] for one in found["pairs"] if best in _of(one))
-    lost = sum(one[Fought.SECOND if one["a"] == best else Fought.FIRST] for one in found["pairs"] if best in _of(one))
-    rest = Text("{} won {} battles and lost {}", best, won, lost)
-    if not unsure:
-        return Text("{} wins: {} prefers it to {}", best, judge, listed_models(beaten)), rest
-    if not beaten:
-        return Text("No winner yet: {} leads, but cannot be told from {}", best, listed_models(unsure)), rest
-    words = Text(
-        "{} leads: it is better than {}, and cannot be told from {}", best, listed_models(beaten), listed_models(unsure)
-    )
-    return words, rest
+OTHERS = {"geditbench_v2": "GEdit-Bench v2", "genarena": "GenArena"}
 
 
-def _of(pair: Row) -> tuple[str, str]:
-    return pair["a"], pair["b"]
+def others_table(rated: Mapping[str, Mapping[str, float]], strengths: Sequence[Row]) -> Table[Row]:
+    """Elo points as other arenas define them, beside our own."""
+
+    def points(name: str, one: Row) -> str | None:
+        found = rated[name].get(one["edit_model"])
+        return None if found is None else f"{found:.0f}"
+
+    columns: list[Column[Row]] = [
+        Column(Text("Elo as others define it"), lambda one: one["edit_model"], kind="name"),
+        *(Column(title, partial(points, name)) for name, title in OTHERS.items() if name in rated),
+    ]
+    rows = sorted(strengths, key=lambda one: (one["strength"] is None, -(one["strength"] or 0)))
+    return Table(columns, rows, label=Text("Elo as others define it"))
 
 
-def _is_ahead(one: str, other: str, differences: Sequence[Row]) -> bool:
-    """Whether the interval of their difference says so. An open end is None."""
-    for found in differences:
-        low, high = found["ci95"] or (None, None)
-        if _of(found) == (one, other):
-            return low is not None and low > 0
-        if _of(found) == (other, one):
-            return high is not None and high < 0
-    return False
+def preferred(summary: Mapping[str, Any]) -> dict[str, Text]:
+    """Who is preferred by each judge that compares, by its headline; none of a judge without strengths."""
+    found = {}
+    for judge, of in (summary.get("battles") or {}).items():
+        scored = next(iter(of["scores"].values()))
+        if any(row["strength"] is None for row in scored["strengths"]):
+            continue
+        first = max(scored["strengths"], key=lambda row: row["strength"])["edit_model"]
+        doubted = [other for other, ends in _against(scored["differences"], first) if not ends or (ends[0] or 0) <= 0]
+        if doubted:
+            found[judge] = Text("{} leads, and is not shown to be preferred to {: and }", first, doubted)
+        else:
+            found[judge] = Text("{} is preferred to every other", first)
+    return found
+
+
+def _against(differences: Sequence[Row], model: str) -> Iterator[tuple[str, list[float | None] | None]]:
+    """Each other edit model, and the interval of how much stronger the one is."""
+    for one in differences:
+        ends = one["ci95"]
+        if one["a"] == model:
+            yield one["b"], ends
+        elif one["b"] == model:
+            yield one["a"], ends and [None if end is None else -end for end in reversed(ends)]
 
 
 def battle_sheet(summary: Mapping[str, Any]) -> Sheet:
     """What judges that compare say: for each its strengths, who won against whom, and how far it can be trusted."""
-    return [part for judge, of in (summary.get("battles") or {}).items() for part in _of_judge(judge, of)]
+    parts = [part for judge, of in (summary.get("battles") or {}).items() for part in _of_judge(judge, of)]
+    return [*parts, Line(_ESTIMATOR, "quiet")] if parts else []
 
 
 def _of_judge(judge: str, of: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
@@ -115,7 +126,6 @@ def _of_judge(judge: str, of: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
         yield Line()
         title = Text("Two edits at a time, compared by {}: {}", judge, score)
         yield Line(title if several else Text("Two edits at a time, compared by {}", judge), "strong")
-        yield Line(Text("{:. }.", [one for one in battle_verdict(judge, found) if one]))
         table = strengths_table(found["strengths"], found["with_failures"])
         yield table
         if doubt := found["strengths"][0]["no_ci95"]:
@@ -124,6 +134,9 @@ def _of_judge(judge: str, of: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
         yield wins_table(found["pairs"], [row["edit_model"] for row in table.rows])
         yield Line()
         yield from map(Line, _lines(found))
+    if rated := of.get("as_others_rate"):
+        yield Line()
+        yield others_table(rated, next(iter(of["scores"].values()))["strengths"])
 
 
 def _lines(found: Mapping[str, Any]) -> Iterator[Text]:
@@ -148,7 +161,3 @@ def _lines(found: Mapping[str, Any]) -> Iterator[Text]:
             signed(fit["side"]),
             ends(fit["side_ci95"]),
         )
-    yield Text(
-        "Strengths: Bradley-Terry, in logits, mean 0; a tie counts half. 95% intervals clustered on source images. A "
-        "failed edit is in no battle; with failures it has lost."
-    )

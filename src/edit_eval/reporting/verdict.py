@@ -15,6 +15,7 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.entries import Entry, entries, headlines
 from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.remarks import passport_lines
+from edit_eval.reporting.strengths import preferred
 from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
 from edit_eval.statistics.series import gain
 from edit_eval.text import Text, joined
@@ -125,10 +126,11 @@ def verdicts(summary: Mapping[str, Any]) -> list[Verdict]:
 
 def verdict_lines(summary: Mapping[str, Any]) -> list[Text]:
     """The sentence of each judge; with several judges behind its name."""
-    found = verdicts(summary)
+    found = {one.judge: one.sentence() for one in verdicts(summary)}
+    found |= {judge: Text("{:. }.", [words]) for judge, words in preferred(summary).items()}
     if len(found) == 1:
-        return [found[0].sentence()]
-    return [Text("{}: {}", one.judge, one.sentence()) for one in found]
+        return [*found.values()]
+    return [Text("{}: {}", judge, sentence) for judge, sentence in found.items()]
 
 
 def comparison_lines(comparison: Comparison) -> list[Text]:
@@ -150,7 +152,7 @@ def joint_headline(found: Sequence[Verdict]) -> Text:
     for one in found:
         first.setdefault(one.columns[0].name, []).append(one.judge)
     if len(first) > 1:
-        leads = [Text("{} leads with {}", name, listed_models(judges)) for name, judges in first.items()]
+        leads = [Text("{} leads with {}", name, _listed(judges)) for name, judges in first.items()]
         return Text("The judges disagree: {}", joined(leads, ", "))
     [name], sure = first, sum(one.wins() for one in found)
     every = Text("both judges") if len(found) == 2 else Text("all {} judges", len(found))
@@ -206,19 +208,19 @@ def compared(columns: Sequence[ColumnSummary], pairs: Sequence[Pair]) -> Text:
                 )
             )
         else:
-            parts.append(Text("{} is better than {}", best, listed_models(beaten)))
+            parts.append(Text("{} is better than {}", best, _listed(beaten)))
     if beaten and unsure:
         parts = [
             Text(
                 "{} leads: it is better than {}, and cannot be told from {}",
                 best,
-                *(listed_models(some) for some in (beaten, unsure)),
+                *(_listed(some) for some in (beaten, unsure)),
             )
         ]
     for kind, alike in _ALIKE.items():
         if kind in found:
             first, last = _halves(best, found[kind])
-            parts.append(alike(first, last) if kind != "fails_more" else alike(best, listed_models(found[kind])))
+            parts.append(alike(first, last) if kind != "fails_more" else alike(best, _listed(found[kind])))
     return joined(parts)
 
 
@@ -232,7 +234,7 @@ def _leads(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], unsure: Sequ
         return (
             Text("No winner yet: {} leads, but {} pictures are too few to tell", best.name, pair.clusters)
             if few
-            else Text("No winner yet: {} leads, but cannot be told from {}", best.name, listed_models(unsure))
+            else Text("No winner yet: {} leads, but cannot be told from {}", best.name, _listed(unsure))
         )
     if round(lead, digits_of(columns)) <= 0:
         return Text("No winner: {} and {} cannot be told apart on {} pictures", best.name, other.name, pair.clusters)
@@ -257,7 +259,7 @@ def _leads(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], unsure: Sequ
     )
 
 
-def listed_models(names: Sequence[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     """`A, B and C`; where a sentence has no room for them, how many."""
     if len(names) > _MOST_NAMES:
         return Text("{} others", len(names))
@@ -266,7 +268,7 @@ def listed_models(names: Sequence[str]) -> str:
 
 def _halves(best: str, names: Sequence[str]) -> tuple[object, str]:
     """What is before and behind the `and` of all of them."""
-    return ([best, *names[:-1]], names[-1]) if len(names) <= _MOST_NAMES else (best, listed_models(names))
+    return ([best, *names[:-1]], names[-1]) if len(names) <= _MOST_NAMES else (best, _listed(names))
 
 
 def _pair(pairs: Sequence[Pair], one: ColumnSummary, other: ColumnSummary) -> Pair:

@@ -4,12 +4,6 @@ document.getElementById('data').remove();
 
 let language = data.language;
 
-// A run may have no judge that scores, but one that compares: then no score can be chosen.
-if (data.judges && !data.judges.length) {
-  const nothing = { lowest: null, highest: null, higher_is_better: true, digits: 1, title: { en: '', zh: '' } };
-  data.scoring[''] = { headline: '', scores: { '': nothing } };
-}
-
 // A sentence in both languages, {en, zh}. What stands in double quotes in these scripts is English for people: the page is
 // given the Chinese that the catalogue has for it. All other strings are in single quotes.
 function both(template, values = []) {

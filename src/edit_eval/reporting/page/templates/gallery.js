@@ -68,7 +68,6 @@ function showPage(number, most = CARDS_A_PAGE) {
 
 // Whose scores are shown, and which, where it could be others.
 function judgedBy({ judge, score }) {
-  if (!data.judges.length) return [' · ', say('span', "won : lost")];
   const said = data.judges.length > 1 ? [' · ', say('span', "judged by {}", [judge])] : [];
   const several = Object.keys(data.scoring[judge].scores).length > 1;
   return several ? [...said, ' · ', sayWords('span', scaleOf(judge, score).title)] : said;
