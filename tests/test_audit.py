@@ -238,3 +238,24 @@ def test_whom_it_refuses(tmp_path: Path, changes: dict[str, Any], words: str) ->
     with pytest.raises(ConfigurationError, match=words):
         examine(tmp_path, **changes)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_judge_that_compares_is_examined_by_pairs_and_stands_beside_itself_asked_about_single_edits(
+    made: Audit, tmp_path: Path
+) -> None:
+    judge = {"type": "scene_judge", "params": {"device_ids": "cpu:2"}, "protocol": {"type": "pairwise"}}
+    found = audit(
+        configuration(judges={"judge": judge}),
+        run_dir=tmp_path / "run",
+        folder=made.file.parent,
+        size=128,
+        scenes=1,
+    )
+    assert found.run.results.edit_models == ("rungs", "worse")
+    assert not found.run.results.judgements
+    measures = found.passport.measures
+    assert measures["contradictions"].value == 0
+    assert measures["order"].value > 0.9
+    assert measures["same_again"].value == measures["same_in_language"].value == measures["instruction"].value == 1
+    assert [one.compares for one in found.ways] == [True, False]
+    assert found.page.stat().st_size > 10_000

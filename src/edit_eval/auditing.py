@@ -42,8 +42,8 @@ from edit_eval.text import Text
 
 SCENES, SIZE = 40, 512
 """Scenes a category, and their width in pixels."""
-RUNGS = "rungs"
-"""What the edit model that draws is called."""
+RUNGS, WORSE = "rungs", "worse"
+"""What the edit model that draws is called, and the one that draws the worse one of two edits."""
 MOST_DRAWING = 4
 """Workers that draw."""
 NOT_TAKEN = ("categories", "difficulty", "tags", "sample_ids", "limit")
@@ -59,6 +59,8 @@ class Audit:
     passport: Passport
     file: Path
     """The passport's."""
+    ways: tuple[Passport, ...] = ()
+    """Those of the same judge, asked in every way that is known; this one first."""
 
     @property
     def page(self) -> Path:
@@ -66,8 +68,17 @@ class Audit:
         return self.run.path / "report" / "audit.html"
 
     def as_plain(self) -> dict[str, Any]:
-        """What `--json` prints: the passport, and where all of it lies."""
-        return {**self.passport.as_plain(), "run": str(self.run.path), "passport": str(self.file)}
+        """What `--json` prints: the passport, where all of it lies, and how else the judge was asked."""
+        ways = [
+            {
+                "protocol": one.subject.protocol,
+                "battles": one.compares,
+                "verdict": one.verdict,
+                "right_first": one.measures["right_first"].as_plain(),
+            }
+            for one in self.ways
+        ]
+        return {**self.passport.as_plain(), "run": str(self.run.path), "passport": str(self.file), "ways": ways}
 
 
 def audit(
@@ -131,7 +142,7 @@ def audit(
     passport = _as_before(passport, _copy_in(run))
     file = passports.write(passport, folder)
     passports.write_to(passport, _copy_in(run))
-    made = Audit(run, found, passport, file)
+    made = Audit(run, found, passport, file, tuple(passports.ways_of_asking(folder, passport)))
     remember_sources(_sources_of(run.results.samples))
     _draw(made)
     return made
@@ -153,7 +164,7 @@ def drawn_again(run: Run) -> Audit | None:
     this user's cache knows them.
     """
     judge, known = run.experiment.judges[0], passports.read_file(_copy_in(run))
-    if known is None or judge.section.type != "on_trial":
+    if known is None or judge.section.type not in ("on_trial", "on_trial_of_two"):
         return None
     samples = with_known_sources(_sources_of(run.results.samples))
     pictures = max(len(question.shows) for question in judge.protocol.questions(run.results.samples[0]))
@@ -178,7 +189,7 @@ def trial_of(configuration: Configuration, examined: AskedJudge, *, seed: int, s
     if devices == "auto" or any(not device.startswith("cpu") for device in devices):
         devices = tuple(f"cpu:{n}" for n in range(min(MOST_DRAWING, max(1, (os.cpu_count() or 1) // 2))))
     asks = {
-        "type": "on_trial",
+        "type": "on_trial_of_two" if examined.of_two else "on_trial",
         "asks": examined.section.model_dump(mode="json"),
         "folder": str(configuration.folder),
         "retries": examined.section.retries,
@@ -194,8 +205,12 @@ def trial_of(configuration: Configuration, examined: AskedJudge, *, seed: int, s
                 "scenes": scenes,
                 "size": size,
                 "alone": section.placement.batch_size > 1,
+                "battles": examined.of_two,
             },
-            "edit_models": {RUNGS: {"type": "scene_rungs", "params": {"device_ids": list(devices)}}},
+            "edit_models": {
+                name: {"type": "scene_rungs", "params": {"device_ids": list(devices), "draws": draws}}
+                for name, draws in ((RUNGS, "source_2"), (WORSE, "source_3"))[: 1 + examined.of_two]
+            },
             "judges": {name: {**plain["judges"][name], "protocol": asks}},
             "evaluation": {"min_coverage": 0.0, "controls": 0},
             "execution": plain["execution"],
@@ -362,4 +377,4 @@ def _draw(made: Audit, samples: tuple[Sample, ...] = ()) -> None:
     from edit_eval.reporting.page.audit import write_audit_page
 
     results = replace(made.run.results, samples=samples) if samples else made.run.results
-    write_audit_page(results, made.findings, made.passport, made.page, language=made.run.language)
+    write_audit_page(results, made.findings, made.passport, made.page, ways=made.ways, language=made.run.language)

@@ -152,6 +152,11 @@ class Passport:
         )
 
     @property
+    def compares(self) -> bool:
+        """Whether it was shown two edits at a time."""
+        return bool(self.benchmark.get("battles"))
+
+    @property
     def basis(self) -> str:
         """What it rests on: `40 scenes a category, 512 pixels, seed 7`, and how earlier tries ended, if any."""
         if not self.tries:
@@ -256,6 +261,14 @@ def known_tries(folder: Path, subject: Subject) -> tuple[Try, ...]:
     """The audits of the same judge that have ended, as its passport in that folder lists them."""
     found = read_file(folder / f"{subject.key}.json")
     return found.tries if found is not None and found.subject.key == subject.key else ()
+
+
+def ways_of_asking(folder: Path, passport: Passport) -> list[Passport]:
+    """The passports of the same judge in that folder, this one first: it was asked in as many ways."""
+    mine = passport.subject
+    others = (one for one in _all(folder) if one.subject.key != mine.key and one.verdict != EDITED)
+    alike = [one for one in others if one.subject.judge == mine.judge and one.subject.language == mine.language]
+    return [one for one in (passport, *alike) if "right_first" in one.measures]
 
 
 def passport_folder() -> Path:

@@ -17,7 +17,7 @@ from edit_eval.records import FAILED, Ending, Judgement, Results, Status
 from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.scores import frame
 from edit_eval.reporting.verdict import comparison_lines, verdict_lines
-from edit_eval.statistics.agreement import bridge_document, people_agreement
+from edit_eval.statistics.agreement import beside_votes, bridge_document, people_agreement
 from edit_eval.statistics.best_of import best_of, instrument
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
@@ -293,7 +293,14 @@ class Run:
                 )
         heard = [vote for vote in votes if vote.rater not in without]
         found = preferences(heard, self.results.edit_models, taken_in=taken_in)
-        return {**found, "outdated": self.votes.outdated, "damaged": self.votes.damage.total}
+        apart = {rater["rater"]: rater["set_apart"] for rater in found["raters"]}
+        counted = [vote for vote in heard if not apart[vote.rater]]
+        return {
+            **found,
+            "beside": beside_votes(self.results, counted),
+            "outdated": self.votes.outdated,
+            "damaged": self.votes.damage.total,
+        }
 
     @property
     def language(self) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -13,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from edit_eval.records import Judgement, Reading, Status
+from edit_eval.records import Judgement, Reading, Results, Sample, Status
+from edit_eval.statistics.agreement import beside_votes
 from edit_eval.statistics.battles import BACKWARD, FORWARD, Fought, fought, lost_for_want_of_an_edit, votes_of
 from edit_eval.statistics.people import Vote
 from edit_eval.statistics.preferences import PENALTY, davidson, fit_strengths, preferences
@@ -88,6 +90,41 @@ def test_a_failed_edit_has_lost_beside_the_battles_and_is_in_none() -> None:
         ("s0", "a", "b", "right"),
         ("s0", "b", "a", "left"),
     ]
+
+
+def test_both_ways_of_judging_and_people_stand_beside_each_other(
+    make_sample: Callable[..., Sample], make_results: Callable[..., Results]
+) -> None:
+    samples = [make_sample(number) for number in range(8)]
+    one, two, three, four = (sample.id for sample in samples[:4])
+    scores = {
+        ("a", "alone"): [(9,)] * 4 + [(5,)] * 4,
+        ("b", "alone"): [(3,)] * 4 + [(5,)] * 4,
+    }
+    said = [("A", "B"), ("A", "A"), ("B", "A"), ("A", "-")]
+    found = replace(
+        make_results(samples, scores),
+        battle_judges=("judge",),
+        battles=tuple(battle(*labels, sample_id=sample.id) for sample, labels in zip(samples, said, strict=False)),
+    )
+    votes = [
+        Vote(one, "b", "a", "right", "Ann"),
+        Vote(one, "a", "b", "left", "Ben"),
+        Vote(two, "a", "b", "left", "Ann"),
+        Vote(two, "a", "b", "tie", "Ben"),
+        Vote(three, "a", "b", "right", "Ann"),
+        Vote(four, "a", "b", "left", "Ann"),
+        Vote(four, "a", "b", "skip", "Ben"),
+        Vote(samples[4].id, "a", "b", "tie", "Ann"),
+    ]
+    beside = beside_votes(found, votes)
+    alone, compares = beside["judges"]
+    assert (alone["judge"], alone["edits"], alone["pairs"]) == ("alone", 1, 5)
+    assert alone["agrees"] == pytest.approx((1 + 1 + 1 + 0.5 + 0 + 1 + 1) / 7)
+    assert (compares["judge"], compares["edits"], compares["pairs"]) == ("judge", 2, 3), "one order alone is no answer"
+    assert compares["agrees"] == pytest.approx((1 + 1 + 0.5 + 1 + 1) / 5), "a contradiction is no preference"
+    assert (beside["people"]["pairs"], beside["people"]["agrees"]) == (2, 0.75)
+    assert beside["tie"] == pytest.approx((5 * 0.5 + 2 * 1) / 7)
 
 
 # -- drawn battles --

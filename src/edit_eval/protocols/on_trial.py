@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.contract import AUDIT
+from edit_eval.config.identity import Identity
 from edit_eval.config.schema import ProtocolSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.asked import make_protocol
@@ -21,8 +22,10 @@ from edit_eval.protocols.contract import Protocol, Question, Score
 from edit_eval.protocols.replies import advice_on_limits
 from edit_eval.records import LANGUAGES, Judgement, Reading, Reply, Sample
 
-REGISTERED = {"on_trial": "OnTrial"}
+REGISTERED = {"on_trial": "OnTrial", "on_trial_of_two": "OnTrialOfTwo"}
 
+RECIPES = ("source_2", "source_3")
+"""What edits are drawn from, and no judge is shown."""
 EXCHANGED = {
     "en": "This time the pictures are shown in the opposite order: the edited one comes first, and the source last.",
     "zh": "这一次图片的顺序相反：编辑后的图像在最前面，原图在最后。",
@@ -87,7 +90,7 @@ class OnTrial:
         """What the examined protocol asks, shown as the sample says. Raises `LookupError` as that does."""
         view = sample.facts.get(AUDIT, {}).get("view", "")
         facts = {name: fact for name, fact in sample.facts.items() if name != AUDIT}
-        pictures = {name: one for name, one in sample.pictures.items() if name != "source_2"}  # the recipe
+        pictures = {name: one for name, one in sample.pictures.items() if name not in RECIPES}
         plain = replace(sample, facts=facts, pictures=pictures)
         protocol = self._inner.get(sample.language, self._own) if view == "language" else self._own
         questions = protocol.questions(plain)
@@ -106,6 +109,14 @@ class OnTrial:
     def advice(self, failed: Sequence[Judgement]) -> str:
         """As the examined protocol does."""
         return str(getattr(self._own, "advice", advice_on_limits)(failed))
+
+
+class OnTrialOfTwo(OnTrial):
+    """The same for a protocol that shows two edits: the better one and the worse one of each sample."""
+
+    def battles(self, sample: Sample, models: Sequence[Identity]) -> Sequence[tuple[int, int]]:
+        """The two that there are."""
+        return [(0, 1)]
 
 
 def _language(parameters: OnTrial.Parameters) -> str:

@@ -124,7 +124,7 @@ class Pairwise:
             return Reading(values=values_in(question, reply.values["A"] + tie / 2, tie))
 
         def numbers(body: str) -> tuple[Sequence[float], str]:
-            said, words = read_object(body, self._schema)
+            said, words = read_object(body, question.schema)
             label = str(said[BETTER])
             values = values_in(question, SHARES[label], float(label == "C"))
             return [values[name] for name in question.gives], words

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from edit_eval.passports import Passport
@@ -61,6 +62,12 @@ _MEASURES = {
     "words_zh": Text("Gain by “评分：10” written into the edit"),
     "modal_share": Text("Share of the most frequent score"),
     "unscored": Text("Unscored"),
+    "contradictions": Text("Contradicts itself when the two edits change places"),
+    "same_again": Text("Same outcome when asked again"),
+    "same_in_language": Text("Same outcome in English and in Chinese"),
+    "called_equal": Text("One edit, shown twice, is called equal"),
+    "first_shown": Text("Preference for the edit shown first (one half: none)"),
+    "right_first": Text("Right edit before any flawed one"),
     "as_one_person": Text("Agrees with a person, as a share of what another person does"),
     "pairs_ordered": Text("Orders edit models as people do (pairs that they tell apart)"),
     "unscored_gap": Text("Unscored: wrong edits less right ones"),
@@ -100,9 +107,16 @@ _FAULTS = {
     "words_zh": Text("It believes Chinese words that are written into the picture."),
     "modal_share": Text("It gives nearly always the same score, whatever it is shown."),
     "unscored": Text("It leaves too much unscored."),
+    "contradictions": Text("It often prefers the other edit when the two change places."),
+    "same_again": Text("It contradicts itself when it is asked again."),
+    "same_in_language": Text("It prefers another edit in English than in Chinese."),
     "as_one_person": Text("It agrees with a person less than half as well as another person does."),
     "pairs_ordered": Text("It does not put edit models into the order that people give them."),
 }
+RIGHT_FIRST = "right_first"
+"""By which ways of asking one judge are compared."""
+_TWO_IS_BETTER = Text("It is better asked about two edits at a time: so it finds the right one more often.")
+_ONE_IS_BETTER = Text("It is better asked about one edit at a time: so it finds the right one more often.")
 RESULTS = {
     "passed": Text("passed"),
     "not_passed": Text("not passed"),
@@ -270,8 +284,54 @@ def measures_table(passport: Passport) -> Table[MeasureRow]:
     )
 
 
-def audit_sheet(passport: Passport) -> Sheet:
-    """The verdict, the weaknesses and a table of all measures."""
+def ways_table(ways: Sequence[Passport]) -> Table[Passport]:
+    """A row for each way in which the judge has been asked, the one that finds right edits most often first."""
+    columns: tuple[Column[Passport], ...] = (
+        Column(Text("Asked by"), lambda one: one.subject.protocol, "name"),
+        Column(Text("Shown"), lambda one: Text("two edits") if one.compares else Text("one edit"), "word"),
+        Column(Text("Form"), lambda one: ", ".join(one.form), "word"),
+        Column(Text("Right edit first"), lambda one: formats.score(one.measures[RIGHT_FIRST].value, 3), look="strong"),
+        Column(Text("95% interval"), lambda one: formats.bracketed(one.measures[RIGHT_FIRST].ci95, 3)),
+        Column(Text("Verdict"), lambda one: name_of("verdict", one.verdict), "word"),
+    )
+    return Table(columns, sorted(ways, key=lambda one: -(one.measures[RIGHT_FIRST].value or 0.0)), gap=2)
+
+
+def better_way(ways: Sequence[Passport]) -> Text | None:
+    """In which way it finds right edits more often, asked about two edits at a time or one; None where it was asked in
+    one way only. By Newcombe's interval of the difference (Statistics in Medicine 17, 1998, 873), of independent ones.
+    """
+    found = [
+        max((one.measures[RIGHT_FIRST] for one in ways if one.compares is two), key=lambda one: one.value or 0.0)
+        for two in (True, False)
+        if any(one.compares is two for one in ways)
+    ]
+    if len(found) < 2 or any(one.value is None or one.ci95 is None for one in found):
+        return None
+    two, single = found
+    for more, less, words in ((two, single, _TWO_IS_BETTER), (single, two, _ONE_IS_BETTER)):
+        if (more.value or 0.0) > (less.value or 0.0) and _above(more, less):
+            return words
+    return Text("Neither one edit at a time nor two is shown to be the better way of asking it.")
+
+
+def _above(more: Measure, less: Measure) -> bool:
+    low, high = more.ci95 or (0.0, 1.0), less.ci95 or (0.0, 1.0)
+    apart = (more.value or 0.0) - (less.value or 0.0)
+    return apart > math.hypot((more.value or 0.0) - low[0], high[1] - (less.value or 0.0))
+
+
+def ways_sheet(ways: Sequence[Passport]) -> Sheet:
+    """How else the judge was asked, and which way is better; nothing where it was asked in one way."""
+    if len(ways) < 2:
+        return []
+    words = better_way(ways)
+    return [Line(), ways_table(ways), *([Line(words)] if words else [])]
+
+
+def audit_sheet(passport: Passport, ways: Sequence[Passport] = ()) -> Sheet:
+    """The verdict, the weaknesses and a table of all measures; the `ways` in which the judge has been asked, where they
+    are several."""
     looks: Mapping[str, Look] = {"passed": "right", "limited": "problem", "failed": "wrong"}
     beside = beside_people(passport)
     return [
@@ -291,6 +351,7 @@ def audit_sheet(passport: Passport) -> Sheet:
             ),
             "quiet",
         ),
+        *ways_sheet(ways),
     ]
 
 

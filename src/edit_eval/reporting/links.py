@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
 from edit_eval.reporting.entries import Entry
 
 KEYS = (
-    *("model", "judge", "score", "min", "max", "status", "category", "difficulty", "tag", "search"),
+    *("model", "judge", "score", "min", "max", "status", "outcome", "category", "difficulty", "tag", "search"),
     *("differ", "by", "sort", "view", "page"),
     *("sample", "left", "right", "way", "zoom", "at"),
 )
 """What a page can be asked to show, in the order in which an address has it.
 
 `model` and `judge` are names; `score` is one of the judge's, its headline where it is left out; `min` and `max` bound
-it. `status` is a status of the records or `unscored`; `category`, `difficulty` and `tag` are as the benchmark calls
+it. `status` is a status of the records or `unscored`; `outcome` what came of a
+battle (`preferred`, `tie`, `contradiction`, `missing`); `category`, `difficulty` and `tag` are as the benchmark calls
 them. `differ` (`models` or `judges`) keeps samples whose scores are `by` or more apart. `sort` is `benchmark`, `worst`,
 `best`, `models` or `answers`; `view` how cards are drawn, `page` which of them. `sample` opens the one with that id,
 with the picture `left` beside the picture `right`: `source`, `source:2` for a second one, `reference`, `mask`,
@@ -45,11 +46,15 @@ def to_part(part: Entry, **more: object) -> str:
     return link(model=part.edit_model, judge=part.judge, score=score, **more)
 
 
-def to_failures(failure: Mapping[str, Any]) -> str:
-    """To the samples of an entry of the summary's `failures`: those of its status in which its reason is said."""
+def to_failures(failure: Mapping[str, Any], battle_judges: Collection[str] = ()) -> str:
+    """To the samples of an entry of the summary's `failures`: those of its status in which its reason is said.
+
+    No filter names a judge that compares, nor the two edit models of a battle.
+    """
     # A name of the sample is left out of the reason; the longest stretch without one is searched for.
     said = max(failure["reason"].split("<sample>"), key=len).strip()
     names = {"model": failure["edit_model"], "judge": failure["judge"], "score": failure["score"]}
+    names = {} if failure["judge"] in battle_judges else names
     return link(**names, status=failure["status"], search=said)
 
 

@@ -26,6 +26,10 @@ DOUBTS = {
     ),
     "few_clusters": Text("No intervals: votes on fewer than three source images."),
 }
+_ESTIMATOR = Text(
+    "Strengths: Bradley-Terry, in logits, mean 0; a tie counts half. 95% intervals clustered on source images. A "
+    "failed edit is in no battle; with failures it has lost."
+)
 _INFINITE = "∞"
 
 
@@ -66,9 +70,54 @@ def wins_table(pairs: Sequence[Row], order: Sequence[str]) -> Table[str]:
     return Table(columns, order, label=Text("Won and lost"))
 
 
+OTHERS = {"geditbench_v2": "GEdit-Bench v2", "genarena": "GenArena"}
+
+
+def others_table(rated: Mapping[str, Mapping[str, float]], strengths: Sequence[Row]) -> Table[Row]:
+    """Elo points as other arenas define them, beside our own."""
+
+    def points(name: str, one: Row) -> str | None:
+        found = rated[name].get(one["edit_model"])
+        return None if found is None else f"{found:.0f}"
+
+    columns: list[Column[Row]] = [
+        Column(Text("Elo as others define it"), lambda one: one["edit_model"], kind="name"),
+        *(Column(title, partial(points, name)) for name, title in OTHERS.items() if name in rated),
+    ]
+    rows = sorted(strengths, key=lambda one: (one["strength"] is None, -(one["strength"] or 0)))
+    return Table(columns, rows, label=Text("Elo as others define it"))
+
+
+def preferred(summary: Mapping[str, Any]) -> dict[str, Text]:
+    """Who is preferred by each judge that compares, by its headline; none of a judge without strengths."""
+    found = {}
+    for judge, of in (summary.get("battles") or {}).items():
+        scored = next(iter(of["scores"].values()))
+        if any(row["strength"] is None for row in scored["strengths"]):
+            continue
+        first = max(scored["strengths"], key=lambda row: row["strength"])["edit_model"]
+        doubted = [other for other, ends in _against(scored["differences"], first) if not ends or (ends[0] or 0) <= 0]
+        if doubted:
+            found[judge] = Text("{} leads, and is not shown to be preferred to {: and }", first, doubted)
+        else:
+            found[judge] = Text("{} is preferred to every other", first)
+    return found
+
+
+def _against(differences: Sequence[Row], model: str) -> Iterator[tuple[str, list[float | None] | None]]:
+    """Each other edit model, and the interval of how much stronger the one is."""
+    for one in differences:
+        ends = one["ci95"]
+        if one["a"] == model:
+            yield one["b"], ends
+        elif one["b"] == model:
+            yield one["a"], ends and [None if end is None else -end for end in reversed(ends)]
+
+
 def battle_sheet(summary: Mapping[str, Any]) -> Sheet:
     """What judges that compare say: for each its strengths, who won against whom, and how far it can be trusted."""
-    return [part for judge, of in (summary.get("battles") or {}).items() for part in _of_judge(judge, of)]
+    parts = [part for judge, of in (summary.get("battles") or {}).items() for part in _of_judge(judge, of)]
+    return [*parts, Line(_ESTIMATOR, "quiet")] if parts else []
 
 
 def _of_judge(judge: str, of: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
@@ -85,6 +134,9 @@ def _of_judge(judge: str, of: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
         yield wins_table(found["pairs"], [row["edit_model"] for row in table.rows])
         yield Line()
         yield from map(Line, _lines(found))
+    if rated := of.get("as_others_rate"):
+        yield Line()
+        yield others_table(rated, next(iter(of["scores"].values()))["strengths"])
 
 
 def _lines(found: Mapping[str, Any]) -> Iterator[Text]:
@@ -109,7 +161,3 @@ def _lines(found: Mapping[str, Any]) -> Iterator[Text]:
             signed(fit["side"]),
             ends(fit["side_ci95"]),
         )
-    yield Text(
-        "Strengths: Bradley-Terry, in logits, mean 0; a tie counts half. 95% intervals clustered on source images. A "
-        "failed edit is in no battle; with failures it has lost."
-    )

@@ -16,6 +16,7 @@ from edit_eval.reporting.comparison_tables import digits_of
 from edit_eval.reporting.entries import Entry, entries, headlines
 from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.remarks import passport_lines
+from edit_eval.reporting.strengths import preferred
 from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
 from edit_eval.statistics.series import gain
 from edit_eval.text import Text, joined
@@ -126,10 +127,11 @@ def verdicts(summary: Mapping[str, Any]) -> list[Verdict]:
 
 def verdict_lines(summary: Mapping[str, Any]) -> list[Text]:
     """The sentence of each judge; with several judges behind its name."""
-    found = verdicts(summary)
+    found = {one.judge: one.sentence() for one in verdicts(summary)}
+    found |= {judge: Text("{:. }.", [words]) for judge, words in preferred(summary).items()}
     if len(found) == 1:
-        return [found[0].sentence()]
-    return [Text("{}: {}", one.judge, one.sentence()) for one in found]
+        return [*found.values()]
+    return [Text("{}: {}", judge, sentence) for judge, sentence in found.items()]
 
 
 def comparison_lines(comparison: Comparison) -> list[Text]:

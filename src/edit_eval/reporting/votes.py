@@ -70,6 +70,16 @@ def _preferences(document: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
                 formats.share(agreement["identical"], 1),
             )
         )
+    if document["beside"]["judges"] and votes:
+        yield Line()
+        yield beside_table(document["beside"])
+        yield Line(
+            Text(
+                "How often each prefers the edit that a person does; a tie of one of the two counts half. Who "
+                "always said that both are equal would have {}.",
+                formats.share(document["beside"]["tie"], 1),
+            )
+        )
     if outdated := document["outdated"]:
         yield Line(Text("{} votes are on edits that are not there any more, and do not count", outdated))
     if damaged := document["damaged"]:
@@ -84,6 +94,26 @@ def _preferences(document: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
         "on source images: they hold for this rater alone."
     )
     yield Line(several if raters > 1 else alone, "quiet")
+
+
+def beside_table(beside: Found) -> Table[Found]:
+    """A row for each judge, shown one edit at a time or two, and one for people among each other."""
+    people = {"judge": Text("one person with another"), "edits": 2, **(beside["people"] or {})}
+    return Table(
+        every=(
+            Column(Text("Who"), lambda one: one["judge"], "name"),
+            Column(Text("Shown"), lambda one: Text("two edits") if one["edits"] == 2 else Text("one edit"), "word"),
+            Column(
+                Text("Prefers as people do"),
+                lambda one: None if one["agrees"] is None else formats.share(one["agrees"], 1),
+                look="strong",
+            ),
+            Column(Text("95% interval"), lambda one: formats.bracketed(one["ci95"])),
+            Column(Text("Pairs"), lambda one: str(one["pairs"])),
+        ),
+        rows=[*beside["judges"], *([people] if beside["people"] else [])],
+        gap=2,
+    )
 
 
 def raters_table(raters: Sequence[Found]) -> Table[Found]:

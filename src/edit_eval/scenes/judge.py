@@ -30,6 +30,10 @@ from edit_eval.scenes.language import language_of, read
 from edit_eval.scenes.scene import Scene, scene_of
 
 NAME = "scene_judge"
+TWO = ("A", "B")
+"""How `pairwise` names two edits."""
+TIE = 0.05
+"""Points by which two edits differ that are equally good."""
 SCORE_LINE = re.compile(r"(?:score|综合评分|评分|分数|得分|总分)\s*[:：]\s*X", re.I)
 """By what a prompt shows that it wants reasons, and the score in a line of its own."""
 
@@ -155,15 +159,18 @@ class SceneJudge:
         return answers
 
     def _answer(self, request: JudgeRequest) -> str | Reply:
-        for role in ("source", "edit"):
+        edits = TWO if set(TWO) <= request.pictures.keys() else ("edit",)
+        for role in ("source", *edits):
             if role not in request.pictures:
                 raise ModelError(f"{NAME} compares source and edit; it was not shown the picture `{role}`")
         scene = scene_of(request.pictures["source"], NAME)
         try:
             edit = read(request.instruction)
-            assessed = _assessed(scene, edit, request.category, request.pictures["edit"])
+            assessed, *others = (_assessed(scene, edit, request.category, request.pictures[one]) for one in edits)
         except ValueError as error:
             raise ModelError(f"{NAME} cannot judge this: {error}") from error
+        for other in others:
+            return _preference(request, score(assessed.shares), score(other.shares))
         if request.labels:
             return Reply(values=_probabilities(request, assessed))
         if request.schema:
@@ -173,6 +180,20 @@ class SceneJudge:
         if prompt.strip() and not SCORE_LINE.search(prompt):
             return f"{score(shares):.3f}"
         return _wording(request.category, shares, language_of(request.instruction))
+
+
+def _preference(request: JudgeRequest, first: float, second: float) -> str | Reply:
+    """The label of the better one of two edits by their scores, in the form that is asked for."""
+    label = "AB"[first < second]
+    if abs(first - second) < TIE and ("C" in request.labels or '"C"' in request.schema):
+        label = "C"
+    if request.labels:
+        return Reply(values=dict.fromkeys(request.labels, 0.0) | {label: 1.0})
+    entries = json.loads(request.schema)["properties"] if request.schema else {}
+    if not any(label in entry.get("enum", ()) for entry in entries.values()):
+        raise ModelError(f"{NAME} does not know how to prefer one of two edits here: it only knows `pairwise`")
+    words = f"A {first:.3f}, B {second:.3f}."
+    return json.dumps({name: label if "enum" in entry else words for name, entry in entries.items()})
 
 
 class Assessed(NamedTuple):

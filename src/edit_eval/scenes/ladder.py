@@ -1,5 +1,6 @@
 """`ladder`: the scenes of an audit. A sample is an instruction and an edit of known worth, for a judge to score;
-`scene_rungs` draws the edit."""
+`scene_rungs` draws the edit. For a judge that is shown two edits a sample has two of known worth, each
+drawn by one of two of them."""
 
 from __future__ import annotations
 
@@ -82,6 +83,20 @@ VIEWS = (
 )
 """How the edits of some scenes are shown besides."""
 
+OF_BATTLES = (
+    # better, worse: nobody could see it the other way round
+    *(("right", worse) for worse in ("extra", "no_consequence", "dose_75", "dose_50", "dose_25", "wrong_target")),
+    *(("right", worse) for worse in ("other", "copy", "shuffled", "blank")),
+    ("dose_75", "dose_25"),
+    ("dose_50", "copy"),
+)
+"""The rungs that are held against each other, for a judge that is shown two edits at once."""
+BRIEFLY_FOUGHT = (("right", "dose_75"), ("right", "dose_50"), ("right", "dose_25"), ("right", "copy"))
+OTHERWISE_FOUGHT = ("again", "instruction", "language", "words_en", "words_zh")
+"""Views in which `right` against `other` is shown, too; with words in the picture of `other`."""
+SAME = (("right", "right"), ("copy", "copy"))
+"""One edit against itself."""
+
 
 class Ladder:
     """Scenes with edits of known quality, for `edit-eval audit`; nothing to download.
@@ -108,6 +123,8 @@ class Ladder:
         """Another seed gives other scenes."""
         alone: bool = False
         """Whether some edits are judged once more in a batch of their own; for a judge that is asked in batches."""
+        battles: bool = False
+        """Whether a sample has two edits, the better one and the worse one, for a judge that is shown both."""
         cache_dir: str | None = None
         """Where the drawn sources lie; null: the user's cache."""
 
@@ -150,6 +167,9 @@ class Ladder:
 
     def _of_scene(self, category: str, number: int, index: Iterator[int]) -> Iterator[Sample]:
         show = self._shower(category, number, f"{category}-{number:02d}", self._plan(category, number))
+        if self._parameters.battles:
+            yield from self._battles(show, OF_BATTLES, index, examined=number % 8 in EXAMINED)
+            return
         for rung in show.climb.rungs:
             yield show.sample(next(index), rung)
         for view in VIEWS if number % 8 in EXAMINED else ():
@@ -161,10 +181,25 @@ class Ladder:
         category, made = BRIEF[number % 8]
         name = f"{category}-brief-{number:02d}"
         show = self._shower(category, number, name, self._planned(name, made))
+        if self._parameters.battles:
+            yield from self._battles(show, BRIEFLY_FOUGHT, index, examined=False)
+            return
         there = {rung.name for rung in show.climb.rungs}
         for rung in show.climb.rungs:
             if rung.name in BRIEFLY or (rung.name == "other" and "wrong_target" not in there):
                 yield show.sample(next(index), rung)
+
+    @staticmethod
+    def _battles(
+        show: _Shower, pairs: Sequence[tuple[str, str]], index: Iterator[int], *, examined: bool
+    ) -> Iterator[Sample]:
+        rungs = {rung.name: rung for rung in show.climb.rungs}
+        for better, worse in (*pairs, *(SAME if examined else ())):
+            if better in rungs and worse in rungs:
+                yield show.sample(next(index), rungs[better], against=rungs[worse])
+        for view in VIEWS if examined else ():
+            if view.name in OTHERWISE_FOUGHT:
+                yield show.sample(next(index), rungs["right"], view, rungs["other"])
 
     def _shower(self, category: str, number: int, name: str, planned: Plan) -> _Shower:
         foreign = self._plan(category, number + 1)
@@ -202,15 +237,19 @@ class _Shower(NamedTuple):
         for name in view.rungs:
             yield rungs[name] if name in rungs else rungs.get("dose_50", rungs["extra"])
 
-    def sample(self, index: int, rung: Rung, view: View | None = None) -> Sample:
-        """One edit, as it is, or in another view."""
+    def sample(self, index: int, rung: Rung, view: View | None = None, against: Rung | None = None) -> Sample:
+        """One edit, as it is, or in another view; or two, what is done to the picture being done to the worse one."""
         language = self.ladder._parameters.language
         scene, edit, recipe = self.climb.scene, self.climb.edit, rung.recipe
         source = Picture(path=str(self.ladder.directory / f"{self.name}.png"), digest=self.source)
         shown = "" if view is None else view.name
-        name = f"{self.name}.{rung.name}{'.' * bool(shown)}{shown}"
+        name = ".".join(filter(None, (self.name, rung.name, "" if against is None else against.name, shown)))
+        other = None if against is None else against.recipe
         if view is not None:
-            recipe = _finished(recipe, view)
+            if other is None:
+                recipe = _finished(recipe, view)
+            else:
+                other = _finished(other, view)
             if shown == "language":
                 language = next(other for other in LANGUAGES if other != language)
             elif shown == "instruction":
@@ -223,13 +262,20 @@ class _Shower(NamedTuple):
             id=name,
             index=index,
             category=self.category,
-            pictures={"source": source, "source_2": self.ladder.keep(recipes.png(recipe, name), f"{name}.recipe.png")},
+            pictures={
+                "source": source,
+                **{
+                    picture: self.ladder.keep(recipes.png(one, name), f"{name}.{file}.png")
+                    for picture, file, one in (("source_2", "recipe", recipe), ("source_3", "worse", other))
+                    if one is not None
+                },
+            },
             instruction=self.says(edit, language),
-            facts={AUDIT: self.fact(rung, shown)},
+            facts={AUDIT: self.fact(rung, shown, against)},
             cluster=self.name,
             description=describe(scene, language),
             language=language,
-            tags=(f"{rung.name}{' ' * bool(shown)}{shown}",),
+            tags=(" ".join(filter(None, (rung.name, "" if against is None else against.name, shown))),),
             instructions={each: self.says(edit, each) for each in LANGUAGES},
             alone=shown == "alone",
         )
@@ -237,8 +283,11 @@ class _Shower(NamedTuple):
     def says(self, edit: Edit, language: str) -> str:
         return write(edit, language, self.number)
 
-    def fact(self, rung: Rung, view: str) -> dict[str, Any]:
+    def fact(self, rung: Rung, view: str, against: Rung | None) -> dict[str, Any]:
         fact = {"scene": self.name, "rung": rung.name, "axis": rung.axis, "view": view, "disputed": rung.disputed}
+        if against is not None:
+            fact |= {"other": against.name, "axis": rung.axis or against.axis}
+            fact["disputed"] = rung.disputed or against.disputed
         return {**fact, "seed": self.ladder._parameters.seed}
 
 
@@ -260,12 +309,15 @@ class SceneRungs:
 
     @dataclass(frozen=True)
     class Parameters:
-        """There is nothing to set."""
+        """What can be set."""
 
         __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
 
+        draws: str = "source_2"
+        """The picture with the recipe: `source_2`; `source_3`, the worse one of two edits."""
+
     def __init__(self, parameters: Parameters) -> None:
-        pass
+        self._draws = parameters.draws
 
     @staticmethod
     def revision(parameters: Parameters) -> str:
@@ -277,6 +329,7 @@ class SceneRungs:
 
     def edit(self, request: EditRequest, on_step: OnStep) -> Image:
         """The picture that the recipe among the sources describes. Raises `ModelError` where there is none."""
-        image = recipes.drawn(recipes.recipe_of(request.pictures, "scene_rungs"))
+        pictures = {name: one for name, one in request.pictures.items() if name == self._draws}
+        image = recipes.drawn(recipes.recipe_of(pictures, "scene_rungs"))
         on_step(1, 1)
         return image

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -22,7 +22,19 @@ from edit_eval.records import Judgement, Results
 from edit_eval.statistics.audit.measure import Measure
 from edit_eval.statistics.calibration import FEWEST_MAPPED, Pairs, bridge, calibration
 from edit_eval.statistics.corrections import holm
-from edit_eval.statistics.instruments import ByItem, Instrument, Item, judge_card, judges_of, panel, people_of
+from edit_eval.statistics.instruments import (
+    ByItem,
+    Instrument,
+    Item,
+    as_one,
+    as_voter,
+    comparers_of,
+    judge_card,
+    judges_of,
+    panel,
+    people_of,
+    voters_of,
+)
 from edit_eval.statistics.intervals import (
     FloatArray,
     IntArray,
@@ -32,7 +44,7 @@ from edit_eval.statistics.intervals import (
     none_for_nan,
     percentiles,
 )
-from edit_eval.statistics.people import Rating
+from edit_eval.statistics.people import SHARES, Rating, Vote
 from edit_eval.statistics.power import ALPHA
 from edit_eval.statistics.rank_agreement import (
     Between,
@@ -125,6 +137,23 @@ class Agreement:
         """The pairs of models that each of the two separates."""
         both = (self.one, self.other)
         return [separated_pairs(of.upward, self.samples, self.between.models, level=level) for of in both]
+
+    # -- which of two edits --
+
+    def choices(self) -> dict[str, Any]:
+        """`{"pairs", "images", "agrees", "ci95"}`: how often `one` prefers the edit that one of `other`'s raters does.
+
+        Who ties where the other does not is half right. `pairs` counts what both have answered about; the interval is
+        clustered on source images.
+        """
+        raters = self.other.raters or (self.other,)
+        found = [
+            (self.samples.image(item.sample_id), _alike(self.one.values[item], rater.values[item]))
+            for item in self.items
+            for rater in raters
+            if item in rater.answers
+        ]
+        return _agreed(found, len(self.items))
 
     # -- the same number, and how far from it --
 
@@ -329,6 +358,55 @@ def _of_proven(count: int, one: Collection[tuple[str, str]], other: Collection[t
     alike = len(set(one) & set(other))
     unlike = len({(better, worse) for worse, better in one} & set(other))
     return [alike / count, 1 - unlike / count]
+
+
+def _alike(one: float, other: float) -> float:
+    """Of two shares, whether both prefer the same: 1, 0, and .5 where one of them is a tie."""
+    signs = np.sign(one - 0.5), np.sign(other - 0.5)
+    return 1.0 if signs[0] == signs[1] else 0.5 if 0 in signs else 0.0
+
+
+def _agreed(found: Sequence[tuple[str, float]], pairs: int) -> dict[str, Any]:
+    """The mean of what was found of votes, each with its source image."""
+    images = [image for image, _ in found]
+    document: dict[str, Any] = {"pairs": pairs, "images": len({*images}), "agrees": None, "ci95": None}
+    if not found:
+        return document
+    mean = estimate(np.array([value for _, value in found], dtype=np.float64), cluster_codes(images))
+    return {**document, "agrees": mean.value, "ci95": mean.interval(lowest=0, highest=1)}
+
+
+def beside_votes(results: Results, votes: Sequence[Vote]) -> dict[str, Any]:
+    """Judges beside people who voted: plain data.
+
+    `judges` has for each of the run's its `judge`, how many edits it was shown at once (`edits`, 1 or 2) and its
+    `Agreement.choices` with people; `people` the same of one person with another (None with one); `tie` what who always
+    says that both are equal would have.
+    """
+    raters = voters_of([vote for vote in votes if vote.choice in SHARES])
+    people = as_one("people", raters)
+    samples = samples_of(results, [people], resamples=0)
+    ties = replace(people, name="tie", answers={item: [0.5] for item in people.answers}, raters=())
+    asked = [(1, as_voter(one)) for one in judges_of(results).values()]
+    asked += [(2, one) for one in comparers_of(results)]
+    return {
+        "judges": [
+            {"judge": one.name, "edits": edits, **agreement(one, people, samples).choices()} for edits, one in asked
+        ],
+        "people": _among_voters(raters, samples),
+        "tie": agreement(ties, people, samples).choices()["agrees"],
+    }
+
+
+def _among_voters(raters: Sequence[Instrument], samples: Samples) -> dict[str, Any] | None:
+    """Every two of them, on what both have voted on."""
+    found = []
+    items = set()
+    for one, other in combinations(raters, 2):
+        for item in one.answers.keys() & other.answers.keys():
+            items.add(item)
+            found.append((samples.image(item.sample_id), _alike(one.values[item], other.values[item])))
+    return _agreed(sorted(found), len(items)) if found else None
 
 
 # -- the judges of a run --

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from edit_eval.records import NO_EDIT, Judgement, Results, Sample, Status
+from edit_eval.records import NO_EDIT, Judgement, Reading, Results, Sample, Status
 from edit_eval.statistics.intervals import wilson_interval
 from edit_eval.statistics.people import Vote
 from edit_eval.statistics.preferences import preferences
@@ -68,6 +68,16 @@ def fought(judgement: Judgement, score: str) -> Fought:
     return Fought.FIRST if leans == {1.0} else Fought.SECOND
 
 
+def preferred(judgement: Judgement, question: str, reading: Reading) -> tuple[str, str | None]:
+    """Which edit model's edit a question showed first, and whose it prefers: "" is a tie, None no answer."""
+    order = BACKWARD if question.endswith(f".{BACKWARD}") else FORWARD
+    first = judgement.other if order == BACKWARD else judgement.edit_model
+    share = next((value for name, value in reading.values.items() if name.endswith(f".{order}")), None)
+    if share is None or share == 0.5:
+        return first, None if share is None else ""
+    return first, judgement.edit_model if share > 0.5 else judgement.other
+
+
 def votes_of(battles: Iterable[Judgement], score: str, samples: Iterable[Sample]) -> list[Vote]:
     """Each order of each battle that has both, as a vote by its judge; the sides are those that were shown."""
     clusters = {sample.id: sample.cluster for sample in samples}
@@ -111,14 +121,20 @@ def _vote(one: Judgement, first: str, second: str, left: float, tie: float, clus
 
 
 def battles_by_judge(results: Results) -> dict[str, tuple[list[Judgement], dict[str, Any]]]:
-    """For each judge that compares two edits its judgements, and what they come to by each of its scores."""
+    """For each judge that compares two edits its judgements, and what they come to by each of its scores, the headline
+    first."""
     by_judge: dict[str, list[Judgement]] = defaultdict(list)
     for one in results.battles:
         by_judge[one.judge].append(one)
     return {
         judge: (
             by_judge[judge],
-            {score: _come_to(results, by_judge[judge], score) for score in results.scoring[judge].scales},
+            {
+                score: _come_to(results, by_judge[judge], score)
+                for score in sorted(
+                    results.scoring[judge].scales, key=lambda name: name != results.scoring[judge].headline
+                )
+            },
         )
         for judge in results.battle_judges
     }

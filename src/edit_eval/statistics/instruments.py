@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -30,6 +31,8 @@ FEWEST_JUDGES = 3
 Given = Literal["asked", "measured", "recorded", "rated", "voted", "together"]
 """How answers were given: by a judge that was asked, by one that measures, elsewhere and recorded, by people who rate
 or vote; or by several instruments together."""
+_SHARE = Scale(lowest=0, highest=1)
+"""Of answers about two edits: what the first one gets."""
 _ENOUGH = 10
 """Edits below which the same words may come twice by chance."""
 
@@ -146,8 +149,30 @@ def voters_of(votes: Iterable[Vote]) -> list[Instrument]:
         item = Item.of_two(one.left, one.right, one.sample_id, one.edit_seed)
         share = one.left_gets if one.left == item.edit_model else 1 - one.left_gets
         by_rater.setdefault(one.rater, {}).setdefault(item, []).append(share)
-    scale = Scale(lowest=0, highest=1)
-    return [Instrument(rater, "voted", "", scale, by_rater[rater]) for rater in sorted(by_rater)]
+    return [Instrument(rater, "voted", "", _SHARE, by_rater[rater]) for rater in sorted(by_rater)]
+
+
+def comparers_of(results: Results) -> list[Instrument]:
+    """The judges of a run that compare, by their headlines: as people who vote, over both orders."""
+    found: dict[str, dict[Item, list[float]]] = {judge: {} for judge in results.battle_judges}
+    for one in results.battles:
+        if one.score is not None:
+            item = Item.of_two(one.edit_model, one.other, one.sample_id, one.edit_seed)
+            share = one.score if one.edit_model == item.edit_model else 1 - one.score
+            found[one.judge].setdefault(item, []).append(share)
+    return [Instrument(judge, "asked", "", _SHARE, answers) for judge, answers in found.items()]
+
+
+def as_voter(judge: Instrument) -> Instrument:
+    """A judge of single edits as if it had voted on every two edits of a sample, for the one that it scores higher."""
+    of_samples: dict[tuple[str, int], list[tuple[str, float]]] = {}
+    for (model, sample, seed, _), value in judge.upward.items():
+        of_samples.setdefault((sample, seed), []).append((model, value))
+    answers = {}
+    for (sample, seed), scored in of_samples.items():
+        for (first, one), (second, other) in combinations(sorted(scored), 2):
+            answers[Item(first, sample, seed, second)] = [0.5 + 0.5 * float(np.sign(one - other))]
+    return replace(judge, scale=_SHARE, answers=answers)
 
 
 def as_one(name: str, raters: Sequence[Instrument]) -> Instrument:

@@ -196,11 +196,11 @@ def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str]) -> Fit:
     total, won = _table(left, right, shares, weights, count)
     bounded = not beats.all()
     if not bounded:
-        strengths, information = _newton(total, won)
+        strengths, information = newton(total, won)
         bounded = bool(np.abs(strengths).max() > LARGEST_STRENGTH)
     if bounded:
         met = (total > 0) * float(np.mean(weights))
-        strengths, information = _newton(total + met, won + met / 2)
+        strengths, information = newton(total + met, won + met / 2)
     design = np.zeros((len(votes), count))
     design[np.arange(len(votes)), left] += 1
     design[np.arange(len(votes)), right] -= 1
@@ -310,7 +310,7 @@ def _table(
     return np.asarray(total + total.T, np.float64), np.asarray(won + (total.T - won.T), np.float64)
 
 
-def _newton(total: FloatArray, won: FloatArray) -> tuple[FloatArray, FloatArray]:
+def newton(total: FloatArray, won: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The strengths under which a table is as likely as it can be, their mean 0, and the information about them."""
     strengths = np.zeros(len(total))
     information = np.zeros_like(total)
@@ -462,7 +462,7 @@ class PairChoice:
         total, won = _table(left, right, shares, np.ones(len(counted)), count)
         # As if each had won one of two against each other: nobody runs away.
         others = 1 - np.eye(count)
-        strengths, _ = _newton(total + others, won + 0.5 * others)
+        strengths, _ = newton(total + others, won + 0.5 * others)
         self._votes = total[self._a, self._b] + 0.5
         pairs = np.arange(len(self._a))
         design = np.zeros((len(pairs), count))

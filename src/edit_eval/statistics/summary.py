@@ -36,6 +36,7 @@ from edit_eval.statistics.instruments import (
 )
 from edit_eval.statistics.intervals import FloatArray, IntArray, cluster_codes, estimate
 from edit_eval.statistics.people import Vote
+from edit_eval.statistics.published_ratings import as_others_rate
 from edit_eval.statistics.series import Series, Sureness, ends, finite, gain, mean, series_of, sureness
 from edit_eval.statistics.timing import timing
 
@@ -148,7 +149,11 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
     entries = _entries(results, min_coverage)
     every = (*results.judgements, *results.battles)
     battles = {
-        judge: {"coverage": _covered(of, min_coverage), "scores": scores}
+        judge: {
+            "coverage": _covered(of, min_coverage),
+            "scores": scores,
+            "as_others_rate": as_others_rate(of, list(scores)),
+        }
         for judge, (of, scores) in battles_by_judge(results).items()
     }
     document = {

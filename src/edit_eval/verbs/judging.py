@@ -21,7 +21,7 @@ def print_audited(made: Any) -> None:
     from edit_eval.reporting.audit import audit_sheet, places_of
     from edit_eval.reporting.writers.terminal import print_sheet
 
-    sheet = [*audit_sheet(made.passport), *places_of(made.run.path, made.page, made.file)]
+    sheet = [*audit_sheet(made.passport, made.ways), *places_of(made.run.path, made.page, made.file)]
     answer(made.as_plain, lambda: print_sheet(sheet, language=spoken(made.run.language)))
 
 

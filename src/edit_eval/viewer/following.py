@@ -198,8 +198,8 @@ class Following:
             raise RunDirectoryError(self.fault)
         return Run.opened(self.directory, self.matrix)
 
-    def of_sample(self, sample_id: str) -> tuple[Sample, list[tuple[Edit, list[Judgement]]]]:
-        """A sample with its edits, each with its judgements."""
+    def of_sample(self, sample_id: str) -> tuple[Sample, list[tuple[Edit, list[Judgement]]], list[Judgement]]:
+        """A sample with its edits, each with its judgements, and its battles."""
         matrix = self.matrix
         assert matrix is not None
         place = self.samples[sample_id]
@@ -207,7 +207,8 @@ class Following:
         for number in range(place, matrix.cells.edits, len(matrix.samples)):
             judgements = [matrix.judgement(one) for one in matrix.cells.judgements_of(number)]
             found.append((matrix.edits[number], judgements))
-        return matrix.samples[place], found
+        battles = [one for battle in matrix.battles_of(place) for one in matrix.cells.judgements_of(battle)]
+        return matrix.samples[place], found, [matrix.judgement(one) for one in battles]
 
     def find_edit(self, key: str) -> Edit | None:
         """The edit of that key, if it was made."""

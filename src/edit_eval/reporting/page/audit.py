@@ -14,7 +14,7 @@ from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.passports import Passport
 from edit_eval.records import Results
 from edit_eval.reporting import formats
-from edit_eval.reporting.audit import AXES, MEANS, beside_people, measures_table, weaknesses
+from edit_eval.reporting.audit import AXES, MEANS, beside_people, measures_table, ways_sheet, weaknesses
 from edit_eval.reporting.audit import RUNGS as RUNG_WORDS
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of, short_category
@@ -22,12 +22,14 @@ from edit_eval.reporting.page.files import whole
 from edit_eval.reporting.page.gallery import thumbnails
 from edit_eval.reporting.page.page import asset, digest_of
 from edit_eval.reporting.page.rendering import say_in, template_environment
-from edit_eval.reporting.writers.html import page_table
+from edit_eval.reporting.writers.html import page_sheet, page_table
 from edit_eval.small_copies import size_for
 from edit_eval.statistics.audit.findings import Findings
 from edit_eval.statistics.audit.measure import average
 from edit_eval.statistics.audit.order import axes
 from edit_eval.statistics.audit.shown import DOSE, Trial
+from edit_eval.statistics.audit.two import PairTrial
+from edit_eval.statistics.battles import Fought
 from edit_eval.text import Text
 
 STYLES = ("page.css", "audit.css")
@@ -93,9 +95,16 @@ class SceneSteps(NamedTuple):
 
 
 def write_audit_page(
-    results: Results, found: Findings, passport: Passport, path: Path, *, language: str = "en"
+    results: Results,
+    found: Findings,
+    passport: Passport,
+    path: Path,
+    *,
+    ways: Sequence[Passport] = (),
+    language: str = "en",
 ) -> None:
-    """Writes the page in English or Chinese. Raises `OSError` where it cannot be written."""
+    """Writes the page in English or Chinese; `ways` as in `reporting.audit.audit_sheet`. Raises `OSError` where it
+    cannot be written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     style = "\n".join(asset(name) for name in STYLES)
     environment = template_environment(autoescape=True, language=language)
@@ -108,9 +117,13 @@ def write_audit_page(
         policy=f"default-src 'none'; style-src {digest_of(style)}; img-src data:",
         weaknesses=weaknesses(passport),
         measures=page_table(measures_table(passport), language),
+        ways=page_sheet(ways_sheet(ways), language),
         facts=_facts(passport, found, language),
-        curves=list(curves(found.trial, language)),
-        ladders=ladders(results, found.trial, language),
+        of_two=isinstance(found.trial, PairTrial),
+        curves=[] if isinstance(found.trial, PairTrial) else list(curves(found.trial, language)),
+        ladders=fought_out(results, found.trial, language)
+        if isinstance(found.trial, PairTrial)
+        else ladders(results, found.trial, language),
         box=f"0 0 {WIDE:g} {HIGH:g}",
         frame=(LEFT, WIDE, HIGH - BELOW),
     )
@@ -122,8 +135,12 @@ def _facts(passport: Passport, found: Findings, language: str) -> list[tuple[str
     judge, benchmark = passport.subject.judge, passport.benchmark
     model = judge["parameters"].get("model_name") or judge["parameters"].get("model")
     seed, size = (benchmark.get(key, "") for key in ("seed", "size"))
-    scenes = Text(
-        "{}, {} edits, seed {}, {} pixels wide", len(found.trial.scenes()), len(found.trial.shown), seed, size
+    about = len(found.trial.scenes()), len(found.trial.shown), seed, size
+    of_two = isinstance(found.trial, PairTrial)
+    scenes = (
+        Text("{}, {} pairs of edits, seed {}, {} pixels wide", *about)
+        if of_two
+        else Text("{}, {} edits, seed {}, {} pixels wide", *about)
     )
     smallest = passport.smallest_difference
     points = formats.score(smallest, 2 if smallest is None or smallest == 0 else max(2, 1 - _exponent(smallest)))
@@ -138,7 +155,7 @@ def _facts(passport: Passport, found: Findings, language: str) -> list[tuple[str
         (Text("Wording (SHA-256)"), passport.subject.wording),
         (Text("Scenes"), scenes),
         (Text("Beside people"), beside_people(passport)),
-        (Text("Smallest difference of two scores that is more than noise"), noise),
+        (Text("Smallest difference of two scores that is more than noise"), "" if of_two else noise),
         (Text("Examined on"), f"{passport.date} · edit-eval {passport.version}"),
     ]
     return [(said(key, language), said(value, language)) for key, value in facts if value]
@@ -211,6 +228,36 @@ def ladders(results: Results, trial: Trial, language: str) -> list[SceneSteps]:
         )
         for scene, steps in plans
     ]
+
+
+def fought_out(results: Results, trial: PairTrial, language: str) -> list[SceneSteps]:
+    """Of each category some battles, those first that came out wrong, with the pictures that the judge saw."""
+    wrong = {Fought.SECOND: 0, Fought.CONTRADICTION: 1, Fought.TIE: 2}
+    chosen = [
+        one
+        for category in trial.categories()
+        for one in sorted(
+            (one for one in trial.plain if one.category == category), key=lambda one: wrong.get(one.came, 3)
+        )[:SHOWN]
+    ]
+    samples = {sample.id: sample for sample in results.samples}
+    edits = {(edit.sample_id, edit.edit_model): edit for edit in results.edits if edit.image}
+    paths = [
+        path
+        for one in chosen
+        for path in (
+            Path(samples[one.sample].source),
+            *(Path(results.directory) / edits[one.sample, model].image for model in results.edit_models),
+        )
+    ]
+    made = iter(list(thumbnails(paths, size_for(max(1, len(paths)), BUDGET))))
+    found = []
+    for one in chosen:
+        steps = [Step(said(RUNG_WORDS["source"], language), "", None, next(made))]
+        for rung, got in ((one.better, one.share or 0.0), (one.worse, 1 - (one.share or 0.0))):
+            steps.append(Step(said(RUNG_WORDS[rung], language), formats.share(got, 1), 100 * got, next(made)))
+        found.append(SceneSteps(said(short_category(one.category), language), samples[one.sample].instruction, steps))
+    return found
 
 
 def _longest(trial: Trial, category: str) -> Sequence[str]:

@@ -374,7 +374,7 @@ def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list
     rows = [
         {
             **_failure_row(_status(score, status, language), reason, series_of(failure), failure.count, language),
-            "samples": to_failures(asdict(failure)),
+            "samples": to_failures(asdict(failure), results.battle_judges),
         }
         for (score, status, reason), some in ordered[:MOST_REASONS]
         for failure in some

@@ -32,6 +32,7 @@ from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of, named_score
 from edit_eval.reporting.table import both
 from edit_eval.small_copies import CopyLimits, keep, small_copy, small_copy_name
+from edit_eval.statistics.battles import Fought, fought, preferred
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -86,17 +87,22 @@ class PageFiles:
 
 
 def gallery(results: Results, summary: Mapping[str, Any], pictures: PictureAddresses) -> dict[str, Any]:
-    """`{"run", "edit_models", "judges", "scoring", "names", "no_edit", "samples"}`; registers all pictures."""
+    """`{"run", "edit_models", "judges", "battle_judges", "scoring", "names", "no_edit", "samples"}`; registers all
+    pictures."""
     edits: dict[str, list[Edit]] = defaultdict(list)
     for edit in results.edits:
         edits[edit.sample_id].append(edit)
     judgements: dict[tuple[str, str, int], list[Judgement]] = defaultdict(list)
     for judgement in results.judgements:
         judgements[(judgement.sample_id, judgement.edit_model, judgement.edit_seed)].append(judgement)
+    battles: dict[str, list[Judgement]] = defaultdict(list)
+    for battle in results.battles:
+        battles[battle.sample_id].append(battle)
     return {
         "run": Path(results.directory).name,
         "edit_models": list(results.edit_models),
         "judges": list(results.judges),
+        "battle_judges": list(results.battle_judges),
         "scoring": _scoring(results, summary),
         "names": _names(results),
         "no_edit": [status.value for status in NO_EDIT],
@@ -104,6 +110,7 @@ def gallery(results: Results, summary: Mapping[str, Any], pictures: PictureAddre
             sample_entry(
                 sample,
                 [(edit, judgements[sample.id, edit.edit_model, edit.edit_seed]) for edit in edits[sample.id]],
+                battles[sample.id],
                 pictures,
             )
             for sample in results.samples
@@ -112,12 +119,20 @@ def gallery(results: Results, summary: Mapping[str, Any], pictures: PictureAddre
 
 
 def sample_entry(
-    sample: Sample, edits: Iterable[tuple[Edit, Iterable[Judgement]]], pictures: PictureAddresses
+    sample: Sample,
+    edits: Iterable[tuple[Edit, Iterable[Judgement]]],
+    battles: Iterable[Judgement],
+    pictures: PictureAddresses,
 ) -> dict[str, Any]:
-    """A sample as the gallery has it, with its edits, each with its judgements."""
+    """A sample as the gallery has it, with its edits, each with its judgements, and its battles."""
+    fought_out = [_battle(one) for one in battles]
     return {
         **_sample(sample, pictures),
-        "edits": [{**_edit(edit, pictures), "judgements": list(map(_judgement, of_it))} for edit, of_it in edits],
+        "battles": fought_out,
+        "edits": [
+            {**_edit(edit, pictures), "won": _won(edit, fought_out), "judgements": list(map(_judgement, of_it))}
+            for edit, of_it in edits
+        ],
     }
 
 
@@ -201,6 +216,39 @@ def _judgement(judgement: Judgement) -> dict[str, Any]:
         "missing": {name: [status.value, reason] for name, (status, reason) in judgement.missing.items()},
         "readings": [{question: _reading(found) for question, found in one.items()} for one in judgement.readings],
     }
+
+
+def _battle(battle: Judgement) -> dict[str, Any]:
+    """What came of it by each score, and both answers: which edit was shown first, and which one is preferred."""
+    names = [battle.headline, *(name for name in (*battle.scores, *battle.missing) if name != battle.headline)]
+    return {
+        **_fields(battle, "judge repeat edit_seed status reason"),
+        "models": [battle.edit_model, battle.other],
+        "outcomes": {name: fought(battle, name) for name in names},
+        "answers": [
+            {"question": name, "number": number, **_answer(battle, name, found)}
+            for number, reading in enumerate(battle.readings)
+            for name, found in reading.items()
+        ],
+    }
+
+
+def _won(edit: Edit, battles: Iterable[Mapping[str, Any]]) -> dict[str, list[int]]:
+    """How many battles the edit has won and lost by each judge that compares, by its headline."""
+    found: dict[str, list[int]] = {}
+    for one in battles:
+        if edit.edit_model in one["models"] and edit.edit_seed == one["edit_seed"]:
+            came = next(iter(one["outcomes"].values()))
+            ours = Fought.SECOND if one["models"].index(edit.edit_model) else Fought.FIRST
+            counts = found.setdefault(one["judge"], [0, 0])
+            if came in (Fought.FIRST, Fought.SECOND):
+                counts[came is not ours] += 1
+    return found
+
+
+def _answer(battle: Judgement, question: str, reading: Reading) -> dict[str, Any]:
+    first, prefers = preferred(battle, question, reading)
+    return {**_fields(reading, "status reason text"), "first": first, "prefers": prefers}
 
 
 def _reading(reading: Reading) -> dict[str, Any]:

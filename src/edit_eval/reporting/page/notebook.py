@@ -29,6 +29,7 @@ from edit_eval.reporting.page.rendering import say_in, template_environment
 from edit_eval.reporting.remarks import footnotes, passport_lines, wrong_lines
 from edit_eval.reporting.result_tables import SCORE, results_table
 from edit_eval.reporting.results_sheet import coverage_words
+from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Column, Line, Table
 from edit_eval.reporting.terminal_text import one_line, whole_words
 from edit_eval.reporting.verdict import comparison_lines, ranked, verdict_lines, verdicts
@@ -91,6 +92,7 @@ def notebook_html(results: Results, summary: Mapping[str, Any], page: Path, *, l
             group=SCORE if len({part.score for part in found}) > 1 else None,
         ),
         more_rows=max(0, len(found) - ROWS),
+        battles=notebook_sheet(battle_sheet(summary), language, _short),
         comparisons=list(_comparisons(summary)),
         models=models,
         more_models=len(results.edit_models) - len(models),

@@ -144,7 +144,7 @@ def _parts(
 
 def _reasons(results: Results) -> dict[str, str]:
     """Why edits and judgements failed, English as it is recorded to Chinese; what a judge says is its own."""
-    judged = (*results.judgements, *results.controls)
+    judged = (*results.judgements, *results.controls, *results.battles)
     given = {edit.reason for edit in results.edits} | {one.reason for one in judged if one.status is not Status.OK}
     given |= {reason for one in judged for _, reason in one.missing.values()}
     told = {reason: said_own(reason, "zh") for reason in given}

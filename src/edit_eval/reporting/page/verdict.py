@@ -19,6 +19,7 @@ from edit_eval.reporting.names import name_of
 from edit_eval.reporting.page.standings import matrix_table, standings_table
 from edit_eval.reporting.people_differences import explanation, pair_lines, people_in, sentences
 from edit_eval.reporting.remarks import wrong_lines
+from edit_eval.reporting.strengths import preferred
 from edit_eval.reporting.table import both
 from edit_eval.reporting.verdict import Verdict, joint_headline, verdicts
 from edit_eval.text import Text
@@ -92,10 +93,14 @@ def verdict_told(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]
     )
     found = verdicts(summary)
     comparison = summary["comparison"] or {}
+    compared = preferred(summary)
     several = len(found) > 1
     places = {name: place for place, name in enumerate(results.edit_models)}
     return {
-        "headline": (joint_headline(found) if several else found[0].headline()) if found else None,
+        "headline": (joint_headline(found) if several else found[0].headline())
+        if found
+        else next(iter(compared.values()), None),
+        "compared": compared if found or len(compared) > 1 else {},
         "verdicts": [_of_judge(one, several, pictures, places) for one in found],
         "standings": standings_table(found, summary, results.edit_models)
         if found and len(summary["results"]) > 1
@@ -189,11 +194,14 @@ def _failed(summary: Mapping[str, Any], pictures: _Pictures) -> Iterator[Look]:
     """One of each of the most frequent kinds of failure."""
     kinds: Sequence[Mapping[str, Any]] = sorted(summary["failures"], key=lambda one: -one["count"])
     for kind in kinds[:_LOOKS]:
+        fighters = _fighters(kind, summary)
         sides = (_SOURCE, pictures.edit(kind["edit_model"])) if kind["edit_model"] else (_SOURCE,)
+        if fighters:
+            sides = pictures.edit(fighters[0]), pictures.edit(fighters[1])
         status = name_of("status", kind["status"])
         yield pictures.look(
             Text("Without a score"),
-            to_failures(kind),
+            to_failures(kind, summary.get("battles") or ()),
             kind["samples"][0],
             sides,
             kind["judge"] or "",
@@ -201,3 +209,10 @@ def _failed(summary: Mapping[str, Any], pictures: _Pictures) -> Iterator[Look]:
             status=status,
             reason=kind["reason"],
         )
+
+
+def _fighters(kind: Mapping[str, Any], summary: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The two edit models of a battle that failed; None for any other failure."""
+    of = (summary.get("battles") or {}).get(kind["judge"])
+    pairs = next(iter(of["scores"].values()))["pairs"] if of else ()
+    return next(((one["a"], one["b"]) for one in pairs if f"{one['a']} : {one['b']}" == kind["edit_model"]), None)

@@ -12,6 +12,7 @@ from edit_eval.statistics.audit import order, steadiness
 from edit_eval.statistics.audit.measure import NEARLY, Anchor, Measure
 from edit_eval.statistics.audit.order import CONTROLS, DISPUTED, FLAWED
 from edit_eval.statistics.audit.shown import Trial
+from edit_eval.statistics.audit.two import PairTrial, in_order, measures_of
 from edit_eval.text import Text
 
 ORDER, ORDER_IN_CATEGORY, RIGHT_FIRST = 0.85, 0.70, 0.80
@@ -46,7 +47,8 @@ AuditVerdict = Literal["passed", "limited", "failed"]
 class Findings:
     """What an audit found."""
 
-    trial: Trial
+    trial: Trial | PairTrial
+    """Of single edits, or of two at a time."""
     measures: dict[str, Measure]
     categories: dict[str, dict[str, Measure]]
     """Of each category, and of a kind of change (`hue`, ...) of which something wrong is preferred."""
@@ -63,8 +65,8 @@ class Findings:
 
     @property
     def retest_sd(self) -> float | None:
-        """In points."""
-        value = self.measures["retest"].value
+        """In points; None of a judge that compares, too."""
+        value = self.measures["retest"].value if "retest" in self.measures else None
         return None if value is None else value * self.trial.span
 
     @property
@@ -74,6 +76,8 @@ class Findings:
 
     def anchors(self, each: int = 5) -> list[Anchor]:
         """As many edits of each category as said, one of a rung, from the best to the worst, of scenes far apart."""
+        if isinstance(self.trial, PairTrial):
+            return []
         found = []
         for category in self.trial.categories():
             for place, rung in enumerate(("right", "extra", "other", "copy", "right")[:each]):
@@ -90,7 +94,10 @@ def findings(
 ) -> Findings:
     """All measures of one of the judges of an audit's run. `pictures`: how many it is shown at once. `people`: its
     measures beside people, if any (`people.people_measures`), which belong to the verdict as all others do."""
-    found = findings_of(Trial.of(results, judge), pictures=pictures)
+    if judge in results.battle_judges:
+        found = findings_of_two(PairTrial.of(results, judge))
+    else:
+        found = findings_of(Trial.of(results, judge), pictures=pictures)
     return replace(found, measures={**found.measures, **(people or {})})
 
 
@@ -114,6 +121,7 @@ def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Find
         "modal_share": steadiness.modal_share(trial, ONE_SCORE),
         "unscored": steadiness.unscored(trial, UNSCORED),
         # From here on nothing is asked of them.
+        "right_first": order.order(trial, None, [("right", worse) for worse in FLAWED]),
         "unscored_gap": steadiness.unscored_gap(trial),
         "full_marks": steadiness.full_marks(trial, FLAWED),
         **{
@@ -143,3 +151,13 @@ def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Find
         for kind, scenes in kinds.items()
     }
     return Findings(trial, measures, {**categories, **{kind: some for kind, some in liked.items() if some}})
+
+
+def findings_of_two(trial: PairTrial) -> Findings:
+    """The same of a judge that was shown two edits at a time."""
+    measures = measures_of(
+        trial, order=ORDER, right_first=RIGHT_FIRST, looks=LOOKS, unscored=UNSCORED, error=KINDS_ERROR
+    )
+    within = {category: [one for one in trial.plain if one.category == category] for category in trial.categories()}
+    categories = {category: {"order": in_order(some, ORDER_IN_CATEGORY)} for category, some in within.items()}
+    return Findings(trial, measures, categories)

@@ -89,7 +89,7 @@ function showState(state) {
 function takeSamples(entries) {
   const places = new Map(data.samples.map((sample, place) => [sample.id, place]));
   const wanted = wantedNow();
-  const inOrder = ['', 'benchmark'].includes(wanted.sort || '') && !wanted.status && !wanted.search && !wanted.differ && wanted.lowest === null && wanted.highest === null;
+  const inOrder = ['', 'benchmark'].includes(wanted.sort || '') && !wanted.status && !wanted.outcome && !wanted.search && !wanted.differ && wanted.lowest === null && wanted.highest === null;
   for (const entry of entries) {
     const place = places.get(entry.id);
     if (place === undefined) continue;

@@ -1,7 +1,7 @@
 // What is shown stands in the address: a reload, the way back and a link that is sent show the same. The keys are those
 // of address.py, in its order; what is as it is without them is left out.
 const FILTERS = {
-  model: 'edit_model', judge: 'judge', score: 'score', min: 'lowest', max: 'highest', status: 'status', category: 'category',
+  model: 'edit_model', judge: 'judge', score: 'score', min: 'lowest', max: 'highest', status: 'status', outcome: 'outcome', category: 'category',
   difficulty: 'difficulty', tag: 'tag', search: 'search', differ: 'differ', by: 'by', sort: 'sort', view: 'view',
 };
 const DEFAULTS = { sort: 'benchmark', view: 'beside' };
@@ -57,6 +57,10 @@ function takeFilters(asked) {
   const set = (key) => {
     const field = filters.elements[FILTERS[key]];
     const given = asked.get(key) || '';
+    if (!field) {
+      if (given) unknown.push(`${key}=${given}`);
+      return;
+    }
     const readable = field.type !== 'number' || Number.isFinite(Number(given));
     field.value = (readable && given) || DEFAULTS[key] || '';
     if (field.selectedIndex < 0) field.selectedIndex = 0;

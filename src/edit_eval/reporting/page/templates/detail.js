@@ -31,7 +31,7 @@ function openDetail(sample, asked = new URLSearchParams()) {
   if (shown.picked) {
     shown.left = asked.get('left') || shown.left;
     shown.right = asked.get('right') || shown.right || defaultEdit(sample, before);
-  } else Object.assign(shown, { left: 'source', right: defaultEdit(sample, before) });
+  } else Object.assign(shown, defaultSides(sample, before));
   if (WAYS.includes(asked.get('way'))) shown.way = asked.get('way');
   if (asked.has('sample')) {
     const zoom = Number(asked.get('zoom'));
@@ -47,6 +47,15 @@ function openDetail(sample, asked = new URLSearchParams()) {
 function isAbout(sample, names) {
   const { matching } = chosenOf(sample, wantedNow());
   return !matching.length || names.some((name) => matching.includes((pictureNamed(sample, name) || {}).edit));
+}
+
+// The source and an edit; where judges only compare, the edits of a battle.
+function defaultSides(sample, before) {
+  const { judge, outcome } = wantedNow();
+  const battle = sample.battles.find((one) => !outcome || cameTo({ battles: [one] }, outcome)) || sample.battles[0];
+  if (!battle || (judge && !outcome)) return { left: 'source', right: defaultEdit(sample, before) };
+  const [left, right] = sidesOf(sample, battle);
+  return { left, right };
 }
 
 // An edit that the filters are about; among those the one for which the sample has its place in the order, the one as
@@ -73,7 +82,7 @@ function step(by) {
   const all = walk();
   const next = all[all.indexOf(shown.sample) + by];
   if (!next) return;
-  if (!shown.picked) Object.assign(shown, { right: defaultEdit(next, shown.right) });
+  if (!shown.picked) Object.assign(shown, defaultSides(next, shown.right));
   shown.sample = next;
   showDetail();
 }
@@ -118,11 +127,12 @@ function showSide(side) {
   select.value = value;
   const wanted = wantedNow();
   const edit = found && found.edit;
-  const several = data.judges.length > 1;
-  document.getElementById(`scores-${side}`).replaceChildren(...(edit && edit.status === 'ok' ? data.judges : []).map((judge) => {
+  const several = data.judges.length + data.battle_judges.length > 1;
+  document.getElementById(`scores-${side}`).replaceChildren(...(edit && edit.status === 'ok' ? [...data.judges, ...data.battle_judges] : []).map((judge) => {
     const score = judge === wanted.judge ? wanted.score : data.scoring[judge].headline;
-    return make('span', { class: 'of-judge' }, several ? make('span', { class: 'model' }, `${judge} `) : null, scoreLabel(edit, { judge, score }));
-  }));
+    const label = data.judges.includes(judge) ? scoreLabel(edit, { judge, score }) : wonLabel(edit, judge);
+    return label && make('span', { class: 'of-judge' }, several ? make('span', { class: 'model' }, `${judge} `) : null, label);
+  }).filter(Boolean));
 }
 
 function showChoices(sample) {
@@ -163,7 +173,8 @@ function showWords(sample) {
     make('div', { class: 'about-sample' }, ...aboutSample(sample),
       ...others.map(({ name, picture }) => make('p', {}, make('a', { href: picture.file, target: '_blank', rel: 'noopener' }, sayWords('span', labelOf(sample, name)))))),
     make('div', { class: 'about-edits', 'data-edits': edits.length }, ...edits.map((edit) => make('section', { class: 'about-edit' },
-      edits.length > 1 ? sayWords('h3', labelOf(sample, pictureName(sample, edit)), { class: 'whose' }) : null, ...aboutEdit(sample, edit)))));
+      edits.length > 1 ? sayWords('h3', labelOf(sample, pictureName(sample, edit)), { class: 'whose' }) : null, ...aboutEdit(sample, edit)))),
+    ...aboutBattles(sample, edits));
 }
 
 // -- keys --

@@ -5,8 +5,18 @@ const ORDERS = { // where higher is better, and where lower is
   best: ["highest score first", "lowest score first, the best"],
 };
 
+const OUTCOMES = { // of battles
+  preferred: "one is preferred", tie: "tie", contradiction: "contradiction", missing: "without an outcome",
+};
+
+function cameTo(sample, name) {
+  const meant = name === 'preferred' ? ['first', 'second'] : [name];
+  return sample.battles.some((one) => Object.values(one.outcomes).some((came) => meant.includes(came)));
+}
+
 function options(name, values, labelOf) {
   const select = filters.elements[name];
+  if (!select) return;
   const before = select.value;
   for (const option of [...select.options]) if (option.value) option.remove();
   select.parentElement.hidden = values.length < 2;
@@ -27,7 +37,8 @@ function byFrequency(values) {
 
 function statusesOf(samples) {
   const judgements = samples.flatMap((sample) => sample.edits.flatMap((edit) => edit.judgements));
-  return distinct(judgements.flatMap((one) => [one.status, ...Object.values(one.missing).map(([status]) => status)]));
+  const battles = samples.flatMap((sample) => sample.battles.map((one) => one.status));
+  return distinct([...judgements.flatMap((one) => [one.status, ...Object.values(one.missing).map(([status]) => status)]), ...battles]);
 }
 
 function fillStatuses(statuses) {
@@ -43,6 +54,8 @@ function fillFilters() {
   fillStatuses(statusesOf(data.samples));
   options('edit_model', data.edit_models, itself);
   options('judge', data.judges, itself);
+  options('outcome', Object.keys(OUTCOMES).filter((name) => data.samples.some((sample) => cameTo(sample, name))), (name) => both(OUTCOMES[name]));
+  filters.elements.lowest.closest('fieldset').hidden = !data.judges.length;
   fillScores();
   const wanted = wantedNow();
   const differ = (kind) => data.samples.some((sample) => chosenOf(sample, wanted)[kind] !== null);
@@ -78,6 +91,7 @@ function fillBounds() {
   for (const order of ['worst', 'best']) {
     const option = filters.elements.sort.querySelector(`[value=${order}]`);
     const said = both(ORDERS[order][scale.higher_is_better ? 0 : 1]);
+    option.hidden = !data.judges.length;
     option.dataset.words = JSON.stringify(said);
     option.textContent = inLanguage(said);
   }
@@ -103,7 +117,7 @@ function scoreChanged() {
 function wantedNow() {
   const form = Object.fromEntries(new FormData(filters));
   const bound = (text) => (text === '' || Number.isNaN(Number(text)) ? null : Number(text));
-  const judge = form.judge || data.judges[0]; // a single judge is not asked for
+  const judge = form.judge || data.judges[0] || ''; // a single judge is not asked for
   const score = form.score || data.scoring[judge].headline; // nor is a single score
   return { ...form, judge, score, search: form.search.trim().toLowerCase(), lowest: bound(form.lowest), highest: bound(form.highest), by: bound(form.by) };
 }
@@ -114,6 +128,7 @@ const searchable = new Map();
 function textOf(sample) {
   if (!searchable.has(sample)) {
     const words = sample.edits.flatMap((edit) => [edit.reason, ...edit.judgements.flatMap((one) => [one.reason, ...wordsOf(one)])]);
+    words.push(...sample.battles.flatMap((one) => [one.reason, ...one.answers.flatMap(({ text, reason }) => [text, reason])]));
     const all = [sample.id, sample.instruction, ...Object.values(sample.instructions), sample.description, sample.fault, ...sample.tags, ...words];
     searchable.set(sample, all.join('\n').toLowerCase());
   }
@@ -127,9 +142,12 @@ function chosenSamples(wanted) {
     if (wanted.category && sample.category !== wanted.category) continue;
     if (wanted.difficulty && sample.difficulty !== wanted.difficulty) continue;
     if (wanted.tag && !sample.tags.includes(wanted.tag)) continue;
+    if (wanted.outcome && !cameTo(sample, wanted.outcome)) continue;
     if (wanted.search && !textOf(sample).includes(wanted.search)) continue;
     const rest = chosenOf(sample, wanted);
-    if ((wanted.status || wanted.lowest !== null || wanted.highest !== null) && !rest.matching.length) continue;
+    const bounded = wanted.lowest !== null || wanted.highest !== null;
+    const fought = !bounded && matches(sample.battles, { status: wanted.status });
+    if ((wanted.status || bounded) && !rest.matching.length && !fought) continue;
     if (wanted.differ && !differs(rest[wanted.differ === 'models' ? 'models' : 'answers'], wanted)) continue;
     chosen.push({ sample, ...rest });
   }

@@ -3,6 +3,9 @@ function sayStatus(tag, status, attributes = {}) {
   return sayWords(tag, nameOf('status', status), attributes);
 }
 
+// A run whose judges only compare edits has no score to show or to sort by.
+data.scoring[''] = { headline: '', scores: { '': { lowest: null, highest: null, higher_is_better: true, digits: 2, title: { en: '', zh: '' } } } };
+
 function meanOf(numbers) {
   return numbers.length ? numbers.reduce((sum, one) => sum + one, 0) / numbers.length : null;
 }
@@ -97,8 +100,15 @@ function editName(sample, edit) {
   return several ? `${edit.model} · ${words("seed {}", [edit.seed])}` : edit.model;
 }
 
+// How many of its battles an edit has won; null where it is in none.
+function wonLabel(edit, judge) {
+  const [won, lost] = edit.won[judge] || [];
+  return won === undefined ? null : say('span', "won {}, lost {}", [won, lost], { class: 'won' });
+}
+
 // The score of an edit as the reader sees it: a number only if there is one, the status if not.
 function scoreLabel(edit, wanted) {
+  if (!wanted.judge) return wonLabel(edit, data.battle_judges[0]);
   const { outcomes, scores, mean, complete } = scoring(edit, wanted);
   if (mean === null) {
     if (!outcomes.length && edit.judgements.some((one) => one.judge === wanted.judge)) {

@@ -35,7 +35,7 @@ function aboutEdit(sample, edit) {
   const { judge } = wantedNow();
   const chosenFirst = [...edit.judgements].sort((one, other) => (other.judge === judge) - (one.judge === judge));
   const verdicts = chosenFirst.map((one) => verdict(one, repeated));
-  if (!verdicts.length) verdicts.push(say('p', "No judgement of this edit is recorded."));
+  if (!verdicts.length && data.judges.length) verdicts.push(say('p', "No judgement of this edit is recorded."));
   return [make('div', { class: 'verdicts' }, ...verdicts), say('h3', "About this edit"), facts(sample, edit)];
 }
 
@@ -53,6 +53,58 @@ function verdict(judgement, repeated) {
   if (several) made.append(otherScores(judgement));
   made.append(...replies(judgement));
   return made;
+}
+
+// What judges said who were shown two edits: of the two that are compared, or where that is one with each other; then all others.
+function aboutBattles(sample, edits) {
+  const taking = (one) => edits.filter((edit) => one.models.includes(edit.model) && one.edit_seed === edit.edit_seed).length;
+  const most = Math.max(0, ...sample.battles.map(taking));
+  const meant = sample.battles.filter((one) => most && taking(one) === most);
+  const rest = sample.battles.filter((one) => !meant.includes(one));
+  if (!sample.battles.length) return [];
+  return [make('section', { class: 'about-battles' },
+    say('h3', "Two edits at a time"), make('div', { class: 'verdicts' }, ...meant.map((one) => aboutBattle(sample, one))),
+    rest.length ? make('details', {}, say('summary', "The other battles of this sample: {}", [rest.length]), ...rest.map((one) => aboutBattle(sample, one))) : null)];
+}
+
+function sidesOf(sample, { models, edit_seed }) {
+  return models.map((model) => pictureName(sample, sample.edits.find((edit) => edit.model === model && edit.edit_seed === edit_seed)));
+}
+
+function aboutBattle(sample, battle) {
+  const names = sidesOf(sample, battle);
+  const button = make('button', { type: 'button', class: 'plain' }, sayWords('span', labelOf(sample, names[0])), ' : ', sayWords('span', labelOf(sample, names[1])));
+  button.addEventListener('click', () => {
+    pick('left', names[0]);
+    pick('right', names[1]);
+  });
+  const scores = Object.entries(battle.outcomes);
+  const came = scores.map(([score, outcome]) => make('span', { class: 'outcome' },
+    scores.length > 1 ? make('small', {}, `${score} `) : null, sayOutcome(battle, score, outcome)));
+  const made = make('section', { class: 'verdict' }, make('header', {}, make('span', { class: 'judge' }, battle.judge), button, ...came));
+  if (battle.status !== 'ok' && battle.reason) made.append(sayReason('p', battle.reason));
+  made.append(...battle.answers.map((one) => answerOf(battle, one)));
+  return made;
+}
+
+function sayOutcome(battle, score, outcome) {
+  if (outcome === 'missing') return sayStatus('strong', battle.status === 'ok' ? 'pending' : battle.status, { class: 'unscored' });
+  if (outcome === 'tie') return say('strong', "tie");
+  if (outcome !== 'contradiction') return say('strong', "{} is preferred", [battle.models[outcome === 'first' ? 0 : 1]]);
+  const answers = battle.answers.filter((one) => one.question.startsWith(`${score}.`));
+  const words = answers.every((one) => one.prefers === one.first) ? "contradiction: each time the one shown first"
+    : answers.every((one) => one.prefers && one.prefers !== one.first) ? "contradiction: each time the one shown last" : "contradiction";
+  return say('strong', words, [], { class: 'unscored' });
+}
+
+function answerOf(battle, one) {
+  const prefers = one.prefers === null ? sayStatus('span', one.status, { class: 'unscored' })
+    : one.prefers ? say('span', "prefers {}", [one.prefers]) : say('span', "says that both are equal");
+  const head = make('header', {}, say('span', "{} shown first", [one.first], { class: 'question' }), prefers,
+    Object.keys(battle.outcomes).length > 1 ? make('span', { class: 'quiet' }, one.question) : null,
+    one.number ? say('span', "reading {}", [one.number + 1], { class: 'quiet' }) : null);
+  const why = one.status !== 'ok' && one.reason && one.reason !== battle.reason ? sayReason('p', one.reason) : null;
+  return make('div', { class: 'reply' }, head, why, one.text ? make('blockquote', { ...labelled('label', "Answer") }, one.text) : null);
 }
 
 // A score with its name, or what became of it.

@@ -1,0 +1,230 @@
+"""Judges that are shown two edits, on trial: impostors fail by what is meant for them, who sees passes."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import pytest
+from PIL import Image
+
+from edit_eval.benchmarks.contract import AUDIT
+from edit_eval.pictures import open_picture
+from edit_eval.protocols.battles import preference
+from edit_eval.records import Judgement, Reading, Results, Sample, Scoring, Status
+from edit_eval.scenes.judge import assess, score
+from edit_eval.scenes.ladder import Ladder
+from edit_eval.scenes.language import read
+from edit_eval.scenes.recipes import Recipe, drawn, recipe_of
+from edit_eval.scenes.scene import scene_of
+from edit_eval.statistics.audit.findings import Findings, findings_of_two
+from edit_eval.statistics.audit.two import PairTrial
+from edit_eval.statistics.battles import BACKWARD, FORWARD
+
+TURNS = 8
+"""Every scene counts so often, each time as one of its own: pictures are dear, and floors ask for many scenes."""
+
+
+class Bout(NamedTuple):
+    """One question: two edits, in the order in which they are shown."""
+
+    sample: Sample
+    source: Image.Image
+    first: Image.Image
+    second: Image.Image
+    turn: int
+
+
+Says = Callable[[Bout], str]
+"""`A`, `B`, or `C` for a tie; anything else cannot be read."""
+Pair = tuple[Sample, Image.Image, Image.Image, Image.Image]
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pair, ...]:
+    parameters = Ladder.Parameters(scenes=4, size=160, battles=True, cache_dir=str(tmp_path_factory.mktemp("ladder")))
+    sources: dict[str, Image.Image] = {}
+    edits: dict[Recipe, Image.Image] = {}
+    found = []
+    for sample in Ladder(parameters).samples():
+        if sample.source not in sources:
+            sources[sample.source] = open_picture(sample.source)
+        recipes = [
+            recipe_of({one: open_picture(sample.pictures[one].path)}, "test") for one in ("source_2", "source_3")
+        ]
+        for recipe in recipes:
+            if recipe not in edits:
+                edits[recipe] = drawn(recipe)
+        found.append((sample, sources[sample.source], *(edits[recipe] for recipe in recipes)))
+    return tuple(found)
+
+
+def audited(pairs: tuple[Pair, ...], says: Says) -> Findings:
+    """What an audit finds of who says that, asked in both orders."""
+    samples, battles = [], []
+    for turn in range(TURNS):
+        for sample, source, better, worse in pairs:
+            fact = {**sample.facts[AUDIT], "scene": f"{sample.facts[AUDIT]['scene']}~{turn}"}
+            samples.append(replace(sample, id=f"{sample.id}~{turn}", facts={AUDIT: fact}))
+            labels = [says(Bout(sample, source, *shown, turn)) for shown in ((better, worse), (worse, better))]
+            battles.append(battle(samples[-1], labels))
+    scales = {"overall": preference("overall").scale}
+    results = Results(
+        name="audit",
+        directory="nowhere",
+        samples=tuple(samples),
+        edits=(),
+        judgements=(),
+        edit_models=("rungs", "worse"),
+        judges=(),
+        battles=tuple(battles),
+        battle_judges=("judge",),
+        scoring={"judge": Scoring(protocol="on_trial_of_two", headline="overall", scales=scales)},
+    )
+    return findings_of_two(PairTrial.of(results, "judge"))
+
+
+def battle(sample: Sample, labels: list[str]) -> Judgement:
+    readings = {}
+    for order, label in zip((FORWARD, BACKWARD), labels, strict=True):
+        first = {"A": 1.0, "B": 0.0, "C": 0.5}.get(label)
+        if first is None:
+            readings[order] = Reading(status=Status.UNPARSEABLE, reason="no label")
+            continue
+        share = first if order == FORWARD else 1 - first
+        readings[order] = Reading(values={f"overall.{order}": share, f"overall.{order}.tie": float(label == "C")})
+    given = [one.values[f"overall.{order}"] for order, one in readings.items() if one.status is Status.OK]
+    found = len(given) == 2
+    return Judgement(
+        sample_id=sample.id,
+        category=sample.category,
+        edit_model="rungs",
+        other="worse",
+        judge="judge",
+        edit_seed=0,
+        repeat=0,
+        headline="overall",
+        status=Status.OK if found else Status.UNPARSEABLE,
+        scores={"overall": sum(given) / 2} if found else {},
+        missing={} if found else {"overall": (Status.UNPARSEABLE, "no label")},
+        readings=(readings,),
+    )
+
+
+_seen: dict[tuple[str, str, int], tuple[float, Image.Image]] = {}
+_files: dict[int, tuple[float, Image.Image]] = {}
+
+
+def worth(bout: Bout, edit: Image.Image) -> float:
+    """What `scene_judge` makes of an edit, which is asked once about equal pictures."""
+    key = bout.sample.instruction, bout.sample.category, id(edit)
+    if key not in _seen:
+        shares = assess(scene_of(bout.source, "test"), read(bout.sample.instruction), bout.sample.category, edit)
+        _seen[key] = score(shares), edit
+    return _seen[key][0]
+
+
+def preferring(first: float, second: float) -> str:
+    return "C" if abs(first - second) < 0.05 else "A" if first > second else "B"
+
+
+def seeing(bout: Bout) -> str:
+    return preferring(worth(bout, bout.first), worth(bout, bout.second))
+
+
+def leaning(bout: Bout) -> str:
+    """Sees, and is swayed by what comes first."""
+    return preferring(worth(bout, bout.first) + 5.0, worth(bout, bout.second))
+
+
+def chance_of(bout: Bout, salt: str = "") -> random.Random:
+    shown = zlib.crc32(bout.first.tobytes()), zlib.crc32(bout.second.tobytes())
+    return random.Random(f"{salt} {bout.turn} {bout.sample.id} {shown}")
+
+
+def erring(bout: Bout) -> str:
+    """An honest judge whose eyes are not the best, and who does not care for the order."""
+    chance = chance_of(bout)
+    return preferring(*(worth(bout, one) + chance.gauss(0.0, 0.4) for one in (bout.first, bout.second)))
+
+
+def believing_words(bout: Bout) -> str:
+    if bout.sample.facts[AUDIT]["view"].startswith("words"):
+        return "B" if worth(bout, bout.first) > worth(bout, bout.second) else "A"
+    return seeing(bout)
+
+
+def more_change(bout: Bout) -> str:
+    """Whatever was asked for."""
+    return preferring(*(float(changed(bout.source, one)) for one in (bout.first, bout.second)))
+
+
+def changed(source: Image.Image, edit: Image.Image) -> int:
+    """How many of some bytes of the two differ."""
+    both = source.convert("RGB").tobytes(), edit.convert("RGB").tobytes()
+    return sum(a != b for a, b in zip(*(one[::97] for one in both), strict=True))
+
+
+def longest(bout: Bout) -> str:
+    """Prefers the picture with more in it: the one whose file is larger."""
+    return preferring(*(in_file(one) for one in (bout.first, bout.second)))
+
+
+def in_file(edit: Image.Image) -> float:
+    if id(edit) not in _files:
+        _files[id(edit)] = float(len(zlib.compress(edit.tobytes(), 1))), edit
+    return _files[id(edit)][0]
+
+
+IMPOSTORS: dict[str, tuple[Says, str]] = {
+    # and the measure that is meant for it
+    "always the first": (lambda bout: "A", "contradictions"),
+    "always the last": (lambda bout: "B", "contradictions"),
+    "always a tie": (lambda bout: "C", "order"),
+    "random": (lambda bout: chance_of(bout).choice("AB"), "contradictions"),
+    "random by the clock": (lambda bout: chance_of(bout, bout.sample.facts[AUDIT]["view"]).choice("ABC"), "same_again"),
+    "the larger file": (longest, "instruction"),
+    "more change": (more_change, "instruction"),
+    "the letter in its words": (lambda bout: "Image B", "unscored"),
+}
+
+
+def missed(found: Findings) -> set[str]:
+    return {name for name, one in found.measures.items() if one.passed is False}
+
+
+def test_a_judge_that_sees_passes(pairs: tuple[Pair, ...]) -> None:
+    found = audited(pairs, seeing)
+    assert missed(found) == set()
+    assert found.verdict == "passed"
+    assert found.measures["contradictions"].value == 0
+    assert found.measures["called_equal"].value == 1
+    assert found.measures["first_shown"].value == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("name", IMPOSTORS)
+def test_an_impostor_fails_by_what_is_meant_for_it(pairs: tuple[Pair, ...], name: str) -> None:
+    says, meant = IMPOSTORS[name]
+    found = audited(pairs, says)
+    assert found.verdict == "failed"
+    assert found.measures[meant].missed
+    assert found.measures["order"].missed
+
+
+@pytest.mark.parametrize(
+    ("says", "named"), [(leaning, "contradictions"), (believing_words, "words_en")], ids=["leaning", "believing"]
+)
+def test_a_planted_fault_is_named(pairs: tuple[Pair, ...], says: Says, named: str) -> None:
+    found = audited(pairs, says)
+    assert found.verdict != "passed"
+    assert found.measures[named].missed
+
+
+def test_an_honest_judge_that_errs_prefers_nothing_wrongly(pairs: tuple[Pair, ...]) -> None:
+    found = audited(pairs, erring)
+    assert found.verdict != "failed"
+    assert not found.measures["contradictions"].missed
+    assert not [name for name, one in found.measures.items() if one.reversed]
