@@ -237,7 +237,7 @@ def _leads(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], unsure: Sequ
             if few
             else Text("No winner yet: {} leads, but cannot be told from {}", best.name, _listed(unsure))
         )
-    if round(lead, digits_of(columns)) <= 0:
+    if round(lead, _digits(columns)) <= 0:
         return Text("No winner: {} and {} cannot be told apart on {} pictures", best.name, other.name, pair.clusters)
     by = formats.score(lead, _digits(columns))
     if few:
@@ -295,7 +295,7 @@ def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair]) -> lis
     best, other = (column.name for column in columns[:2])
     pair = _pair(pairs, columns[0], columns[1])
     lead, images = _lead(pair, best), pair.by_image
-    if round(lead, digits_of(columns)) <= 0:
+    if round(lead, _digits(columns)) <= 0:
         return []
     by = formats.score(lead, _digits(columns))
     found = []
