@@ -20,6 +20,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -94,7 +95,8 @@ def started(folder: str, batch_seconds: float, program: list[str], *flags: str) 
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     address = next(found[0] for line in process.stderr if (found := re.search(r"http://\S+/v1/score", line)))
-    threading.Thread(target=process.stderr.read, daemon=True).start()  # a pipe that nobody reads would hold it up
+    # A pipe that nobody reads would hold it up.
+    threading.Thread(target=shutil.copyfileobj, args=(process.stderr, sys.stderr), daemon=True).start()
     while True:
         try:
             urllib.request.urlopen(address.replace("/v1/score", "/health"))
@@ -188,6 +190,7 @@ def soak(seconds: float) -> bool:
             running = [clients.submit(client, n) for n in range(8)]
             while time.monotonic() < end:
                 time.sleep(10)
+                assert process.poll() is None, f"the service has ended with {process.returncode}"
                 seen.append(held(process.pid))
                 print(f"  {time.monotonic() - end + seconds:.0f} s: {seen[-1]}, {next(asked)} requests", flush=True)
                 if len(seen) % 6 == 3:

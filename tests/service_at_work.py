@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from PIL import Image
 
 from edit_eval.config.schema import Configuration
-from edit_eval.serving.server import configuration_for
 from edit_eval.serving.service import Service
 
 JUDGE = '''
@@ -24,7 +23,9 @@ from pathlib import Path
 class Redness:
     """As much of the scale as the edit is red; what the instruction says may go wrong, does."""
     def __init__(self, parameters): pass
-    def load(self, devices): pass
+    def load(self, devices):
+        while Path(__file__).with_name("hold").exists():
+            time.sleep(0.01)
     def judge(self, requests):
         answers = []
         for request in requests:
@@ -38,6 +39,8 @@ class Redness:
                     raise RuntimeError("stumbles on purpose")
             if words[0] == "slow":
                 time.sleep(float(words[1]))
+            while words[0] == "wait" and not Path(words[1]).exists():
+                time.sleep(0.01)
             if words[0] == "fail":
                 raise RuntimeError("fails on purpose")
             picture = list(request.pictures.values())[-1]
@@ -122,6 +125,8 @@ def configured(folder: Path, batch_size: int = 4, devices: int = 1, second: bool
     judges = {"redness": judge, **({"even": even} if second else {})}
     written = {"benchmark": "scenes", "diffusion_model": {"type": "scene_editor"}, "judges": judges}
     (folder / "judge.yaml").write_text(json.dumps(written))
+    from edit_eval.serving.server import configuration_for  # with FastAPI, which takes most of a second
+
     return configuration_for(str(folder / "judge.yaml"))
 
 

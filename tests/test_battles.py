@@ -15,6 +15,7 @@ from edit_eval.reporting.page.files import markdown
 from edit_eval.reporting.scores import FRAMES
 from edit_eval.reporting.status import status_document
 from edit_eval.run import Run, compare
+from edit_eval.statistics.best_of import instrument
 from edit_eval.store.run_directory import RunDirectory
 from faults.faulty_runs import Ears
 
@@ -89,3 +90,14 @@ def test_what_two_edits_cannot_be(made: Run, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir()), "before anything was written"
     with pytest.raises(ConfigurationError, match="its report has strengths"):
         compare(made)
+
+
+def test_an_edits_share_of_its_battles_is_what_it_can_be_chosen_by(made: Run) -> None:
+    found = instrument(made.results, "colour")
+    assert (found.given, found.scale.span) == ("voted", 1.0)
+    shares = {model: [value for item, value in found.values.items() if item.edit_model == model] for model in ORDER}
+    assert {model: len(some) for model, some in shares.items()} == dict.fromkeys(ORDER, 12)
+    means = [sum(some) / len(some) for some in shares.values()]
+    assert means == sorted(means, reverse=True)
+    with pytest.raises(ConfigurationError, match="no score 'none'"):
+        instrument(made.results, "colour/none")

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from edit_eval.serving import application
 from edit_eval.serving.doors import DOORS, Reward, with_group_means
 from edit_eval.serving.ledger import Submission
 from edit_eval.serving.pickles import RefusedPickle, read_pickle
@@ -197,6 +198,31 @@ def test_one_that_can_name_a_failure_is_told_of_the_others(served: Served) -> No
     assert "unparseable" in found["errors"][1]["edit_reward"]
     assert served.get("/health").document["status"] == "ok"
     assert served.get("/ping").status == 200
+
+
+def test_a_client_is_told_to_come_again_before_it_loses_its_patience(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = serve(doors=tuple(DOORS), most_pairs=1, batch_size=1, token="open-sesame")
+    monkeypatch.setattr(application, "SHARE", 0.003)
+    words = f"wait {tmp_path / 'enough'}"
+    (first,) = served.service.submit([Submission({"source": sent(encoded(0), "x")}, words, sent(encoded(1), "x"))])
+    for client in CLIENTS:
+        one = client(served, "/open-sesame")
+        heard = one.heard(one.body([255], [WORDS]))
+        assert (heard.status, heard.headers["retry-after"]) == (503, "2")
+        told = pickle.loads(heard.body) if client in (FlowGrpoArray, *PICKLED) else heard.document
+        assert "full" in told["error"]
+    (tmp_path / "enough").touch()
+    assert first.answer.result(60)
+
+
+@pytest.mark.parametrize("client", [UniRL, FlowFactory])
+@pytest.mark.parametrize("body", [b"", b"\xff", b"[]", b"[" * 100_000, b'{"prompt": 1, "requests": 1}'])
+def test_what_is_no_request_is_named_in_json(served: Served, client: type[Client], body: bytes) -> None:
+    heard = client(served).heard(body)
+    assert heard.status == 400
+    assert heard.document["error"]
 
 
 @pytest.mark.parametrize(

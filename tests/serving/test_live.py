@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import msgspec
 
 from edit_eval.text import Text
 from edit_eval.viewer.runs import Runs
 from service_at_work import Serve, pair
+from viewer.served import Viewer
 
 
 def test_a_page_shows_what_a_service_does_and_goes_on_showing_it(serve: Serve) -> None:
@@ -49,3 +51,26 @@ def test_a_page_shows_what_a_service_does_and_goes_on_showing_it(serve: Serve) -
     assert now.latest[0].id == "one more"
     watched.look()
     assert (watched.experiment, watched.boot) == (experiment, boot)
+
+
+def test_a_browser_shows_a_service_at_work_on_a_narrow_screen(serve: Serve, browser: Any) -> None:
+    served = serve()
+    served.score(
+        *(pair(200, "mumble" if n == 4 else "make it red", source=n) for n in range(5)), {**pair(0), "edit": ""}
+    )
+    with (
+        Viewer([served.service.ledger.folder]) as viewer,
+        browser.new_context(viewport={"width": 390, "height": 900}) as tab,
+    ):
+        page = tab.new_page()
+        lost: list[str] = []
+        page.on("response", lambda heard: lost.append(heard.url) if heard.status >= 400 else None)
+        page.goto(f"{viewer.address}/run/{viewer.id_of('0001')}")
+        page.wait_for_selector(".latest figure:nth-child(5)")
+        said = page.inner_text("#live")
+        assert "scored 4" in said
+        assert "skipped 1" in said
+        assert page.locator("#live .bars").count() == 0  # nothing is known of how much there will be
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        page.wait_for_load_state("networkidle")
+        assert lost == []  # sources, too, are shown while the service is at work

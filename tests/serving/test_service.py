@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import json
+import os
+import signal
 import socket
 import time
 from collections import Counter
@@ -14,7 +16,6 @@ import pytest
 
 from edit_eval.errors import RunDirectoryError
 from edit_eval.run import Run, compare
-from edit_eval.serving import application
 from edit_eval.serving.scoring import score_table
 from service_at_work import Serve, Served, configured, encoded, pair, text
 
@@ -29,6 +30,15 @@ def wait_until(true: object, seconds: float = 60) -> None:
     while not true():  # type: ignore[operator]
         assert time.monotonic() < end
         time.sleep(0.02)
+
+
+def hung_up(served: Served, pairs: list[dict[str, object]]) -> None:
+    """A client sends pairs and is gone when they were admitted."""
+    body = json.dumps({"pairs": pairs}).encode()
+    with socket.create_connection(("127.0.0.1", served.port)) as client:
+        client.sendall(b"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        wait_until(lambda: len(served.service.ledger.matrix.samples) == len(pairs))
+    wait_until(lambda: served.service.waiting == 0)
 
 
 def test_each_pair_has_its_own_status(served: Served) -> None:
@@ -152,12 +162,7 @@ def test_only_with_the_token_and_never_for_a_browsers_page(serve: Serve, served:
 
 def test_whoever_hangs_up_frees_the_work(serve: Serve) -> None:
     served = serve(batch_size=1)
-    body = json.dumps({"pairs": [pair(n, "slow 0.5") for n in range(40)]}).encode()
-    client = socket.create_connection(("127.0.0.1", served.port))
-    client.sendall(b"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-    wait_until(lambda: served.service.waiting == 40)
-    client.close()
-    wait_until(lambda: served.service.waiting == 0)
+    hung_up(served, [pair(n, "slow 0.5") for n in range(40)])
     assert served.service.cancelled
     assert served.score(pair(255))[0]["status"] == "ok"
     assert len(replies(served)) < 40
@@ -194,7 +199,7 @@ def test_requests_wait_rather_than_are_refused(serve: Serve, monkeypatch: pytest
     with ThreadPoolExecutor(3) as clients:
         every = [clients.submit(served.score, pair(n, "slow 0.2")) for n in range(3)]
         assert {one.result()[0]["status"] for one in every} == {"ok"}
-    monkeypatch.setattr(application, "NATIVE_SECONDS", 1.0)
+    monkeypatch.setattr("edit_eval.serving.application.NATIVE_SECONDS", 1.0)
     with ThreadPoolExecutor(1) as clients:
         first = clients.submit(served.post, "/v1/score", json.dumps({"pairs": [pair(0, "slow 3")]}).encode())
         wait_until(lambda: served.service.waiting == 1)
@@ -208,6 +213,21 @@ def test_a_full_run_is_followed_by_another_and_the_oldest_goes(serve: Serve) -> 
     for n in range(4):
         assert [one["status"] for one in served.score(pair(n), pair(n + 100))] == ["ok", "ok"]
     assert [path.name for path in served.service.ledger.volumes()] == ["0002", "0003"]
+
+
+def test_whoever_hangs_up_while_no_judge_is_loaded_leaves_nothing_in_a_full_run(serve: Serve) -> None:
+    served = serve(ledger={"most_pairs": 4})
+    hold = Path(served.service.configuration.judges["redness"].class_path.rpartition(":")[0]).with_name("hold")
+    hold.touch()
+    (worker,) = served.service._driver._processes.values()
+    os.kill(worker.process.pid, signal.SIGKILL)
+    wait_until(lambda: served.service.replicas()[0]["state"] != "loaded")
+    hung_up(served, [pair(n) for n in range(4)])
+    with ThreadPoolExecutor(1) as clients:
+        next_run = clients.submit(served.score, pair(250, id="first"))
+        wait_until(lambda: served.service.ledger.directory.path.name == "0002")
+        hold.unlink()
+        assert next_run.result()[0]["status"] == "ok"
 
 
 def test_what_is_over_leaves_nothing_behind(serve: Serve) -> None:

@@ -17,6 +17,7 @@ from edit_eval.reporting.remarks import footnotes, passport_lines, wrong_lines
 from edit_eval.reporting.result_tables import EDIT_MODEL, categories_table, items_table, results_table
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line, Look, Table
+from edit_eval.reporting.turns import turns_sheet
 from edit_eval.reporting.verdict import verdict_lines
 from edit_eval.reporting.writers.terminal import print_sheet
 from edit_eval.text import Text, joined
@@ -49,6 +50,7 @@ def _results(summary: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
         yield from _of_judge(summary, judge)
     yield from battle_sheet(summary)
     yield from best_of_sheet(summary.get("best_of") or ())
+    yield from turns_sheet(summary.get("turns") or ())
     yield from map(Line, (*footnotes(summary), *published_lines(summary)))
     timing = summary.get("timing") or {}
     if timing.get("devices"):

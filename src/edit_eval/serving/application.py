@@ -195,6 +195,7 @@ class Desk:
         """The judgements of each pair, or why it is none; cancelled when the client is gone. Raises `Busy`."""
         good = [pair for pair in pairs if isinstance(pair, Submission)]
         service = self.service
+        service.turned_away += len(pairs) - len(good)
         await self._until(lambda: not service.waiting or service.waiting + len(good) <= self._most_pairs, until)
         gone = asyncio.ensure_future(_disconnected(request))
         try:
@@ -348,7 +349,7 @@ class _Figures:
     def collect(self) -> Iterable[Metric]:
         service = self._desk.service
         statuses = CounterMetricFamily("edit_eval_judgements", "Judgements by status.", labels=["judge", "status"])
-        for (judge, status), count in list(service.statuses.items()):
+        for (judge, status), count in service.by_status().items():
             statuses.add_metric([judge, status], count)
         yield statuses
         requests = CounterMetricFamily(

@@ -100,10 +100,12 @@ class Ledger:
         *,
         most_bytes: int,
         note: Callable[[str], None],
+        is_wanted: Callable[[int], bool],
         most_pairs: int = MOST_PAIRS,
     ) -> None:
+        """`is_wanted` says of a cell whether anybody waits for it: a task without such a cell is finished unasked."""
         self.folder, self._configuration, self._judges = folder, configuration, judges
-        self._work, self._audience, self._note = work, audience, note
+        self._work, self._audience, self._note, self._is_wanted = work, audience, note, is_wanted
         self._most_bytes, self.most_pairs = most_bytes, most_pairs
         self.environment: dict[str, Any] = {}
         self._unsynced, self._syncing = threading.Event(), threading.Lock()
@@ -142,6 +144,8 @@ class Ledger:
             self.directory.write_environment(self.environment)
         take_passports(experiment, self.directory.path, passport_folder())
         self.recorder = _Recorder(self.matrix, self.directory, self._work, self._audience)
+        in_vain = self.recorder.in_vain
+        self._work.in_vain = lambda task: not any(map(self._is_wanted, task.units)) or in_vain(task)
         self._work.answers_from = self.matrix.cells.answers_from
         self._laid: dict[str, str] = {}
         self._ids: set[str] = set()
@@ -153,7 +157,11 @@ class Ledger:
 
     def turn_over(self) -> None:
         """Begins another run, and lets the oldest go where all of them take too much room."""
-        self._end()
+        with self._syncing:
+            self._turn_over()
+
+    def _turn_over(self) -> None:
+        self.directory.end()
         sizes = {path: _weight(path) for path in self.volumes()}
         while sum(sizes.values()) > self._most_bytes and len(sizes) > 1:
             oldest = next(iter(sizes))
@@ -162,18 +170,13 @@ class Ledger:
             del sizes[oldest]
         self._begin()
 
-    def _end(self) -> None:
-        remember_sources(self.matrix.samples)
-        with self._syncing:
-            self.directory.end()
-
     def close(self) -> None:
         """The last run is whole, and on the disk. Raises `CannotWrite`."""
         self._closed = True
         self._unsynced.set()
         if self._syncs is not None:
             self._syncs.join()
-        self._end()
+        self.directory.end()
 
     def write_environment(self, environment: dict[str, Any]) -> None:
         """Versions and devices, and what the models say of themselves: of this run, and of those that follow."""
@@ -191,6 +194,7 @@ class Ledger:
         given = pair.id or f"{index:06d}"
         sample_id = given if given not in self._ids else f"{given} ({index})"
         self._ids.add(sample_id)
+        new = not all(one.digest in self._laid for one in pair.pictures.values())
         pictures = {name: self._lay("source", name, one) for name, one in pair.pictures.items()}
         said = {name: one for name, one in (("door", pair.door), (CONTROL_OF, pair.of)) if one}
         sample = Sample(
@@ -211,6 +215,8 @@ class Ledger:
         pictures_of = {name: asdict(one) for name, one in sample.pictures.items()}
         plain = {name: getattr(sample, name) for name in Sample.__dataclass_fields__}  # `asdict` copies all of it
         self.directory.append("samples", {**plain, "pictures": pictures_of})
+        if new:
+            remember_sources([sample])  # for `view`, which shows it while it is at work
         number = self.matrix.grow(sample)
         if not sample.fault:
             edit = replace(

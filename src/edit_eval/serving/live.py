@@ -57,7 +57,7 @@ class ServiceLive:
         """The service at this moment."""
         service, now = self._service, time.time()
         statuses: dict[str, dict[str, int]] = {}
-        for (judge, status), count in list(service.statuses.items()):
+        for (judge, status), count in service.by_status().items():
             statuses.setdefault(judge, {})[status] = count
         every = Counter({status: count for of in statuses.values() for status, count in of.items()})
         failed = sum(every[status.value] for status in JUDGE_FAILED)

@@ -31,7 +31,7 @@ from edit_eval.execution.session import Session, environment_record
 from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge, asked_judges
-from edit_eval.records import Edit, Judgement, Picture, Sample
+from edit_eval.records import Edit, Judgement, Picture, Sample, Status
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.replicas import Replica, ReplicaState
@@ -84,6 +84,11 @@ class Pending:
         """One more."""
         self._groups.setdefault((question, shares), deque()).append(cell)
         self.count += 1
+
+    def clear(self) -> None:
+        """None waits any more."""
+        self._groups.clear()
+        self.count = 0
 
     def take(self, size: int, is_wanted: Callable[[int], bool]) -> list[int]:
         """At most `size` cells of one question: of the oldest group, then of those that were asked the same."""
@@ -183,6 +188,7 @@ class Service:
             self._audience,
             most_bytes=ledger_bytes,
             note=tell,
+            is_wanted=self._is_wanted,
             **more,
         )
         self._inbox: deque[QueuedPair] = deque()
@@ -202,6 +208,8 @@ class Service:
         self.began = time.time()
         self.statuses: Counter[tuple[str, str]] = Counter()  # (judge, status), of clients' edits
         self.cancelled = 0
+        self.turned_away = 0
+        """Pairs that could not be taken in: no picture, no instruction."""
         self.latest: deque[tuple[float, float]] = deque(maxlen=LATEST)
         """Of the last answers: when (seconds since 1970), and how long they took."""
         self.shown: deque[tuple[Submission, Judgement]] = deque(maxlen=SHOWN)
@@ -236,6 +244,11 @@ class Service:
     def closing(self) -> bool:
         """Whether it takes no more."""
         return self._closing.is_set()
+
+    def by_status(self) -> Counter[tuple[str, str]]:
+        """How many of clients' edits have which status by which judge."""
+        away = {(judge.name, Status.SKIPPED.value): self.turned_away for judge in self.judges if self.turned_away}
+        return Counter(dict(list(self.statuses.items()))) + Counter(away)
 
     @property
     def waiting(self) -> int:
@@ -360,6 +373,8 @@ class Service:
             self._held.append(self._inbox.popleft())
         if self._held and self.ledger.is_full and not self._by_number and not self.work.tasks_left:
             self.ledger.turn_over()
+            for pending in self._pending.values():  # by numbers of the run that is over, and for clients that are gone
+                pending.clear()
         changed = False
         for _ in range(min(len(self._held), ADMITTED_AT_ONCE)):
             if not self.ledger.is_full:
@@ -369,7 +384,11 @@ class Service:
         for judge in self.judges:
             changed |= self._cut(judge.name)
         while self._abandoned:  # what is at a device by now answers nobody; the ledger keeps it
-            self._forget(self._abandoned.popleft())
+            ticket = self._abandoned.popleft()
+            if self._by_number.get(ticket.number) is ticket:
+                self._forget(ticket)
+                for cell in self.ledger.matrix.cells.cells_of_edit(ticket.number):  # what waits for one is in vain
+                    self.work.settle(settled(self.ledger.matrix, cell))
         if self._closing.is_set() and not self.waiting and not self._late:
             self.work.kept.clear()
             return True

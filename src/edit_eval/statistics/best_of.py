@@ -11,7 +11,7 @@ true one divided by its reliability.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -53,10 +53,8 @@ def chances(scores: Sequence[float | None], size: int) -> list[float]:
     if not 1 <= size <= len(scores):
         raise ValueError(f"best of {size} of {len(scores)} edits cannot be")
     every = math.comb(len(scores), size)
-    ordered = sorted(score for score in scores if score is not None)
-    below, share = len(scores) - len(ordered), {}
-    for score in dict.fromkeys(ordered):
-        tied = ordered.count(score)
+    below, share = scores.count(None), {}
+    for score, tied in _alike(scores):
         share[score] = (math.comb(below + tied, size) - math.comb(below, size)) / every / tied
         below += tied
     return [0.0 if score is None else share[score] for score in scores]
@@ -65,13 +63,16 @@ def chances(scores: Sequence[float | None], size: int) -> list[float]:
 def by_lot(scores: Sequence[float | None], size: int) -> float:
     """The chance that the best of `size` is not one edit but several alike, so that chance takes one of them."""
     every = math.comb(len(scores), size)
-    ordered = sorted(score for score in scores if score is not None)
-    below, found = len(scores) - len(ordered), 0
-    for score in dict.fromkeys(ordered):
-        tied = ordered.count(score)
+    below, found = scores.count(None), 0
+    for _, tied in _alike(scores):
         found += math.comb(below + tied, size) - math.comb(below, size) - tied * math.comb(below, size - 1)
         below += tied
     return found / every
+
+
+def _alike(scores: Sequence[float | None]) -> list[tuple[float, int]]:
+    """Each score that there is and how many have it, the least first."""
+    return sorted(Counter(score for score in scores if score is not None).items())
 
 
 def all_fail(failed: int, edits: int, size: int) -> float:
@@ -96,20 +97,19 @@ def instrument(results: Results, name: str, ratings: Iterable[Rating] = ()) -> I
                 Text("people: nobody has voted on edits of {}; --people FILE names their scores or votes", results.name)
             )
         return found
-    if judge in results.battle_judges:
-        named = score or results.scoring[judge].headline
-        if named in results.scoring[judge].scales:
-            battles = [one for one in results.battles if one.judge == judge]
-            shares = people_of(ratings_of(votes_of(battles, named, results.samples)))
-            return replace(shares, name=judge, given="voted", score=named, scale=Scale(lowest=0, highest=1))
-    if judge in results.judges:
-        if score and score not in results.scoring[judge].scales:
-            known = list(results.scoring[judge].scales)
-            raise ConfigurationError(Text("judge {} gives no score {!r}; there are: {}", judge, score, known))
-        return judges_of(results, score or None)[judge]
     known = [*results.judges, *results.battle_judges]
-    meant = did_you_mean(judge, known) or Text("; there are: {}", known)
-    raise ConfigurationError(Text("{} has no judge {!r}{}", results.name, judge, meant))
+    if judge not in known:
+        meant = did_you_mean(judge, known) or Text("; there are: {}", known)
+        raise ConfigurationError(Text("{} has no judge {!r}{}", results.name, judge, meant))
+    scales = results.scoring[judge].scales
+    if score and score not in scales:
+        raise ConfigurationError(Text("judge {} gives no score {!r}; there are: {}", judge, score, list(scales)))
+    if judge in results.judges:
+        return judges_of(results, score or None)[judge]
+    score = score or results.scoring[judge].headline
+    battles = [one for one in results.battles if one.judge == judge]
+    shares = people_of(ratings_of(votes_of(battles, score, results.samples)))
+    return replace(shares, name=judge, given="voted", score=score, scale=Scale(lowest=0, highest=1))
 
 
 def same_judge(results: Results, one: str, other: str) -> bool:

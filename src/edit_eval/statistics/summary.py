@@ -39,6 +39,7 @@ from edit_eval.statistics.people import Vote
 from edit_eval.statistics.published_ratings import as_others_rate
 from edit_eval.statistics.series import Series, Sureness, ends, finite, gain, mean, series_of, sureness
 from edit_eval.statistics.timing import timing
+from edit_eval.statistics.turns import turns
 
 # Controls: does a judge put edits above what is none: the source itself, a grey picture, another sample's edit? One
 # that does not has seen nothing, or no edit model of the run has made anything; either way its means say nothing.
@@ -144,7 +145,8 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
     have of its headlines. With several judges or repeats there is `agreement`, see `judges_document`. `votes` are
     people's, and are in no number but those of `comparison.people`. With judges that compare two edits there is
     `battles`: for each of them its coverage, and by score what its battles come to. With several edits of a sample and
-    two judges there is `best_of`: for each judge what choosing by it is worth to another.
+    two judges there is `best_of`: for each judge what choosing by it is worth to another. Where samples follow others
+    there is `turns`.
     """
     entries = _entries(results, min_coverage)
     every = (*results.judgements, *results.battles)
@@ -181,6 +183,8 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
         document["battles"] = battles
     if chosen := every_best_of(results):
         document["best_of"] = chosen
+    if in_turns := turns(results):
+        document["turns"] = in_turns
     if len(results.judges) > 1 or any(judgement.repeat for judgement in results.judgements):
         document["agreement"] = judges_document(results, min_coverage=min_coverage)
     return document

@@ -73,8 +73,8 @@ class Following:
     # -- reading --
 
     def _begin(self) -> None:
-        """Reads all of it."""
-        self.matrix, self._complete = None, None
+        """Reads all of it; meanwhile pages are shown what was read before."""
+        found, self._complete = None, None
         self._read_at, self._changed = time.monotonic(), False
         try:
             self._described = self._descriptions()
@@ -86,14 +86,16 @@ class Following:
             with no_garbage():
                 recall(matrix, self._edits, self._replies, self.path, lambda status: False)
             self.fault = ""
-            self._index(matrix)
-            self.matrix = matrix
+            found = matrix
         except EditEvalError as error:
             self.fault = str(error)
         except OSError as error:
             self.fault = Text("{} cannot be read ({})", error.filename or self.path, error.strerror or error)
         except Exception as error:  # records may be a stranger's, and say anything
             self.fault = Text("{} is damaged ({}: {})", self.path, type(error).__name__, error)
+        self.matrix = found
+        if found is not None:
+            self._index(found)
 
     def _index(self, matrix: Matrix) -> None:
         self._numbers: dict[str, list[int]] = defaultdict(list)

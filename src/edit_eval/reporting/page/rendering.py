@@ -43,6 +43,7 @@ from edit_eval.reporting.result_tables import (
 from edit_eval.reporting.slow_devices import slow_devices
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Table
+from edit_eval.reporting.turns import turns_body
 from edit_eval.statistics.failures import failures, missing_scores
 from edit_eval.text import Text
 
@@ -134,6 +135,7 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "controls": controls,
         "battles": battle_sheet(summary),
         "best_of": [(title_of(found), best_of_body(found)) for found in summary.get("best_of") or ()],
+        "turns": turns_body(summary.get("turns") or ()),
         "controls_are_off": controls_are_off(summary),
         "judged_scale": _shared_scale(parts),
         "median": median,

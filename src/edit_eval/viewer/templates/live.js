@@ -27,7 +27,7 @@ function deviceRow(one) {
   const made = make('div', { class: 'device' }, make('p', {},
     make('b', {}, one.device), doing, make('span', { class: 'about quiet', title: `${one.model} ${one.about}` }, [one.model, one.about].filter(Boolean).join(' · ')),
     one.figures ? make('span', {}, one.figures) : null,
-    one.activity ? make('span', { class: 'quiet' }, timeWords(one.seconds)) : null, busy));
+    one.activity && one.seconds ? make('span', { class: 'quiet' }, timeWords(one.seconds)) : null, busy));
   if (one.fraction !== null && one.fraction !== undefined) made.append(bar([[one.fraction, '']]));
   return made;
 }
@@ -38,7 +38,7 @@ function serviceParts(service) {
   const number = (template, ...values) => say('span', template, values);
   const parts = [make('div', { class: 'so-far' },
     number("{} pairs a second", service.per_second.toFixed(1)), number("{} wait", service.waiting),
-    number("answered in {} s, 99 of 100 in {} s", seconds(service.p50), seconds(service.p99)))];
+    number("half are answered within {} s, 99 of 100 within {} s", seconds(service.p50), seconds(service.p99)))];
   for (const [judge, statuses] of Object.entries(service.statuses)) {
     parts.push(make('div', { class: 'so-far' }, make('b', {}, judge), ...Object.entries(statuses).map(([status, count]) =>
       make('span', {}, sayStatus('span', status), ' ', make('b', {}, String(count))))));
@@ -53,7 +53,7 @@ function serviceParts(service) {
   for (const line of service.alarms) parts.push(make('p', { class: 'notice problem' }, line));
   parts.push(make('div', { class: 'latest' }, ...service.latest.map((one) => make('figure', { title: one.reason || one.instruction },
     make('div', {}, ...[one.source, one.edit].filter(Boolean).map((url) => make('img', { src: url, alt: '' }))),
-    make('figcaption', {}, one.score === null ? sayStatus('b', one.status) : make('b', {}, one.score.toFixed(2)), ' ', one.instruction)))));
+    make('figcaption', {}, one.score === null ? sayStatus('b', one.status, { class: 'problem' }) : make('b', {}, one.score.toFixed(2)), ' ', one.instruction)))));
   return parts;
 }
 
@@ -68,7 +68,7 @@ function showState(state) {
   if (live && ['working', 'silent'].includes(kind)) {
     head.append(say('span', "running for {}", [timeWords(live.seconds)], { class: 'quiet' }),
       live.service ? '' : live.left === null ? say('span', "time left unknown", [], { class: 'quiet' }) : say('span', "about {} left", [timeWords(live.left)], { class: 'quiet' }));
-    parts.push(make('div', { class: 'bars' },
+    if (!live.service) parts.push(make('div', { class: 'bars' },
       ...countRow("Edits", live.edits), ...countRow("Judgements", live.judgements), ...countRow("Controls", live.controls)));
     parts.push(make('div', { class: 'so-far' }, ...live.means.filter((mean) => mean.mean !== null).map((mean) => make('span', {},
       `${mean.edit_model} · ${mean.judge} `, make('b', {}, mean.mean.toFixed(mean.scale.digits)), ' ', say('span', "{} scored", [mean.scored], { class: 'quiet' })))));
@@ -80,7 +80,7 @@ function showState(state) {
   if (stale) {
     const update = say('button', "Update them", [], { type: 'button', class: 'plain' });
     update.addEventListener('click', () => location.reload());
-    parts.push(make('p', { class: 'quiet' }, say('span', "Tables and charts below are those of when this page was opened."), ' ', update));
+    parts.push(make('p', { class: 'quiet stale' }, say('span', "Tables and charts below are those of when this page was opened."), ' ', update));
   }
   strip.replaceChildren(...parts);
 }
