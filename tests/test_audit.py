@@ -192,36 +192,28 @@ def test_on_two_workers_and_on_one_killed_and_resumed_it_is_the_same(made: Audit
         assert said[key] == json.loads(json.dumps(known[key])), key
 
 
-def test_a_judge_of_ones_own_is_examined_and_a_constant_one_fails(tmp_path: Path) -> None:
+def test_a_constant_judge_fails_however_often_somebody_tries(tmp_path: Path) -> None:
+    """Each audit has new scenes and is counted, and one that goes on has its own: the passport's line says so."""
     (tmp_path / "own.py").write_text(CONSTANT, "utf-8")
-    found = examine(
-        tmp_path,
-        judges={
-            "other": {"type": "scene_judge"},
-            "constant": {"class_path": f"{tmp_path}/own.py:Judge", "params": {"device_ids": "cpu:2"}},
-        },
-        judge="constant",
-        benchmark={"type": "scenes", "language": "zh"},
-    )
-    assert found.passport.verdict == "failed"
-    assert found.findings.measures["modal_share"].missed
-    assert found.passport.subject.language == "zh"
-    assert "未通过" in found.page.read_text("utf-8")
-
-
-def test_each_audit_has_new_scenes_and_is_counted_and_one_that_goes_on_has_its_own(tmp_path: Path) -> None:
-    """However often somebody tries until it passes: the passport's line says so."""
-    (tmp_path / "own.py").write_text(CONSTANT, "utf-8")
-    judges = {"constant": {"class_path": f"{tmp_path}/own.py:Judge", "params": {"device_ids": "cpu:2"}}}
-    first = examine(tmp_path, "first", judges=judges)
-    second = examine(tmp_path, "second", judges=judges)
+    constant = {"class_path": f"{tmp_path}/own.py:Judge", "params": {"device_ids": "cpu:2"}}
+    more: dict[str, Any] = {
+        "judges": {"other": {"type": "scene_judge"}, "constant": constant},
+        "judge": "constant",
+        "benchmark": {"type": "scenes", "language": "zh"},
+    }
+    first = examine(tmp_path, "first", **more)
+    assert first.passport.verdict == "failed"
+    assert first.findings.measures["modal_share"].missed
+    assert first.passport.subject.language == "zh"
+    assert "未通过" in first.page.read_text("utf-8")
+    second = examine(tmp_path, "second", **more)
     seeds = [one.passport.benchmark["seed"] for one in (first, second)]
     assert seeds[0] != seeds[1]
     assert second.file == first.file
     assert [one.seed for one in second.passport.tries] == seeds
     said = passports.line(passports.read_file(second.file), "en")
-    assert said.endswith(f"1 scenes a category, 128 pixels, seed {seeds[1]}, try 2 after failed")
-    again = examine(tmp_path, "first", judges=judges)
+    assert f"; 1 scenes a category, 128 pixels, seed {seeds[1]}, try 2 after failed;" in said
+    again = examine(tmp_path, "first", **more)
     assert again.passport.benchmark["seed"] == seeds[0]
     assert sorted(one.seed for one in again.passport.tries) == sorted(seeds), "one that goes on is no further try"
 

@@ -49,37 +49,22 @@ def test_another_model_behind_the_same_address_is_another_judge(tmp_path: Path) 
         other = run_of(server, tmp_path, "other")
         assert other.examined["judge"].passport is None
         assert other.examined["judge"].line == "unexamined"
-        assert Run(tmp_path / "same").examined["judge"].passport == made.passport, "by what was served then"
+        assert Run(same.path).examined["judge"].passport == made.passport, "by what was served then"
 
-        again = audit(asked, folder=folder, run_dir=tmp_path / "again", scenes=1, size=128)
+        rows = [f"{one.sample_id},mine,{rater},{rater}" for one in same.results.judgements for rater in (3, 5)]
+        (people := tmp_path / "people.csv").write_text("\n".join(["sample_id,edit_model,rater,score", *rows]))
+        small: dict[str, Any] = {"folder": folder, "run_dir": tmp_path / "again", "scenes": 1, "size": 128}
+        with pytest.raises(ConfigurationError, match=r"another model then \(root /models/a; now root /models/b\)"):
+            audit(asked, people=people, judged=same.path, **small)
+        assert len(list(folder.glob("*.json"))) == 1
+
+        again = audit(asked, **small)
         assert len(again.passport.tries) == 1, "those of the other model are not its own"
         assert again.passport.tries[0].seed != made.passport.tries[0].seed
         assert len(list(folder.glob("*.json"))) == 2
 
         server.models = ()
         assert run_of(server, tmp_path, "silent").examined["judge"].passport is None
-
-
-def test_people_s_scores_of_what_another_model_judged_are_refused(tmp_path: Path) -> None:
-    with JudgeServer("Score: 7.000") as server:
-        server.facts = {"root": "/models/a"}
-        judged = run_of(server, tmp_path, "judged")
-        rows = [f"{one.sample_id},mine,{rater},{rater}" for one in judged.results.judgements for rater in (3, 5)]
-        people = tmp_path / "people.csv"
-        people.write_text("\n".join(["sample_id,edit_model,rater,score", *rows]))
-        server.facts = {"root": "/models/b"}
-        asked = {"benchmark": {"type": "five_dimensions", "data_path": "/nowhere.json"}, **section(server)}
-        with pytest.raises(ConfigurationError, match=r"another model then \(root /models/a; now root /models/b\)"):
-            audit(
-                asked,
-                folder=tmp_path / "passports",
-                run_dir=tmp_path / "audit",
-                scenes=1,
-                size=128,
-                people=people,
-                judged=judged.path,
-            )
-        assert not list((tmp_path / "passports").glob("*.json"))
 
 
 def test_of_a_server_s_entry_only_what_lasts_is_taken() -> None:

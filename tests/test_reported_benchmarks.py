@@ -14,9 +14,9 @@ from edit_eval import evaluate
 from edit_eval.records import Status
 from edit_eval.run import Run
 from faults.faulty_runs import Ears
+from late_imports import Late
 
-pyarrow = pytest.importorskip("pyarrow")
-from pyarrow import parquet  # noqa: E402
+pyarrow, parquet = Late("pyarrow"), Late("pyarrow.parquet")
 
 NUMBERS = '{"reasoning": "So.", "score": [%s]}'
 

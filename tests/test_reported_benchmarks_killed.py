@@ -20,10 +20,10 @@ from PIL import Image
 from edit_eval import evaluate
 from edit_eval.records import Status
 from faults.faulty_runs import Ears, lines
+from late_imports import Late
 from test_reported_benchmarks import CASES, ROW, write
 
-pyarrow = pytest.importorskip("pyarrow")
-from pyarrow import parquet  # noqa: E402
+pyarrow, parquet = Late("pyarrow"), Late("pyarrow.parquet")
 
 pytestmark = [pytest.mark.real_models, pytest.mark.models]
 KILLED = """

@@ -38,6 +38,7 @@ IMPORTED = {
     "command": ("ijson.backends.yajl2_c", "pydantic.root_model", "pynvml", "scipy.special"),
     "worker": (
         *("edit_eval.workers.process", "edit_eval.testing.fake_models", "edit_eval.judges.chat_endpoint"),
+        *("edit_eval.scenes.editor", "edit_eval.scenes.judge", "edit_eval.scenes.ladder"),
         *("edit_eval.edit_models.image_endpoint", "aiohttp", "openai.resources.chat", "openai.resources.images"),
     ),
 }

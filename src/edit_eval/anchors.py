@@ -6,14 +6,12 @@ as any other. Nothing of them is in a number of the run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from edit_eval.auditing import trial_of
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.evaluation import evaluate
-from edit_eval.execution.spectator import Spectator
 from edit_eval.passports import Passport
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.run import Run
@@ -24,9 +22,7 @@ FOLDER = "anchors"
 """In the run directory."""
 
 
-def judge_anchors(
-    configuration: Configuration, run: Run, *, spectator: Spectator | None = None, command: Sequence[str] = ()
-) -> Run:
+def judge_anchors(configuration: Configuration, run: Run) -> Run:
     """Has the anchors of each judge's passport judged again; returns the run as it is known now, with its page drawn.
 
     `configuration` is that of the run. An earlier time that did not come to its end goes on; a finished one stays, and
@@ -44,7 +40,7 @@ def judge_anchors(
             )
         )
     for name, passport in known.items():
-        keep_judged(run.path, passport, _judged(configuration, judges[name], passport, run, spectator, command))
+        keep_judged(run.path, passport, _judged(configuration, judges[name], passport, run))
     made = Run(run.path, run.passports)
     made.draw()
     return made
@@ -55,8 +51,6 @@ def _judged(
     judge: AskedJudge,
     passport: Passport,
     run: Run,
-    spectator: Spectator | None,
-    command: Sequence[str],
 ) -> JudgedAnchors:
     drawn = passport.benchmark
     trial = trial_of(configuration, judge, seed=drawn["seed"], scenes=drawn["scenes"], size=drawn["size"])
@@ -67,7 +61,7 @@ def _judged(
     times = sorted(folder.glob("[0-9]*"))
     unfinished = bool(times) and Run(times[-1]).summary["status"] != "complete"
     number = len(times) - 1 if unfinished else len(times)
-    made = evaluate(trial, run_dir=folder / f"{number:04d}", spectator=spectator, report=False, command=command)
+    made = evaluate(trial, run_dir=folder / f"{number:04d}", report=False)
     pixels = {edit.sample_id: edit.pixels for edit in made.results.edits}
     as_before = {one.sample for one in passport.anchors if pixels.get(one.sample) == one.pixels}
     if not as_before:

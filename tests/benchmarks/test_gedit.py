@@ -16,23 +16,25 @@ from edit_eval.benchmarks.selection import refuse_bad
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.records import Sample
+from late_imports import Late
 
-pyarrow = pytest.importorskip("pyarrow")
-from pyarrow import parquet  # noqa: E402
+pyarrow, parquet = Late("pyarrow"), Late("pyarrow.parquet")
 
-IMAGE = pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())])
-SCHEMA = pyarrow.schema(
-    [
-        ("task_type", pyarrow.string()),
-        ("key", pyarrow.string()),
-        ("instruction", pyarrow.string()),
-        ("instruction_language", pyarrow.string()),
-        ("input_image", IMAGE),
-        ("input_image_raw", IMAGE),
-        ("Intersection_exist", pyarrow.bool_()),
-    ]
-)
-"""As `datasets` writes it: a picture is a struct of its file's bytes and a path."""
+
+def schema() -> Any:
+    """As `datasets` writes it: a picture is a struct of its file's bytes and a path."""
+    as_written = pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())])
+    return pyarrow.schema(
+        [
+            ("task_type", pyarrow.string()),
+            ("key", pyarrow.string()),
+            ("instruction", pyarrow.string()),
+            ("instruction_language", pyarrow.string()),
+            ("input_image", as_written),
+            ("input_image_raw", as_written),
+            ("Intersection_exist", pyarrow.bool_()),
+        ]
+    )
 
 
 def row(number: int = 0, **changes: Any) -> dict[str, Any]:
@@ -63,11 +65,11 @@ class Hub:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def write(self, *shards: Sequence[Mapping[str, Any]], schema: Any = SCHEMA) -> None:
+    def write(self, *shards: Sequence[Mapping[str, Any]], shape: Any = None) -> None:
         for number, rows in enumerate(shards):
             path = self.folder / "data" / f"train-{number:05d}-of-{len(shards):05d}.parquet"
             path.parent.mkdir(exist_ok=True)
-            parquet.write_table(pyarrow.Table.from_pylist(list(rows), schema=schema), path)
+            parquet.write_table(pyarrow.Table.from_pylist(list(rows), schema=shape or schema()), path)
 
     def benchmark(self, **parameters: Any) -> GEdit:
         about = {"data_path": str(self.folder), "cache_dir": str(self.folder / "cache")}
@@ -113,7 +115,7 @@ class TestSamples:
 
     def test_a_column_of_plain_bytes_is_a_picture_too(self, hub: Hub) -> None:
         hub.write(
-            [row(3, input_image=picture(3))], schema=SCHEMA.set(4, pyarrow.field("input_image", pyarrow.binary()))
+            [row(3, input_image=picture(3))], shape=schema().set(4, pyarrow.field("input_image", pyarrow.binary()))
         )
         assert [sample.fault for sample in hub.samples()] == [""]
 
@@ -155,7 +157,7 @@ class TestFaults:
     def test_a_file_of_something_else(self, hub: Hub) -> None:
         with pytest.raises(ConfigurationError, match=r"has no \.parquet file"):
             hub.samples()
-        hub.write(ROWS, schema=SCHEMA.remove(0))
+        hub.write(ROWS, shape=schema().remove(0))
         with pytest.raises(ConfigurationError, match="has no column `task_type`; it has key, instruction"):
             hub.samples()
         with pytest.raises(ConfigurationError, match="does not exist"):

@@ -13,21 +13,9 @@ from five_dimension_files import picture
 from edit_eval.benchmarks.magicbrush import MagicBrush
 from edit_eval.benchmarks.selection import select
 from edit_eval.errors import ConfigurationError
+from late_imports import Late
 
-pyarrow = pytest.importorskip("pyarrow")
-from pyarrow import parquet  # noqa: E402
-
-IMAGE = pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())])
-SCHEMA = pyarrow.schema(
-    [
-        ("img_id", pyarrow.string()),
-        ("turn_index", pyarrow.int32()),
-        ("source_img", IMAGE),
-        ("mask_img", IMAGE),
-        ("instruction", pyarrow.string()),
-        ("target_img", IMAGE),
-    ]
-)
+pyarrow, parquet = Late("pyarrow"), Late("pyarrow.parquet")
 
 
 def image(number: int, suffix: str = "png") -> dict[str, Any]:
@@ -53,7 +41,11 @@ def authors(tmp_path: Path) -> Authors:
 def write(authors: Authors, *rows: dict[str, Any]) -> None:
     path = authors.folder / "data" / "dev-00000-of-00001.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
-    parquet.write_table(pyarrow.Table.from_pylist(list(rows), schema=SCHEMA), path)
+    columns = {"img_id": pyarrow.string(), "turn_index": pyarrow.int32(), "instruction": pyarrow.string()}
+    shown = pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())])
+    pictures = dict.fromkeys(("source_img", "mask_img", "target_img"), shown)
+    schema = pyarrow.schema([*columns.items(), *pictures.items()])
+    parquet.write_table(pyarrow.Table.from_pylist(list(rows), schema=schema), path)
 
 
 ROWS = [turn("30", 1), turn("139", 1), turn("139", 2)]

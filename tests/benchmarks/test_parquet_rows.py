@@ -10,9 +10,9 @@ import pytest
 
 from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.errors import ConfigurationError
+from late_imports import Late
 
-pyarrow = pytest.importorskip("pyarrow")
-from pyarrow import parquet  # noqa: E402
+pyarrow, parquet = Late("pyarrow"), Late("pyarrow.parquet")
 
 
 def write(path: Path, first: int, count: int = 20) -> Path:

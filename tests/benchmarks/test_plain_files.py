@@ -10,11 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow
 import pytest
 from authors_files import Authors
 from five_dimension_files import picture
-from pyarrow import parquet
 
 from edit_eval.benchmarks.file_tree import FileTree
 from edit_eval.benchmarks.gedit import GEdit
@@ -25,6 +23,10 @@ from edit_eval.benchmarks.plain_files import PlainFiles
 from edit_eval.benchmarks.table import TableBenchmark
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Sample
+from late_imports import Late
+
+pyarrow, parquet = Late("pyarrow"), Late("pyarrow.parquet")
+
 
 SECRET = picture(99)
 WAITS = 60.0  # seconds; a reader of a pipe would wait for ever

@@ -28,18 +28,12 @@ from edit_eval.benchmarks import imgedit
 from edit_eval.benchmarks.row_benchmark import RowBenchmark
 from edit_eval.config.components import built_in, import_class
 from edit_eval.hub import Repository, is_address
+from late_imports import Late
 from small_hub import SmallHub
 
-pyarrow = pytest.importorskip("pyarrow")
-from pyarrow import parquet  # noqa: E402
+pyarrow, parquet = Late("pyarrow"), Late("pyarrow.parquet")
 
 LISTED = yaml.safe_load((Path(__file__).parent / "published_files.yaml").read_text("utf-8"))
-TYPES = {
-    "string": pyarrow.string(),
-    "bool": pyarrow.bool_(),
-    "int32": pyarrow.int32(),
-    "image": pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())]),
-}
 COUNT = itertools.count()
 
 
@@ -54,7 +48,9 @@ def made(name: str, what: Any) -> bytes:
     rows, form = what["rows"], what["form"]
     if form == "parquet":
         file = io.BytesIO()
-        schema = pyarrow.schema([(column, TYPES[kind]) for column, kind in what["columns"].items()])
+        plain = {"string": pyarrow.string(), "bool": pyarrow.bool_(), "int32": pyarrow.int32()}
+        types = {"image": pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())]), **plain}
+        schema = pyarrow.schema([(column, types[kind]) for column, kind in what["columns"].items()])
         cells = [
             {key: {"bytes": made("x.png", one), "path": None} if one == "picture" else one for key, one in row.items()}
             for row in rows

@@ -13,9 +13,10 @@ import pytest
 import yaml
 
 from edit_eval.config.loading import load_configuration
+from edit_eval.config.yaml_text import parse_ours
 from edit_eval.errors import ConfigurationError
 
-GOLDEN = yaml.safe_load(Path(__file__).with_name("golden_errors.yaml").read_text(encoding="utf-8"))
+GOLDEN = parse_ours(Path(__file__).with_name("golden_errors.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("case", GOLDEN, ids=lambda case: f"{case['change']}={case.get('value', 'nothing')}")

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import uvicorn
 
-from edit_eval.serving.application import make_app
 from edit_eval.serving.doors import opened
-from edit_eval.serving.server import configuration_for
 from edit_eval.serving.service import Service
 from edit_eval.viewer.server import listen
 from service_at_work import Serve, Served, configured, encoded
+
+if TYPE_CHECKING:
+    import uvicorn
 
 
 @pytest.fixture(scope="module")
 def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
     """Starts services, and ends them with the module's last test."""
+    import uvicorn  # imported by who runs these tests, not by all who collect them
+
+    from edit_eval.serving.application import make_app
+    from edit_eval.serving.server import configuration_for
+
     running: list[tuple[Service, uvicorn.Server, list[threading.Thread]]] = []
 
     def start(

@@ -20,7 +20,6 @@ import pytest
 
 from edit_eval.errors import ExitCode
 from edit_eval.run import Run
-from edit_eval.serving import application
 from service_at_work import Serve, Served, configured, pair
 
 
@@ -150,11 +149,13 @@ def test_a_grace_that_is_over_ends_the_service_though_a_judge_does_not(tmp_path:
 
 def test_a_client_that_sends_too_slowly_gives_its_room_back(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     served = serve()
-    monkeypatch.setattr(application, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr("edit_eval.serving.application.BODY_SECONDS", 0.2)
     with socket.create_connection(("127.0.0.1", served.port), timeout=60) as slow:
         slow.sendall(b"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
         assert slow.recv(100).startswith(b"HTTP/1.1 408 ")
     figures = served.get("/metrics").body.decode()
     assert 'edit_eval_requests_total{door="native",outcome="refused"} 1.0' in figures
-    monkeypatch.setattr(application, "MOST_BYTES", 1)  # whoever comes next has to wait until all others are gone
+    monkeypatch.setattr(
+        "edit_eval.serving.application.MOST_BYTES", 1
+    )  # whoever comes next has to wait until all others are gone
     assert served.score(pair(255))[0]["status"] == "ok"

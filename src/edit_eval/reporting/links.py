@@ -10,7 +10,7 @@ from edit_eval.reporting.entries import Entry
 
 KEYS = (
     *("model", "judge", "score", "min", "max", "status", "outcome", "category", "difficulty", "tag", "search"),
-    *("differ", "by", "sort", "view", "page"),
+    *("differ", "by", "wrong", "bar", "sort", "view", "page"),
     *("sample", "left", "right", "way", "zoom", "at"),
 )
 """What a page can be asked to show, in the order in which an address has it.
@@ -18,7 +18,9 @@ KEYS = (
 `model` and `judge` are names; `score` is one of the judge's, its headline where it is left out; `min` and `max` bound
 it. `status` is a status of the records or `unscored`; `outcome` what came of a
 battle (`preferred`, `tie`, `contradiction`, `missing`); `category`, `difficulty` and `tag` are as the benchmark calls
-them. `differ` (`models` or `judges`) keeps samples whose scores are `by` or more apart. `sort` is `benchmark`, `worst`,
+them. `differ` (`models` or `judges`) keeps samples whose scores are `by` or more apart; `wrong` those that `all` edit
+models got wrong, `none`, or `only:NAME`: an edit is wrong that was not made, or whose score is on the worse side of
+`bar`, the middle of the scale where that is left out, the mean of all on an open one. `sort` is `benchmark`, `worst`,
 `best`, `models` or `answers`; `view` how cards are drawn, `page` which of them. `sample` opens the one with that id,
 with the picture `left` beside the picture `right`: `source`, `source:2` for a second one, `reference`, `mask`,
 `edit:MODEL`, or `edit:MODEL:N` for the Nth edit seed, from 0, of a model that has several edits of a sample. `way` is

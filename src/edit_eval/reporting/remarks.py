@@ -87,7 +87,7 @@ def _anchors(judge: str, anchors: Mapping[str, Any]) -> Text:
     moved = formats.score(found["spread"]), formats.score(found["retest_sd"]), p_value(found["p"])
     counted = found["n"], anchors["total"], anchors["date"]
     if found["drifted"]:
-        words = Text(
+        return Text(
             "{} has drifted since it was examined: {} of {} anchor edits, judged again on {}, score "
             "{} on average and scatter by {}, more than its own noise of {} (p {}). Scores from "
             "before are not comparable.",
@@ -96,16 +96,14 @@ def _anchors(judge: str, anchors: Mapping[str, Any]) -> Text:
             signed(found["mean"]),
             *moved,
         )
-    else:
-        words = Text(
-            "{}: {} of {} anchor edits, judged again on {}, score {} on average and scatter by {}, "
-            "no more than its own noise of {} (p {})",
-            judge,
-            *counted,
-            signed(found["mean"]),
-            *moved,
-        )
-    return words
+    return Text(
+        "{}: {} of {} anchor edits, judged again on {}, score {} on average and scatter by {}, "
+        "no more than its own noise of {} (p {})",
+        judge,
+        *counted,
+        signed(found["mean"]),
+        *moved,
+    )
 
 
 # -- controls --

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from edit_eval.reporting import formats
+from edit_eval.reporting.comparison_tables import digits_of
 from edit_eval.reporting.entries import Entry, entries, headlines
 from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.remarks import passport_lines
@@ -236,11 +237,11 @@ def _leads(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], unsure: Sequ
             if few
             else Text("No winner yet: {} leads, but cannot be told from {}", best.name, _listed(unsure))
         )
-    if lead <= 0:
+    if round(lead, _digits(columns)) <= 0:
         return Text("No winner: {} and {} cannot be told apart on {} pictures", best.name, other.name, pair.clusters)
-    by = formats.score(lead, digits_of(columns))
+    by = formats.score(lead, _digits(columns))
     if few:
-        words = Text(
+        return Text(
             "No winner yet: {} leads {} by {} ({}), but {} pictures are too few to tell",
             best.name,
             other.name,
@@ -248,7 +249,6 @@ def _leads(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], unsure: Sequ
             scale,
             pair.clusters,
         )
-        return words
     return Text(
         "No winner yet: {} leads {} by {} ({}), which {} pictures cannot settle",
         best.name,
@@ -295,9 +295,9 @@ def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair]) -> lis
     best, other = (column.name for column in columns[:2])
     pair = _pair(pairs, columns[0], columns[1])
     lead, images = _lead(pair, best), pair.by_image
-    if lead <= 0:
+    if round(lead, _digits(columns)) <= 0:
         return []
-    by = formats.score(lead, digits_of(columns))
+    by = formats.score(lead, _digits(columns))
     found = []
     if pair.no_ci95 == "no_spread":
         return [
@@ -308,7 +308,11 @@ def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair]) -> lis
         found.append(Text("{} leads {} by {}", best, other, by))
     wins, losses = (images.wins, images.losses) if pair.a == best else (images.losses, images.wins)
     count, p = wins + images.ties + losses, images.p_adjusted
-    tested = Text(" (sign test, p {})", formats.p_value(p)) if p is not None and p < 1 else ""
+    tested: str = ""
+    if p is not None and p < 1:
+        written = formats.p_value(p)
+        alone = p == images.p
+        tested = Text(" (sign test, p {})", written) if alone else Text(" (sign test, adjusted p {})", written)
     found.append(
         Text("it does better on {} of {} pictures, worse on {}{}", wins, count, losses, tested)
         if leads
@@ -340,7 +344,7 @@ def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair]) -> lis
 
 def _ahead(pairs: Sequence[Pair], columns: Sequence[ColumnSummary], beaten: Sequence[str]) -> str:
     """`0.80 [0.40, 1.20]`: how far the first of those that are beaten is behind, and whether all of that would hold."""
-    best, digits = columns[0], digits_of(columns)
+    best, digits = columns[0], _digits(columns)
     found = {one.name: _pair(pairs, best, one) for one in columns[1:] if one.name in beaten}
     pair, sign = found[beaten[0]], 1.0 if _lead(found[beaten[0]], best.name) == found[beaten[0]].difference else -1.0
     by = formats.score(_lead(pair, best.name), digits)
@@ -350,10 +354,8 @@ def _ahead(pairs: Sequence[Pair], columns: Sequence[ColumnSummary], beaten: Sequ
     return by if holds else Text("{} (missing scores could reverse this)", by)
 
 
-def digits_of(columns: Sequence[ColumnSummary]) -> int:
-    """After the point, for all numbers of one judge's score."""
-    largest = max((abs(column.mean) for column in columns if column.mean is not None), default=0.0)
-    return formats.decimals(columns[0].scale, largest)
+def _digits(columns: Sequence[ColumnSummary]) -> int:
+    return digits_of(columns[0].scale, [column.mean for column in columns])
 
 
 def _sees(summary: Mapping[str, Any], judge: str) -> str | None:

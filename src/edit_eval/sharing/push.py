@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError, EditEvalError, Stopped
+from edit_eval.records import Results
 from edit_eval.run import Run
 from edit_eval.sharing.card import MARK, card
-from edit_eval.sharing.licences import sources_licence
 from edit_eval.sharing.rows import Written, write_rows
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text
@@ -89,7 +89,7 @@ def push(
         if api.token is None and _token() is None:
             raise ConfigurationError(Text("push needs a token that may write: set HF_TOKEN, or `hf auth login`"))
         _refuse_what_is_there(api, repository, private)
-    licence = sources_licence(results)
+    licence = _sources_licence(results)
     with_sources = images and bool(sources or licence)
     try:
         with tempfile.TemporaryDirectory(prefix="edit-eval-push-") as name:
@@ -224,3 +224,37 @@ def _failed(repository: str, error: Exception) -> EditEvalError:
         return Stopped(Text("{} answers {}; what was sent is kept: run it again", hub, status))
     words = " ".join([f"{type(error).__name__}:", *str(error).split()])[:200]
     return Stopped(Text("{} cannot be reached ({}); what was sent is kept: run it again", hub, words))
+
+
+_LICENCES = frozenset(
+    [
+        "mit",
+        "apache-2.0",
+        "cc0-1.0",
+        "cc-by-4.0",
+        "cc-by-3.0",
+        "cc-by-2.0",
+        "cc-by-sa-4.0",
+        "cc-by-sa-3.0",
+        "cc-by-nc-4.0",
+        "cc-by-nc-sa-4.0",
+        "cc-by-nd-4.0",
+        "cc-by-nc-nd-4.0",
+        "odc-by",
+        "pddl",
+    ]
+)
+"""SPDX identifiers in lower case, the Hub's names for them, too. A benchmark whose licence is none of these, or has a
+condition behind it (as MagicBrush's), keeps its pictures to itself."""
+
+_DRAWN = ("scenes", "ladder")
+"""Benchmarks whose pictures edit-eval draws: those are nobody's."""
+
+
+def _sources_licence(results: Results) -> str:
+    """The Hub's name of the licence under which the sources may be handed on; empty where nobody knows of one."""
+    benchmark = results.configuration.get("benchmark")
+    if isinstance(benchmark, dict) and benchmark.get("type") in _DRAWN:
+        return "apache-2.0"
+    licence = str(results.about.get("licence", "")).strip().lower()
+    return licence if licence in _LICENCES else ""

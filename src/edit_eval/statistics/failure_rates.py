@@ -107,7 +107,7 @@ def with_adjusted_p(family: Sequence[PairedFailures]) -> list[PairedFailures]:
     return [replace(failures, p_adjusted=p) for failures, p in zip(family, adjusted, strict=True)]
 
 
-def failure_interval(failed: FloatArray, clusters: IntArray, *, confidence: float = CONFIDENCE) -> list[float] | None:
+def failure_interval(failed: FloatArray, clusters: IntArray) -> list[float] | None:
     """`[low, high]`, the interval of a rate (0 to 1) by Korn and Graubard (Survey Methodology 24, 1998).
 
     `failed` has 0 or 1 for each edit, `clusters` the code of its source image. It is the exact binomial interval
@@ -124,10 +124,10 @@ def failure_interval(failed: FloatArray, clusters: IntArray, *, confidence: floa
     images = len(sizes)
     if images < 2:
         return None
-    rate, upper = float(failed.mean()), 0.5 + confidence / 2
+    rate, upper = float(failed.mean()), 0.5 + CONFIDENCE / 2
     design = 1 + _intraclass_correlation(failed, clusters) * (float((sizes**2).sum()) / total - 1)
     known = (student_quantile(upper, total - 1) / student_quantile(upper, images - 1)) ** 2
-    return _exact_interval(rate * total / design * known, total / design * known, confidence)
+    return _exact_interval(rate * total / design * known, total / design * known)
 
 
 def _intraclass_correlation(values: FloatArray, clusters: IntArray) -> float:
@@ -143,10 +143,10 @@ def _intraclass_correlation(values: FloatArray, clusters: IntArray) -> float:
     return max(0.0, (between - within) / (between + (size - 1) * within))
 
 
-def _exact_interval(successes: float, trials: float, confidence: float) -> list[float]:
+def _exact_interval(successes: float, trials: float) -> list[float]:
     from scipy.special import betaincinv
 
-    tail, failures = (1 - confidence) / 2, trials - successes
+    tail, failures = (1 - CONFIDENCE) / 2, trials - successes
     low = float(betaincinv(successes, failures + 1, tail)) if successes > 0 else 0.0
     high = float(betaincinv(successes + 1, failures, 1 - tail)) if failures > 0 else 1.0
     return [low, high]

@@ -320,7 +320,7 @@ def worth(sizes: FloatArray | IntArray) -> float:
     return 1 / float((shares**2).sum())
 
 
-def wilson_interval(successes: float, total: float, *, confidence: float = CONFIDENCE) -> list[float] | None:
+def wilson_interval(successes: float, total: float) -> list[float] | None:
     """`[low, high]` of a rate, 0 to 1, by Wilson's score method (JASA 22, 1927); None for a total of 0.
 
     It never leaves 0 to 1, and 30 of 30 gives [.886, 1], not [1, 1]. It takes the trials for independent; of others
@@ -331,7 +331,7 @@ def wilson_interval(successes: float, total: float, *, confidence: float = CONFI
         raise ValueError(f"{successes} successes of {total} trials cannot be")
     if total == 0:
         return None
-    z = normal_quantile(0.5 + confidence / 2)
+    z = normal_quantile(0.5 + CONFIDENCE / 2)
     rate = successes / total
     centre = (rate + z * z / (2 * total)) / (1 + z * z / total)
     reach = z / (1 + z * z / total) * math.sqrt(rate * (1 - rate) / total + z * z / (4 * total**2))
@@ -341,12 +341,7 @@ def wilson_interval(successes: float, total: float, *, confidence: float = CONFI
 
 
 def bootstrap_interval(
-    statistic: Callable[[FloatArray], float | None],
-    clusters: IntArray,
-    *,
-    resamples: int = 1_000,
-    confidence: float = CONFIDENCE,
-    seed: int = 0,
+    statistic: Callable[[FloatArray], float | None], clusters: IntArray, *, resamples: int = 1_000
 ) -> list[float] | None:
     """`[low, high]` of any statistic: percentiles over resampled clusters (Efron, Ann. Stat. 7, 1979).
 
@@ -355,8 +350,8 @@ def bootstrap_interval(
     clusters it is somewhat too narrow. None with fewer than two clusters, where more than one draw in ten is
     undefined, and where all draws agree.
     """
-    drawn = [nan_for_none(statistic(counts[clusters])) for counts in cluster_draws(clusters, resamples, seed=seed)]
-    return percentiles(np.array(drawn, dtype=np.float64), confidence=confidence)
+    drawn = [nan_for_none(statistic(counts[clusters])) for counts in cluster_draws(clusters, resamples)]
+    return percentiles(np.array(drawn, dtype=np.float64))
 
 
 def cluster_draws(clusters: IntArray, resamples: int = 1_000, *, seed: int = 0) -> FloatArray:

@@ -28,12 +28,12 @@ def tipping_share(difference: float, span: float) -> float | None:
     return None if math.isinf(span) else abs(difference) / (span + abs(difference))
 
 
-def ruled_out_share(worth: float, *, confidence: float = CONFIDENCE) -> float:
-    """1 - (1 - confidence)^(1/n): a kind of image that makes a larger share would be among n images, at `confidence`.
+def ruled_out_share(worth: float) -> float:
+    """1 - (1 - CONFIDENCE)^(1/n): a kind of image that makes a larger share would be among n images, that surely.
 
     n is `worth`, the equal images that unequal ones are worth (`Estimate.worth`). 20 images rule out more than 14 %.
     """
-    return -math.expm1(math.log(1 - confidence) / worth)
+    return -math.expm1(math.log(1 - CONFIDENCE) / worth)
 
 
 def strict_lower(found: Estimate, span: float, *, alpha: float) -> float | None:

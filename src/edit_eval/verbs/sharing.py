@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -33,7 +35,6 @@ def push(
 
     Source pictures are left out unless the benchmark's licence allows them. Rerun the same command to go on or update.
     """
-    from edit_eval.reporting.sharing import print_pushed
     from edit_eval.run import Run
     from edit_eval.sharing.push import push as send
 
@@ -46,7 +47,7 @@ def push(
         dry_run=dry_run,
         tell=lambda note: say(Text("note: {}", note)),
     )
-    answer(made.as_plain, lambda: print_pushed(made.files, made.rows, made.address, made.notes))
+    answer(made.as_plain, lambda: _print_pushed(made.files, made.rows, made.address, made.notes))
 
 
 @verb(sharing, short_help="Show what the cache and old runs hold, and clear what can go.")
@@ -69,7 +70,6 @@ def gc(
 
     Nothing is deleted without --delete, and no run that is not named with --run.
     """
-    from edit_eval.reporting.sharing import print_found, size
     from edit_eval.store.run_folders import RUNS
     from edit_eval.tidying import delete as clear
     from edit_eval.tidying import look
@@ -78,12 +78,12 @@ def gc(
     found = look(places, run or (), days)
     if delete and run and not yes:
         whole = [one for one in found.items if one.what == "run" and one.goes]
-        delete = not whole or _may_go([Text("{} ({})", one.place, size(one.bytes)) for one in whole])
+        delete = not whole or _may_go([Text("{} ({})", one.place, _size(one.bytes)) for one in whole])
         found = look(places, run, days)  # the answer may have taken a while
     if delete:
         found = clear(found)
     rows = [(one.what, str(one.place), one.bytes, one.used, one.goes, one.why) for one in found.items]
-    answer(found.as_plain, lambda: print_found(rows, found.freed))
+    answer(found.as_plain, lambda: _print_found(rows, found.freed))
 
 
 def _may_go(runs: list[str]) -> bool:
@@ -92,3 +92,43 @@ def _may_go(runs: list[str]) -> bool:
     if wants_json() or not sys.stdin.isatty():
         raise ConfigurationError(Text("--run deletes {}, with all edits; confirm it with --yes", named))
     return typer.confirm(said(Text("Delete {}, with all edits?", named)), err=True)
+
+
+# -- what was pushed, and what could go, for people --
+
+
+def _size(count: int) -> str:
+    """`3.4 KiB`; from a MiB on as memory is shown."""
+    from edit_eval.reporting.formats import memory
+
+    return memory(count) if count >= 10 << 20 else f"{count / 2**20:.1f} MiB" if count >= 1 << 20 else _small(count)
+
+
+def _small(count: int) -> str:
+    return f"{count / 2**10:.1f} KiB" if count else "0"
+
+
+def _print_pushed(files: Mapping[str, int], rows: int, address: str, notes: Sequence[str]) -> None:
+    """The files with their sizes; where nothing was sent, the notes, too (else they were said before)."""
+    for name, count in files.items():
+        print(f"{_size(count):>10}  {name}")
+    total = _size(sum(files.values()))
+    if address:
+        print(said(Text("sent: {} rows, {}: {}", rows, total, address)))
+        return
+    for note in notes:
+        print(said(Text("note: {}", note)))
+    print(said(Text("would send: {} rows, {}; without `--dry-run` it is sent", rows, total)))
+
+
+def _print_found(rows: Sequence[tuple[str, str, int, float, bool, str]], freed: int | None) -> None:
+    """What takes room: what, where, bytes, last used, whether it can go, why. Then how much that is."""
+    for what, place, count, used, goes, why in rows:
+        day = time.strftime("%Y-%m-%d", time.localtime(used)) if used else "-"
+        line = said(Text("{}: {}: {}: {}", Text("can go") if goes else Text("stays"), what, why, place))
+        print(f"{_size(count):>10}  {day:>10}  {line}")
+    if freed is not None:
+        print(said(Text("deleted: {}", _size(freed))))
+        return
+    room = sum(count for _, _, count, _, goes, _ in rows if goes)
+    print(said(Text("{} can go; `--delete` deletes that", _size(room)) if room else Text("nothing can go")))

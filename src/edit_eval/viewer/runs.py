@@ -20,6 +20,7 @@ import msgspec
 from edit_eval.config.yaml_text import parse
 from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.records import Status
+from edit_eval.reporting import formats
 from edit_eval.reporting.entries import Entry, entries, headlines
 from edit_eval.reporting.progress.live_file import read_live
 from edit_eval.run import Run
@@ -236,10 +237,18 @@ def _look_at(card: Card) -> bool:
         card.judges = list(dict.fromkeys(one["judge"] for one in results))
         card.results = [_line(part) for part in headlines(entries(results))]
         card.failures = [{"count": count, "reason": reason} for count, reason in sorted(failures, reverse=True)]
-        settled = [_settled(one["coverage"]) for one in results]
+        battles = summary.get("battles") or {}
+        card.judges += list(battles)
+        for judge, of in battles.items():
+            lines = list(_battle_lines(judge, of))
+            card.results += lines
+            card.models = list(dict.fromkeys((*card.models, *(line["edit_model"] for line in lines))))
+        settled = [_settled(one["coverage"]) for one in (*results, *battles.values())]
         done, total = (sum(of) for of in zip(*settled, strict=True)) if settled else (0, 0)
         card.fraction = done / total if total else 1.0
-        card.samples = max((of["coverage"]["total"] for of in results), default=0)
+        counts = [of["coverage"]["total"] for of in results]
+        counts += [score["samples"] for of in battles.values() for score in of["scores"].values()]
+        card.samples = max(counts, default=0)
         card.state, card.reason = "complete" if summary["status"] == "complete" else "stopped", ""
     except EditEvalError as error:
         card.state, card.reason = "damaged", str(error)
@@ -264,6 +273,25 @@ def _line(part: Entry) -> dict[str, Any]:
     }
 
 
+def _battle_lines(judge: str, of: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Of a judge that compares two edits: for each edit model how often it would be preferred to the average one."""
+    score, found = next(iter(of["scores"].items()))
+    coverage = of["coverage"]
+    for one in sorted(found["strengths"], key=lambda one: -(one["strength"] or 0.0)):
+        yield {
+            "edit_model": one["edit_model"],
+            "judge": judge,
+            "score": score,
+            "value": one["share"],
+            "ends": None,
+            "mean": formats.NOTHING if one["share"] is None else formats.share(one["share"], 1),
+            "interval": "",
+            "bounds": "",
+            "scored": coverage["scored"],
+            "total": coverage["total"],
+        }
+
+
 def _glance(card: Card) -> None:
     """What can be seen of a run without reading it: its benchmark, and its first pictures."""
     with contextlib.suppress(OSError, EditEvalError, ValueError, AttributeError):
@@ -272,6 +300,7 @@ def _glance(card: Card) -> None:
             section = re.split(r"^(?=\S)", text.partition("benchmark:\n")[2], maxsplit=1, flags=re.M)[0]
             said = parse("".join(_NAMED.findall(section)), "")
             kind = str(said.get("type") or said.get("class_path") or "")
+            kind = PurePath(kind).name  # of a class in a file
             card.benchmark = " · ".join(filter(None, (kind, PurePath(str(said.get("data_path") or "")).name)))
         if len(card.pictures) < PICTURES:
             card.pictures = list(itertools.islice(_first_edits(card.path), PICTURES))

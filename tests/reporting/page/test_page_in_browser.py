@@ -112,7 +112,7 @@ def test_everything_can_be_chinese(several: Report, open_page: OpenPage) -> None
     assert tab.evaluate("document.documentElement.lang") == "zh-CN"
     assert tab.locator("#breakdown h2").inner_text() == "细分"
     assert tab.locator("[name=search]").get_attribute("placeholder") == "编号、指令、评语"
-    assert tab.locator("#gallery-count").inner_text() == "10 个样本中的 10 个 · 由 strict 评分"
+    assert tab.locator("#gallery-count").inner_text() == "共 10 个样本，显示 10 个 · 由 strict 评分"
     assert several.results.samples[0].instructions["zh"] in tab.locator(".card").first.inner_text()
     tab.wait_for_function("() => document.querySelector('[data-chart=categories] svg').textContent.includes('物理')")
     tab.locator(".card .tile").first.click()

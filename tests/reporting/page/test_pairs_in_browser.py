@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.records import Status
+from edit_eval.records import NO_EDIT, Status
 from edit_eval.reporting.links import link
 from edit_eval.reporting.scores import write_scores
 from reporting.reported_runs import build_run, landscape, picture_at
@@ -315,6 +315,29 @@ def test_disagreement_is_between_scores_that_are_at_least_so_far_apart(two: Repo
     }  # fmt: skip
     tab.goto((two.folder / "index.html").as_uri() + link(differ="judges", by=2))
     assert set(ids(tab)) == judges
+
+
+def test_who_got_it_wrong(two: Report, open_page: OpenPage) -> None:
+    one, other = (scores(two, model, "strict") for model in ("A&1", "B"))
+    for edit in two.results.edits:
+        if edit.status in NO_EDIT:
+            (one if edit.edit_model == "A&1" else other)[edit.sample_id] = 0.0
+    known = [(sample, one[sample], other[sample]) for sample in one.keys() & other.keys()]
+    bar = round(max(min(score, its) for _, score, its in known) - 0.001, 3)  # one sample is right with both
+    wanted = {
+        "only:A&1": {sample for sample, score, its in known if score < bar <= its},
+        "none": {sample for sample, score, its in known if min(score, its) >= bar},
+        "all": {sample for sample, score, its in known if max(score, its) < bar},
+    }
+    assert all(wanted.values())
+    tab = open_page(two)
+    assert tab.locator("[name=bar]").get_attribute("placeholder") == "5.00", "the middle of the scale"
+    for wrong, samples in wanted.items():
+        tab.goto((two.folder / "index.html").as_uri() + link(wrong=wrong, bar=bar))
+        assert set(ids(tab)) == samples
+    tab.select_option("[name=wrong]", "only:A&1")
+    tab.locator(".card .instruction a").first.click()
+    assert tab.locator("#pick-right").input_value() == "edit:A&1"
 
 
 def test_back_and_forward_go_through_what_was_shown(two: Report, open_page: OpenPage) -> None:

@@ -21,11 +21,19 @@ PARTED = Scoring(
     parts=("Light",),
 )
 
+ANSWER = """I looked at both.
+```json
+{"what_changed": "the <b>sky</b>", "scores": [6, 7], "parts": [{"name": "light", "kept": true}]}
+```"""
+
 
 def read_twice(one: Judgement, mass: float | str) -> Judgement:
-    readings = [{"score": Reading(values={"score": value}, mass=mass, asked=1)} for value in (6.0, 7.0)]  # type: ignore[arg-type]
+    readings = [
+        {"score": Reading(values={"score": value}, mass=mass, asked=1, text=ANSWER)}  # type: ignore[arg-type]
+        for value in (6.0, 7.0)
+    ]
     scores, spread = {"score": 6.5, "Light": 0.25}, {"score": 0.7071, "Light": 0.0}
-    return replace(one, scores=scores, spread=spread, readings=tuple(readings))
+    return replace(one, scores=scores, spread=spread, readings=tuple(readings), tokens=(1234, 56))
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +49,12 @@ def test_spread_mass_and_parts_are_shown(likely: Report, open_page: OpenPage) ->
     panel = tab.locator("#detail-words")
     assert "6.50 ± 0.71 between readings" in " ".join(panel.inner_text().split())
     assert panel.get_by_text("mass 0.900").count() == 2
+    assert "1234 tokens read, 56 written" in panel.inner_text()
+    answer = panel.locator("blockquote").first
+    said = "I looked at both. what changed: the <b>sky</b> scores: 6, 7 parts: name: light kept: true As it came"
+    assert " ".join(answer.inner_text().split()) == said
+    answer.locator("summary").click()
+    assert '"what_changed": "the <b>sky</b>"' in answer.inner_text()
     tab = open_page(likely, link_to(likely, 3))
     assert tab.locator("#detail-words").get_by_text("mass: unknown").count() == 2
     tab.keyboard.press("Escape")

@@ -213,6 +213,7 @@ def _judgement(judgement: Judgement) -> dict[str, Any]:
         **_fields(judgement, "judge repeat status reason"),
         "scores": dict(judgement.scores),
         **({"spread": dict(judgement.spread)} if judgement.spread else {}),
+        **({"tokens": list(judgement.tokens)} if any(judgement.tokens) else {}),
         "missing": {name: [status.value, reason] for name, (status, reason) in judgement.missing.items()},
         "readings": [{question: _reading(found) for question, found in one.items()} for one in judgement.readings],
     }

@@ -220,7 +220,7 @@ def title(name: str, parts: Sequence[Entry], language: str) -> str:
     found += ["…"] if len(parts) > _TITLE_NAMES else []
     if len(parts) == 1:
         found.append(said(Text("{} scored", formats.coverage(parts[0].coverage)), language))
-    return f"{name}: {said(joined(found, ''), language)}"
+    return f"{name}: {said(joined(found, ''), language)}" if found else name
 
 
 def _made(drawn: Mapping[str, list[Any]]) -> dict[str, Counter[str | None]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from edit_eval.records import NO_EDIT
+from edit_eval.records import NO_EDIT, Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.comparison_tables import digits_of
 from edit_eval.reporting.entries import Entry
@@ -82,11 +83,10 @@ def _of_judge(one: Verdict, rows: Sequence[Standing], *, over: bool) -> list[Col
     judge, head = one.judge, one.judge if over else ""
     blocks = [row.parts[judge].overall for row in rows if judge in row.parts]
     ends = [end for block in blocks for end in (*(block["ci95"] or ()), block["mean"]) if end is not None]
-    low, high = min(ends, default=0.0), max(ends, default=1.0)
-    margin = (high - low) * 0.04 or 1.0
-    share = partial(_share, low - margin, high + margin)
+    low, high = _ends(ends, one.parts[0].scale)
+    share = partial(_share, low, high)
     digits = one.parts[0].digits
-    axis = Text("from {} to {}", formats.score(low - margin, digits), formats.score(high + margin, digits))
+    axis = Text("from {} to {}", formats.score(low, digits), formats.score(high, digits))
 
     def of(row: Standing) -> Figures | None:
         return Figures(row.parts[judge], row.parts[judge].overall) if judge in row.parts else None
@@ -109,6 +109,15 @@ def _of_judge(one: Verdict, rows: Sequence[Standing], *, over: bool) -> list[Col
         INTERVAL.of(of, look="quiet", when=lambda _: not over),
         SCORED.of(of, when=lambda row: not over or incomplete(row), over=head),
     ]
+
+
+def _ends(values: Sequence[float], scale: Scale) -> tuple[float, float]:
+    """From where to where a strip goes: a little beyond its values, never beyond the scale."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    margin = (high - low) * 0.04 or 1.0
+    lowest = -math.inf if scale.lowest is None else scale.lowest
+    highest = math.inf if scale.highest is None else scale.highest
+    return max(low - margin, lowest), min(high + margin, highest)
 
 
 def _share(low: float, high: float, value: float) -> float:

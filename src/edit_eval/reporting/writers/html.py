@@ -15,7 +15,7 @@ from edit_eval.reporting.table import Column, Line, Look, Sheet, Strip, Table, W
 
 Row = TypeVar("Row")
 _STRIP = Markup(
-    '<svg class="strip series-{}" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
+    '<svg class="strip series-{}" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><title>{}</title>'
     '<rect class="ground" y="4.5" width="100" height="1"/>'
     '<rect x="{:.1f}" y="3" width="{:.1f}" height="4" opacity=".4"/>'
     '<rect x="{:.1f}" y="1" width="1.6" height="8"/>{}</svg><span class="unseen">{}</span>'
@@ -126,8 +126,9 @@ def _words(column: Column[Row], row: Row, say: Callable[[Words], Markup], *, lin
 
 def _drawn(strip: Strip, words: Markup) -> Markup:
     low, mean, high = (100 * share for share in (strip.low, strip.mean, strip.high))
+    place, line = strip.place % len(MARKS) + 1, min(98.4, max(0.0, mean - 0.8))
     asked = "" if strip.asked is None else _ASKED.format(100 * strip.asked - 0.4)
-    return _STRIP.format(strip.place % len(MARKS) + 1, low, high - low, min(98.4, max(0.0, mean - 0.8)), asked, words)
+    return _STRIP.format(place, words, low, high - low, line, asked, words)
 
 
 def _attributes(*classes: str | Look) -> Markup:

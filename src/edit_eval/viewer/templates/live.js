@@ -89,7 +89,7 @@ function showState(state) {
 function takeSamples(entries) {
   const places = new Map(data.samples.map((sample, place) => [sample.id, place]));
   const wanted = wantedNow();
-  const inOrder = ['', 'benchmark'].includes(wanted.sort || '') && !wanted.status && !wanted.outcome && !wanted.search && !wanted.differ && wanted.lowest === null && wanted.highest === null;
+  const inOrder = ['', 'benchmark'].includes(wanted.sort || '') && !wanted.status && !wanted.outcome && !wanted.search && !wanted.differ && !wanted.wrong && wanted.lowest === null && wanted.highest === null;
   for (const entry of entries) {
     const place = places.get(entry.id);
     if (place === undefined) continue;
@@ -97,6 +97,7 @@ function takeSamples(entries) {
     if (JSON.stringify(before) === JSON.stringify(entry)) continue;
     data.samples[place] = entry;
     searchable.delete(before);
+    levels.clear();
     const at = chosen.findIndex((one) => one.sample === before);
     if (at >= 0) {
       chosen[at] = { sample: entry, ...chosenOf(entry, wanted) };

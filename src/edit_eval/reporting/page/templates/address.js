@@ -2,7 +2,7 @@
 // of address.py, in its order; what is as it is without them is left out.
 const FILTERS = {
   model: 'edit_model', judge: 'judge', score: 'score', min: 'lowest', max: 'highest', status: 'status', outcome: 'outcome', category: 'category',
-  difficulty: 'difficulty', tag: 'tag', search: 'search', differ: 'differ', by: 'by', sort: 'sort', view: 'view',
+  difficulty: 'difficulty', tag: 'tag', search: 'search', differ: 'differ', by: 'by', wrong: 'wrong', bar: 'bar', sort: 'sort', view: 'view',
 };
 const DEFAULTS = { sort: 'benchmark', view: 'beside' };
 const WAIT = 250; // milliseconds for which a reader who types or zooms goes on: browsers count changes of the address

@@ -243,8 +243,10 @@ function startDetail() {
   });
   detail.addEventListener('close', () => {
     if (detail.open) return; // the event comes late: an address has opened the next sample meanwhile
+    const closed = shown.sample;
     shown.sample = null;
     flip(false);
-    if (new URLSearchParams(location.hash.slice(1)).has('sample')) writeAddress();
+    const asked = new URLSearchParams(location.hash.slice(1)).get('sample'); // perhaps another one, which is yet to open
+    if (closed && asked === closed.id) writeAddress();
   });
 }

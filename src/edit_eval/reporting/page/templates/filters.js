@@ -56,6 +56,7 @@ function fillFilters() {
   options('judge', data.judges, itself);
   options('outcome', Object.keys(OUTCOMES).filter((name) => data.samples.some((sample) => cameTo(sample, name))), (name) => both(OUTCOMES[name]));
   filters.elements.lowest.closest('fieldset').hidden = !data.judges.length;
+  options('wrong', data.edit_models.length > 1 && data.judges.length ? ['all', ...data.edit_models.map((name) => `only:${name}`), 'none'] : [], wrongName);
   fillScores();
   const wanted = wantedNow();
   const differ = (kind) => data.samples.some((sample) => chosenOf(sample, wanted)[kind] !== null);
@@ -65,6 +66,12 @@ function fillFilters() {
     filters.elements.differ.querySelector(`[value=${kind === 'answers' ? 'judges' : kind}]`).remove();
   }
   filters.elements.differ.closest('fieldset').hidden = !kinds.length;
+}
+
+function wrongName(value) {
+  if (value === 'none') return both("no model");
+  if (value !== 'all') return both("only {}", [value.slice('only:'.length)]);
+  return data.edit_models.length === 2 ? both("both models") : both("all models");
 }
 
 // The scores of the chosen judge, its headline first; bounds and orders as the chosen score has them.
@@ -88,6 +95,10 @@ function fillBounds() {
     }
     input.step = (10 ** (1 - scale.digits)).toFixed(scale.digits - 1);
   }
+  const { bar } = filters.elements;
+  bar.placeholder = written(barOf({ ...wanted, bar: null }), scale);
+  bar.step = filters.elements.lowest.step;
+  document.getElementById('wrong-side').replaceChildren(say('span', scale.higher_is_better ? "wrong is below" : "wrong is above"));
   for (const order of ['worst', 'best']) {
     const option = filters.elements.sort.querySelector(`[value=${order}]`);
     const said = both(ORDERS[order][scale.higher_is_better ? 0 : 1]);
@@ -108,7 +119,7 @@ function chooseScore(name) {
 
 // Bounds of another scale mean nothing on this one.
 function scoreChanged() {
-  for (const end of ['lowest', 'highest', 'by']) filters.elements[end].value = '';
+  for (const end of ['lowest', 'highest', 'by', 'bar']) filters.elements[end].value = '';
   fillBounds();
   showChosen();
   writeAddress({ push: true });
@@ -119,7 +130,7 @@ function wantedNow() {
   const bound = (text) => (text === '' || Number.isNaN(Number(text)) ? null : Number(text));
   const judge = form.judge || data.judges[0] || ''; // a single judge is not asked for
   const score = form.score || data.scoring[judge].headline; // nor is a single score
-  return { ...form, judge, score, search: form.search.trim().toLowerCase(), lowest: bound(form.lowest), highest: bound(form.highest), by: bound(form.by) };
+  return { ...form, judge, score, search: form.search.trim().toLowerCase(), lowest: bound(form.lowest), highest: bound(form.highest), by: bound(form.by), bar: bound(form.bar) };
 }
 
 // All of a sample's text that the search looks through, made when first asked for.
@@ -149,6 +160,7 @@ function chosenSamples(wanted) {
     const fought = !bounded && matches(sample.battles, { status: wanted.status });
     if ((wanted.status || bounded) && !rest.matching.length && !fought) continue;
     if (wanted.differ && !differs(rest[wanted.differ === 'models' ? 'models' : 'answers'], wanted)) continue;
+    if (wanted.wrong && !isWrong(sample, wanted)) continue;
     chosen.push({ sample, ...rest });
   }
   return sorted(chosen, wanted);

@@ -31,7 +31,9 @@ function card({ sample, edits }, wanted, state = filtersNow()) {
       sample.difficulty ? sayWords('span', nameOf('difficulty', sample.difficulty)) : null,
       make('span', { class: 'id', title: sample.id }, sample.id)));
   if (sample.fault) made.append(make('p', { class: 'fault' }, sample.fault));
-  made.querySelector('.tiles').style.setProperty('--tiles', tiles.length);
+  const row = made.querySelector('.tiles').style;
+  row.setProperty('--tiles', tiles.length);
+  row.setProperty('--few', tiles.length < 4 ? tiles.length : tiles.length === 4 ? 2 : 3); // on a phone
   const shape = shapeOf(sample);
   if (shape) made.style.setProperty('--shape', shape);
   made.addEventListener('click', (event) => {

@@ -75,12 +75,35 @@ function chosenOf(sample, wanted) {
   const spreads = edits.map((edit) => spreadOf(answersOf(edit, wanted))).filter((spread) => spread !== null);
   return {
     edits,
-    matching: edits.filter((edit, place) => matches(scorings[place].outcomes, wanted)),
+    matching: edits.filter((edit, place) => matches(scorings[place].outcomes, wanted)
+      && (!(wanted.wrong || '').startsWith('only:') || wanted.wrong === `only:${edit.model}`)),
     lowest: means.length ? Math.min(...means) : null,
     highest: means.length ? Math.max(...means) : null,
     models: spreadOf(means),
     answers: spreads.length ? Math.max(...spreads) : null,
   };
+}
+
+// Where wrong begins: what the reader says, else the middle of the scale, else, on an open one, the mean of all.
+function barOf({ judge, score, bar }) {
+  if (bar !== null) return bar;
+  const { lowest, highest } = scaleOf(judge, score);
+  return lowest === null || highest === null ? levelOf(judge, score) : (lowest + highest) / 2;
+}
+
+// Whether an edit model got a sample wrong: it made no edit, or its edits' mean lies on the worse side of the bar. Null where
+// nobody knows, because a judge gave no score or the sample is not for it.
+function gotWrong(sample, model, wanted) {
+  const edits = sample.edits.filter((edit) => edit.model === model);
+  const means = edits.map((edit) => scoring(edit, wanted).mean).filter((mean) => mean !== null);
+  if (!means.length) return edits.some((edit) => data.no_edit.includes(edit.status)) || null;
+  const over = meanOf(means) - barOf(wanted);
+  return scaleOf(wanted.judge, wanted.score).higher_is_better ? over < 0 : over > 0;
+}
+
+// `all` edit models or `none`, or `only:` one of them while all others got it right.
+function isWrong(sample, wanted) {
+  return data.edit_models.every((model) => gotWrong(sample, model, wanted) === (wanted.wrong === 'all' || wanted.wrong === `only:${model}`));
 }
 
 function scoresOf(outcomes) {

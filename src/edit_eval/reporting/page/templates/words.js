@@ -52,6 +52,7 @@ function verdict(judgement, repeated) {
   if (judgement.status !== 'ok' && judgement.reason) made.append(sayReason('p', judgement.reason));
   if (several) made.append(otherScores(judgement));
   made.append(...replies(judgement));
+  if (judgement.tokens) made.append(say('p', "{} tokens read, {} written", judgement.tokens, { class: 'quiet' }));
   return made;
 }
 
@@ -104,7 +105,7 @@ function answerOf(battle, one) {
     Object.keys(battle.outcomes).length > 1 ? make('span', { class: 'quiet' }, one.question) : null,
     one.number ? say('span', "reading {}", [one.number + 1], { class: 'quiet' }) : null);
   const why = one.status !== 'ok' && one.reason && one.reason !== battle.reason ? sayReason('p', one.reason) : null;
-  return make('div', { class: 'reply' }, head, why, one.text ? make('blockquote', { ...labelled('label', "Answer") }, one.text) : null);
+  return make('div', { class: 'reply' }, head, why, one.text ? quote(one.text) : null);
 }
 
 // A score with its name, or what became of it.
@@ -128,10 +129,13 @@ function otherScores(judgement) {
   }));
 }
 
+function quote(text) {
+  return make('blockquote', { ...labelled('label', "Answer") }, ...inWords(text));
+}
+
 // What the judge said: to one question as it came, to several each under its name.
 function replies(judgement) {
   const found = judgement.readings.flatMap((reading, number) => Object.entries(reading).map(([question, one]) => ({ question, number, ...one })));
-  const quote = (text) => make('blockquote', { ...labelled('label', "Answer") }, text);
   if (found.length === 1 && found[0].mass === undefined) return found[0].text ? [quote(found[0].text)] : [];
   return found.map((one) => {
     const named = (name, number) => [...(name === one.question ? [] : [name]), Number(number.toFixed(4))].join(' ');
@@ -145,6 +149,35 @@ function replies(judgement) {
     const why = one.status !== 'ok' && one.reason && one.reason !== judgement.reason ? sayReason('p', one.reason) : null;
     return make('div', { class: 'reply' }, head, why, one.text ? quote(one.text) : null);
   });
+}
+
+// What a judge wrote: JSON in it as a list of names and what is said of each, with the answer as it came folded beneath.
+function inWords(text) {
+  const [begin, end] = [text.search(/[{[]/), Math.max(text.lastIndexOf('}'), text.lastIndexOf(']')) + 1];
+  const found = begin >= 0 && end > begin ? parsed(text.slice(begin, end)) : null;
+  if (found === null || typeof found !== 'object') return [text];
+  const around = [text.slice(0, begin), text.slice(end)].map((part) => part.replace(/\x60{3}(json)?/g, '').trim());
+  return [
+    around[0] ? make('p', {}, around[0]) : null, listOf(found), around[1] ? make('p', {}, around[1]) : null,
+    make('details', { class: 'as-it-came' }, say('summary', "As it came"), make('pre', {}, text)),
+  ].filter(Boolean);
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    return null;
+  }
+}
+
+function listOf(value) {
+  if (value === null || typeof value !== 'object') return make('span', {}, String(value));
+  if (Array.isArray(value)) {
+    const flat = value.every((one) => one === null || typeof one !== 'object');
+    return flat ? make('span', {}, value.join(', ')) : make('ul', {}, ...value.map((one) => make('li', {}, listOf(one))));
+  }
+  return make('dl', {}, ...Object.entries(value).map(([name, one]) => make('div', {}, make('dt', {}, `${name.replaceAll('_', ' ')}: `), make('dd', {}, listOf(one)))));
 }
 
 function facts(sample, edit) {

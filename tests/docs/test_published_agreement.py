@@ -1,4 +1,4 @@
-"""VIEScore's own GPT-4o replies, put through edit-eval, agree with people as VIEScore published it.
+"""VIEScore's own GPT-4o replies, put through edit-eval, agree with people as VIEScore published it (docs/trust.md).
 
 The replies and the people are real (TIGER-AI-Lab/VIEScore, MIT), the pictures are not: `recorded` is shown none, so
 drawn ones stand for them. In six of the 2,864 replies VIEScore could not read what GPT-4o wrote and guessed one number
@@ -23,15 +23,15 @@ from typing import Any
 import pytest
 from PIL import Image
 
-DATA = Path(__file__).parents[2] / "shared" / "data" / "judge_agreement"
+DATA = Path(__file__).parents[3] / "shared" / "data" / "judge_agreement"
 PUBLISHED = {"SC": (0.454, 0.512), "PQ": (0.544, 0.570), "O": (0.419, 0.506)}
 """Score -> the coefficient of GPT-4o and people, and of one person and another."""
 WITHIN = 0.005
 UNREADABLE = 6
 
 pytestmark = [
+    pytest.mark.docs,
     pytest.mark.skipif(not DATA.is_dir(), reason="VIEScore's replies and people are not here"),
-    pytest.mark.timeout(600),
 ]
 
 
