@@ -36,4 +36,7 @@ def written_whole(target: Path) -> Iterator[Path]:
     except OSError as error:
         raise ConfigurationError(Text("{}: cannot be written ({})", target, error.strerror or error)) from error
     finally:
-        shutil.rmtree(temporary, ignore_errors=True) if temporary.is_dir() else temporary.unlink(missing_ok=True)
+        if temporary.is_dir():
+            shutil.rmtree(temporary, ignore_errors=True)
+        elif temporary.exists():  # where the folder is no folder, nothing was begun
+            temporary.unlink()

@@ -215,9 +215,30 @@ def test_a_full_run_is_followed_by_another_and_the_oldest_goes(serve: Serve) -> 
     assert [path.name for path in served.service.ledger.volumes()] == ["0002", "0003"]
 
 
-def test_whoever_hangs_up_while_no_judge_is_loaded_leaves_nothing_in_a_full_run(serve: Serve) -> None:
-    served = serve(ledger={"most_pairs": 4})
-    hold = Path(served.service.configuration.judges["redness"].class_path.rpartition(":")[0]).with_name("hold")
+TWICE = """
+from typing import ClassVar
+from edit_eval.protocols.contract import Question, Score
+from edit_eval.records import Reading, Scale
+
+class Twice:
+    scores: ClassVar = {"score": Score(scale=Scale(lowest=0, highest=10), needs=("second",))}
+    headline = "score"
+    def __init__(self, parameters): pass
+    def questions(self, sample):
+        first = Question(name="first", gives=("first",), user="How red?")
+        return [first, Question(name="second", gives=("second",), user="Again?", after=("first",))]
+    def read(self, question, reply):
+        return Reading(values={question.name: float(reply.text.split()[-1])})
+"""
+
+
+def test_whoever_hangs_up_while_no_judge_is_loaded_leaves_nothing_in_a_full_run(serve: Serve, tmp_path: Path) -> None:
+    configured(tmp_path)
+    written = json.loads((tmp_path / "judge.yaml").read_text())
+    (tmp_path / "twice.py").write_text(TWICE)
+    written["judges"]["redness"]["protocol"] = {"class_path": f"{tmp_path}/twice.py:Twice"}
+    (tmp_path / "judge.yaml").write_text(json.dumps(written))
+    served, hold = serve(judge=str(tmp_path / "judge.yaml"), ledger={"most_pairs": 4}), tmp_path / "hold"
     hold.touch()
     (worker,) = served.service._driver._processes.values()
     os.kill(worker.process.pid, signal.SIGKILL)

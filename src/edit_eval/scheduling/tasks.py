@@ -105,6 +105,7 @@ class Work:
     _left: dict[int, dict[str, int]] = field(default_factory=dict)  # phase -> model -> tasks not finished
     _units: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # model -> units not finished
     _pilot_waiting: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # its pilots without their edits
+    _waits: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # model -> tasks that wait for something
     _held: dict[int, list[Task]] = field(default_factory=lambda: defaultdict(list))  # phase -> ready before its time
 
     def add(
@@ -132,6 +133,7 @@ class Work:
         left[model] = left.get(model, 0) + 1
         self._units[model] += len(task.units)
         self._pilot_waiting[model] += phase == PILOT and task.edits_missing > 0
+        self._waits[model] += task.missing > 0
         if not task.missing:
             self._begin(task)
         return task
@@ -167,6 +169,10 @@ class Work:
         present, pilot = self._left.get(self.phase), self._left.get(PILOT)
         return (present.get(model, 0) if present else 0) + (pilot.get(model, 0) if pilot else 0)
 
+    def under_way(self, model: str) -> int:
+        """The same of those that wait for no edit and no answer."""
+        return self.left(model) - self._waits[model]
+
     def units_left(self, model: str) -> int:
         """Units of `model` that are not finished, in all phases."""
         return self._units[model]
@@ -191,6 +197,7 @@ class Work:
             task.edits_missing -= is_edit
             self._pilot_waiting[task.model] -= is_edit and task.phase == PILOT and not task.edits_missing
             if not task.missing:
+                self._waits[task.model] -= 1
                 self._begin(task)
 
     def finish(self, task: Task) -> None:

@@ -443,7 +443,7 @@ class Service:
         size = self.configuration.judges[judge].placement.batch_size
         made = False
         while pending.count:
-            under_way = self.work.left(key)
+            under_way = self.work.under_way(key)
             # Beside what is computed, each holds one more to open its pictures, and takes it only from a longer queue.
             most = hands + 2 * len(loaded) + 1 if pending.count >= size else hands
             if under_way >= most:
