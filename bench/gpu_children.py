@@ -24,7 +24,7 @@ from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
 from edit_eval.judges.qwen3_vl import Qwen3VL
 from edit_eval.pretrained import folders
 from edit_eval.pretrained.loading import library_versions, prepare_devices
-from edit_eval.pretrained.processors import PROCESSORS, load_processor
+from edit_eval.pretrained.processors import load_processor
 from edit_eval.pretrained.reading_ahead import load_in_parallel
 from gpu_architectures import architecture
 from gpu_models import PARTS, NetworkTimes, random_network, random_part, watch_pipeline, weight_bytes
@@ -53,7 +53,7 @@ def stock(settings: dict[str, Any], say: Say) -> None:
     location = folders.locate(settings["folder"], None, "model_index.json", "a diffusers pipeline")
     parts = {name: random_part(location, name, settings["dtype"], [device], "none", {}) for name in PARTS}
     # The library's own processor needs a torchvision that fits; what it computes runs on the CPU, once a picture.
-    processor = load_processor(location.name, PROCESSORS["qwen2_vl"], {}, subfolder="processor")
+    processor = load_processor(location.name, "Qwen2VLProcessor", {}, subfolder="processor")
     pipeline = diffusers.QwenImageEditPipeline.from_pretrained(location.name, processor=processor, **parts)
     pipeline.set_progress_bar_config(disable=True)
     call = call_on_canvas(type(pipeline), settings["canvas"])
