@@ -4,7 +4,7 @@ A run's records name the place of every picture. They may be a stranger's, and t
 believed only where this user's cache has it, under the digest, from a benchmark that was run here:
 
     <cache>/sources/3f/3f0c...e1.png     laid there by a benchmark (see `source_cache`)
-    <cache>/sources/elsewhere/3f0c...e1  a link to where a benchmark keeps it
+    <cache>/sources/elsewhere/3f0c...e1.a  a link to where a benchmark keeps it; `a` by that place
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import hashlib
 import os
 import re
 import secrets
+import string
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +37,7 @@ def remember_sources(samples: Iterable[Sample]) -> None:
             path = os.path.abspath(place)
             if not _DIGEST.fullmatch(digest) or path == _laid(folder, digest, path):
                 continue
-            link = folder / "elsewhere" / digest
+            link = folder / "elsewhere" / f"{digest}.{hashlib.sha256(os.fsencode(path)).hexdigest()[0]}"
             with contextlib.suppress(OSError):
                 if os.readlink(link) == path:
                     continue
@@ -96,8 +97,12 @@ def _places(digest: str, recorded: str) -> list[str]:
     except RuntimeError:  # a user without a home has no cache
         return []
     places = [_laid(folder, digest, recorded)]
-    with contextlib.suppress(OSError):
-        places.append(os.readlink(folder / "elsewhere" / digest))
+    links = []  # several benchmarks may have the same picture, and one of them may be gone, or not be mounted now
+    for place in string.hexdigits[:16]:
+        with contextlib.suppress(OSError):
+            link = folder / "elsewhere" / f"{digest}.{place}"
+            links.append((os.lstat(link).st_mtime_ns, os.readlink(link)))
+    places += [place for _, place in sorted(links, reverse=True)]
     return [place for place in places if place]
 
 
