@@ -101,7 +101,6 @@ FAULTS: dict[str, Any] = {
         "crash": [sample_id(7)],
         "out_of_memory": [sample_id(8)],
         "device_error": [sample_id(16)],
-        "flaky": [sample_id(9)],
         "answers": {
             sample_id(10): "no idea",
             sample_id(11): "Score: 12.000",
