@@ -26,15 +26,23 @@ function best(run) { // of the models by the first judge that has any
   return scored.reduce((top, one) => (!top || one.value > top.value ? one : top), null);
 }
 
+const formats = new Map(); // to make one takes far longer than to use it
+
+function formatOf(kind, style) {
+  const key = `${language} ${JSON.stringify(style)}`;
+  if (!formats.has(key)) formats.set(key, new kind(language === 'zh' ? 'zh-CN' : 'en-GB', style));
+  return formats.get(key);
+}
+
 function whenWords(seconds, style = { dateStyle: 'medium', timeStyle: 'short' }) {
-  return new Intl.DateTimeFormat(language === 'zh' ? 'zh-CN' : 'en-GB', style).format(new Date(seconds * 1000));
+  return formatOf(Intl.DateTimeFormat, style).format(new Date(seconds * 1000));
 }
 
 function ageWords(seconds) {
   const passed = Math.max(0, Date.now() / 1000 - seconds);
   const [unit, size] = [['day', 86400], ['hour', 3600], ['minute', 60]].find(([, one]) => passed >= one) || ['minute', 60];
   if (passed > 45 * 86400) return whenWords(seconds, { dateStyle: 'medium' });
-  return new Intl.RelativeTimeFormat(language === 'zh' ? 'zh-CN' : 'en-GB', { numeric: 'auto' }).format(-Math.floor(passed / size), unit);
+  return formatOf(Intl.RelativeTimeFormat, { numeric: 'auto' }).format(-Math.floor(passed / size), unit);
 }
 
 // -- one configuration over time: runs of the same benchmark, as many samples, with this model and judge --
@@ -50,7 +58,9 @@ function findTrends() {
   for (const run of [...runs.values()].sort((one, other) => one.changed - other.changed)) {
     for (const line of run.results) {
       const key = trendKey(run, line);
-      if (line.value !== null) trends.set(key, [...(trends.get(key) || []), { run, line }]);
+      if (line.value === null) continue;
+      if (!trends.has(key)) trends.set(key, []);
+      trends.get(key).push({ run, line });
     }
   }
 }
@@ -119,7 +129,7 @@ function runRow(run) {
     else picked.delete(run.id);
     showPicked();
   });
-  const images = Array.from({ length: run.pictures }, (_, place) => make('img', { src: `/run/${run.id}/glance/${place}`, alt: '', loading: 'lazy', width: 44, height: 44 }));
+  const images = Array.from({ length: run.pictures }, (_, place) => make('img', { loading: 'lazy', src: `/run/${run.id}/glance/${place}`, alt: '', width: 44, height: 44 }));
   const state = make('p', { class: 'state' }, make('span', { class: `dot ${run.state}`, 'aria-hidden': 'true' }), say('span', STATES[run.state]));
   if (run.fraction !== null && run.fraction < 1) state.append(make('span', { class: 'number quiet' }, ` · ${Math.floor(run.fraction * 100)} %`));
   const about = make('td', { class: 'run' }, make('a', { class: 'run-name', href: `/run/${run.id}` }, run.name), state);
@@ -208,7 +218,9 @@ function arrange() {
   showPicked();
 }
 
-function takeRuns({ there, changed }) {
+function takeRuns({ there, changed: told, anew = false }) {
+  // A connection begins with all runs, whatever the page has of them.
+  const changed = told.filter((run) => anew || JSON.stringify(runs.get(run.id)) !== JSON.stringify(run));
   for (const run of changed) runs.set(run.id, run);
   for (const id of [...runs.keys()]) {
     if (there.includes(id)) continue;
@@ -231,5 +243,5 @@ main.append(make('section', { class: 'wide all-runs' },
   make('div', { class: 'run-head' }, say('h1', "Runs"), search, make('form', {}, count, compare)), trend, table, none));
 takeRuns({ there: data.runs.map((run) => run.id), changed: data.runs });
 startPreferences();
-document.getElementById('language').addEventListener('click', () => takeRuns({ there: [...runs.keys()], changed: [...runs.values()] }));
+document.getElementById('language').addEventListener('click', () => takeRuns({ there: [...runs.keys()], changed: [...runs.values()], anew: true }));
 follow('/events', { value: '' }, { runs: takeRuns });
