@@ -158,10 +158,10 @@ def joint_headline(found: Sequence[Verdict]) -> Text:
     [name], sure = first, sum(one.wins() for one in found)
     every = Text("both judges") if len(found) == 2 else Text("all {} judges", len(found))
     if sure == len(found):
-        return Text("{} is first with {}, and better than every other", name, sure)
+        return Text("{} is first with {}, and better than every other model", name, every)
     if not sure:
-        return Text("No winner yet: {} is first with {}, but none tells it from every other", name, every)
-    return Text("{} is first with {}; {} can tell it from every other", name, every, sure)
+        return Text("No winner yet: {} is first with {}, but no judge can tell it from every other model", name, every)
+    return Text("{} is first with {}; {} of them can tell it from every other model", name, every, sure)
 
 
 def comparison_sentence(columns: Sequence[ColumnSummary], pairs: Sequence[Pair]) -> Text:
