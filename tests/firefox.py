@@ -1,4 +1,4 @@
-"""Debian's Firefox, told what to do in its own protocol, WebDriver BiDi: playwright drives only a Firefox of its own."""
+"""Debian's Firefox, told what to do by its own protocol, WebDriver BiDi: playwright drives only its own."""
 
 from __future__ import annotations
 
