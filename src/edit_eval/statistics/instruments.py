@@ -124,11 +124,12 @@ def judges_of(results: Results, score: str | None = None) -> dict[str, Instrumen
 
 
 def given_by(results: Results) -> dict[str, Given]:
-    """How each judge's replies were given, as the run's records have it."""
+    """How each judge's replies were given, as the run's records have it; no more of it where they are damaged."""
     judges = results.resolved.get("judges")
     return {
         one["name"]: "measured" if one.get("measures") else "recorded" if one.get("replays") else "asked"
         for one in (judges if isinstance(judges, list) else ())
+        if isinstance(one, dict) and isinstance(one.get("name"), str)
     }
 
 
