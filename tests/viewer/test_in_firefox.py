@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from edit_eval.run import Run
@@ -38,5 +39,6 @@ def test_a_report_is_looked_at_and_a_vote_counts_in_firefox(folder: Path, tmp_pa
                 await tab.value("document.body.innerText.includes('Your votes: 1 of 50.')")
                 assert tab.errors == []
 
-    asyncio.run(look())
+    with ThreadPoolExecutor(1) as thread:  # a browser of other tests may have a loop in this one
+        thread.submit(asyncio.run, look()).result()
     assert [(line.rater, line.choice) for line in Run(run).votes.lines] == [("Ann", "left")]
