@@ -24,7 +24,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.judges.judge_table import lineage_of_name
 from edit_eval.records import EDIT_LOST, NO_EDIT, Edit, Judgement, Results, Sample, Scale, Status
 from edit_eval.statistics.battles import votes_of
-from edit_eval.statistics.instruments import Instrument, Item, judges_of, people_of
+from edit_eval.statistics.instruments import Instrument, Item, judges_of, people_of, recorded_judges
 from edit_eval.statistics.intervals import Estimate, IntArray, cluster_codes, estimate
 from edit_eval.statistics.people import Rating, ratings_of
 from edit_eval.statistics.series import ends, finite, gain, groups_of, largest_difference, mean, sureness
@@ -130,11 +130,11 @@ _IDENTITY = ("type", "revision", "parameters")
 
 def _known(results: Results, judge: str) -> Mapping[str, Any] | None:
     """What the records have of a judge that its answers depend on; None where they have nothing."""
-    every = results.resolved.get("judges")
-    of_judge = next((one for one in (every if isinstance(every, list) else ()) if one.get("name") == judge), None)
+    of_judge = recorded_judges(results).get(judge)
     if of_judge is None or "type" not in of_judge:
         return None
-    protocol = {key: value for key, value in (of_judge.get("protocol") or {}).items() if key != "retries"}
+    asked = of_judge.get("protocol")
+    protocol = {key: value for key, value in asked.items() if key != "retries"} if isinstance(asked, Mapping) else {}
     kept = {key: of_judge.get(key) for key in _IDENTITY}
     return {**kept, "protocol": protocol, "measures": bool(of_judge.get("measures"))}
 

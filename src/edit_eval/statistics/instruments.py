@@ -123,13 +123,21 @@ def judges_of(results: Results, score: str | None = None) -> dict[str, Instrumen
     }
 
 
-def given_by(results: Results) -> dict[str, Given]:
-    """How each judge's replies were given, as the run's records have it; no more of it where they are damaged."""
+def recorded_judges(results: Results) -> dict[str, Mapping[str, Any]]:
+    """What the run's records have of each judge, by its name; what is damaged is left out."""
     judges = results.resolved.get("judges")
     return {
-        one["name"]: "measured" if one.get("measures") else "recorded" if one.get("replays") else "asked"
+        one["name"]: one
         for one in (judges if isinstance(judges, list) else ())
         if isinstance(one, dict) and isinstance(one.get("name"), str)
+    }
+
+
+def given_by(results: Results) -> dict[str, Given]:
+    """How each judge's replies were given, as the run's records have it."""
+    return {
+        name: "measured" if one.get("measures") else "recorded" if one.get("replays") else "asked"
+        for name, one in recorded_judges(results).items()
     }
 
 
