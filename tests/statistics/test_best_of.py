@@ -151,6 +151,18 @@ def test_failed_unscored_and_unreported_edits_are_what_they_are() -> None:
     assert three["readings"] == pytest.approx(3 * (20 + 2 + 1) / 32)
 
 
+def test_a_sample_that_was_not_tried_so_often_is_counted_and_bounded() -> None:
+    failed = {f"s{place}": [False] * (4 if place else 2) for place in range(7)}
+    scores = {name: [[5.0]] * len(some) for name, some in failed.items()}
+    found = best_of(run_of(failed), said("a", scores), said("b", scores, Scale(lowest=0, highest=10)), [1, 3])
+    one, three = found["models"][0]["sizes"]
+    assert [(size["samples"], size["of"]) for size in (one, three)] == [(7, 7), (6, 7)]
+    assert (one["worst_case_mean"], one["best_case_mean"]) == (5.0, 5.0)
+    assert three["mean"] == 5.0
+    assert three["worst_case_mean"] == pytest.approx(30 / 7)
+    assert three["best_case_mean"] == pytest.approx(40 / 7)
+
+
 def test_less_is_better_turns_the_choice_and_the_gain_round() -> None:
     failed = {f"s{place}": [False, False] for place in range(8)}
     distance = {name: [[0.2 + place / 10], [0.6]] for place, name in enumerate(failed)}

@@ -61,11 +61,7 @@ def best_of_table(document: Row) -> Table[Row]:
 
     columns: list[Column[Row]] = [
         Column(Text("Best of"), lambda row: _which(row["size"]), kind="name"),
-        Column(
-            Text("Samples"),
-            lambda row: f"{row['samples']}/{row['of']}",
-            when=lambda row: row["samples"] < row["of"] or row["of"] < rows[0]["of"],
-        ),
+        Column(Text("Samples"), lambda row: f"{row['samples']}/{row['of']}"),
         Column(Text("Mean"), lambda row: formats.score(row["mean"], digits)),
         Column(Text("95% interval"), lambda row: formats.span(row["ci95"], digits), roomy=True),
         Column(Text("Gain"), lambda row: signed(row["gain"], digits), look="strong"),

@@ -153,7 +153,7 @@ def _family(known: Mapping[str, Any] | None) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Candidates:
-    """The edits of one sample by one edit model that were tried, in the order of their seeds."""
+    """The edits of one sample by one edit model that were tried, in the order of their seeds; perhaps none yet."""
 
     sample: Sample
     upward: tuple[float | None, ...]
@@ -299,7 +299,8 @@ class _Curve:
                 failed=sum(edit.status in NO_EDIT for edit in edits),
             )
             for sample in self.results.samples
-            if sample.id in applies and (edits := self.edits.get(sample.id))
+            if sample.id in applies
+            for edits in [self.edits.get(sample.id, [])]
         ]
 
     @cached_property
@@ -339,7 +340,7 @@ class _Curve:
         found: dict[str, Any] = {
             "size": size,
             "samples": sum(value is not None for value in values),
-            "of": len(having),
+            "of": len(self.candidates),
             "images": len({_image(one.sample) for one, value in zip(having, values, strict=True) if value is not None}),
             "mean": made.value if made else None,
             "ci95": sure.ci95 if sure else None,
@@ -347,7 +348,9 @@ class _Curve:
         }
         for name, end in zip(("worst_case_mean", "best_case_mean"), ends(self.report.scale), strict=True):
             bounds = [_bound(one, choice.chances, end) for one, choice in zip(having, chosen, strict=True)]
-            found[name] = finite(_mean(bounds, self._groups(self.report, having)))
+            absent = [one for one in self.candidates if len(one.upward) < size]  # not tried so often: anything may come
+            bounds += [end] * len(absent)
+            found[name] = finite(_mean(bounds, self._groups(self.report, [*having, *absent])))
         gains = self._gains(self.report, values, [choice.reported for choice in of_one])
         own = [choice.own for choice in chosen]
         own_gains = self._gains(self.select, own, [choice.own for choice in of_one])
