@@ -8,7 +8,7 @@ from typing import Any
 from edit_eval.records import Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed, signed_span
-from edit_eval.reporting.names import NAMES
+from edit_eval.reporting.names import NAMES, score_line
 from edit_eval.reporting.table import Column, Line, Sheet, Table
 from edit_eval.text import Text
 
@@ -31,7 +31,7 @@ def turns_body(every: Sequence[Row]) -> Sheet:
         return Text("{}, judged by {}", row["edit_model"], row["judge"]) if len(judges) > 1 else str(row["edit_model"])
 
     def digits(row: Row) -> int:
-        return formats.decimals(Scale(), max(abs(turn["mean"] or 0.0) for turn in row["turns"]))
+        return formats.decimals(Scale(**row["scale"]), max(abs(turn["mean"] or 0.0) for turn in row["turns"]))
 
     columns: list[Column[Row]] = [
         Column(Text("Turn"), lambda row: Text("turn {}", row["turn"]), kind="name"),
@@ -55,7 +55,9 @@ def turns_body(every: Sequence[Row]) -> Sheet:
         "ask for other things, so a lower score is no decay by itself: hold edit models against each other at the "
         "same turn."
     )
+    scored = {score_line(one["score"], Scale(**one["scale"])): None for one in every}
     return [
+        *(Line(line, "quiet") for line in scored),
         Table(columns, rows, label=Text("From turn to turn"), group=group),
         *([Line(Text("No interval: {}.", reasons), "quiet")] if reasons else []),
         Line(explained, "quiet"),

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
-from edit_eval.records import Judgement, Results, Sample, Status
+from edit_eval.records import Judgement, Results, Sample
 from edit_eval.statistics.intervals import cluster_codes, estimate
 from edit_eval.statistics.series import Series, gain, largest_difference, series_of, sureness
 
@@ -47,9 +48,7 @@ def turns(results: Results) -> list[dict[str, Any]]:
             own = [
                 one
                 for one in results.judgements
-                if (one.judge, one.edit_model) == (judge, model)
-                and one.status is not Status.SKIPPED
-                and one.outcome(series.score) is not None
+                if (one.judge, one.edit_model) == (judge, model) and one.outcome(series.score) is not None
             ]
             by_turn: dict[int, list[Judgement]] = defaultdict(list)
             for one in own:
@@ -61,6 +60,7 @@ def turns(results: Results) -> list[dict[str, Any]]:
                         "edit_model": model,
                         "judge": judge,
                         "score": series.score,
+                        "scale": asdict(replace(series.scale, mean_over="samples")),
                         "turns": [
                             {
                                 "turn": turn,
