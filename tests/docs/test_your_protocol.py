@@ -143,7 +143,7 @@ def test_what_cannot_be_is_refused(tmp_path: Path, change: tuple[str, str], said
 
 @pytest.mark.models
 def test_the_page_with_real_weights(tiny_judges: Path, tmp_path: Path) -> None:
-    """Tiny weights, held to the schema and to the labels; what they mean is nothing, but all of it is asked for real."""
+    """Tiny weights, held to the schema and to the labels; what they mean is nothing, but all is asked for real."""
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, "utf-8")
     made = yaml.safe_load(FILES["careful.yaml"])

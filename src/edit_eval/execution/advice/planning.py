@@ -220,10 +220,11 @@ def make_plan(
     one, in the same shares; where nobody says how much memory they have, `placement: auto` counts as `swap`. A server
     that is asked from the CPU (`cpu:1`) needs none of them. `samples` stretches or cuts what is chosen to so many, with
     the same shares of categories; with it the `categories` may be None, where nobody knows them: then they are spread
-    evenly. `seen` is a run whose durations count, `questions` as for `durations_of`: of the judges in `at_most` the most
-    that can be asked. `battles` has for each judge that compares which edit models' edits of each chosen sample it is shown. `machine` is what it would run on; without one
-    it is this machine. With a `cluster` loads have the limit of each machine, or of all of them where they
-    share a disk, and other numbers of machines are compared. Raises `ConfigurationError` for a model of which nothing
+    evenly. `seen` is a run whose durations count, `questions` as for `durations_of`: of a judge in
+    `at_most` as many as can be asked. `battles` has for each judge that compares which edit models' edits of each
+    chosen sample it is shown. `machine` is what it would run on; without one it is this machine. With a `cluster` loads
+    have the limit of each machine, or of all of them where they share a disk, and other numbers of machines are
+    compared. Raises `ConfigurationError` for a model of which nothing
     is known and for too few devices.
     """
     if samples is not None and samples < 1:
