@@ -74,6 +74,7 @@ def plan(
     benchmark = configuration.benchmark
     seen = Run(from_run).results if from_run is not None else None
     categories = chosen = questions = None
+    at_most: frozenset[str] = frozenset()
     samples_of: Sequence[Sample] = [
         Sample(id=str(number), index=number, pictures={}, instruction="") for number in range(samples or 0)
     ]
@@ -83,6 +84,7 @@ def plan(
         experiment = Experiment.of(configuration, everything)
         samples_of = [sample for sample in experiment.samples if not sample.fault]
         chosen, questions = [sample.index for sample in samples_of], experiment.questions_a_pair
+        at_most = experiment.may_ask_less
     models = [Identity(one.name, one.type, "", one.parameters, one.seed) for one in configuration.edit_models.values()]
     battles = {
         name: [battles_of(protocol, sample, models) for sample in samples_of]
@@ -97,6 +99,7 @@ def plan(
         samples=samples,
         seen=seen,
         questions=questions,
+        at_most=at_most,
         battles=battles,
         cluster=cluster,
     )
