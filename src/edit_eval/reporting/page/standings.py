@@ -81,7 +81,7 @@ def standings_table(
 
 
 def _failed(title: Text, count: Callable[[Standing], int], statuses: Sequence[Status]) -> Column[Standing]:
-    """How many of each edit model ended in one of these; it leads to them, or where they differ to all without a score."""
+    """How many of each edit model ended so; it leads to them, where they differ to all that have no score."""
 
     def to(row: Standing) -> str:
         counts = [dict(part.coverage["by_status"]) for part in row.parts.values()]
