@@ -258,9 +258,17 @@ class Experiment:
 
     @property
     def questions_a_pair(self) -> dict[str, float]:
-        """For each judge how many questions it is asked about an edit, on average over the good samples."""
+        """For each judge how many questions it is asked about an edit, on average over the good samples; at most,
+        where some are asked only after an answer."""
         good = sum(not sample.fault for sample in self.samples)
         return {name: sum(map(len, asked)) / good for name, asked in self.asked.items() if good}
+
+    @property
+    def may_ask_less(self) -> frozenset[str]:
+        """The judges that are asked some questions only after an answer."""
+        return frozenset(
+            name for name, asked in self.asked.items() if any(one.question.when for of in asked for one in of)
+        )
 
     def question(self, judge: AskedJudge, sample: int, name: str) -> Question:
         """One question with its texts."""

@@ -74,6 +74,7 @@ def plan(
     benchmark = configuration.benchmark
     seen = Run(from_run).results if from_run is not None else None
     categories = chosen = questions = None
+    at_most: frozenset[str] = frozenset()
     samples_of: Sequence[Sample] = [
         Sample(id=str(number), index=number, pictures={}, instruction="") for number in range(samples or 0)
     ]
@@ -87,6 +88,7 @@ def plan(
         samples_of = [sample for sample in experiment.samples if not sample.fault]
         models = experiment.edit_models  # which meet depends on what they are
         chosen, questions = [sample.index for sample in samples_of], experiment.questions_a_pair
+        at_most = experiment.may_ask_less
     battles = {
         name: [rounds_of(protocol, sample, models) for sample in samples_of]
         for name, protocol in _comparing(configuration).items()
@@ -100,6 +102,7 @@ def plan(
         samples=samples,
         seen=seen,
         questions=questions,
+        at_most=at_most,
         battles=battles,
         cluster=cluster,
     )

@@ -218,13 +218,15 @@ class Reading:
     """Of probabilities: how much of it the judge gave to all legal answers, 0 to 1; None in all other forms."""
     asked: int = 0
     """How often the judge was asked."""
+    applies: bool = True
+    """False: an earlier answer has ruled the question out. It is asked nowhere, is no failure, and has no values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
     """What one judge says of one edit: named scores, and why others are missing.
 
-    A score that is in neither `scores` nor `missing` does not apply to the sample.
+    A score that is in neither `scores` nor `missing` does not apply to the sample, or to this edit of it.
     """
 
     sample_id: str

@@ -160,7 +160,7 @@ def ask(protocol: Protocol, sample: Sample, light: Light) -> tuple[SampleQuestio
 
 
 def _bare(one: Question, light: Light) -> tuple[Question, tuple[str, ...], str]:
-    kind = one.name, one.gives, one.shows, one.form, one.after, one.again, one.labels, one.schema
+    kind = one.name, one.gives, one.shows, one.form, one.after, one.when, one.again, one.labels, one.schema
     known = light.get(kind)
     if known is None:
         known = light[kind] = replace(one, system="", user="", orders=()), *_views(one.shows)

@@ -21,6 +21,7 @@ from edit_eval.protocols.judging import (
     read,
     rendered,
     score,
+    unasked,
 )
 from edit_eval.records import CONTROL, DECLINED, Edit, Judgement, Reading, Reply, Sample, Status
 from edit_eval.statistics.battles import votes_of
@@ -298,10 +299,9 @@ class Matrix:
         return reply_key(model, about, pictures.get("edit", "") if asked.shows_edit else "", self.seed(cell))
 
     def can_be_asked(self, cell: int) -> bool:
-        """Whether there is something to ask about: a picture, and answers to the questions that it comes after."""
-        if not self.is_there(self.cells.parts(self.cells.judgement_of(cell))[0]):
-            return False
-        return all(self.reading(before).status is OK for before in self.cells.before(cell).values())
+        """Whether there is something to ask about: a picture, and answers to the questions that it comes after, which
+        do not rule it out."""
+        return self.is_there(self.cells.parts(self.cells.judgement_of(cell))[0]) and self._unasked(cell) is None
 
     def reading(self, cell: int) -> Reading:
         """What a cell's replies amount to, as it stands. Its edit is there."""
@@ -313,10 +313,15 @@ class Matrix:
         return found
 
     def _read(self, cell: int) -> Reading:
-        for before in map(self.reading, self.cells.before(cell).values()):
-            if before.status is not OK:
-                return replace(before, values={}, asked=0)  # there is nothing to ask
-        return self.read(cell, self.replies[cell])
+        return self._unasked(cell) or self.read(cell, self.replies[cell])
+
+    def _unasked(self, cell: int) -> Reading | None:
+        """What a cell amounts to that is not asked, by those that it comes after; None where it is."""
+        before = self.cells.before(cell)
+        if not before:
+            return None
+        judgement, _, number = self.cells.cell(cell)
+        return unasked(self.cells.asked(judgement)[number].question, map(self.reading, before.values()))
 
     def read(self, cell: int, replies: Sequence[Reply]) -> Reading:
         """What these replies would amount to."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -210,6 +210,7 @@ def make_plan(
     samples: int | None = None,
     seen: Results | None = None,
     questions: Mapping[str, float] | None = None,
+    at_most: Collection[str] = (),
     battles: Mapping[str, Sequence[Sequence[Pairs]]] | None = None,
     machine: Machine | None = None,
     cluster: Cluster | None = None,
@@ -221,11 +222,12 @@ def make_plan(
     one, in the same shares; where nobody says how much memory they have, `placement: auto` counts as `swap`. A server
     that is asked from the CPU (`cpu:1`) needs none of them. `samples` stretches or cuts what is chosen to so many, with
     the same shares of categories; with it the `categories` may be None, where nobody knows them: then they are spread
-    evenly. `seen` is a run whose durations count, `questions` as for `durations_of`. `battles` has for each judge that
-    compares which edit models' edits of each chosen sample it is shown, by round: a design that is extended is planned
-    with all of its rounds, and its first one is told beside it. `machine` is what it would run on; without one
-    it is this machine. With a `cluster` loads have the limit of each machine, or of all of them where they
-    share a disk, and other numbers of machines are compared. Raises `ConfigurationError` for a model of which nothing
+    evenly. `seen` is a run whose durations count, `questions` as for `durations_of`: of a judge in
+    `at_most` as many as can be asked. `battles` has for each judge that compares which edit models' edits of each
+    chosen sample it is shown, by round: a design that is extended is planned with all of its rounds, and its first one
+    is told beside it. `machine` is what it would run on; without one it is this machine. With a `cluster` loads have
+    the limit of each machine, or of all of them where they share a disk, and other numbers of machines are compared.
+    Raises `ConfigurationError` for a model of which nothing
     is known and for too few devices.
     """
     if samples is not None and samples < 1:
@@ -263,6 +265,10 @@ def make_plan(
     fought = {name: [tuple(chain(*its)) for its in of] for name, of in rounds.items()}
     first = {name: [tuple(chain(*its[:1])) for its in of] for name, of in rounds.items()}
     notes += _askings(configuration, questions or {}, fought, first)
+    notes += [
+        Text("{}: some questions are asked only after an answer; this plan asks all of them", name)
+        for name in sorted(at_most)
+    ]
     notes += _tokens(configuration, seen, len(categories), fought) if seen is not None else []
     if first != fought and seen is not None:
         notes += [
