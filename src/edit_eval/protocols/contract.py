@@ -19,8 +19,9 @@ from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Scoring,
 Values = Mapping[str, float]
 Step = tuple[str | int, ...]
 """What is done to a picture before it is shown: `("longest", 1024)` scales its longest side down to that,
-`("crop", left, top, right, bottom)` cuts in pixels, `("like", "source")` gives it that picture's size, `("jpeg", 90)`
-encodes it with that quality and decodes it again."""
+`("fit", 1024)` up, too, `("crop", left, top, right, bottom)` cuts in pixels, `("clip", ...)` as far as the picture
+reaches, `("like", "source")` gives it that picture's size, `("jpeg", 90)` encodes it with that quality and decodes it
+again."""
 
 MEASURED = "measured"
 """The form of a question that is put to a judge that measures."""
