@@ -110,9 +110,8 @@ class RawPicture(_Inert):
         bands = {"RGB": 3, "RGBA": 4, "L": 1}.get(mode) if isinstance(mode, str) else None
         shape = isinstance(size, tuple | list) and len(size) == 2 and all(isinstance(one, int) for one in size)
         if bands is None or not shape or not isinstance(data, bytes):
-            raise PictureError(
-                f"{name}: a picture of mode {mode[:20] if isinstance(mode, str) else '?'}, and RGB, RGBA and L are taken"
-            )
+            called = mode[:20] if isinstance(mode, str) else "?"  # a list of lists may have no end
+            raise PictureError(f"{name}: a picture of mode {called}, and RGB, RGBA and L are taken")
         width, height = size
         if width < 1 or height < 1 or len(data) != width * height * bands:
             raise PictureError(f"{name}: {len(data)} bytes are no picture of {width} x {height}")
