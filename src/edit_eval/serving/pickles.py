@@ -92,7 +92,7 @@ class Array(_Inert):
 class _Reconstructed(_Inert):
     """What makes an array. A class, as all that a name stands for: to a function a pickle could attach attributes."""
 
-    def __new__(cls, *arguments: Any, **named: Any) -> _Inert:
+    def __new__(cls, *arguments: Any, **named: Any) -> Any:
         return Array()
 
 
