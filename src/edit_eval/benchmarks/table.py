@@ -47,6 +47,8 @@ _INSTRUCTIONS = (
 )
 _IN_LANGUAGE = {"en": ["{}_en", "en_{}"], "zh": ["{}_zh", "{}_cn", "zh_{}", "cn_{}", "chinese_{}"]}
 _PICTURES = ("source", "reference", "mask")
+EDIT_COLUMNS = ("edit", "edited", "edited_image", "edit_image", "output", "output_image", "result")
+"""What a column of finished edits may be called, the likeliest first: no part of a sample."""
 NAMED = "named"
 """The column by whose pictures samples are called, where it is not the source's."""
 _SHORT, _PATH = 200, 4096  # characters: what is longer is no path but base64, if it has no dot or anyway
@@ -176,7 +178,7 @@ class TableBenchmark(RowBenchmark):
                     ours,
                     there,
                 )
-        self._unused = [name for name in there if name not in found.values()]
+        self._unused = [name for name in there if name not in found.values() and name.lower() not in EDIT_COLUMNS]
         return {ours: theirs for ours, theirs in found.items() if theirs}
 
     def findings(self) -> Iterable[CheckedRow]:
