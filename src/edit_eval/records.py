@@ -330,6 +330,8 @@ class Scoring:
     """In the protocol's order."""
     parts: tuple[str, ...] = ()
     """Those that are parts of the headline (a criterion each), which tables of results show beneath it."""
+    looks: int = 1
+    """How often strengths may be looked at while it is open how many battles follow."""
 
     @property
     def scale(self) -> Scale:
@@ -439,6 +441,8 @@ class Results:
     """Judgements of two edits of a sample, held against each other: outside of every number but strengths."""
     battle_judges: tuple[str, ...] = ()
     """The judges that are asked about two edits."""
+    rounds: int = 1
+    """How many rounds of battles are asked, where a design is extended."""
     published: Mapping[tuple[str, str], Mapping[str, float | str]] = field(default_factory=dict)
     """For each (edit model, judge) the numbers as a benchmark's authors define them, by name: a number, or a text that
     says why there is none. Shown under their names, never ranked, never a gate."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -23,6 +24,8 @@ from edit_eval.protocols.judging import (
     unasked,
 )
 from edit_eval.records import CONTROL, DECLINED, Edit, Judgement, Reading, Reply, Sample, Status
+from edit_eval.statistics.battles import votes_of
+from edit_eval.statistics.preferences import told_apart
 from edit_eval.store.cells import Cells
 from edit_eval.store.journal import no_garbage
 from edit_eval.store.keys import REPEAT_STRIDE, edit_key, replay_key, reply_key
@@ -87,6 +90,8 @@ class Matrix:
         self._alike: dict[tuple[object, ...], tuple[JudgedScores, ByReading]] = {}
         self.aside: dict[str, dict[tuple[object, ...], list[Reply]]] = {}
         """Key of replies -> to which address -> the replies: about pictures that are not there now."""
+        self.rounds = 1
+        """How many rounds of battles are asked. Those of later rounds are numbered, and are in nothing else."""
 
     # -- edits --
 
@@ -365,7 +370,7 @@ class Matrix:
             return []
         for cell in cells:
             self.take_from_aside(cell)
-        every = (self.judgement(n) for one in about for n in self.cells.judgements_of(one))
+        every = (self.judgement(n) for one in about if self.is_open(one) for n in self.cells.judgements_of(one))
         return [one for one in every if one.status is OK]
 
     def shown_with(self, edit: int) -> list[int]:
@@ -548,19 +553,64 @@ class Matrix:
     @cached_property
     def _battles_by_sample(self) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {}
-        for battle in self.cells.battles:
+        for battle in self.open_battles:
             found.setdefault(self.cells.sample(battle), []).append(battle)
         return found
 
     def battles(self) -> Iterator[Judgement]:
         """Every judgement of a battle."""
-        for battle in self.cells.battles:
+        for battle in self.open_battles:
             yield from map(self.judgement, self.cells.judgements_of(battle))
+
+    # -- rounds of battles, where a design is extended --
+
+    @property
+    def open_battles(self) -> range:
+        """The numbers of the battles that are asked: those of the rounds so far."""
+        battles = self.cells.battles
+        if self.experiment.looks == 1:
+            return battles
+        count = bisect_right(self.experiment.battles, self.rounds - 1, key=lambda battle: battle.round)
+        return battles[:count]
+
+    def is_open(self, edit: int) -> bool:
+        """Whether an edit, a control or a battle is to be judged: all are but battles of later rounds."""
+        return edit < self.open_battles.stop
+
+    def look(self) -> bool:
+        """Finds how many rounds of battles are to be asked by what is known; returns whether they are more than before.
+
+        The next one is asked when all before it have come to their end and leave some edit models untold from others.
+        It depends on replies alone: a run that goes on, or is read, has the rounds that it had.
+        """
+        before = self.rounds
+        self._open(1)
+        while (
+            self.rounds < self.experiment.looks
+            and not any(one.status is PENDING for one in self.battles())
+            and any(map(self._cannot_tell, self.judges))
+        ):
+            self._open(self.rounds + 1)
+        return self.rounds > before
+
+    def _open(self, rounds: int) -> None:
+        self.rounds = rounds
+        vars(self).pop("_battles_by_sample", None)
+
+    def _cannot_tell(self, judge: AskedJudge) -> bool:
+        """Whether a judge may be asked more, and its strengths leave some edit models untold from others."""
+        if not judge.of_two or (looks := judge.scoring.looks) <= self.rounds:
+            return False
+        its = [one for one in self.battles() if one.judge == judge.name]
+        votes = votes_of(its, judge.scoring.headline, self.samples)
+        return not told_apart(votes, [model.name for model in self.edit_models], looks)
 
     @property
     def pending(self) -> int:
         """How many judgements have not come to an end, controls among them."""
-        return sum(map(self.is_pending, range(self.cells.judgements)))
+        closed = range(self.open_battles.stop, self.cells.battles.stop)
+        count = self.cells.judgements_of(closed[0]).start if closed else self.cells.judgements
+        return sum(map(self.is_pending, range(count)))
 
 
 def what_is_left(matrix: Matrix) -> str:
