@@ -173,6 +173,7 @@ class Run:
             controls=tuple(matrix.controls()),
             battles=tuple(matrix.battles()),
             battle_judges=tuple(judge.name for judge in matrix.judges if judge.of_two),
+            rounds=matrix.rounds,
             published=self._published(judgements),
             activities=timeline.activities,
             wall_seconds=timeline.wall_seconds,

@@ -18,8 +18,11 @@ from edit_eval.records import Sample, Scale
 from edit_eval.statistics.battles import BACKWARD, FORWARD, value_names
 from edit_eval.text import Text
 
-Design = Literal["all", "cycles", "anchor"]
-"""Every two; of each sample a random cycle through the models; each model against one."""
+Design = Literal["all", "cycles", "anchor", "extended"]
+"""Every two; of each sample random cycles through the models; each model against one; cycles, of which the next round
+is asked only while some models cannot be told apart."""
+FEWEST_TO_EXTEND = 4
+"""Edit models: of fewer every two have met in the first round."""
 Places = tuple[int, int]
 
 _EXCHANGED = {"edit": "other", "other": "edit"}
@@ -31,9 +34,8 @@ def met(
 ) -> list[Places]:
     """Which two edit models' edits of a sample meet, as places in `models`.
 
-    `cycles`: `rounds` of them, each in a random order of its own; a cycle has as many battles as there are models, and
-    links all of them. `anchor` is the name of the model that all others meet. Raises `ConfigurationError` for a name
-    that no model has.
+    `cycles`: `rounds` of them (see `rounds_of_cycles`). `anchor` is the name of the model that all others meet. Raises
+    `ConfigurationError` for a name that no model has.
     """
     count = len(models)
     if design == "anchor":
@@ -46,15 +48,25 @@ def met(
         return [(place, other) for other in range(count) if other != place]
     if design == "all":
         return list(combinations(range(count), 2))
-    found: dict[Places, None] = {}
+    return [two for its in rounds_of_cycles(sample, models, rounds, seed) for two in its]
+
+
+def rounds_of_cycles(sample: Sample, models: Sequence[Identity], rounds: int, seed: int) -> list[list[Places]]:
+    """Of each round the battles that no earlier one has: a cycle through the models in a random order of its own.
+
+    A cycle has as many battles as there are models, and links all of them.
+    """
+    found: dict[Places, int] = {}
     for turn in range(rounds):
 
         def drawn(place: int, turn: int = turn) -> str:
             return digest_of_text(f"{seed}\n{turn}\n{sample.id}\n{models[place].digest}\n{models[place].seed}")
 
-        order = sorted(range(count), key=drawn)
-        found |= dict.fromkeys((min(two), max(two)) for two in zip(order, [*order[1:], order[0]], strict=True))
-    return [two for two in found if two[0] != two[1]]
+        order = sorted(range(len(models)), key=drawn)
+        for a, b in zip(order, [*order[1:], order[0]], strict=True):
+            if a != b:
+                found.setdefault((min(a, b), max(a, b)), turn)
+    return [[two for two, its in found.items() if its == turn] for turn in range(rounds)]
 
 
 def both_orders(question: Question, score: str) -> tuple[Question, Question]:

@@ -14,13 +14,24 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from edit_eval.config.identity import Identity
+from edit_eval.errors import ConfigurationError
 from edit_eval.judges.contract import PROBABILITIES
-from edit_eval.protocols.battles import Design, Places, both_orders, met, preference, values_in
+from edit_eval.protocols.battles import (
+    FEWEST_TO_EXTEND,
+    Design,
+    Places,
+    both_orders,
+    met,
+    preference,
+    rounds_of_cycles,
+    values_in,
+)
 from edit_eval.protocols.contract import Question, Score, View
 from edit_eval.protocols.objects import WORDS, Entry, object_schema, one_of, read_object
 from edit_eval.protocols.replies import advice_on_limits, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample
 from edit_eval.rubrics import loading
+from edit_eval.text import Text
 
 REGISTERED = {"pairwise": "Pairwise"}
 
@@ -52,9 +63,11 @@ class Pairwise:
         """Whether it may say that the two are equally good."""
         pairs: Design = "all"
         """Which edits meet: `all`, every two; `cycles`, of each sample a random cycle through the edit models, which
-        takes far fewer; `anchor`, each edit model against one."""
+        takes far fewer; `anchor`, each edit model against one; `extended`, cycles, of which the next round is asked
+        only while some edit models cannot be told apart."""
         rounds: int = 1
-        """How many `cycles` a sample has. More of them later ask only what is new."""
+        """How many `cycles` a sample has, or with `extended` may have at most. More of them later ask only what is
+        new."""
         anchor: str = ""
         """With `pairs: anchor`: the name of that edit model."""
         seed: int = 0
@@ -67,6 +80,8 @@ class Pairwise:
                 raise ValueError("asks: name one of overall, instruction, restraint and quality, or several, each once")
             if self.rounds < 1:
                 raise ValueError(f"rounds: {self.rounds} is not 1 or more")
+            if self.pairs == "extended" and self.rounds < 2:
+                raise ValueError("rounds: with `pairs: extended` how many may be asked at most, 2 or more")
             if bool(self.anchor) != (self.pairs == "anchor"):
                 raise ValueError("anchor: names the edit model that all others meet with `pairs: anchor`")
 
@@ -78,15 +93,29 @@ class Pairwise:
     def __init__(self, parameters: Parameters, texts: Mapping[str, Any]) -> None:
         self._parameters, self._texts = parameters, texts
         self.headline = parameters.asks[0]
+        self.looks = parameters.rounds if parameters.pairs == "extended" else 1
         self.scores: Mapping[str, Score] = {name: preference(name) for name in parameters.asks}
         self._labels = tuple(SHARES) if parameters.ties else ("A", "B")
         reasons: dict[str, Entry] = {texts["reasons"]: WORDS} if parameters.answer == "json" else {}
         self._schema = object_schema({**reasons, BETTER: one_of(*self._labels)})
 
     def battles(self, sample: Sample, models: Sequence[Identity]) -> Sequence[Places]:
-        """The pairs of the design."""
+        """The pairs of the design, of all its rounds."""
         ours = self._parameters
         return met(ours.pairs, sample, models, anchor=ours.anchor, rounds=ours.rounds, seed=ours.seed)
+
+    def rounds(self, sample: Sample, models: Sequence[Identity]) -> Sequence[Sequence[Places]]:
+        """The same, where the design is extended, by round."""
+        if len(models) < FEWEST_TO_EXTEND:
+            raise ConfigurationError(
+                Text(
+                    "protocol.pairs: `extended` takes {} edit models or more; of {} every two meet in the first "
+                    "round: write `all`",
+                    FEWEST_TO_EXTEND,
+                    len(models),
+                )
+            )
+        return rounds_of_cycles(sample, models, self._parameters.rounds, self._parameters.seed)
 
     def questions(self, sample: Sample) -> Sequence[Question]:
         """Two for each of `asks`: one an order."""

@@ -150,6 +150,14 @@ def _lines(found: Mapping[str, Any]) -> Iterator[Text]:
         contradictions["count"],
         formats.NOTHING if contradictions["share"] is None else formats.share(contradictions["share"], 1),
     )
+    if looks := found.get("looks"):
+        yield Text(
+            "{} of at most {} rounds are asked: after each the strengths are looked at, so every interval is at "
+            "{:.2%}, and those of all looks together hold 95% (Bonferroni; Dunn, JASA 56, 1961).",
+            looks["rounds"],
+            looks["of"],
+            looks["level"],
+        )
     if found["missing"]:
         yield Text(
             "Without an outcome: {}.",

@@ -271,7 +271,8 @@ class Recorder:
         if edit.status in NO_EDIT:
             ended += self._matrix.fail_followers(number)
             about = dict.fromkeys(shown for one in ended for shown in self._matrix.shown_with(one))
-            judged = [self._matrix.judgement(n) for one in about for n in self._matrix.cells.judgements_of(one)]
+            asked = filter(self._matrix.is_open, about)
+            judged = [self._matrix.judgement(n) for one in asked for n in self._matrix.cells.judgements_of(one)]
         for one in ended:
             self._audience.edit(self._matrix.edits[one])
         for judgement in judged:
@@ -284,7 +285,8 @@ class Recorder:
 
     def _about(self, number: int) -> list[int]:
         """The cells that can show an edit's picture."""
-        return [cell for edit in self._matrix.shown_with(number) for cell in self._matrix.cells.cells_of_edit(edit)]
+        shown = filter(self._matrix.is_open, self._matrix.shown_with(number))
+        return [cell for edit in shown for cell in self._matrix.cells.cells_of_edit(edit)]
 
     def _answered(self, put: Put, task: Task, reply: Reply, result: dict[str, Any]) -> None:
         matrix, (cell, key, ask) = self._matrix, put
