@@ -282,6 +282,17 @@ def _compile_templates() -> None:
         report_on(build_run(Path(drawn), samples=1, size=(8, 8)))
 
 
+def _make_command() -> None:
+    """And all that is registered: both are the same for each."""
+    import typer
+
+    from edit_eval.command_line import app
+    from edit_eval.config.components import registered
+
+    typer.main.get_command(app)
+    registered()
+
+
 if __name__ == "__main__":
     KIND, ADDRESS, OTHERS = sys.argv[1], "\0" + sys.argv[2], json.loads(sys.argv[3])
     OWN = (one.name for one in pkgutil.walk_packages(edit_eval.__path__, "edit_eval.") if KIND == "command")
@@ -292,8 +303,10 @@ if __name__ == "__main__":
     if KIND == "command":
         sys.path.append(str(Path(__file__).parent))
         _compile_templates()
-    freeze()
     install(KIND)
+    if KIND == "command":
+        _make_command()
+    freeze()
     _forking.update({name: Forking(*one) for name, one in OTHERS.items()})
     _forking[KIND] = Forking(ADDRESS, _surroundings(dict(os.environ)))
     WORDS = _forked(ADDRESS, KIND)
