@@ -283,14 +283,21 @@ def _compile_templates() -> None:
 
 
 def _make_command() -> None:
-    """And all that is registered: both are the same for each."""
+    """And what the first evaluation of a process makes for all others: both are the same for each."""
     import typer
 
     from edit_eval.command_line import app
-    from edit_eval.config.components import registered
+    from edit_eval.config.loading import load_configuration
+    from edit_eval.execution.session import _versions
+    from edit_eval.experiment import Experiment, load_samples
+    from small_benchmark import configuration, write_benchmark
 
     typer.main.get_command(app)
-    registered()
+    _versions()
+    with tempfile.TemporaryDirectory() as folder:
+        write_benchmark(Path(folder), 1)
+        asked = load_configuration(configuration(Path(folder)))
+        Experiment.of(asked, load_samples(asked))
 
 
 if __name__ == "__main__":
