@@ -299,7 +299,7 @@ def plan(matrix: Matrix, policy: Policy, work: Work, label: int = 0) -> Assignme
         return one.status is Status.PENDING and (own is None or one.sample_id in own)
 
     pending = Counter(one.judge for one in (*matrix.judgements(), *matrix.battles()) if is_open(one))
-    controls = Counter(one.judge for one in matrix.controls() if is_open(one))
+    controls = Counter(one.judge for one in (*matrix.controls(), *matrix.rewrites()) if is_open(one))
     scoring = {judge.name: judge.scoring for judge in matrix.judges}
     for model in dict.fromkeys(replica.model for replica in policy.replicas):
         units = work.units_left(model.key)
