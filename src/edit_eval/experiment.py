@@ -437,9 +437,7 @@ class Experiment:
 # -- from a configuration --
 
 
-def _columns(
-    configuration: Configuration, models: Sequence[Identity]
-) -> tuple[tuple[Identity, ...], dict[str, Told]]:
+def _columns(configuration: Configuration, models: Sequence[Identity]) -> tuple[tuple[Identity, ...], dict[str, Told]]:
     """Each edit model, as it is and with its instructions rewritten, and after each its further rounds."""
     columns: list[Identity] = []
     told: dict[str, Told] = {}

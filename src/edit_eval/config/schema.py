@@ -171,9 +171,12 @@ class Configuration(Section):
 
     @property
     def models(self) -> dict[str, ModelSection]:
-        """All edit models, then all judges, as tasks call them: `edit:NAME`, `judge:NAME`."""
+        """All edit models, then all judges, as tasks call them: `edit:NAME`, `judge:NAME`. The first judges are those
+        that edits wait for, so that a device loads the others once they are all that is left."""
         edit_models = {f"edit:{name}": section for name, section in self.edit_models.items()}
-        return edit_models | {f"judge:{name}": section for name, section in self.judges.items()}
+        first = [*self.rewrite, *([self.rounds.critic] if self.rounds else [])]
+        judges = sorted(self.judges, key=lambda name: name not in first)
+        return edit_models | {f"judge:{name}": self.judges[name] for name in judges}
 
     def as_plain(self) -> dict[str, Any]:
         """The resolved configuration in the YAML's own shape, without secrets.

@@ -232,5 +232,7 @@ class Places:
         """Whether a judge has done its pilot on a place to which edits were dealt, which wait for it."""
         if not self._dealt or replica.model.kind == "edit" or self._work.pilot_left(replica.key):
             return False
+        if self._work.edits_wait_for_answers and not self._work.piloting:  # it does what it can before the next round
+            return False
         rivals = (rival for rival in self._fleet.rivals(replica) if rival.model.kind == "edit")
         return any(self._queues[rival.key].belongs_to(rival.index) for rival in rivals)

@@ -23,7 +23,19 @@ from edit_eval.protocols.judging import (
     rendered,
     score,
 )
-from edit_eval.records import CONTROL, DECLINED, NO_EDIT, Edit, Judgement, Reading, Reply, Sample, Status, Told
+from edit_eval.records import (
+    CONTROL,
+    DECLINED,
+    EDIT_LOST,
+    NO_EDIT,
+    Edit,
+    Judgement,
+    Reading,
+    Reply,
+    Sample,
+    Status,
+    Told,
+)
 from edit_eval.store.cells import Cells
 from edit_eval.store.journal import no_garbage
 from edit_eval.store.keys import REPEAT_STRIDE, edit_key, recipe, replay_key, reply_key
@@ -261,7 +273,7 @@ class Matrix:
             reason = said.reason.removeprefix(_BEFORE.format("failed")).removeprefix(_BEFORE.format("was refused"))
             return said.status, _BEFORE.format(was) + reason
         if said.status is not OK:
-            return Status.EDIT_FAILED, f"{told.judge} gave no critique ({said.status.words}): {said.reason}"
+            return EDIT_LOST[0], f"{told.judge} gave no critique: {said.reason}"
         if told.stop is not None and said.score is not None:
             judge = next(judge for judge in self.judges if judge.name == told.judge)
             up = 1 if judge.scoring.scale.higher_is_better else -1

@@ -117,7 +117,7 @@ class Pilot:
     def judgement(self, judgement: Judgement) -> None:
         """A judgement was recorded. Raises `Stopped` when the pilot's are all there and none is a score."""
         self._audience.judgement(judgement)
-        if judgement.status not in NO_EDIT and not judgement.edit_model.startswith(CONTROL):
+        if judgement.status not in (*NO_EDIT, Status.SKIPPED) and not judgement.edit_model.startswith(CONTROL):
             self._look(f"judge:{judgement.judge}", judgement)
 
     def _look(self, key: str, record: Edit | Judgement) -> None:

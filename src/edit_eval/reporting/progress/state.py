@@ -191,7 +191,7 @@ class ProgressState:
     def judgement(self, judgement: Judgement) -> None:
         """A judgement has come to its end: its last question is answered, or there is no edit to ask about."""
         one, category = judgement, self.tally.judgement(judgement, self._clock())
-        if one.status not in NO_EDIT and not is_control(one):
+        if one.status not in (*NO_EDIT, Status.SKIPPED) and not is_control(one):
             label = self.tally.label(address_of(one))
             self._say(Judged(one, label) if one.status is Status.OK else Said("failed", failed(one), label))
         self._timed(one)

@@ -126,7 +126,7 @@ class Tally:
         if is_control(judgement):
             self._controls.put(address, status)
             return None
-        if status not in NO_EDIT:
+        if status not in (*NO_EDIT, Status.SKIPPED):
             self.judgement_rate.add(now)
         if judgement.other:  # it has no mean
             self._judgements.put(address, status)
