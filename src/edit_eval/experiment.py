@@ -124,7 +124,7 @@ class Experiment:
             refuse = getattr(judge.protocol, "refuse_unknown", None)
             if refuse is not None:
                 refuse(dict.fromkeys(sample.category for sample in samples))
-        columns, told = _columns(
+        columns, told = columns_of(
             configuration, [identity(one, folder, "edit_model") for one in configuration.edit_models.values()]
         )
         _refuse_who_cannot_tell(configuration, judges)
@@ -437,7 +437,9 @@ class Experiment:
 # -- from a configuration --
 
 
-def _columns(configuration: Configuration, models: Sequence[Identity]) -> tuple[tuple[Identity, ...], dict[str, Told]]:
+def columns_of(
+    configuration: Configuration, models: Sequence[Identity]
+) -> tuple[tuple[Identity, ...], dict[str, Told]]:
     """Each edit model, as it is and with its instructions rewritten, and after each its further rounds."""
     columns: list[Identity] = []
     told: dict[str, Told] = {}
