@@ -32,8 +32,8 @@ _DIGESTS = {
 class GEditBenchV2(PublishedPairs):
     """Asks which of two edits follows the instruction, is the better picture, and leaves the rest alone.
 
-    A tie is an answer. Each is put in both orders; the authors put it in one, that by name. `as_others_rate.geditbench_v2` is their rating
-    of the same answers: Davidson's model over all three at once.
+    A tie is an answer. Each question is put in both orders; the authors put it in one, that by name.
+    `as_others_rate.geditbench_v2` is their rating of the same answers: Davidson's model over all three at once.
     """
 
     aspects: ClassVar[Mapping[str, Aspect]] = {
