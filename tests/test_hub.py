@@ -100,7 +100,7 @@ class TestWhatIsThere:
             local_path(address)
 
 
-@pytest.mark.parametrize("name", ["gedit", "imgedit", "risebench", "unireditbench", "magicbrush"])
+@pytest.mark.parametrize("name", ["gedit", "imgedit", "risebench", "magicbrush", "picabench", "wiseedit"])
 def test_a_benchmark_lies_on_the_hub_and_its_construction_asks_for_nothing(
     hub: SmallHub, tmp_path: Path, name: str
 ) -> None:

@@ -42,6 +42,15 @@ def test_the_longest_side_is_scaled_down_and_never_up(
     assert with_steps(coloured(*size), [("longest", side)]).size == becomes
 
 
+def test_fit_scales_up_too_and_clip_takes_what_there_is() -> None:
+    picture = coloured(32, 24)
+    assert with_steps(picture, [("fit", 64)]).size == (64, 48)
+    assert with_steps(picture, [("fit", 16)]).tobytes() == with_steps(picture, [("longest", 16)]).tobytes()
+    assert with_steps(picture, [("clip", 0, 20, 100, 100)]).tobytes() == picture.crop((0, 20, 32, 24)).tobytes()
+    with pytest.raises(PictureError, match="does not lie within"):
+        with_steps(picture, [("clip", 40, 0, 50, 10)])
+
+
 def test_like_gives_the_size_by_lanczos_filter_whatever_the_shape() -> None:
     picture = coloured()
     shown = with_steps(picture, [("like", 50, 10)])
@@ -90,7 +99,7 @@ def test_the_entries_of_its_file_stay_and_the_picture_does(steps: list[tuple[Any
 @pytest.mark.parametrize(
     ("step", "said"),
     [
-        (("blur", 3), "'blur' is not a step of a view; there are longest, like, crop, jpeg"),
+        (("blur", 3), "'blur' is not a step of a view; there are longest, fit, like, crop, clip, jpeg"),
         (("jpeg", 0), "a JPEG has a quality from 1 to 95, not 0"),
         (("jpeg", 100), "not 100"),
         (("longest", 0), "the longest side of a view is 1 pixel or more, not 0"),

@@ -27,8 +27,15 @@ def picture(number: int) -> bytes:
     return file.getvalue()
 
 
+def parquet_file(rows: list[dict[str, Any]]) -> bytes:
+    file = io.BytesIO()
+    parquet.write_table(pyarrow.Table.from_pylist(rows), file)
+    return file.getvalue()
+
+
 def write(folder: Path, files: dict[str, Any]) -> Path:
     for name, content in files.items():
+        content = content() if callable(content) else content
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
@@ -47,6 +54,9 @@ def run(folder: Path, benchmark: dict[str, Any], judges: dict[str, Any], **edit:
     return evaluate(configuration, run_dir=folder / "run", report=False, spectator=Ears())
 
 
+BOX = {"x": 900.0, "y": 600.0, "width": 200.0, "height": 200.0}
+"""Reaches outside of the canvas, 1024 x 683 pixels of a picture of 24 x 16."""
+PICA_ROW = {"physics_category": "Optics", "superficial_prompt": "Do it.", "edit_operation": "add"}
 ROW = {"instruction": "Do it.", "image": "1.png", "reference": "Done.", "subtask": "s"}
 CASES = {
     "imgedit": (
@@ -88,6 +98,54 @@ CASES = {
         {"maze_1": NUMBERS % 5, "maze_2": NUMBERS % 5, "maze_2#reasoning_both": NUMBERS % 3},
         {"score": 4.5, "accuracy": 0.5},
         {"Score": 4.5, "Accuracy": 0.5},
+    ),
+    "picabench": (
+        {
+            "a.parquet": lambda: parquet_file(
+                [
+                    PICA_ROW
+                    | {
+                        "physics_law": law,
+                        "input_image": {"bytes": picture(number), "path": None},
+                        "annotated_qa_pairs": [
+                            {"question": "Is it?", "answer": right, "box": BOX} for right in ("Yes", "No")
+                        ],
+                    }
+                    for number, law in enumerate(("Reflection", "Local"))
+                ]
+            )
+        },
+        {"00000": "yes", "00001": "No.", "00001#1: yes": "Perhaps."},
+        {"accuracy": 0.5, "all": 0},
+        {"Overall": 50, "Reflection": 50, "Local": 50},
+    ),
+    "wiseedit": (
+        {
+            "Awareness_2.csv": b"idx,prompt,promptcn,input_1,input_2,ref,hint\n1,Go.,,1.png,2.png,2.png,So.\n",
+            "Imagination_1.csv": b"idx,prompt,promptcn,input_1,hint,ref\n1,Go.,,1.png,,\n",
+        },
+        {"Awareness_2_1": NUMBERS % 10, "Awareness_2_1#knowledge": NUMBERS % 1, "Imagination_1_1": NUMBERS % 4},
+        {"AVG": (75 + 100 / 3) / 2, "IF": (100 + 100 / 3) / 2, "KF": 0, "CF": 100 / 3},
+        {"Awareness": 75, "Imagination": 33.3},
+    ),
+    "omnicontext": (
+        {
+            "a.parquet": lambda: parquet_file(
+                [
+                    {
+                        "key": kind,
+                        "task_type": kind,
+                        "instruction": "Go.",
+                        "instruction_language": "en",
+                        "input_images": [{"bytes": picture(n), "path": None} for n in range(3)],
+                    }
+                    for kind in ("multi_object", "scene_object")
+                ]
+            )
+        },
+        {"multi_object": NUMBERS % 9, "multi_object#SC": NUMBERS % 4, "scene_object": NUMBERS % 2},
+        {"O": 4, "PF": 5.5, "SC": 3},
+        {"Prompt Following": 5.5, "Subject Consistency": 3, "Overall": 4},
     ),
     "kris": (
         {

@@ -25,7 +25,7 @@ from edit_eval.config.identity import Identity, digest, identity
 from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
-from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, battles_of, make_protocol
+from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol, rounds_of
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import CONTROL, Sample, Told
 from edit_eval.scheduling.batches import spread
@@ -85,6 +85,8 @@ class Battle(NamedTuple):
     """The second one; both as places in `Experiment.edit_models`, this the later one."""
     judges: tuple[int, ...]
     """Places in `Experiment.judges`."""
+    round: int = 0
+    """In which round of a design that is extended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,9 +286,17 @@ class Experiment:
 
     @property
     def questions_a_pair(self) -> dict[str, float]:
-        """For each judge how many questions it is asked about an edit, on average over the good samples."""
+        """For each judge how many questions it is asked about an edit, on average over the good samples; at most,
+        where some are asked only after an answer."""
         good = sum(not sample.fault for sample in self.samples)
         return {name: sum(map(len, asked)) / good for name, asked in self.asked.items() if good}
+
+    @property
+    def may_ask_less(self) -> frozenset[str]:
+        """The judges that are asked some questions only after an answer."""
+        return frozenset(
+            name for name, asked in self.asked.items() if any(one.question.when for of in asked for one in of)
+        )
 
     def question(self, judge: AskedJudge, sample: int, name: str) -> Question:
         """One question with its texts."""
@@ -345,16 +355,23 @@ class Experiment:
 
     @cached_property
     def battles(self) -> tuple[Battle, ...]:
-        """Which edits are held against each other, ordered by sample, edit seed and edit models. None of a sample that
-        follows another: its edits were made from different pictures."""
-        found: dict[tuple[int, int, int, int], list[int]] = {}
+        """Which edits are held against each other, ordered by round, sample, edit seed and edit models. None of a
+        sample that follows another: its edits were made from different pictures."""
+        found: dict[tuple[int, int, int, int, int], list[int]] = {}
         for number, judge in enumerate(self.judges):
             for position, sample in enumerate(self.samples) if judge.of_two else ():
-                for pair, edit_seed in product(
-                    battles_of(judge.protocol, sample, self.edit_models), range(self.edit_seeds)
-                ):
-                    found.setdefault((position, edit_seed, *pair), []).append(number)
-        return tuple(Battle(*which, tuple(judges)) for which, judges in sorted(found.items()))
+                rounds = rounds_of(judge.protocol, sample, self.edit_models)
+                for (turn, pairs), edit_seed in product(enumerate(rounds), range(self.edit_seeds)):
+                    for pair in pairs:
+                        found.setdefault((turn, position, edit_seed, *pair), []).append(number)
+        return tuple(
+            Battle(*which[1:], judges=tuple(judges), round=which[0]) for which, judges in sorted(found.items())
+        )
+
+    @cached_property
+    def looks(self) -> int:
+        """The most rounds of battles that any of its judges may be asked."""
+        return max((judge.scoring.looks for judge in self.judges if judge.of_two), default=1)
 
     def refusing_too_much(self) -> Experiment:
         """Itself. Raises `ConfigurationError` where its cells would not fit into memory."""

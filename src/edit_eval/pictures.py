@@ -235,10 +235,11 @@ def with_steps(image: Image.Image, steps: Iterable[Sequence[str | int]]) -> Imag
     """An RGB picture after each of `steps`, in order; the picture itself where there are none.
 
     `("longest", side)`: its longer side scaled down to so many pixels, the other in proportion, rounded; never
-    enlarged. `("like", width, height)`: scaled to that size, whatever its shape. `("crop", left, top, right, bottom)`:
-    that part, in pixels, the last two not included. `("jpeg", quality)`: encoded by Pillow as a JPEG of that quality (1
-    to 95) and decoded again. Scaled by Lanczos' filter. Raises `PictureError` for a crop that is empty or reaches
-    outside of the picture, and for what is no step.
+    enlarged. `("fit", side)`: the same, enlarged where it is smaller. `("like", width, height)`: scaled to that size,
+    whatever its shape. `("crop", left, top, right, bottom)`: that part, in pixels, the last two not included.
+    `("clip", left, top, right, bottom)`: as much of that part as lies within the picture. `("jpeg", quality)`: encoded
+    by Pillow as a JPEG of that quality (1 to 95) and decoded again. Scaled by Lanczos' filter. Raises `PictureError`
+    for a part that is empty, for a crop that reaches outside of the picture, and for what is no step.
     """
     for name, *numbers in steps:
         if name not in _STEPS:
@@ -393,10 +394,12 @@ def slug(text: str, limit: int = 60) -> str:
 
 
 def _longest(image: Image.Image, side: int) -> Image.Image:
+    return image if 0 < max(image.size) <= side else _fit(image, side)
+
+
+def _fit(image: Image.Image, side: int) -> Image.Image:
     if side < 1:
         raise PictureError(Text("the longest side of a view is 1 pixel or more, not {}", side))
-    if max(image.size) <= side:
-        return image
     factor = side / max(image.size)
     width, height = (max(1, round(length * factor)) for length in image.size)
     return _like(image, width, height)
@@ -417,6 +420,10 @@ def _crop(image: Image.Image, left: int, top: int, right: int, bottom: int) -> I
     return image.crop((left, top, right, bottom))
 
 
+def _clip(image: Image.Image, left: int, top: int, right: int, bottom: int) -> Image.Image:
+    return _crop(image, max(0, left), max(0, top), min(image.width, right), min(image.height, bottom))
+
+
 def _jpeg(image: Image.Image, quality: int) -> Image.Image:
     if not 1 <= quality <= 95:
         raise PictureError(Text("a JPEG has a quality from 1 to 95, not {}", quality))
@@ -429,7 +436,10 @@ def _jpeg(image: Image.Image, quality: int) -> Image.Image:
     return decoded
 
 
-_STEPS: dict[str, Callable[..., Image.Image]] = {"longest": _longest, "like": _like, "crop": _crop, "jpeg": _jpeg}
+_STEPS: dict[str, Callable[..., Image.Image]] = {
+    **{"longest": _longest, "fit": _fit, "like": _like},
+    **{"crop": _crop, "clip": _clip, "jpeg": _jpeg},
+}
 
 
 def _upright(picture: Image.Image) -> Image.Image:

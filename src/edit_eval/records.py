@@ -240,13 +240,15 @@ class Reading:
     """Of probabilities: how much of it the judge gave to all legal answers, 0 to 1; None in all other forms."""
     asked: int = 0
     """How often the judge was asked."""
+    applies: bool = True
+    """False: an earlier answer has ruled the question out. It is asked nowhere, is no failure, and has no values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
     """What one judge says of one edit: named scores, and why others are missing.
 
-    A score that is in neither `scores` nor `missing` does not apply to the sample.
+    A score that is in neither `scores` nor `missing` does not apply to the sample, or to this edit of it.
     """
 
     sample_id: str
@@ -350,6 +352,8 @@ class Scoring:
     """In the protocol's order."""
     parts: tuple[str, ...] = ()
     """Those that are parts of the headline (a criterion each), which tables of results show beneath it."""
+    looks: int = 1
+    """How often strengths may be looked at while it is open how many battles follow."""
 
     @property
     def scale(self) -> Scale:
@@ -464,6 +468,8 @@ class Results:
     critiques: tuple[Judgement, ...] = ()
     """What those judges say: outside of every number but which round they would choose. What was said before there was
     an edit has `control:rewrite` for its edit model."""
+    rounds: int = 1
+    """How many rounds of battles are asked, where a design is extended."""
     published: Mapping[tuple[str, str], Mapping[str, float | str]] = field(default_factory=dict)
     """For each (edit model, judge) the numbers as a benchmark's authors define them, by name: a number, or a text that
     says why there is none. Shown under their names, never ranked, never a gate."""

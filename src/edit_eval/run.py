@@ -177,6 +177,7 @@ class Run:
             battle_judges=tuple(judge.name for judge in matrix.judges if judge.of_two),
             told=self.experiment.told,
             critiques=(*critiques, *matrix.rewrites()) if critics else (),
+            rounds=matrix.rounds,
             published=self._published(judgements),
             activities=timeline.activities,
             wall_seconds=timeline.wall_seconds,

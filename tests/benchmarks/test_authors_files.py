@@ -22,6 +22,7 @@ from edit_eval.protocols.imgedit import ImgEdit
 from edit_eval.protocols.kris import Kris
 from edit_eval.protocols.reasoned_edits import RISEBench, UniREditBench
 from edit_eval.protocols.viescore import VIEScore
+from edit_eval.published.omnicontext import OmniContextScores
 
 TEXT = ("{" + ", ".join(f'"{name}": "Judge <edit_prompt>."' for name in ImgEdit.official) + "}").encode()
 FILE = AuthorsFile("o/n", "a" * 40, "eval/prompts.json", "MIT", hashlib.sha256(TEXT).hexdigest())
@@ -63,6 +64,7 @@ def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Host]:
 
 
 def test_each_protocol_has_its_own() -> None:
+    assert OmniContextScores.official_file.licence == "Apache-2.0"
     classes = {"imgedit": ImgEdit, "kris": Kris, "risebench": RISEBench, "unireditbench": UniREditBench}
     found = {name: cls.official_file for name, cls in {**classes, "viescore": VIEScore}.items()}
     assert found == AUTHORS_FILES

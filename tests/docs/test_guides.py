@@ -19,12 +19,18 @@ from edit_eval.config.loading import load_configuration
 ROOT = DOCS.parent
 RUN = ("sh", "python", "yaml")
 OWN_TESTS = {"models-and-judges.md", "python.md", "configuration.md", "trust.md", "benchmarks.md", "clusters.md"}
+WITH_WEIGHTS = {"your-protocol.md"}
+"""Pages whose judge needs weights: `test_your_protocol.py` types them with tiny ones."""
 """Pages of reference, whose blocks have tests of their own."""
 READMES = [ROOT / "README.md", ROOT / "README.zh-CN.md"]
 PAGES = sorted(path for path in DOCS.rglob("*.md"))
-GUIDES = [page for page in PAGES if page.name not in OWN_TESTS and any(b.language in RUN for b in blocks(page))]
+GUIDES = [
+    page
+    for page in PAGES
+    if page.name not in {*OWN_TESTS, *WITH_WEIGHTS} and any(b.language in RUN for b in blocks(page))
+]
 TRANSLATED = sorted((DOCS / "zh").glob("*.md"))
-CONFIGURED = [*GUIDES, *READMES]
+CONFIGURED = [*GUIDES, *READMES, *(DOCS / name for name in WITH_WEIGHTS)]
 
 
 def named(page: Path) -> str:

@@ -81,7 +81,7 @@ def test_a_service_that_is_killed_begins_anew_on_its_ledger_and_one_that_is_aske
 
     with ThreadPoolExecutor(4) as clients:
         lost = clients.submit(first.served.score, *(pair(n, "slow 60", id=f"lost {n}") for n in range(4)))
-        until(lambda: first.waiting() == 4)
+        until(lambda: len(Run(tmp_path / "ledger" / "0001").results.samples) == 6)
         os.kill(first.process.pid, signal.SIGKILL)
         first.process.wait(60)
         with pytest.raises((OSError, HTTPException)):

@@ -15,6 +15,7 @@ from edit_eval.serving.pictures import sent
 from edit_eval.serving.watch import (
     BASELINE,
     COPY,
+    LOOKED_AT,
     RIGHT,
     Seen,
     Window,
@@ -29,12 +30,12 @@ from edit_eval.serving.watch import (
 )
 from service_at_work import Serve, pair
 
-SOURCES, EACH = 64, 16
+SOURCES = 64
 
 
 def rollout(dice: np.random.Generator, mean: float, alike: float, windows: int = 1) -> list[float]:
     """The shares of copies of new sources: some are copied more often than others, the more the smaller `alike`."""
-    return list(dice.binomial(EACH, dice.beta(mean * alike, (1 - mean) * alike, windows * SOURCES)) / EACH)
+    return list(dice.binomial(LOOKED_AT, dice.beta(mean * alike, (1 - mean) * alike, windows * SOURCES)) / LOOKED_AT)
 
 
 @pytest.mark.parametrize(("mean", "alike"), [(0.02, 5.0), (0.3, 1.0), (0.5, 0.3)])

@@ -309,7 +309,7 @@ class FilesBenchmark(RowBenchmark):
         links = self.parameters.allow_links
         self._tree = FileTree(self.path.parent if is_json else self.path, allow_links=links)
         self._pictures = FileTree(pictures, allow_links=links) if self.parameters.pictures_path else self._tree
-        there = self._tree.first_named(self.names)
+        there = self.rows_in(self._tree)
         self._named = self.path if is_json else None
         if not there and self.rows_file:
             self._named = self.rows_file.fetched()
@@ -329,12 +329,20 @@ class FilesBenchmark(RowBenchmark):
                 data = given(found.path).read(found.path, found.name) if own else self._tree.read(found)
             except LookupError as error:
                 raise ConfigurationError(Text("benchmark.data_path: {}", error.args[0])) from None
-            rows = [one for row in json_rows(data, str(found.path)) for one in self.unfold(row, found)]
+            rows = [one for row in self.parsed(data, found) for one in self.unfold(row, found)]
             for place, row in enumerate(rows, 1):
                 self.share = (number + place / len(rows)) / len(self._rows_in)
                 yield row
         self._tree.close()
         self._pictures.close()
+
+    def rows_in(self, tree: FileTree) -> list[FoundFile]:
+        """The files with the rows."""
+        return tree.first_named(self.names)
+
+    def parsed(self, data: bytes, found: FoundFile) -> Iterator[dict[str, Any]]:
+        """The rows of a file. Raises `ConfigurationError` for one that has none."""
+        return json_rows(data, str(found.path))
 
     def unfold(self, row: dict[str, Any], found: FoundFile) -> Sequence[dict[str, Any]]:
         """The rows that a row of a file stands for; by default itself."""

@@ -1,9 +1,10 @@
 """The only place where a name becomes a class: names in our own files, entry points of packages, dotted paths.
 
 Nothing is imported before it is used. A component in a folder of its kind is one file with a line
-`REGISTERED = {"name": "ClassName"}`, which is read here; a file in `testing/` says the kind, too (`judge:name`). What
-comes from elsewhere has an entry point `KIND.NAME` in the group `edit_eval.components`: any installed package, and the
-room `scenes`, of which no other room knows more than its names.
+`REGISTERED = {"name": "ClassName"}`, which is read here; a file in `testing/`, or in `published/`, where one file is a
+benchmark and its protocol, says the kind, too (`judge:name`). What comes from elsewhere has an entry point `KIND.NAME`
+in the group `edit_eval.components`: any installed package, and the room `scenes`, of which no other room knows more
+than its names.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ _STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"]
 GROUP = "edit_eval.components"
 HOUSE = "edit-eval"
 """Our own distribution, whose entry points are built in."""
-FOLDERS = {f"{kind}s": kind for kind in KINDS} | {"testing": ""}
-"""Where built-in components are, and of which kind; in the last each name says its kind."""
+FOLDERS = {f"{kind}s": kind for kind in KINDS} | {"published": "", "testing": ""}
+"""Where built-in components are, and of which kind; in the last two each name says its kind."""
 WORDS: dict[Kind, str] = {
     "benchmark": Text("a benchmark"),
     "edit_model": Text("an edit model"),

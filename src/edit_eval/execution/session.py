@@ -242,7 +242,20 @@ class Session:
                 spectator.note(Text("pilot: {}", sentence))
 
         recorder = Recorder(matrix, directory, work, Pilot(matrix, pilot, spectator, tell_prediction), estimates)
-        fill_work(work, matrix, batches, by_category=execution.order == "by_category", pilot=pilot, mine=mine)
+
+        def fill(pilot: PilotCells = PilotCells()) -> None:  # noqa: B008 (it cannot change)
+            fill_work(work, matrix, batches, by_category=execution.order == "by_category", pilot=pilot, mine=mine)
+
+        def next_round() -> None:
+            if matrix.look():
+                most = matrix.experiment.looks
+                spectator.note(
+                    Text("round {} of {} at most: some edit models cannot be told apart yet", matrix.rounds, most)
+                )
+                fill()
+
+        fill(pilot)
+        work.before_the_end = next_round
         if work.finished:
             return
         specifications = self.specifications(matrix.experiment, directory.path / "logs")

@@ -132,12 +132,22 @@ def _asked_judge(section: ModelSection, folder: Path) -> AskedJudge:
     )
 
 
-def battles_of(protocol: Protocol, sample: Sample, edit_models: Sequence[Identity]) -> list[tuple[int, int]]:
-    """Which edit models' edits of a sample a protocol compares, as places, the earlier one first; none if it compares
-    none, of a bad sample, and of one that follows another: its edits were made from different pictures."""
+def rounds_of(protocol: Protocol, sample: Sample, edit_models: Sequence[Identity]) -> list[list[tuple[int, int]]]:
+    """Which edit models' edits of a sample a protocol compares, by round, as places, the earlier one first.
+
+    A design that is not extended is one round. None if it compares none, of a bad sample, and of one that follows
+    another: its edits were made from different pictures.
+    """
     if not hasattr(protocol, "battles") or sample.fault or sample.follows:
         return []
-    return sorted({(min(pair), max(pair)) for pair in protocol.battles(sample, edit_models)})
+    by_round = getattr(protocol, "rounds", None) if getattr(protocol, "looks", 1) > 1 else None
+    rounds = by_round(sample, edit_models) if by_round else [protocol.battles(sample, edit_models)]
+    found, before = list[list[tuple[int, int]]](), set[tuple[int, int]]()
+    for pairs in rounds:
+        new = {(min(pair), max(pair)) for pair in pairs} - before
+        before |= new
+        found.append(sorted(new))
+    return found
 
 
 Light = dict[object, tuple[Question, tuple[str, ...], str]]
@@ -160,7 +170,7 @@ def ask(protocol: Protocol, sample: Sample, light: Light) -> tuple[SampleQuestio
 
 
 def _bare(one: Question, light: Light) -> tuple[Question, tuple[str, ...], str]:
-    kind = one.name, one.gives, one.shows, one.form, one.after, one.again, one.labels, one.schema
+    kind = one.name, one.gives, one.shows, one.form, one.after, one.when, one.again, one.labels, one.schema
     known = light.get(kind)
     if known is None:
         known = light[kind] = replace(one, system="", user="", orders=()), *_views(one.shows)

@@ -19,8 +19,9 @@ from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Scoring,
 Values = Mapping[str, float]
 Step = tuple[str | int, ...]
 """What is done to a picture before it is shown: `("longest", 1024)` scales its longest side down to that,
-`("crop", left, top, right, bottom)` cuts in pixels, `("like", "source")` gives it that picture's size, `("jpeg", 90)`
-encodes it with that quality and decodes it again."""
+`("fit", 1024)` up, too, `("crop", left, top, right, bottom)` cuts in pixels, `("clip", ...)` as far as the picture
+reaches, `("like", "source")` gives it that picture's size, `("jpeg", 90)` encodes it with that quality and decodes it
+again."""
 
 MEASURED = "measured"
 """The form of a question that is put to a judge that measures."""
@@ -77,6 +78,10 @@ class Question:
     wrote is read by `read` all the same."""
     after: tuple[str, ...] = ()
     """Earlier questions; the text of the reply to one, without its thoughts, stands where `user` has `{its name}`."""
+    when: Callable[[Values], bool] | None = None
+    """Asked only where this is true of the values that the questions which it comes `after` gave. Where it is not, it
+    does not apply: nothing is asked, what it `gives` is in no score, and what comes after it does not apply either.
+    Pure, and in no key; one function for all samples, not one made anew for each, saves memory."""
     again: str = ""
     """The line that is added when it is asked again; in no key."""
     orders: tuple[Question, ...] = ()
@@ -101,8 +106,9 @@ class Score:
 
     scale: Scale
     needs: tuple[str, ...] = ()
-    """The values that it is made of; empty: all that the sample's questions give. It does not apply to a sample whose
-    questions give less, and is missing where a reply was not readable."""
+    """The values that it is made of; empty: all that the sample's questions give, without those of questions that were
+    not asked (see `Question.when`). It does not apply to a sample whose questions give less, nor to an edit for which
+    one of the values that are named here was not asked; it is missing where a reply was not readable."""
     of: Callable[[Sample, Values], float] = mean
     """Pure. May raise `Missing`; anything else that it raises makes the score `undefined`, too."""
     part: bool = False
@@ -132,14 +138,16 @@ class Protocol(Shape):
     A class that asks about two edits of a sample, and not about one, has `battles(sample, models)`: which of the edit
     models' edits are held against each other, as pairs of places in `models` (identities, in the configuration's
     order). Pure: a run that goes on asks the same. Its questions show `edit` and `other`, and are put in both orders
-    (`protocols.battles.both_orders`), for strengths are made of judgements that have both.
+    (`protocols.battles.both_orders`), for strengths are made of judgements that have both. One with `looks` above 1 has
+    `rounds(sample, models)`, too: the same pairs in so many rounds. The first is asked, and each later one while
+    intervals of strengths, corrected for so many looks, do not tell all edit models apart.
 
     It may also have `advice(failed)`: what to write into the configuration where these judgements failed, or "".
     """
 
     scores: Mapping[str, Score]
     headline: str
-    """The score that coverage, gates and margins count; it applies to every sample (that `counts`)."""
+    """The score that coverage, gates and margins count; it applies to every edit of every sample (that `counts`)."""
     published: Mapping[str, Callable[[Sequence[Judgement]], float]]
     """The numbers as the authors of a benchmark define them, with failures their way, by name: each is made of all
     judgements of one edit model by one judge. Shown beside ours, never ranked, never a gate. May raise `Missing`. May
@@ -177,6 +185,8 @@ def fault(protocol: Protocol, sample: Sample) -> str:
         shown = [view.name for view in question.shows]
         if twice := next((name for name in shown if shown.count(name) > 1), ""):
             return f"its question `{question.name}` shows `{twice}` twice; give one of the views a `label`"
+        if question.when is not None and not question.after:
+            return f"its question `{question.name}` has a `when`, but comes after no other"
         if question.form == PROBABILITIES and (len({*question.labels}) < 2 or "" in question.labels):
             return f"its question `{question.name}` asks for probabilities but has fewer than two `labels`"
         if any(_alike(order) != _alike(question) for order in question.orders):
@@ -185,12 +195,27 @@ def fault(protocol: Protocol, sample: Sample) -> str:
     leading = [protocol.headline] if counts is None or counts(sample) else [*protocol.scores]
     if not given or not any({*protocol.scores[name].needs} <= {*given} for name in leading):
         return f"none of its questions gives the score `{protocol.headline}`"
+    always = _always_asked(questions)
+    if not always or not any({*protocol.scores[name].needs} <= always for name in leading):
+        return f"its score `{protocol.headline}` needs a value of a question that is not always asked (`when`)"
     return ""
+
+
+def _always_asked(questions: Sequence[Question]) -> set[str]:
+    """The values of questions that neither have a condition nor come after one that has."""
+    perhaps: set[str] = set()
+    found: set[str] = set()
+    for question in questions:
+        if question.when is not None or not perhaps.isdisjoint(question.after):
+            perhaps.add(question.name)
+        else:
+            found.update(question.gives)
+    return found
 
 
 def _alike(question: Question) -> tuple[object, ...]:
     """What a question has in every order."""
-    about = question.name, question.form, {*question.labels}, {*question.gives}, question.after
+    about = question.name, question.form, {*question.labels}, {*question.gives}, question.after, question.when
     return *about, {view.picture for view in question.shows}
 
 
@@ -198,4 +223,5 @@ def scoring(name: str, protocol: Protocol) -> Scoring:
     """What the scores of a protocol are, for statistics and reports."""
     scales = {score: what.scale for score, what in protocol.scores.items()}
     parts = tuple(score for score, what in protocol.scores.items() if what.part)
-    return Scoring(protocol=name, headline=protocol.headline, scales=scales, parts=parts)
+    looks = getattr(protocol, "looks", 1)
+    return Scoring(protocol=name, headline=protocol.headline, scales=scales, parts=parts, looks=looks)

@@ -59,6 +59,8 @@ class Official:
     """The name of the text in their file."""
     reads: tuple[str, ...]
     """For each value, what stands before its number."""
+    after: str = ""
+    """The name of the text that goes before it."""
 
 
 class CriteriaProtocol:
@@ -107,11 +109,12 @@ class CriteriaProtocol:
         """The authors' prompts; all of it stands in the user's turn."""
         if cls.official_file is None:
             raise ConfigurationError(Text("protocol.prompts: there are no official prompts for this protocol"))
-        found = authors_texts(path, cls.official_file, [one.text for one in cls.official.values()])
+        names = [name for one in cls.official.values() for name in (one.after, one.text) if name]
+        found = authors_texts(path, cls.official_file, names)
         return {
             name: {
                 "system_prompt": "",
-                "user_prompt_template": cls._filled_by_us(found[one.text]),
+                "user_prompt_template": cls._filled_by_us(found.get(one.after, "") + found[one.text]),
                 "reads": list(one.reads),
                 "ask_again": "",
                 "untold": "",
@@ -267,6 +270,8 @@ def _views(text: Mapping[str, Any], sample: Sample) -> Iterator[View]:
             first = () if "source" in sample.pictures else ("source",)  # the edit that it follows
             for name in (*first, *(name for name in sample.pictures if name.startswith("source"))):
                 yield View(picture=name, steps=steps)
+        elif shown == "references":
+            yield from (View(picture=name, steps=steps) for name in sample.pictures if name.startswith("reference"))
         elif shown == "frames":
             for number, name in enumerate(sample.facts["frames"], 1):
                 yield View(picture=name, steps=steps, label=f"frame {number}")

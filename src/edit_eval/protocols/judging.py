@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from statistics import stdev
@@ -18,6 +18,7 @@ from edit_eval.records import Reading, Reply, Sample, Status
 SHOWN = 200  # characters of a refusal
 ROUNDING = 0.01  # by which probabilities in the judge's own dtype may exceed 1 together
 NOT_ASKED = Reading(status=Status.PENDING, reason="not asked yet")
+RULED_OUT = Reading(applies=False)  # one for all that are
 
 
 def rendered(question: Question, earlier: Mapping[str, Reading]) -> Question:
@@ -29,6 +30,29 @@ def rendered(question: Question, earlier: Mapping[str, Reading]) -> Question:
         return question
     slots = "|".join(re.escape(f"{{{name}}}") for name in question.after)
     return replace(question, user=re.sub(slots, lambda slot: quoted(earlier[slot[0][1:-1]].text), question.user))
+
+
+def unasked(question: Question, earlier: Iterable[Reading]) -> Reading | None:
+    """What a question that is not put amounts to, by those that it comes after; None where it is put.
+
+    Where one of them has no answer, or none yet, neither has this one. Where one does not apply, or its `when` says so,
+    it does not apply. A `when` that fails leaves it `undefined`.
+    """
+    values: dict[str, float] = {}
+    ruled_out = False
+    for one in earlier:
+        if one.status is not Status.OK:
+            return replace(one, values={}, asked=0)
+        ruled_out |= not one.applies
+        values |= one.values
+    if ruled_out:
+        return RULED_OUT
+    if question.when is None:
+        return None
+    try:
+        return None if question.when(values) else RULED_OUT
+    except Exception as error:  # a protocol of the user's own
+        return Reading(status=Status.UNDEFINED, reason=f"its `when` fails ({type(error).__name__}: {error})")
 
 
 def asked_again(question: Question) -> Question:
@@ -129,7 +153,8 @@ def score(
     """Each score for each reading, then the mean over the readings: one that is missing leaves the score missing.
 
     `readings` has a mapping by question for each reading. A score that the sample's questions do not give is in
-    neither part of the result.
+    neither part of the result, nor is one for which they were asked in no reading; the mean is over those in which they
+    were.
     """
     giver, named = _applying(protocol, questions)
     scores: dict[str, float] = {}
@@ -140,12 +165,17 @@ def score(
         try:
             numbers, asked = [], 0
             for reading in readings:
+                put = [value for value in needs if reading[giver[value]].applies]
+                if not put or (protocol.scores[name].needs and len(put) < len(needs)):
+                    continue
                 values = {}
-                for value in needs:
+                for value in put:
                     one = reading[giver[value]]
                     values[value] = _value(one, value)
                     asked = max(asked, one.asked)
                 numbers.append(_number(protocol.scores[name].of(sample, values)))
+            if not numbers:
+                continue
             scores[name] = numbers[0] if len(numbers) == 1 else math.fsum(numbers) / len(numbers)
             if len(numbers) > 1:
                 spread[name] = stdev(numbers)

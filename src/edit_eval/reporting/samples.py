@@ -154,6 +154,8 @@ def _judgement_facts(judgement: Judgement) -> Facts:
 
 def _answer_facts(which: str, answer: Reading, judgement: Judgement) -> Facts:
     """One question's reply, and what is known of it that the judgement has not said."""
+    if not answer.applies:
+        yield Text("answer{}", which), Text("not asked: an earlier answer rules it out")
     if answer.text:
         yield Text("answer{}", which), lines_of(answer.text)
     if answer.values and which and not answer.text:

@@ -69,6 +69,8 @@ def write_replies(results: Results, file: TextIO) -> None:
     for one in (*results.judgements, *results.battles, *results.controls):
         for number, reading in enumerate(one.readings):
             for question, read in reading.items():
+                if not read.applies:
+                    continue
                 line = {
                     "sample": one.sample_id,
                     "edit_model": one.edit_model,

@@ -134,6 +134,13 @@ def _of_judge(judge: str, of: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
         yield wins_table(found["pairs"], [row["edit_model"] for row in table.rows])
         yield Line()
         yield from map(Line, _lines(found))
+    if joint := of.get("together"):
+        yield Line()
+        yield Line(
+            Text("Two edits at a time, compared by {}: all questions together, each of the same weight", judge),
+            "strong",
+        )
+        yield strengths_table(joint["strengths"])
     if rated := of.get("as_others_rate"):
         yield Line()
         yield others_table(rated, next(iter(of["scores"].values()))["strengths"])
@@ -150,6 +157,14 @@ def _lines(found: Mapping[str, Any]) -> Iterator[Text]:
         contradictions["count"],
         formats.NOTHING if contradictions["share"] is None else formats.share(contradictions["share"], 1),
     )
+    if looks := found.get("looks"):
+        yield Text(
+            "{} of at most {} rounds are asked: after each the strengths are looked at, so every interval is at "
+            "{:.2%}, and those of all looks together hold 95% (Bonferroni; Dunn, JASA 56, 1961).",
+            looks["rounds"],
+            looks["of"],
+            looks["level"],
+        )
     if found["missing"]:
         yield Text(
             "Without an outcome: {}.",

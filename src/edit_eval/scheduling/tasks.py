@@ -93,6 +93,8 @@ class Work:
     on_ready: Callable[[Task], None] = lambda task: None
     in_vain: Callable[[Task], bool] = lambda task: False
     """Whether a task that could start has nothing to work on (all its edits failed); it is finished without a word."""
+    before_the_end: Callable[[], None] = lambda: None
+    """Called when the last task is about to come to its end: what is added then goes on with what is loaded."""
     answers_from: float = inf
     """What is settled has a number below this one if it is an edit; from here on it is an answer of a judge, which a
     later question of the same judge waits for."""
@@ -205,6 +207,8 @@ class Work:
 
     def finish(self, task: Task) -> None:
         """The task has come to an end. With the last of its phase the next phase begins."""
+        if len(self._left) == 1 and self.tasks_left == 1:
+            self.before_the_end()
         phase = task.phase
         left = self._left[phase]
         self._units[task.model] -= len(task.units)

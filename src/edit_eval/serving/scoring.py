@@ -13,12 +13,13 @@ import hashlib
 import json
 import math
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from edit_eval.benchmarks.table import TableBenchmark
+from edit_eval.benchmarks.table import EDIT_COLUMNS, TableBenchmark
 from edit_eval.config.faults import did_you_mean
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
@@ -36,8 +37,6 @@ from edit_eval.user_cache import cache_folder
 
 EDITS = "edits"
 """What the model is called whose edits are scored: nobody knows which it was."""
-COLUMNS = ("edit", "edited", "edited_image", "edit_image", "output", "output_image", "result")
-"""What a table may call the column of its edits, the likeliest first."""
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 
 
@@ -123,6 +122,8 @@ def score_pair(
     if not table.exists():
         write_durably(text.encode(), table)
     language = "zh" if _CHINESE.search(instruction) else "en"
+    if options.get("progress", "auto") == "auto" and not sys.stderr.isatty():
+        options["progress"] = "none"  # one number was asked for: where nobody waits at a terminal, only that is said
     return score_table(table, judge=judge, **{"language": language, **options})
 
 
@@ -272,7 +273,7 @@ def _column_of(table: str | Path) -> str:
     """The column of the edits, by its name. Raises `ConfigurationError` where no name says so."""
     there = TableBenchmark(TableBenchmark.Parameters(str(table))).looked_at()[0].columns()
     plain = {name.lower().replace(" ", "_"): name for name in there}
-    for name in COLUMNS:
+    for name in EDIT_COLUMNS:
         if name in plain:
             return plain[name]
     raise ConfigurationError(

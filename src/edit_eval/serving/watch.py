@@ -21,7 +21,7 @@ import io
 import math
 import queue
 import threading
-from collections import OrderedDict, defaultdict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -68,6 +68,8 @@ REMEMBERED = 4096
 """Sources whose edits' rewards are known when their canaries come back."""
 OF_A_SOURCE = 64
 """Of its edits' rewards, the last ones."""
+LOOKED_AT = 4
+"""Edits of one source in a window that are decoded to see whether they are copies: more of one source tell little."""
 SMALL_SOURCES = 256
 """Whose small copies are kept for the next edit: to decode them again would cost as much as the edits."""
 WINDOWS = 8
@@ -82,7 +84,8 @@ class Seen(NamedTuple):
     """One pair of a client's."""
 
     source: str
-    copied: bool
+    copied: bool | None
+    """None where it was not looked at."""
     reward: float | None
 
 
@@ -112,12 +115,13 @@ class Window:
 
     def by_source(self) -> dict[str, float]:
         """The share of near-copies of each source."""
-        return _means((one.source, one.copied) for one in self.seen)
+        return _means((one.source, one.copied) for one in self.seen if one.copied is not None)
 
     @property
     def share(self) -> float:
-        """Of near-copies, over all pairs."""
-        return fmean(one.copied for one in self.seen) if self.seen else 0.0
+        """Of near-copies, over the pairs that were looked at."""
+        looked_at = [one.copied for one in self.seen if one.copied is not None]
+        return fmean(looked_at) if looked_at else 0.0
 
     def of_canaries(self) -> dict[str, float]:
         """The mean reward of each kind of canary."""
@@ -247,6 +251,7 @@ class Watch:
         self._submit, self._tell, self._reward, self._size = submit, tell, reward, window
         self._language, self._noise = language, noise
         self._queue: queue.Queue[SeenAnswer | None] = queue.Queue(MOST_WAITING)
+        self._looked_at: Counter[str] = Counter()  # of each source in this window
         self._hatched: dict[str, Submission] = {}  # the sources with canaries in this window, and a pair that has each
         self._kept: list[Submission] = []  # the first window's canaries, and drawn scenes
         self._first: dict[CanaryName, float] = {}  # how those were judged first
@@ -297,10 +302,13 @@ class Watch:
             threading.Thread(target=self._draw, name="scenes", daemon=True).start()
         if len(self._hatched) < SOURCES and source.digest not in self._hatched:
             self._hatch(pair._replace(of=judgement.sample_id))
-        try:
-            copied = is_near_copy(source, pair.edit)
-        except Exception:  # it cannot be decoded, which the judge's worker says, too
-            return
+        copied = None
+        if self._looked_at[source.digest] < LOOKED_AT:
+            try:
+                copied = is_near_copy(source, pair.edit)
+            except Exception:  # it cannot be decoded, which the judge's worker says, too
+                return
+            self._looked_at[source.digest] += 1
         if reward is not None:
             self._rewards.setdefault(source.digest, deque(maxlen=OF_A_SOURCE)).append(reward)
             if len(self._rewards) > REMEMBERED:
@@ -335,6 +343,7 @@ class Watch:
         now, self._window = self._window, Window()
         self.windows.append(now)
         self._hatched.clear()
+        self._looked_at.clear()
         if len(self._baseline) < BASELINE:
             self._baseline.append(now)
         else:
@@ -358,7 +367,7 @@ class Watch:
         if copies_have_risen(self._baseline, now):
             was = fmean(window.share for window in self._baseline)
             copies = [one.reward for one in now.seen if one.copied and one.reward is not None]
-            rest = [one.reward for one in now.seen if not one.copied and one.reward is not None]
+            rest = [one.reward for one in now.seen if one.copied is False and one.reward is not None]
             line = Text("the policy copies its sources: {:.0%} of its edits, {:.0%} at first", now.share, was)
             if copies and rest:
                 line = Text("{}; copies have the reward {:.2f}, the others {:.2f}", line, fmean(copies), fmean(rest))

@@ -20,7 +20,7 @@ import numpy as np
 
 from edit_eval.records import CONTROL, Judgement, Results, Scale, Status
 from edit_eval.statistics.agreement import judge_agreement
-from edit_eval.statistics.battles import battles_by_judge
+from edit_eval.statistics.battles import battles_by_judge, together
 from edit_eval.statistics.best_of import every_best_of
 from edit_eval.statistics.comparison import compare_models
 from edit_eval.statistics.extremes import extremes
@@ -155,6 +155,7 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
         judge: {
             "coverage": _covered(of, min_coverage),
             "scores": scores,
+            **({"together": together(results, of, list(scores))} if len(scores) > 1 else {}),
             "as_others_rate": as_others_rate(of, list(scores)),
         }
         for judge, (of, scores) in battles_by_judge(results).items()

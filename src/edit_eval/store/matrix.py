@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -22,6 +23,7 @@ from edit_eval.protocols.judging import (
     read,
     rendered,
     score,
+    unasked,
 )
 from edit_eval.records import (
     CONTROL,
@@ -36,6 +38,8 @@ from edit_eval.records import (
     Status,
     Told,
 )
+from edit_eval.statistics.battles import votes_of
+from edit_eval.statistics.preferences import told_apart
 from edit_eval.store.cells import Cells
 from edit_eval.store.journal import no_garbage
 from edit_eval.store.keys import REPEAT_STRIDE, edit_key, recipe, replay_key, reply_key
@@ -103,6 +107,8 @@ class Matrix:
         self._alike: dict[tuple[object, ...], tuple[JudgedScores, ByReading]] = {}
         self.aside: dict[str, dict[tuple[object, ...], list[Reply]]] = {}
         """Key of replies -> to which address -> the replies: about pictures that are not there now."""
+        self.rounds = 1
+        """How many rounds of battles are asked. Those of later rounds are numbered, and are in nothing else."""
 
     # -- edits --
 
@@ -445,10 +451,9 @@ class Matrix:
         return reply_key(model, about, pictures.get("edit", "") if asked.shows_edit else "", self.seed(cell))
 
     def can_be_asked(self, cell: int) -> bool:
-        """Whether there is something to ask about: a picture, and answers to the questions that it comes after."""
-        if not self.is_there(self.cells.parts(self.cells.judgement_of(cell))[0]):
-            return False
-        return all(self.reading(before).status is OK for before in self.cells.before(cell).values())
+        """Whether there is something to ask about: a picture, and answers to the questions that it comes after, which
+        do not rule it out."""
+        return self.is_there(self.cells.parts(self.cells.judgement_of(cell))[0]) and self._unasked(cell) is None
 
     def reading(self, cell: int) -> Reading:
         """What a cell's replies amount to, as it stands. Its edit is there."""
@@ -460,10 +465,15 @@ class Matrix:
         return found
 
     def _read(self, cell: int) -> Reading:
-        for before in map(self.reading, self.cells.before(cell).values()):
-            if before.status is not OK:
-                return replace(before, values={}, asked=0)  # there is nothing to ask
-        return self.read(cell, self.replies[cell])
+        return self._unasked(cell) or self.read(cell, self.replies[cell])
+
+    def _unasked(self, cell: int) -> Reading | None:
+        """What a cell amounts to that is not asked, by those that it comes after; None where it is."""
+        before = self.cells.before(cell)
+        if not before:
+            return None
+        judgement, _, number = self.cells.cell(cell)
+        return unasked(self.cells.asked(judgement)[number].question, map(self.reading, before.values()))
 
     def read(self, cell: int, replies: Sequence[Reply]) -> Reading:
         """What these replies would amount to."""
@@ -512,7 +522,7 @@ class Matrix:
             return []
         for cell in cells:
             self.take_from_aside(cell)
-        every = (self.judgement(n) for one in about for n in self.cells.judgements_of(one))
+        every = (self.judgement(n) for one in about if self.is_open(one) for n in self.cells.judgements_of(one))
         return [one for one in every if one.status is OK]
 
     def shown_with(self, edit: int) -> list[int]:
@@ -707,19 +717,64 @@ class Matrix:
     @cached_property
     def _battles_by_sample(self) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {}
-        for battle in self.cells.battles:
+        for battle in self.open_battles:
             found.setdefault(self.cells.sample(battle), []).append(battle)
         return found
 
     def battles(self) -> Iterator[Judgement]:
         """Every judgement of a battle."""
-        for battle in self.cells.battles:
+        for battle in self.open_battles:
             yield from map(self.judgement, self.cells.judgements_of(battle))
+
+    # -- rounds of battles, where a design is extended --
+
+    @property
+    def open_battles(self) -> range:
+        """The numbers of the battles that are asked: those of the rounds so far."""
+        battles = self.cells.battles
+        if self.experiment.looks == 1:
+            return battles
+        count = bisect_right(self.experiment.battles, self.rounds - 1, key=lambda battle: battle.round)
+        return battles[:count]
+
+    def is_open(self, edit: int) -> bool:
+        """Whether an edit, a control or a battle is to be judged: all are but battles of later rounds."""
+        return edit < self.open_battles.stop
+
+    def look(self) -> bool:
+        """Finds how many rounds of battles are to be asked by what is known; returns whether they are more than before.
+
+        The next one is asked when all before it have come to their end and leave some edit models untold from others.
+        It depends on replies alone: a run that goes on, or is read, has the rounds that it had.
+        """
+        before = self.rounds
+        self._open(1)
+        while (
+            self.rounds < self.experiment.looks
+            and not any(one.status is PENDING for one in self.battles())
+            and any(map(self._cannot_tell, self.judges))
+        ):
+            self._open(self.rounds + 1)
+        return self.rounds > before
+
+    def _open(self, rounds: int) -> None:
+        self.rounds = rounds
+        vars(self).pop("_battles_by_sample", None)
+
+    def _cannot_tell(self, judge: AskedJudge) -> bool:
+        """Whether a judge may be asked more, and its strengths leave some edit models untold from others."""
+        if not judge.of_two or (looks := judge.scoring.looks) <= self.rounds:
+            return False
+        its = [one for one in self.battles() if one.judge == judge.name]
+        votes = votes_of(its, judge.scoring.headline, self.samples)
+        return not told_apart(votes, [model.name for model in self.edit_models], looks)
 
     @property
     def pending(self) -> int:
         """How many judgements have not come to an end, controls among them."""
-        return sum(map(self.is_pending, range(self.cells.judgements)))
+        closed = range(self.open_battles.stop, self.cells.battles.stop)
+        count = self.cells.judgements_of(closed[0]).start if closed else self.cells.judgements
+        return sum(map(self.is_pending, range(count)))
 
 
 def what_is_left(matrix: Matrix) -> str:

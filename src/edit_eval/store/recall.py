@@ -116,6 +116,7 @@ def recall(
     matrix.tell_all()
     for number in range(matrix.cells.judgements):
         matrix.judgement(number)  # all at once, while nobody looks for garbage among a million objects
+    matrix.look()
     noticed: list[str] = []
     if missing := len(made) - len(there):
         noticed.append(Text("{} missing or of the wrong size: made again", _pictures(missing)))

@@ -66,4 +66,6 @@ def _reuse_replies(source: RunDirectory, directory: RunDirectory, matrix: Matrix
         for record, reply in zip(records, replies, strict=True):
             directory.append("replies", {**record, **where_of(address), "reused_from": str(source.path)})
             matrix.add_reply(cell, reply)
-    return before - matrix.pending
+    taken = before - matrix.pending
+    matrix.look()
+    return taken

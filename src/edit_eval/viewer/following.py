@@ -119,6 +119,7 @@ class Following:
             if self.matrix is None or not (self._edits.has_more or self._replies.has_more or self._waiting):
                 return Changes()
             found = frozenset(self._take())
+            self.matrix.look()
         except (OSError, EditEvalError):  # it was moved, or removed
             self._begin()
             return Changes(anew=True)

@@ -18,7 +18,7 @@ MODELS = tuple(f"an-edit-model-{number}" for number in range(1, 13))
 JUDGES = ("judge-of-32b", "judge-of-235b", "another-judge", "a-fourth-judge")
 PAPER = 703
 """Pixels of a sheet of A4 without its margins."""
-MOST_SCREENS = {(1280, 900): 1.5, (390, 844): 3.0}
+MOST_SCREENS = {(1280, 900): 1.5, (768, 1024): 1.5, (390, 844): 3.0}
 
 
 @pytest.fixture(scope="module", params=[(2, 4), (12, 4)], ids=lambda counts: "{} by {}".format(*counts))
@@ -45,6 +45,19 @@ def test_the_gallery_begins_soon(drawn: Report, open_page: OpenPage) -> None:
     assert tab.evaluate("document.querySelector('.standings').getBoundingClientRect().right") <= PAPER, (
         "nobody is cut off"
     )
+
+
+def test_what_is_not_scored_is_accounted_for(tmp_path: Path) -> None:
+    run = build_run(tmp_path, samples=30, size=(8, 6), edit_models=MODELS[:3], failing=0.4)
+    summary = summarise(run)
+    table = verdict_told(run, summary)["standings"]
+    no_edit, no_score = table.columns[-2:]
+    for row in table.rows:
+        found = row.parts["qwen3_vl"].coverage
+        missing = int(no_edit.cell(row)) + int(no_score.cell(row))
+        assert 0 < missing == found["total"] - found["scored"], row.edit_model
+        assert "status=edit_failed" in no_edit.to(row)
+        assert "status=unscored" in no_score.to(row), "of several statuses"
 
 
 def test_the_axis_of_the_strips_ends_with_the_scale(tmp_path: Path) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from edit_eval.benchmarks.categories import CATEGORIES, canonical
@@ -36,6 +37,7 @@ from edit_eval.execution.machine.weights import GIB
 from edit_eval.experiment import columns_of
 from edit_eval.records import Results
 from edit_eval.scheduling.batches import cut_batches
+from edit_eval.scheduling.estimates import roughly
 from edit_eval.scheduling.tasks import Model
 from edit_eval.statistics.timing import cost_of, token_words, tokens
 from edit_eval.text import Text, counted
@@ -210,7 +212,8 @@ def make_plan(
     samples: int | None = None,
     seen: Results | None = None,
     questions: Mapping[str, float] | None = None,
-    battles: Mapping[str, Sequence[Pairs]] | None = None,
+    at_most: Collection[str] = (),
+    battles: Mapping[str, Sequence[Sequence[Pairs]]] | None = None,
     machine: Machine | None = None,
     cluster: Cluster | None = None,
 ) -> Plan:
@@ -221,10 +224,12 @@ def make_plan(
     one, in the same shares; where nobody says how much memory they have, `placement: auto` counts as `swap`. A server
     that is asked from the CPU (`cpu:1`) needs none of them. `samples` stretches or cuts what is chosen to so many, with
     the same shares of categories; with it the `categories` may be None, where nobody knows them: then they are spread
-    evenly. `seen` is a run whose durations count, `questions` as for `durations_of`. `battles` has for each judge that
-    compares which edit models' edits of each chosen sample it is shown. `machine` is what it would run on; without one
-    it is this machine. With a `cluster` loads have the limit of each machine, or of all of them where they
-    share a disk, and other numbers of machines are compared. Raises `ConfigurationError` for a model of which nothing
+    evenly. `seen` is a run whose durations count, `questions` as for `durations_of`: of a judge in
+    `at_most` as many as can be asked. `battles` has for each judge that compares which edit models' edits of each
+    chosen sample it is shown, by round: a design that is extended is planned with all of its rounds, and its first one
+    is told beside it. `machine` is what it would run on; without one it is this machine. With a `cluster` loads have
+    the limit of each machine, or of all of them where they share a disk, and other numbers of machines are compared.
+    Raises `ConfigurationError` for a model of which nothing
     is known and for too few devices.
     """
     if samples is not None and samples < 1:
@@ -258,9 +263,20 @@ def make_plan(
     batches = _batches(configuration, categories, chosen)
     if chosen is not None:
         categories = [categories[number] for number in chosen]
-    fought = {name: [of[n % len(of)] for n in range(len(categories))] for name, of in (battles or {}).items() if of}
-    notes += _askings(configuration, questions or {}, fought)
+    rounds = {name: [of[n % len(of)] for n in range(len(categories))] for name, of in (battles or {}).items() if of}
+    fought = {name: [tuple(chain(*its)) for its in of] for name, of in rounds.items()}
+    first = {name: [tuple(chain(*its[:1])) for its in of] for name, of in rounds.items()}
+    notes += _askings(configuration, questions or {}, fought, first)
+    notes += [
+        Text("{}: some questions are asked only after an answer; this plan asks all of them", name)
+        for name in sorted(at_most)
+    ]
     notes += _tokens(configuration, seen, len(categories), fought) if seen is not None else []
+    if first != fought and seen is not None:
+        notes += [
+            Text("with the first round alone: {}", note)
+            for note in _tokens(configuration, seen, len(categories), first)
+        ]
     own = (execution.schedule, execution.order, placement)
     ways = (
         list(itertools.product(SCHEDULES, ORDERS, PLACEMENTS)) if len(categories) <= ALL_COMBINATIONS_UP_TO else [own]
@@ -288,7 +304,9 @@ def make_plan(
         "capacity": capacity,
     }
 
-    def simulated(its: Sequence[Model], on: Machine, way: tuple[str, str, str]) -> Prediction:
+    def simulated(
+        its: Sequence[Model], on: Machine, way: tuple[str, str, str], battles: Mapping[str, Sequence[Pairs]] = fought
+    ) -> Prediction:
         of = on.node_of if isinstance(on, ImaginedMachine) and cluster and not cluster.shared_disk else None
         return simulate(
             its,
@@ -302,13 +320,16 @@ def make_plan(
             batches=batches,
             pilot=execution.pilot,
             host=of or (lambda device: ""),
-            **shape,
+            **shape | {"battles": {f"judge:{name}": its for name, its in battles.items()}},
         )
 
     made = []
     for schedule, order, stay in ways:
         prediction = simulated(models, machine, (schedule, order, stay))
         made.append(Combination(schedule, order, stay, prediction, room[stay].answer))
+    if first != fought:
+        least = simulated(models, machine, own, first).makespan
+        notes.append(Text("with the first round of battles alone: {}; below stands the most", roughly(least)))
     # Within a thousandth it is the simpler one, which comes first.
     possible = {k: way.prediction.makespan for k, way in enumerate(made) if way.memory == "enough"}
     shortest = min(possible.values(), default=0.0)
@@ -359,7 +380,10 @@ def _batches(
 
 
 def _askings(
-    configuration: Configuration, questions: Mapping[str, float], battles: Mapping[str, Sequence[Pairs]]
+    configuration: Configuration,
+    questions: Mapping[str, float],
+    battles: Mapping[str, Sequence[Pairs]],
+    first: Mapping[str, Sequence[Pairs]],
 ) -> list[str]:
     """A line for each judge that is asked more than once about an edit: what its readings and questions come to; and
     for each that compares two: what its battles do."""
@@ -368,7 +392,14 @@ def _askings(
         asked = questions.get(name, 1.0)
         if name in battles:
             often = _battles(configuration, battles[name])
-            notes.append(Text("{}: {:,} battles, so {:,.0f} answers", name, often, often * asked * readings))
+            once, least = asked * readings, _battles(configuration, first[name])
+            if least == often:
+                notes.append(Text("{}: {:,} battles, so {:,.0f} answers", name, often, often * once))
+            else:
+                answers = least * once, often * once
+                notes.append(
+                    Text("{}: {:,} to {:,} battles, so {:,.0f} to {:,.0f} answers", name, least, often, *answers)
+                )
         elif readings * asked > 1:
             each = Text("{:.3g} questions x ", asked) if asked != 1 else ""
             read = counted(readings, "reading")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.cards import asked
 from edit_eval.experiment import CONTROLS
+from edit_eval.judges.judge_table import published
 from edit_eval.records import Activity, Results, Status, Told
 from edit_eval.scheduling.batches import cut_batches, first_samples, spread
 from edit_eval.scheduling.estimates import Estimates
@@ -23,9 +25,13 @@ from edit_eval.scheduling.tasks import PILOT, Model, Task, Work
 from edit_eval.store.journal import no_garbage
 from edit_eval.text import Text
 
+PROMPT_TOKENS = 2 * 1024 + 1300
+"""Of a pair: two pictures and the text."""
 PROMPT_SECONDS = 0.1
-"""Qwen3-VL-30B-A3B reads a pair: two pictures of 1024 tokens and 1,300 of text take 33.6 TFLOP, counted from its
-configuration, of which others' mixtures of experts compute some 330 a second on an H100."""
+"""Qwen3-VL-30B-A3B reads a pair: 33.6 TFLOP, counted from its configuration, of which others' mixtures of experts
+compute some 330 a second on an H100. Taken for other mixtures, too."""
+DENSE_FLOPS = 4.0e14
+"""What a dense model computes a second there when it reads: 40 % of the card's 989 TFLOP in bfloat16. Not measured."""
 TOKEN_SECONDS = 0.05
 """It writes one token in each row of a batch: 4.7 ms to read the experts of four rows at 3.35 TB/s, and some 45 ms in
 which transformers starts its kernels (30 to 60 by published measurements of eager decoding)."""
@@ -35,8 +41,8 @@ REASONS_TOKENS = 128
 """Of one with reasons, roughly."""
 LOAD_BYTES_A_SECOND = 1.0e9
 """From a disk that was not read before, imports included."""
-JUDGE_BYTES = 62.1e9
-"""Qwen3-VL-30B-A3B in bfloat16: 31.07 billion parameters."""
+BYTES_A_PARAMETER = 2
+"""In bfloat16."""
 
 
 @dataclass(frozen=True)
@@ -128,11 +134,18 @@ def _known(section: ModelSection, asked: float) -> Duration | None:
         return Duration(
             float(parameters["load_seconds"]), asked * float(parameters["seconds"]), Text("its own parameters")
         )
-    if section.type == "qwen3_vl":
+    if section.type in ("qwen3_vl", "transformers") and parameters.get("thinking") != "on":
+        judge = published(parameters.get("model_name", ""))
+        if judge is None and section.type == "transformers":
+            return None
+        billions = 31.07 if judge is None else judge.billions  # of a folder the original's judge is assumed
+        dense = judge is not None and not re.search(r"-A\d+B", judge.name)
+        reading = 2e9 * billions * PROMPT_TOKENS / DENSE_FLOPS if dense else PROMPT_SECONDS
         form = "score" if section.protocol is None else section.protocol.parameters.get("answer", "")
         tokens = ANSWER_TOKENS.get(form, REASONS_TOKENS)
-        unit = PROMPT_SECONDS + tokens * TOKEN_SECONDS / section.placement.batch_size
-        return Duration(JUDGE_BYTES / LOAD_BYTES_A_SECOND, asked * unit, Text("estimated for an H100"), published=True)
+        unit = reading + tokens * TOKEN_SECONDS / section.placement.batch_size
+        load = billions * 1e9 * BYTES_A_PARAMETER / LOAD_BYTES_A_SECOND
+        return Duration(load, asked * unit, Text("estimated for an H100"), published=True)
     if section.type in ("scene_editor", "scene_judge"):
         unit = asked * (0.2 + float(parameters.get("seconds", 0.0)))
         return Duration(0.5, unit, Text("the built-in models on one CPU core"))

@@ -274,7 +274,8 @@ class Recorder:
 
     def _judgements_of(self, edits: Iterable[int]) -> list[Judgement]:
         about = dict.fromkeys(shown for one in edits for shown in self._matrix.shown_with(one))
-        return [self._matrix.judgement(n) for one in about for n in self._matrix.cells.judgements_of(one)]
+        asked = filter(self._matrix.is_open, about)
+        return [self._matrix.judgement(n) for one in asked for n in self._matrix.cells.judgements_of(one)]
 
     def _tell_ended(self, ended: Sequence[int], judged: Sequence[Judgement]) -> None:
         for one in ended:
@@ -289,7 +290,8 @@ class Recorder:
 
     def _about(self, number: int) -> list[int]:
         """The cells that can show an edit's picture."""
-        return [cell for edit in self._matrix.shown_with(number) for cell in self._matrix.cells.cells_of_edit(edit)]
+        shown = filter(self._matrix.is_open, self._matrix.shown_with(number))
+        return [cell for edit in shown for cell in self._matrix.cells.cells_of_edit(edit)]
 
     def _answered(self, put: Put, task: Task, reply: Reply, result: dict[str, Any]) -> None:
         matrix, (cell, key, ask) = self._matrix, put

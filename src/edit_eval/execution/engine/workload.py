@@ -195,17 +195,17 @@ def _shared(matrix: Matrix, cell: int) -> tuple[int, int]:
 def _of_battles(matrix: Matrix, judge: int, of_sample: Sequence[int]) -> list[list[int]]:
     """The same of battles: those of the samples that share a batch, in the samples' order, cut to its size."""
     size = max(Counter(of_sample).values(), default=1)
-    members: dict[tuple[int, int, int, int, str], list[int]] = {}
-    for battle in matrix.cells.battles:
-        batch, edit_seed = of_sample[matrix.sample_of(battle).index], matrix.cells.battle(battle).edit_seed
+    members: dict[tuple[int, int, int, int, int, str], list[int]] = {}
+    for battle in matrix.open_battles:
+        batch, fought = of_sample[matrix.sample_of(battle).index], matrix.cells.battle(battle)
         for number in matrix.cells.judgements_of(battle):
             if (of := matrix.cells.judged(number)).judge != judge:
                 continue
             questions = matrix.cells.asked(number)
             for place, cell in enumerate(matrix.cells.cells_of(number)):
                 reading, question = divmod(place, len(questions))
-                about = batch, edit_seed, of.repeat, reading, questions[question].question.name
-                members.setdefault(about, []).append(cell)
+                name = questions[question].question.name
+                members.setdefault((fought.round, batch, fought.edit_seed, of.repeat, reading, name), []).append(cell)
     cut = [cells[n : n + size] for cells in members.values() for n in range(0, len(cells), size)]
     return [left for cells in cut for left in _whatis_left(matrix, cells)]
 

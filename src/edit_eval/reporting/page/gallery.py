@@ -253,7 +253,8 @@ def _answer(battle: Judgement, question: str, reading: Reading) -> dict[str, Any
 
 
 def _reading(reading: Reading) -> dict[str, Any]:
-    known = {} if reading.mass is None else {"mass": reading.mass}
+    known: dict[str, Any] = {} if reading.mass is None else {"mass": reading.mass}
+    known |= {} if reading.applies else {"applies": False}
     return {**_fields(reading, "status reason text asked"), "values": dict(reading.values), **known}
 
 

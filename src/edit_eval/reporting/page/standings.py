@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from edit_eval.records import NO_EDIT, Scale
+from edit_eval.records import JUDGE_FAILED, NO_EDIT, Scale, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.comparison_tables import digits_of
 from edit_eval.reporting.entries import Entry
@@ -35,9 +35,14 @@ class Standing:
     """What the summary's `edits` has of it."""
 
     @property
-    def failed(self) -> int:
+    def not_made(self) -> int:
         """Edits that were not made."""
         return sum(self.edits[status.value]["count"] for status in NO_EDIT) if self.edits else 0
+
+    def not_scored(self, judge: str) -> int:
+        """Edits that the judge gave no score."""
+        found = self.parts[judge].coverage["by_status"] if judge in self.parts else {}
+        return sum(found.get(status.value, 0) for status in JUDGE_FAILED)
 
 
 def standings_table(
@@ -65,18 +70,31 @@ def standings_table(
         to=lambda row: link(model=row.edit_model),
         mark=lambda row: row.place,
     )
-    failed: Column[Standing] = Column(
-        Text("Failed"),
-        lambda row: str(row.failed),
-        look=lambda row: "problem" if row.failed else "quiet",
-        to=lambda row: link(model=row.edit_model, status=NO_EDIT[0].value) if row.failed else "",
-        when=lambda row: row.failed,
-    )
+    edits_failed = _failed(Text("No edit"), lambda row: row.not_made, NO_EDIT)
     if several:
-        every = [name, failed, *(column for one in found for column in _of_judge(one, rows, over=True))]
+        every = [name, edits_failed, *(column for one in found for column in _of_judge(one, rows, over=True))]
     else:
-        every = [every[0], name, *every[1:], failed]
+        judge = found[0].judge
+        judge_failed = _failed(Text("No score"), lambda row: row.not_scored(judge), JUDGE_FAILED)
+        every = [every[0], name, *every[1:], edits_failed, judge_failed]
     return Table(every=every, rows=rows, label=Text("Rank"), style=f"standings{' of-judges' if several else ''}")
+
+
+def _failed(title: Text, count: Callable[[Standing], int], statuses: Sequence[Status]) -> Column[Standing]:
+    """How many of each edit model ended so; it leads to them, where they differ to all that have no score."""
+
+    def to(row: Standing) -> str:
+        counts = [dict(part.coverage["by_status"]) for part in row.parts.values()]
+        ended = {status.value for status in statuses for one in counts if one.get(status.value)}
+        return link(model=row.edit_model, status=ended.pop() if len(ended) == 1 else "unscored") if count(row) else ""
+
+    return Column(
+        title,
+        lambda row: str(count(row)),
+        look=lambda row: "problem" if count(row) else "quiet",
+        to=to,
+        when=count,
+    )
 
 
 def _of_judge(one: Verdict, rows: Sequence[Standing], *, over: bool) -> list[Column[Standing]]:

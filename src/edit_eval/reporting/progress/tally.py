@@ -108,12 +108,19 @@ class Tally:
             group.total += 1
             group.pending += one.status is Status.PENDING
             group.put(address, one.scores.get(self._scoring[one.judge].headline))
-        for one in matrix.battles():
-            if own is None or one.sample_id in own:
-                self._judgements.put(address_of(one), one.status)
+        self._matrix, self._rounds = matrix, 0
+        self._take_battles()
         for one in (*matrix.controls(), *matrix.rewrites()):
             if own is None or one.sample_id in own:
                 self._controls.put(address_of(one), one.status)
+
+    def _take_battles(self) -> None:
+        """Those of rounds that have begun since, too."""
+        if self._rounds != self._matrix.rounds:
+            self._rounds, own = self._matrix.rounds, self._matrix.own
+            for one in self._matrix.battles():
+                if own is None or one.sample_id in own:
+                    self._judgements.put(address_of(one), one.status)
 
     def edit(self, edit: Edit, now: float) -> None:
         """An edit has come to its end."""
@@ -129,6 +136,7 @@ class Tally:
         if status not in (*NO_EDIT, Status.SKIPPED):
             self.judgement_rate.add(now)
         if judgement.other:  # it has no mean
+            self._take_battles()
             self._judgements.put(address, status)
             return None
         key = group_of(judgement)

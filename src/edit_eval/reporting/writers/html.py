@@ -59,7 +59,7 @@ def page_sheet(sheet: Sheet, language: str) -> Markup:
 
 
 def _head(column: Column[Any], language: str) -> Markup:
-    classes = _attributes("number" if column.kind == "number" else "")
+    classes = _attributes("number" if column.kind == "number" else "", "drawn" if column.strip else "")
     title = followed(column.title, language)
     if column.head_mark is not None:
         title = drawn_mark(column.head_mark) + Markup('<span class="unseen">{}</span>').format(title)
@@ -108,7 +108,8 @@ def _cells(table: Table[Row], row: Row, language: str) -> Markup:
     cells = []
     for column in columns:
         words = _words(column, row, lambda one: followed(one, language), linked=True)
-        classes = _attributes("number" if column.kind == "number" else "", column.look_of(row))
+        kind = "number" if column.kind == "number" else "", "drawn" if column.strip else ""
+        classes = _attributes(*kind, column.look_of(row))
         head = Markup('<th scope="row" class="inner">{}</th>').format(words)
         cells.append(head if column is first else Markup("<td{}>{}</td>").format(classes, words))
     return Markup("\n").join(cells)

@@ -98,7 +98,7 @@ function fillBounds() {
   const { bar } = filters.elements;
   bar.placeholder = written(barOf({ ...wanted, bar: null }), scale);
   bar.step = filters.elements.lowest.step;
-  document.getElementById('wrong-side').replaceChildren(say('span', scale.higher_is_better ? "wrong is below" : "wrong is above"));
+  document.getElementById('wrong-side').replaceChildren(say('span', scale.higher_is_better ? "score below" : "score above"));
   for (const order of ['worst', 'best']) {
     const option = filters.elements.sort.querySelector(`[value=${order}]`);
     const said = both(ORDERS[order][scale.higher_is_better ? 0 : 1]);

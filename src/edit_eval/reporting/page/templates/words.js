@@ -140,6 +140,10 @@ function replies(judgement) {
   return found.map((one) => {
     const named = (name, number) => [...(name === one.question ? [] : [name]), Number(number.toFixed(4))].join(' ');
     const values = Object.entries(one.values).map((pair) => named(...pair)).join(', ');
+    if (one.applies === false) {
+      return make('div', { class: 'reply' }, make('header', {}, make('span', { class: 'question' }, one.question),
+        say('span', "not asked: an earlier answer rules it out", [], { class: 'quiet' })));
+    }
     const head = make('header', {},
       make('span', { class: 'question' }, one.question),
       judgement.readings.length > 1 ? say('span', "reading {}", [one.number + 1], { class: 'quiet' }) : null,

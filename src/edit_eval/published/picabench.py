@@ -1,0 +1,227 @@
+"""`picabench`: PICABench (Andrew613/PICABench, arXiv 2510.17681), its rows, its questions, its number.
+
+Facts: Andrew613/PICABench on GitHub, README.md (form of a row; boxes lie on a canvas whose longer side is 1024 pixels),
+PicaEval_gpt.py (what is cut out and shown, how a reply is read, which mean is taken). Columns of the hub's data set,
+and that its rows are counted from 0: readers of it in public repositories (code search, 2026-11-23).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
+from edit_eval.benchmarks.row_benchmark import Draft, Row, RowBenchmark, RowParameters
+from edit_eval.benchmarks.values import kind
+from edit_eval.protocols.checklist import Checklist
+from edit_eval.protocols.contract import Missing, Question, Score, Step, View
+from edit_eval.protocols.criteria import settled
+from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
+from edit_eval.text import Text
+
+REGISTERED = {"benchmark:picabench": "PICABench", "protocol:picabench": "PICAEval"}
+
+CANVAS = 1024
+"""Pixels of the longer side of the canvas on which the boxes lie, and to which a part is enlarged (`resize_image`)."""
+MARGIN = 20
+"""Pixels that are shown around a box (`viz_padding`)."""
+QUALITY = 90
+"""Of the JPEG that the authors' script sends."""
+LAWS = (
+    *("Light_Propagation", "Light_Source_Effects", "Reflection", "Refraction"),
+    *("Deformation", "Causality", "Global", "Local"),
+)
+"""Laws of optics, of mechanics, and of states that change: the columns of the authors' leaderboard."""
+_COLUMNS = ("physics_category", "physics_law", "edit_operation", "annotated_qa_pairs", "input_image")
+_SCALE = Scale(lowest=0, highest=1)
+
+
+class PICABench(RowBenchmark):
+    """PICABench: 900 edits with a physical consequence: light, reflection, support, deformation, states that change.
+
+    A sample's category is its law of physics, its tags are the field (optics, mechanics, state) and the operation, its
+    id is the number of its row. People drew a box for each yes/no question about the edit.
+    """
+
+    @dataclass
+    class Parameters(RowParameters):
+        data_path: str = "hub:Andrew613/PICABench"
+        """Where the data set is on the hub; or a Parquet file of it, or the folder in which (or below which) they all
+        lie."""
+        prompt: Literal["superficial", "intermediate", "explicit"] = "superficial"
+        """How much the instruction says of the consequence: nothing, the law, or how it is to look."""
+
+    sizes = (900,)
+    protocol = "picabench"
+    wanted = ("*.parquet",)
+    about: ClassVar[Mapping[str, str]] = {
+        "source": "arXiv 2510.17681; github and hub Andrew613/PICABench",
+        "licence": "the README of the code says Apache-2.0; none is given with the data",
+        "samples": "900 of eight laws of physics, with several questions each; English",
+        "formula": "share of an edit's questions that are answered as they should be; mean over the edits, times 100",
+        "defects": "a box fits only an edit of the source's shape; a judge that dies counts as a wrong answer, a "
+        "picture that cannot be opened is judged as a white one, an edit that is missing leaves the mean",
+    }
+
+    def files(self) -> list[Path]:
+        """The Parquet files."""
+        return parquet_files(str(self.path), allow_links=self.parameters.allow_links)
+
+    def kept(self) -> str:
+        """The column with the instruction."""
+        return f"{self.parameters.prompt}_prompt"
+
+    def rows(self) -> Iterator[Mapping[str, Any]]:
+        """A row of the files each, with its number."""
+        read = ParquetRows(self.files(), (*_COLUMNS, self.kept()))
+        for number, row in enumerate(read.rows()):
+            self.share = read.share
+            yield {"number": number, **row}
+
+    def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The source."""
+        return {"source": row["input_image"]}
+
+    def draft(self, row: Row) -> Draft:
+        """A sample a row; its questions are facts."""
+        tags = tuple(filter(None, (row.text("physics_category"), row.text("edit_operation"))))
+        law = row.text("physics_law", required=True)
+        instruction = row.text(self.kept(), required=True)
+        return Draft(f"{row.values['number']:05d}", instruction, law, {"questions": _asked(row)}, tags=tags)
+
+
+def _asked(row: Row) -> list[dict[str, Any]]:
+    """The questions of a row: `ask`, `right` (yes or no) and `box` (left, top, right, bottom on the canvas)."""
+    listed = row.values.get("annotated_qa_pairs")
+    if not isinstance(listed, list) or not listed:
+        row.faults.append(Text("annotated_qa_pairs is {}, not a list of questions", kind(listed)))
+        return []
+    found = []
+    for number, one in enumerate(listed, 1):
+        ask, right = (str(one.get(name) or "").strip() for name in ("question", "answer"))
+        if not ask or not right:
+            continue  # as the authors do
+        if _plain(right) not in ("yes", "no"):
+            row.faults.append(Text("the answer to question {} is {!r}, neither Yes nor No", number, right))
+        found.append({"ask": ask, "right": _plain(right), "box": _box(one.get("box") or {})})
+    if not found:
+        row.faults.append(Text("annotated_qa_pairs has no question with an answer"))
+    return found
+
+
+def _box(box: Mapping[str, float | None]) -> list[int]:
+    left, top, width, height = (float(box.get(name) or 0) for name in ("x", "y", "width", "height"))
+    if width <= 0 or height <= 0:
+        return []
+    sides = (left - MARGIN, top - MARGIN, left + width + MARGIN, top + height + MARGIN)
+    return [max(0, round(side)) for side in sides]
+
+
+def _plain(answer: str) -> str:
+    return answer.lower().strip().rstrip(".")
+
+
+class PICAEval(Checklist):
+    """Puts the sample's own yes/no questions, each about the part of the edit that its box encloses.
+
+    `accuracy`, the headline, is the share of an edit's questions that are answered as they should be; `all` is 1 where
+    all are. The edit is brought to the source's size first, for the boxes were drawn on the source; with `edit_size:
+    own` it is cut as it is, which is what the authors do.
+
+    `published` has the authors' numbers, `Overall` and one a law, times 100: an edit that is missing is left out; a
+    reply that cannot be read, or never came, is a wrong answer. Of a reply in words they take the first yes or no.
+    """
+
+    @dataclass(frozen=True)
+    class Parameters:
+        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+        answer: Literal["words", "probabilities"] = "words"
+        """What counts: the word that the judge writes, or how likely it is to write the right one."""
+        edit_size: Literal["source", "own"] = "source"
+        """The size of the edit that is cut: the source's, or its own."""
+        language: Literal["en", "zh"] = "en"
+        """Of our wording; the questions are English."""
+
+    headline = "accuracy"
+    scores: ClassVar[Mapping[str, Score]] = {
+        "accuracy": Score(scale=_SCALE),
+        "all": Score(scale=_SCALE, of=lambda sample, values: math.prod(values.values())),
+    }
+
+    @staticmethod
+    def texts(parameters: Any) -> dict[str, Any]:
+        """How the questions are put."""
+        return Checklist.texts(Checklist.Parameters(answer=parameters.answer, language=parameters.language))
+
+    def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
+        super().__init__(Checklist.Parameters(answer=parameters.answer, language=parameters.language), texts)
+        self._size: tuple[Step, ...] = (("like", "source"),) if parameters.edit_size == "source" else ()
+        self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {}
+        if parameters.answer == "words":
+            self.published = {"Overall": partial(_published, ""), **{law: partial(_published, law) for law in LAWS}}
+
+    def questions(self, sample: Sample) -> Sequence[Question]:
+        """One a box; its name says which answer is right."""
+        asked = sample.facts.get("questions")
+        if not isinstance(asked, list) or not asked:
+            raise LookupError("its facts need `questions`, as `picabench` has them")
+        return [
+            self._question(sample, f"{number}: {one['right']}", (str(number),), one["ask"], (self._view(one["box"]),))
+            for number, one in enumerate(asked, 1)
+        ]
+
+    def _view(self, box: Sequence[int]) -> View:
+        part: tuple[Step, ...] = (("clip", *box), ("fit", CANVAS)) if box else ()
+        return View(picture="edit", steps=(*self._size, ("fit", CANVAS), *part, ("jpeg", QUALITY)))
+
+    def read(self, question: Question, reply: Reply) -> Reading:
+        """1 for the right answer and 0 for the other one; or how likely the right one is."""
+        found = super().read(question, reply)
+        values = {name: _right(question, yes) for name, yes in found.values.items()}
+        return Reading(values=values, status=found.status, reason=found.reason)
+
+
+def _right(question: Question, yes: float) -> float:
+    return yes if _wanted(question.name) == "yes" else 1 - yes
+
+
+def _wanted(name: str) -> str:
+    return name.partition(": ")[2]
+
+
+def _published(law: str, judgements: Sequence[Judgement]) -> float:
+    shares = []
+    for one in settled(judgements):
+        if one.readings and law in ("", one.category):
+            right = [_authors_answer(reading.text) == _wanted(name) for name, reading in one.readings[0].items()]
+            shares.append(sum(right) / len(right))
+    if not shares:
+        raise Missing(Status.UNDEFINED, "no edit was judged")
+    return 100 * math.fsum(shares) / len(shares)
+
+
+def _authors_answer(text: str) -> str:
+    """The answer that the authors find: in JSON with an `answer`, else the word that a reply begins with, or has."""
+    body = text.strip()
+    braces = [body[body.find("{") : body.rfind("}") + 1]] if "{" in body and "}" in body else []
+    braces += re.findall(r'\{[^{}]*"answer"[^{}]*"explanation"[^{}]*\}', body, re.IGNORECASE | re.DOTALL)
+    for part in braces:
+        try:
+            said = json.loads(part)
+            answer, _ = (said.get(name, "").strip() for name in ("answer", "explanation"))
+        except json.JSONDecodeError:
+            continue
+        except AttributeError:  # no object, or an answer that is no text: their reader gives JSON up
+            break
+        if answer:
+            return {"y": "yes", "true": "yes", "n": "no", "false": "no"}.get(_plain(answer), _plain(answer))
+    lower = body.lower()
+    begins = next((word for word in ("yes", "no") if lower.startswith(word)), "")
+    return begins or next((word for word in ("yes", "no") if re.search(rf"\b{word}\b", lower)), "")
