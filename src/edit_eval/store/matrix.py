@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +10,6 @@ from typing import NamedTuple
 
 from edit_eval.config.identity import Identity
 from edit_eval.experiment import CONTROLS, Experiment
-from edit_eval.judges.answers import quoted
 from edit_eval.protocols.asked import AskedJudge, asked_digest
 from edit_eval.protocols.contract import Question, in_order
 from edit_eval.protocols.judging import (
@@ -28,8 +26,6 @@ from edit_eval.protocols.judging import (
 from edit_eval.records import (
     CONTROL,
     DECLINED,
-    EDIT_LOST,
-    NO_EDIT,
     Edit,
     Judgement,
     Reading,
@@ -43,6 +39,7 @@ from edit_eval.statistics.preferences import told_apart
 from edit_eval.store.cells import Cells
 from edit_eval.store.journal import no_garbage
 from edit_eval.store.keys import REPEAT_STRIDE, edit_key, recipe, replay_key, reply_key
+from edit_eval.store.telling import instruction_of, not_told
 from edit_eval.text import Text, counted
 
 EDIT_SEED_STRIDE = 1_000_000
@@ -258,10 +255,10 @@ class Matrix:
         said, mine = self.judgement(critique), self.edits[edit]
         if said.status is PENDING:
             return []
-        status, reason = self._not_told(told, said)
+        judge = next(judge for judge in self.judges if judge.name == told.judge)
+        status, reason = not_told(told, judge.scoring.scale, said)
         if status is OK:
-            words = {"critique": said.reason or quoted(said.answer), "instruction": self.sample_of(edit).instruction}
-            instruction = re.sub(r"\{(critique|instruction)\}", lambda slot: words[slot[1]].strip(), told.template)
+            instruction = instruction_of(told.template, said, self.sample_of(edit))
             if mine.instruction != instruction:
                 self.set_edit(edit, replace(self.new_edit(edit), instruction=instruction))
             return []
@@ -269,23 +266,6 @@ class Matrix:
             self.set_edit(edit, replace(self.new_edit(edit), status=status, reason=reason))
         behind = [one for number in self.cells.judgements_of(edit) for one in self.told_of(number)]
         return [edit, *(ended for one in behind for ended in self.tell(one))]
-
-    def _not_told(self, told: Told, said: Judgement) -> tuple[Status, str]:
-        """Why there is nothing to be told; `ok` where there is."""
-        if said.status is SKIPPED:
-            return SKIPPED, said.reason
-        if said.status in NO_EDIT:
-            was = "was refused" if said.status in DECLINED else "failed"
-            reason = said.reason.removeprefix(_BEFORE.format("failed")).removeprefix(_BEFORE.format("was refused"))
-            return said.status, _BEFORE.format(was) + reason
-        if said.status is not OK:
-            return EDIT_LOST[0], f"{told.judge} gave no critique: {said.reason}"
-        if told.stop is not None and said.score is not None:
-            judge = next(judge for judge in self.judges if judge.name == told.judge)
-            up = 1 if judge.scoring.scale.higher_is_better else -1
-            if up * said.score >= up * told.stop:
-                return SKIPPED, f"{told.judge} gives the edit before {said.score:g}, which is good enough: it is kept"
-        return OK, ""
 
     def tell_all(self) -> None:
         """The same of all edits, those of earlier rounds first."""
@@ -797,9 +777,6 @@ def what_is_left(matrix: Matrix) -> str:
     )
     left = counted(len(edits) - kept, "edit"), counted(len(judgements) - judged, "judgement")
     return Text("{}to do: {}", kept_text, left)
-
-
-_BEFORE = "the edit that it follows {}: "
 
 
 def _words(by_reading: Sequence[Mapping[str, Reading]]) -> str:
