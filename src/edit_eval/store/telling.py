@@ -22,8 +22,8 @@ def instruction_of(template: str, said: Judgement, sample: Sample) -> str:
 def not_told(told: Told, scale: Scale, said: Judgement) -> tuple[Status, str]:
     """Why there is nothing to be told, with the status that the edit has by it; `ok` where there is.
 
-    `scale` is that of the judge's headline. Without the edit before, or a critique of it, the edit cannot be made; where
-    the judge is content with the one before, there is none to make, `skipped`.
+    `scale` is that of the judge's headline. Without the edit before, or a critique of it, it cannot be made; where the
+    judge is content with the one before, there is none to make, `skipped`.
     """
     if said.status is Status.SKIPPED:
         return said.status, said.reason
