@@ -134,6 +134,13 @@ def _of_judge(judge: str, of: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
         yield wins_table(found["pairs"], [row["edit_model"] for row in table.rows])
         yield Line()
         yield from map(Line, _lines(found))
+    if joint := of.get("together"):
+        yield Line()
+        yield Line(
+            Text("Two edits at a time, compared by {}: all questions together, each of the same weight", judge),
+            "strong",
+        )
+        yield strengths_table(joint["strengths"])
     if rated := of.get("as_others_rate"):
         yield Line()
         yield others_table(rated, next(iter(of["scores"].values()))["strengths"])
