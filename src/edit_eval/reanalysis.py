@@ -50,7 +50,7 @@ _KRIS = {"consistency_score": "VC", "quality_score": "VQ", "instruction_score": 
 _MOST = 1 << 30  # bytes of a file
 
 
-class Row(NamedTuple):
+class FileRow(NamedTuple):
     """One edit of a result file."""
 
     sample: str
@@ -70,7 +70,7 @@ class Found:
     form: str
     edit_model: str
     language: str
-    rows: list[Row]
+    rows: list[FileRow]
     scales: Mapping[str, Scale]
     """The first is the headline."""
     counted: Mapping[str, Scale]
@@ -151,13 +151,13 @@ def _absent(form: str, found: Found) -> list[str]:
     return [Text("{} of the {} edits are not in the file, and in no number", lacking, size)] if lacking > 0 else []
 
 
-def _made(row: Row | None) -> dict[str, Any]:
+def _made(row: FileRow | None) -> dict[str, Any]:
     if row is None:
         return {"status": Status.EDIT_FAILED, "reason": _NO_ROW}
     return {"status": Status.OK, "image": row.sample}
 
 
-def _judgement(sample: Sample, edit_model: str, judge: str, found: Found, row: Row | None) -> Judgement:
+def _judgement(sample: Sample, edit_model: str, judge: str, found: Found, row: FileRow | None) -> Judgement:
     headline = next(iter(found.scales))
     about: dict[str, Any] = {"status": Status.EDIT_FAILED, "reason": _NO_ROW}
     if row is not None and row.scores and not (row.doubt and judge == KEPT):
@@ -219,7 +219,7 @@ def _gedit(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
     for (_, name), groups in together.items():
         every = [(group, row) for group in groups for row in _csv_rows(groups[group])]
         for theirs, language in _GEDIT_LANGUAGES.items():
-            found: dict[str, Row] = {}
+            found: dict[str, FileRow] = {}
             repeated = 0
             for group, row in every:
                 if row.get("instruction_language") != theirs:
@@ -234,18 +234,18 @@ def _gedit(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
                 yield _as_gedit("gedit", name, language, kept, _by_group(kept), notes)
 
 
-def _of_viescore(sample: str, group: str, row: Mapping[str, Any], sc: str, pq: str, image: str) -> Row:
+def _of_viescore(sample: str, group: str, row: Mapping[str, Any], sc: str, pq: str, image: str) -> FileRow:
     """A row of GEdit's two numbers; both are 0 to 10, and a zero may be an answer."""
     numbers = [_number(row.get(name)) for name in (sc, pq)]
     if any(number is None or not 0 <= number <= 10 for number in numbers):
-        return Row(sample, group, {}, "the file has no two numbers from 0 to 10", image)
+        return FileRow(sample, group, {}, "the file has no two numbers from 0 to 10", image)
     first, second = (float(number) for number in numbers if number is not None)
     scores = {"O": math.sqrt(first * second), "SC": first, "PQ": second}
     doubt = "a zero: a judgement, or an answer that never came" if 0 in (first, second) else ""
-    return Row(sample, group, scores, doubt, image)
+    return FileRow(sample, group, scores, doubt, image)
 
 
-def _by_group(rows: Sequence[Row]) -> dict[str, float | str]:
+def _by_group(rows: Sequence[FileRow]) -> dict[str, float | str]:
     """As `calculate_statistics.py`: the mean of the groups' means."""
     there = {row.category for row in rows if row.scores}
     if lacking := [group for group in GEDIT_GROUPS if group not in there]:
@@ -254,7 +254,7 @@ def _by_group(rows: Sequence[Row]) -> dict[str, float | str]:
 
 
 def _as_gedit(
-    form: str, name: str, language: str, rows: list[Row], theirs: Mapping[str, float | str], notes: Sequence[str]
+    form: str, name: str, language: str, rows: list[FileRow], theirs: Mapping[str, float | str], notes: Sequence[str]
 ) -> Found:
     scale = Scale(lowest=0, highest=10, mean_over="categories")
     scales = dict.fromkeys(_OF_GEDIT, scale)
@@ -282,17 +282,17 @@ def _imgedit(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         yield _as_imgedit("imgedit", file.parent.name, found, theirs)
 
 
-def _of_reply(key: str, kind: str, reply: Any, image: str) -> Row:
+def _of_reply(key: str, kind: str, reply: Any, image: str) -> FileRow:
     if not isinstance(reply, str):
         error = reply.get("error", "") if isinstance(reply, dict) else _NO_ROW
-        return Row(key, kind, {}, f"no reply: {error}"[:200], image)
+        return FileRow(key, kind, {}, f"no reply: {error}"[:200], image)
     numbers = authors_numbers(reply)
     counted = {"score": round(sum(numbers) / len(numbers), 2)} if numbers else {}
     whole = len(numbers) == 3 and all(1 <= number <= 5 for number in numbers)
-    return Row(key, kind, counted, "" if whole else "the reply has no three numbers from 1 to 5", image)
+    return FileRow(key, kind, counted, "" if whole else "the reply has no three numbers from 1 to 5", image)
 
 
-def _of_types(rows: Sequence[Row]) -> float | str:
+def _of_types(rows: Sequence[FileRow]) -> float | str:
     """As their step 2: the types' means, rounded; of these the mean, as in their table."""
     types: dict[str, list[float]] = {}
     for row in rows:
@@ -302,7 +302,7 @@ def _of_types(rows: Sequence[Row]) -> float | str:
     return sum(means) / len(means) if means else "no reply can be read"
 
 
-def _as_imgedit(form: str, name: str, rows: list[Row], theirs: Mapping[str, float | str]) -> Found:
+def _as_imgedit(form: str, name: str, rows: list[FileRow], theirs: Mapping[str, float | str]) -> Found:
     seen = [row.scores["score"] for row in rows if row.scores]
     scale = Scale(lowest=1, highest=5, mean_over="categories")
     wide = Scale(lowest=min(1.0, *seen, 1.0), highest=max(5.0, *seen, 5.0), mean_over="categories")
@@ -333,13 +333,13 @@ def _kris(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         yield Found("kris", folder.name, "en", found, scales, wide, theirs)
 
 
-def _of_numbers(sample: str, kind: str, one: Mapping[str, Any]) -> Row:
+def _of_numbers(sample: str, kind: str, one: Mapping[str, Any]) -> FileRow:
     asked = [name for name in _KRIS if name != "knowledge_score" or "knowledge_score" in one]
     numbers = {_KRIS[name]: _number(one.get(name)) for name in asked}
     counted = {name: (number - 1) * 25 for name, number in numbers.items() if number is not None}
     whole = len(counted) == len(numbers) and all(0 <= number <= 100 for number in counted.values())
     average = {"AVG": math.fsum(counted.values()) / len(counted)} if counted else {}
-    return Row(sample, kind, average | counted, "" if whole else "a number from 1 to 5 is missing")
+    return FileRow(sample, kind, average | counted, "" if whole else "a number from 1 to 5 is missing")
 
 
 def _lmms_eval(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
@@ -363,24 +363,24 @@ def _lmms_eval(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
             yield _as_imgedit("imgedit, lmms-eval", file.parent.name, found, theirs_of)
 
 
-def _of_lmms_gedit(line: Mapping[str, Any], language: str) -> Row:
+def _of_lmms_gedit(line: Mapping[str, Any], language: str) -> FileRow:
     scores = {name: line.get(f"gedit_bench_{theirs}_score", {}) for name, theirs in _LMMS_GEDIT.items()}
     about = scores["SC"]
     group, key = str(about.get("task_type", "")), str(about.get("key", ""))
     numbers = {name: _number(one.get("score")) or 0.0 for name, one in scores.items()}
     doubt = "all zeros, as for every failure" if not any(numbers.values()) else ""
-    return Row(f"{group}_{language}_{key}", group, numbers, doubt, key)
+    return FileRow(f"{group}_{language}_{key}", group, numbers, doubt, key)
 
 
 _LMMS_GEDIT = {"O": "overall", "SC": "semantics", "PQ": "quality"}
 
 
-def _of_lmms_imgedit(line: Mapping[str, Any]) -> Row:
+def _of_lmms_imgedit(line: Mapping[str, Any]) -> FileRow:
     about = line["imgedit_score1"]
     numbers = [_number(line.get(f"imgedit_score{n}", {}).get("score")) or 0.0 for n in (1, 2, 3)]
     whole = all(1 <= number <= 5 for number in numbers)
     kind, key = str(about.get("edit_type", "")), str(about.get("key", ""))
-    return Row(key, kind, {"score": sum(numbers) / 3}, "" if whole else "a number outside of 1 to 5")
+    return FileRow(key, kind, {"score": sum(numbers) / 3}, "" if whole else "a number outside of 1 to 5")
 
 
 def _evalscope(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
@@ -389,7 +389,7 @@ def _evalscope(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         if file.parent.parent.name == "reviews" and re.fullmatch(r"gedit_.*\.jsonl", file.name):
             together.setdefault(file.parent, []).append(file)
     for folder, parts in together.items():
-        found: dict[str, list[Row]] = {}
+        found: dict[str, list[FileRow]] = {}
         for part in parts:
             for line in _lines(part):
                 about = line.get("sample_score") or {}
@@ -401,7 +401,7 @@ def _evalscope(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
             yield _as_gedit("gedit, evalscope", folder.name, language, some, _over_rows(some), [])
 
 
-def _of_evalscope(line: Mapping[str, Any], about: Mapping[str, Any], subset: str, language: str) -> Row:
+def _of_evalscope(line: Mapping[str, Any], about: Mapping[str, Any], subset: str, language: str) -> FileRow:
     score, metadata = about.get("score") or {}, about.get("sample_metadata") or {}
     key = str(metadata.get("key", line.get("index")))
     value = score.get("value") or {}
@@ -414,7 +414,7 @@ def _of_evalscope(line: Mapping[str, Any], about: Mapping[str, Any], subset: str
     return row if not row.scores else row._replace(doubt="")  # what failed has a status: a zero is an answer
 
 
-def _over_rows(rows: Sequence[Row]) -> dict[str, float | str]:
+def _over_rows(rows: Sequence[FileRow]) -> dict[str, float | str]:
     counted = [row.scores for row in rows if row.scores]
     return {
         name: sum(scores[name] for scores in counted) / len(counted) if counted else "no row has a score"
@@ -422,7 +422,7 @@ def _over_rows(rows: Sequence[Row]) -> dict[str, float | str]:
     }
 
 
-def _mean_of_means(rows: Sequence[Row], name: str) -> float:
+def _mean_of_means(rows: Sequence[FileRow], name: str) -> float:
     groups: dict[str, list[float]] = {}
     for row in rows:
         if row.scores:
