@@ -159,7 +159,9 @@ class Run:
         """All records, as statistics and reports take them."""
         directory, matrix = self._directory, self.matrix
         timeline = directory.timeline()
-        judgements = tuple(matrix.judgements())
+        critics = self.experiment.critics
+        judgements = tuple(one for one in matrix.judgements(shown=True) if one.judge not in critics)
+        critiques = (one for one in matrix.judgements() if one.judge in critics and one.status is not Status.SKIPPED)
         samples, edits = matrix.clients_own()
         return Results(
             name=self.path.resolve().name,
@@ -168,11 +170,13 @@ class Run:
             edits=edits,
             judgements=judgements,
             edit_models=tuple(model.name for model in matrix.edit_models),
-            judges=tuple(judge.name for judge in matrix.judges if not judge.of_two),
+            judges=tuple(judge.name for judge in self.experiment.judges_of_one),
             scoring={judge.name: judge.scoring for judge in matrix.judges},
             controls=tuple(matrix.controls()),
             battles=tuple(matrix.battles()),
             battle_judges=tuple(judge.name for judge in matrix.judges if judge.of_two),
+            told=self.experiment.told,
+            critiques=(*critiques, *matrix.rewrites()) if critics else (),
             rounds=matrix.rounds,
             published=self._published(judgements),
             activities=timeline.activities,
