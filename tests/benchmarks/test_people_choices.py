@@ -84,8 +84,9 @@ def test_pairs_of_mmrb2_and_judges_beside_the_choice_with_the_level_of_a_constan
     assert (alone["edits"], alone["agrees"]) == (1, pytest.approx(4 / 6)), "always the first: a constant"
     assert document["choices"]["people"]["agrees"] == pytest.approx((1 + 1 + 1 / 3) / 3)
     said = markdown_sheet(agreement_sheet(document), "en")
-    assert "| arena | two edits | 75.0% |" in said
-    assert "66.7%" in said
+    (row,) = (line for line in said.splitlines() if line.startswith("| arena | two edits"))
+    assert "75.0%" in row
+    assert "66.7%" in row
 
 
 @pytest.mark.parametrize(
