@@ -85,7 +85,7 @@ def test_pairs_of_mmrb2_and_judges_beside_the_choice_with_the_level_of_a_constan
     assert document["choices"]["people"]["agrees"] == pytest.approx((1 + 1 + 1 / 3) / 3)
     said = markdown_sheet(agreement_sheet(document), "en")
     (row,) = (line for line in said.splitlines() if line.startswith("| arena | two edits"))
-    assert "75.0%" in row
+    assert "75%" in row
     assert "66.7%" in row
 
 
