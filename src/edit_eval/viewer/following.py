@@ -167,6 +167,8 @@ class Following:
                 matrix.forget_replies(cell)
             if line.ask >= len(matrix.replies[cell]):
                 matrix.add_reply(cell, line.reply)
+            for told in matrix.told_of(matrix.cells.judgement_of(cell)):
+                matrix.tell(told)
             yield line.sample
         del self._waiting[:-1000]
 
@@ -208,8 +210,8 @@ class Following:
         place = self.samples[sample_id]
         found = []
         for number in range(place, matrix.cells.edits, len(matrix.samples)):
-            judgements = [matrix.judgement(one) for one in matrix.cells.judgements_of(number)]
-            found.append((matrix.edits[number], judgements))
+            judgements = [matrix.shown_judgement(one) for one in matrix.cells.judgements_of(number)]
+            found.append((matrix.shown_edit(number), judgements))
         battles = [one for battle in matrix.battles_of(place) for one in matrix.cells.judgements_of(battle)]
         return matrix.samples[place], found, [matrix.judgement(one) for one in battles]
 
