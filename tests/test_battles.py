@@ -11,6 +11,7 @@ import yaml
 
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError
+from edit_eval.preparation import plan as plan_of
 from edit_eval.reporting.page.files import markdown
 from edit_eval.reporting.scores import FRAMES
 from edit_eval.reporting.status import status_document
@@ -74,6 +75,29 @@ def test_other_names_in_another_order_ask_nothing_anew(made: Run, tmp_path: Path
     again = evaluate(written, run_dir=tmp_path / "run", reuse_from=[made.path], report=False, spectator=Ears())
     assert asked(again) == 0
     assert strengths(again) == pytest.approx({f"new_{name}": one for name, one in strengths(made).items()}, abs=1e-9)
+
+
+def test_rounds_are_added_while_models_cannot_be_told_apart(made: Run, tmp_path: Path) -> None:
+    written = configuration(made.path.parent, ORDER, pairs="extended", rounds=3)
+    written["edit_models"] |= {
+        f"{name}_too": {**one, "params": {**one["params"], "skill": one["params"]["skill"] - 0.01}}
+        for name, one in written["edit_models"].items()
+    }
+    written["benchmark"]["count"] = 6
+    heard = Ears()
+    run = evaluate(written, run_dir=tmp_path / "run", spectator=heard)
+    assert any("round 2 of 3 at most" in note for note in heard.notes), "two of each are alike"
+    of = run.summary["battles"]["colour"]["scores"]["overall"]
+    assert of["looks"] == {"rounds": 3, "of": 3, "level": pytest.approx(1 - 0.05 / 3)}
+    assert of["battles"] == run.summary["coverage"]["scored"] == sum(of["outcomes"].values()) > 36 + 6
+    assert asked(run) == 2 * of["battles"]
+    assert "98.33%" in markdown(run.results, run.summary, "en")
+    again = evaluate(written, run_dir=tmp_path / "run", report=False, spectator=Ears())
+    assert asked(again) == asked(run)
+    plan = plan_of(written, from_run=run.path)
+    assert any(f"36 to {of['battles']} battles, so 72 to {asked(run)} answers" in note for note in plan.notes)
+    with pytest.raises(ConfigurationError, match="`extended` takes 4 edit models or more"):
+        evaluate(configuration(made.path.parent, ORDER, pairs="extended", rounds=2), run_dir=tmp_path / "few")
 
 
 def asked(run: Run) -> int:

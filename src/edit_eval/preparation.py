@@ -17,7 +17,7 @@ from edit_eval.execution.advice.planning import Cluster, Plan, make_plan
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.session import driver_of
 from edit_eval.experiment import Experiment, load_samples
-from edit_eval.protocols.asked import battles_of, make_protocol
+from edit_eval.protocols.asked import make_protocol, rounds_of
 from edit_eval.protocols.contract import Protocol
 from edit_eval.records import Sample
 from edit_eval.reporting.progress.live import progress_of
@@ -78,16 +78,19 @@ def plan(
     samples_of: Sequence[Sample] = [
         Sample(id=str(number), index=number, pictures={}, instruction="") for number in range(samples or 0)
     ]
+    models: Sequence[Identity] = [
+        Identity(one.name, one.type, "", one.parameters, one.seed) for one in configuration.edit_models.values()
+    ]
     if samples is None or Path(benchmark.parameters.get("data_path", "")).exists():
         everything = load_samples(configuration, progress_of(configuration))
         categories = [sample.category for sample in everything.samples]
         experiment = Experiment.of(configuration, everything)
         samples_of = [sample for sample in experiment.samples if not sample.fault]
+        models = experiment.edit_models  # which meet depends on what they are
         chosen, questions = [sample.index for sample in samples_of], experiment.questions_a_pair
         at_most = experiment.may_ask_less
-    models = [Identity(one.name, one.type, "", one.parameters, one.seed) for one in configuration.edit_models.values()]
     battles = {
-        name: [battles_of(protocol, sample, models) for sample in samples_of]
+        name: [rounds_of(protocol, sample, models) for sample in samples_of]
         for name, protocol in _comparing(configuration).items()
     }
     return make_plan(

@@ -17,7 +17,7 @@ from edit_eval.records import FAILED, Ending, Judgement, Results, Status
 from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.scores import frame
 from edit_eval.reporting.verdict import comparison_lines, verdict_lines
-from edit_eval.statistics.agreement import beside_votes, bridge_document, people_agreement
+from edit_eval.statistics.agreement import beside_choices, beside_votes, bridge_document, people_agreement
 from edit_eval.statistics.best_of import best_of, instrument
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
@@ -159,7 +159,9 @@ class Run:
         """All records, as statistics and reports take them."""
         directory, matrix = self._directory, self.matrix
         timeline = directory.timeline()
-        judgements = tuple(matrix.judgements())
+        critics = self.experiment.critics
+        judgements = tuple(one for one in matrix.judgements(shown=True) if one.judge not in critics)
+        critiques = (one for one in matrix.judgements() if one.judge in critics and one.status is not Status.SKIPPED)
         samples, edits = matrix.clients_own()
         return Results(
             name=self.path.resolve().name,
@@ -168,11 +170,14 @@ class Run:
             edits=edits,
             judgements=judgements,
             edit_models=tuple(model.name for model in matrix.edit_models),
-            judges=tuple(judge.name for judge in matrix.judges if not judge.of_two),
+            judges=tuple(judge.name for judge in self.experiment.judges_of_one),
             scoring={judge.name: judge.scoring for judge in matrix.judges},
             controls=tuple(matrix.controls()),
             battles=tuple(matrix.battles()),
             battle_judges=tuple(judge.name for judge in matrix.judges if judge.of_two),
+            told=self.experiment.told,
+            critiques=(*critiques, *matrix.rewrites()) if critics else (),
+            rounds=matrix.rounds,
             published=self._published(judgements),
             activities=timeline.activities,
             wall_seconds=timeline.wall_seconds,
@@ -261,7 +266,8 @@ class Run:
         document = judges_document(results, min_coverage=self._min_coverage, score=score)
         against = None if people is None else people_agreement(results, read_people(Path(people)), score=score)
         over = None if bridge is None else bridge_document(results, *bridge, score=score)
-        return ShownAgreement({**document, "people": against, "bridge": over})
+        chosen = beside_choices(self.results)
+        return ShownAgreement({**document, "people": against, "bridge": over} | ({"choices": chosen} if chosen else {}))
 
     def best_of(
         self, select: str, report: str, sizes: Sequence[int] | None = None, *, people: str | Path | None = None

@@ -20,6 +20,8 @@ from edit_eval.config.yaml_text import parse
 from edit_eval.edit_models.diffusers import DiffusersModel
 from edit_eval.edit_models.release_table import RELEASES, Release
 from edit_eval.errors import ConfigurationError
+from edit_eval.execution.advice.prediction import durations_of
+from edit_eval.judges.judge_table import published
 from edit_eval.starting.models import look_at_model
 from edit_eval.starting.pictures import Pictures
 from edit_eval.starting.writing import configuration_text
@@ -97,6 +99,23 @@ def test_the_full_setting_is_the_papers(here: Path) -> None:
     assert editor.placement.device_ids == judge.placement.device_ids == six
     assert (editor.parameters["num_inference_steps"], editor.parameters["true_cfg_scale"]) == (50, 4.0)
     assert judge.placement.batch_size == 2
+    assert judge.parameters["model_name"] == "Qwen/Qwen3-VL-30B-A3B-Instruct"
+
+
+def test_the_others_name_a_judge_that_people_agree_with(here: Path) -> None:
+    """Of all that the table knows, and without a thought, the best that an 80 GB GPU holds; a card of 24 GB the 18 GB
+    one. `plan` knows how long each takes before anything has been run."""
+    named = {}
+    for path in SHIPPED:
+        if path.stem not in ("demo", "own_pictures", "full_multi_gpu"):
+            (judge,) = load_configuration(path).judges.values()
+            name = judge.parameters.get("model_name") or judge.parameters["model"]
+            named[path.stem] = name, judge.parameters.get("thinking")
+            assert published(name) is not None
+    assert durations_of(load_configuration("multi_gpu"), None)["judge:transformers"].published
+    assert named.pop("one_small_gpu") == ("Qwen/Qwen3.5-9B", "off")
+    assert named.pop("judge_qwen3_6_thinking") == ("Qwen/Qwen3.6-27B", "on")
+    assert set(named.values()) == {("Qwen/Qwen3.5-27B", "off")}
 
 
 def test_what_is_commented_out_is_right_too(here: Path) -> None:

@@ -23,7 +23,8 @@ TYPES = """
 five_dimensions gedit imgedit kris ladder magicbrush omnicontext picabench risebench scenes table unireditbench
 wiseedit blank copy_source
 diffusers image_endpoint image_folder qwen_image_edit scene_editor scene_rungs table_column testing chat_endpoint
-embedding_metrics picture_metrics qwen3_vl recorded scene_judge transformers checklist criteria numbers on_trial
+embedding_metrics picture_metrics technical_metrics text_metrics qwen3_vl recorded scene_judge transformers
+checklist criteria numbers on_trial
 rubric viescore
 """
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from edit_eval.errors import PictureError
 from edit_eval.serving import application
 from edit_eval.serving.doors import DOORS, Reward, with_group_means
 from edit_eval.serving.ledger import Submission
@@ -343,6 +344,30 @@ BOMBS = {
 def test_bombs_are_refused_before_they_take_any_room(bomb: bytes) -> None:
     with pytest.raises(RefusedPickle):
         read_pickle(bomb)
+
+
+def test_lists_of_lists_are_never_written_out() -> None:
+    nested: list[Any] = []
+    for _ in range(60):  # 2 ** 60 of them, and a few hundred bytes
+        nested = [nested, nested]
+    picture = Image.new("RGB", (8, 8))
+    pickled = pickle.dumps(
+        {"input_images": [[picture]], "output_image": [picture], "meta_datas": [nested, {"a": nested}]}
+    )
+    found = read_pickle(pickled)
+    metas = found.pop("meta_datas")
+    for meta in metas:
+        given = DOORS["editscore"].read({**found, "meta_datas": [meta]})
+        assert pickle.loads(DOORS["editscore"].encode(given.meta)) in ([""], [{}])
+    strange = read_pickle(pickle.dumps(picture))
+    strange.state = [None, nested, (8, 8), None, b""]
+    with pytest.raises(PictureError):
+        strange.file("edit")
+
+
+def test_a_name_is_given_nothing_to_keep() -> None:
+    with pytest.raises(RefusedPickle):  # GLOBAL, a dictionary, BUILD: a function would have it from now on
+        read_pickle(b"cnumpy.core.multiarray\n_reconstruct\n(S'kept'\nI1\ndb.")
 
 
 def test_an_array_says_no_more_than_it_brings() -> None:

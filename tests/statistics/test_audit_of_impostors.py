@@ -16,13 +16,13 @@ from ladder_results import SCALE, Scores, Shown, ladder, results_of, times
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param((5, 4), id="quick"),
+        pytest.param((2, 8), id="quick"),
         pytest.param((18, 1), id="whole", marks=pytest.mark.chaos),
     ],
 )
 def shown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Shown, ...]:
-    """18 scenes a category: few, and enough for everything to be passed. Five that are shown four times are enough
-    to see that each judge is told from the others, and are drawn in a third of the time."""
+    """18 scenes a category: few, and enough for everything to be passed. Two that are shown eight times are enough
+    to see that each judge is told from the others, and are drawn in a ninth of the time."""
     scenes, turns = request.param
     return times(ladder(tmp_path_factory.mktemp("ladder"), scenes=scenes, size=192), turns)
 

@@ -24,7 +24,7 @@ from edit_eval.statistics.audit.findings import Findings, findings_of_two
 from edit_eval.statistics.audit.two import PairTrial
 from edit_eval.statistics.battles import BACKWARD, FORWARD
 
-TURNS = 8
+TURNS = 16
 """Every scene counts so often, each time as one of its own: pictures are dear, and floors ask for many scenes."""
 
 
@@ -45,7 +45,7 @@ Pair = tuple[Sample, Image.Image, Image.Image, Image.Image]
 
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pair, ...]:
-    parameters = Ladder.Parameters(scenes=4, size=160, battles=True, cache_dir=str(tmp_path_factory.mktemp("ladder")))
+    parameters = Ladder.Parameters(scenes=2, size=160, battles=True, cache_dir=str(tmp_path_factory.mktemp("ladder")))
     sources: dict[str, Image.Image] = {}
     edits: dict[Recipe, Image.Image] = {}
     found = []

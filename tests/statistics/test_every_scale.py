@@ -46,6 +46,8 @@ LOSS = Other(Scale(lowest=0, highest=None, higher_is_better=False), 30.0, -3.0)
 FREE = Other(Scale(), -5.0, 1.0)
 OTHERS = pytest.mark.parametrize("other", [LOWER, PSNR, LOSS, FREE], ids=["lower", "psnr", "loss", "free"])
 OPEN = pytest.mark.parametrize("other", [PSNR, LOSS, FREE], ids=["psnr", "loss", "free"])
+OF_SAMPLES = pytest.mark.parametrize("run", ["samples"], indirect=True)
+"""What a mean is taken over makes no difference there."""
 RANKS = 1e-3
 """Two scores that are equal on one scale may differ in their last bit on another, and so in rank."""
 MODELS, JUDGES = ("a", "b", "c"), ("x", "y", "z")
@@ -142,6 +144,7 @@ def test_a_summary(run, other):
 
 
 @OTHERS
+@OF_SAMPLES
 def test_the_judges_and_their_median(run, other):
     here, there = once(judges_document, run), judges_document(carried(run, other))
     for judge, card in there["judges"].items():
@@ -159,6 +162,7 @@ def test_the_judges_and_their_median(run, other):
 
 
 @OTHERS
+@OF_SAMPLES
 def test_people_agree_as_much_whichever_way_the_scale_runs(run, other):
     generator = np.random.default_rng(1)
     people = [
@@ -239,8 +243,9 @@ def test_where_nothing_is_missing_an_open_end_bounds_nothing(run, other):
         assert found["worst_case_mean"] == found["best_case_mean"] == found["mean"]
 
 
-@pytest.mark.parametrize("margin", [None, 0.1, 0.4, 5.0])
-@pytest.mark.parametrize("models", [MODELS, MODELS[::-1]], ids=["first", "last"])
+@pytest.mark.parametrize(
+    ("models", "margin"), [(MODELS, None), (MODELS, 0.4), (MODELS[::-1], None), (MODELS[::-1], 0.1), (MODELS, 5.0)]
+)
 def test_the_gate(run, models, margin):
     edits = tuple(replace(one, status=Status.OK, image="x") for one in run.edits)
     whole = replace(run, edits=edits, edit_models=models)
@@ -263,6 +268,7 @@ def test_the_gate(run, models, margin):
                 assert theirs.lower == pytest.approx(abs(other.factor) * ours.lower)
 
 
+@OF_SAMPLES
 def test_a_failed_edit_could_have_had_any_score(run):
     def reasons(of, margin):
         return [[reason.kind for reason in one.reasons] for one in compared(of, margin=margin).gate.candidates]
@@ -285,6 +291,7 @@ def test_a_failed_edit_could_have_had_any_score(run):
 
 
 @OPEN
+@OF_SAMPLES
 def test_few_images_say_the_same_on_an_open_scale(run, other):
     few = only(run, lambda number: number // 2 < 10)
     here, there = compared(few), compared(carried(few, other))

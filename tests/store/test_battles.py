@@ -135,6 +135,30 @@ def test_replies_are_recalled_where_the_models_are_listed_otherwise(tmp_path: Pa
         assert won == {(sample, *pair): first for sample in ("s0", "s1") for pair in pairs_of(models)}
 
 
+def test_rounds_are_opened_by_what_is_complete_alone_and_end_when_all_are_told_apart() -> None:
+    models = ("m", "n", "o", "p")
+    made = {"models": models, "judges": (comparing_judge(pairs="extended", rounds=2),)}
+    for decided, rounds in ((True, 1), (False, 2)):
+        matrix = made_all(matrix_of(40, **made))
+        first = [*matrix.open_battles]
+        assert len(first) == 160
+        for battle in first:
+            (judgement,) = matrix.cells.judgements_of(battle)
+            better = "A" if matrix.edit_model_name(battle) < matrix.other_name(battle) else "B"
+            for cell, order in zip(matrix.cells.cells_of(judgement), (0, 1), strict=True):
+                assert not matrix.look(), "a round that is not complete is not looked at"
+                matrix.add_reply(cell, said({"A": "AB", "B": "BA"}[better][order] if decided else "C"))
+        assert matrix.look() is not decided
+        assert (matrix.rounds, matrix.pending) == (rounds, 0 if decided else len(matrix.open_battles) - 160)
+        assert [*matrix.open_battles][:160] == first
+        if not decided:  # an edit that is made again takes the end of the round back, and so what followed it
+            before = matrix.edits[0]
+            matrix.set_edit(0, imagined_edit(matrix, 0, "another"))
+            assert (matrix.look(), matrix.rounds) == (False, 1)
+            matrix.set_edit(0, before)
+            assert (matrix.look(), matrix.rounds) == (True, 2)
+
+
 def pairs_of(models: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(one, other) for place, one in enumerate(models) for other in models[place + 1 :]]
 

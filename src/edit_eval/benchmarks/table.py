@@ -39,6 +39,8 @@ description: description source_description original_description original_captio
  caption 描述
 rationale: rationale rationale_short explanation
 follows: follows
+target_text: target_text wanted_text text_to_render
+target_caption: target_caption
 """
 _GUESSES = {line.partition(":")[0]: line.partition(":")[2].split() for line in _NAMES.strip().splitlines()}
 """Our name -> the names that a column of it may have, the likeliest first."""
@@ -46,6 +48,8 @@ _INSTRUCTIONS = (
     "instruction edit_instruction edit_prompt editing_instruction prompt edit edit_text command request text"
 )
 _IN_LANGUAGE = {"en": ["{}_en", "en_{}"], "zh": ["{}_zh", "{}_cn", "zh_{}", "cn_{}", "chinese_{}"]}
+_FACTS = ("target_text", "target_caption")
+"""What measures may need to know of a right edit."""
 _PICTURES = ("source", "reference", "mask")
 EDIT_COLUMNS = ("edit", "edited", "edited_image", "edit_image", "output", "output_image", "result")
 """What a column of finished edits may be called, the likeliest first: no part of a sample."""
@@ -82,7 +86,7 @@ class TableBenchmark(RowBenchmark):
         fields: dict[str, str] = field(default_factory=dict)
         """Our name of a column -> its name in the table, "" for one that it does not have: `id`, `instruction`,
         `source`, `source_2` ..., `reference`, `mask`, `category`, `tags`, `difficulty`, `description`, `rationale`,
-        `follows`."""
+        `follows`, `target_text` (the writing that the edit is to have), `target_caption`."""
         pictures_path: str | None = None
         """The folder from which the paths in the table count; None: the table's own."""
 
@@ -255,6 +259,7 @@ class TableBenchmark(RowBenchmark):
             difficulty=row.text("difficulty"),
             description=row.text("description"),
             rationale=row.text("rationale"),
+            facts={name: text for name in _FACTS if (text := row.text(name))},
         )
 
 

@@ -150,8 +150,9 @@ class Session:
 
     def refuse_what_cannot_load(self, matrix: Matrix) -> None:
         """Raises `ConfigurationError` where a model that has something left to do could not even be loaded here."""
-        busy = {f"edit:{edit.edit_model}" for edit in matrix.edits if edit.status is Status.PENDING}
-        every = (*matrix.judgements(), *matrix.controls(), *matrix.battles())
+        made_with = matrix.experiment.made_with
+        busy = {f"edit:{made_with(edit.edit_model)}" for edit in matrix.edits if edit.status is Status.PENDING}
+        every = (*matrix.judgements(), *matrix.controls(), *matrix.battles(), *matrix.rewrites())
         busy |= {f"judge:{one.judge}" for one in every if one.status is Status.PENDING}
         if busy:
             laid_out = [model for model in self.layout.models if model.key in busy]
@@ -241,7 +242,20 @@ class Session:
                 spectator.note(Text("pilot: {}", sentence))
 
         recorder = Recorder(matrix, directory, work, Pilot(matrix, pilot, spectator, tell_prediction), estimates)
-        fill_work(work, matrix, batches, by_category=execution.order == "by_category", pilot=pilot, mine=mine)
+
+        def fill(pilot: PilotCells = PilotCells()) -> None:  # noqa: B008 (it cannot change)
+            fill_work(work, matrix, batches, by_category=execution.order == "by_category", pilot=pilot, mine=mine)
+
+        def next_round() -> None:
+            if matrix.look():
+                most = matrix.experiment.looks
+                spectator.note(
+                    Text("round {} of {} at most: some edit models cannot be told apart yet", matrix.rounds, most)
+                )
+                fill()
+
+        fill(pilot)
+        work.before_the_end = next_round
         if work.finished:
             return
         specifications = self.specifications(matrix.experiment, directory.path / "logs")

@@ -79,9 +79,9 @@ class Judge(Protocol):
 
     A class that measures, and is asked nothing, has a static method `measures(parameters)`: for each value that its
     replies have in `values` a mapping with `lowest`, `highest` (None: open), `higher_is_better`, and `needs`, the
-    pictures without which there is no such value (or `target_caption`, a fact that is handed over as `user`); the first
-    is the headline. Its protocol is `numbers`. A value that
-    is not defined for a pair of pictures is left out of `values`, and the reply's text says why.
+    pictures without which there is no such value (or a fact that is handed over as `user`: `target_caption`,
+    `target_text`); the first is the headline. Its protocol is `numbers`. A value that is not defined for a pair of
+    pictures is left out of `values`, and the reply's text says why.
 
     A class that can say how likely each of a request's `labels` is (the form `probabilities`) has an attribute
     `probabilities = True`, and gives in `values` for each label the probability that the whole answer is this label,

@@ -48,9 +48,19 @@ class AskedJudge:
         return hasattr(self.protocol, "battles")
 
     @property
+    def before_edits(self) -> bool:
+        """It is asked about samples, before there is an edit, and never about one."""
+        return bool(getattr(self.protocol, "before_edits", False))
+
+    @property
+    def of_one(self) -> bool:
+        """It is asked about one edit at a time."""
+        return not (self.of_two or self.before_edits)
+
+    @property
     def sees_controls(self) -> bool:
         """It is asked about what no edit model made, too."""
-        return not (self.measures or self.replays or self.of_two)
+        return self.of_one and not (self.measures or self.replays)
 
     @property
     def scoring(self) -> Scoring:
@@ -122,12 +132,22 @@ def _asked_judge(section: ModelSection, folder: Path) -> AskedJudge:
     )
 
 
-def battles_of(protocol: Protocol, sample: Sample, edit_models: Sequence[Identity]) -> list[tuple[int, int]]:
-    """Which edit models' edits of a sample a protocol compares, as places, the earlier one first; none if it compares
-    none, of a bad sample, and of one that follows another: its edits were made from different pictures."""
+def rounds_of(protocol: Protocol, sample: Sample, edit_models: Sequence[Identity]) -> list[list[tuple[int, int]]]:
+    """Which edit models' edits of a sample a protocol compares, by round, as places, the earlier one first.
+
+    A design that is not extended is one round. None if it compares none, of a bad sample, and of one that follows
+    another: its edits were made from different pictures.
+    """
     if not hasattr(protocol, "battles") or sample.fault or sample.follows:
         return []
-    return sorted({(min(pair), max(pair)) for pair in protocol.battles(sample, edit_models)})
+    by_round = getattr(protocol, "rounds", None) if getattr(protocol, "looks", 1) > 1 else None
+    rounds = by_round(sample, edit_models) if by_round else [protocol.battles(sample, edit_models)]
+    found, before = list[list[tuple[int, int]]](), set[tuple[int, int]]()
+    for pairs in rounds:
+        new = {(min(pair), max(pair)) for pair in pairs} - before
+        before |= new
+        found.append(sorted(new))
+    return found
 
 
 Light = dict[object, tuple[Question, tuple[str, ...], str]]

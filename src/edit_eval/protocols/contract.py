@@ -138,7 +138,9 @@ class Protocol(Shape):
     A class that asks about two edits of a sample, and not about one, has `battles(sample, models)`: which of the edit
     models' edits are held against each other, as pairs of places in `models` (identities, in the configuration's
     order). Pure: a run that goes on asks the same. Its questions show `edit` and `other`, and are put in both orders
-    (`protocols.battles.both_orders`), for strengths are made of judgements that have both.
+    (`protocols.battles.both_orders`), for strengths are made of judgements that have both. One with `looks` above 1 has
+    `rounds(sample, models)`, too: the same pairs in so many rounds. The first is asked, and each later one while
+    intervals of strengths, corrected for so many looks, do not tell all edit models apart.
 
     It may also have `advice(failed)`: what to write into the configuration where these judgements failed, or "".
     """
@@ -221,4 +223,5 @@ def scoring(name: str, protocol: Protocol) -> Scoring:
     """What the scores of a protocol are, for statistics and reports."""
     scales = {score: what.scale for score, what in protocol.scores.items()}
     parts = tuple(score for score, what in protocol.scores.items() if what.part)
-    return Scoring(protocol=name, headline=protocol.headline, scales=scales, parts=parts)
+    looks = getattr(protocol, "looks", 1)
+    return Scoring(protocol=name, headline=protocol.headline, scales=scales, parts=parts, looks=looks)

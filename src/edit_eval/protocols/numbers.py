@@ -17,8 +17,9 @@ from edit_eval.text import Text
 
 REGISTERED = {"numbers": "Numbers"}
 
-CAPTION = "target_caption"
-"""The fact that says what a right edit shows; a measure may need it as it may need a picture, and gets it as `user`."""
+FACTS = ("target_caption", "target_text")
+"""Facts that say what a right edit shows, and which writing is in it; a measure may need one as it may need a picture,
+and gets it as `user`."""
 ORDER = ("source", "reference", "edit", "mask")
 OF_A_SCALE = ("lowest", "highest", "higher_is_better")
 
@@ -60,17 +61,16 @@ class Numbers:
         there = {*sample.pictures, "edit"}
         if sample.follows:
             there.add("source")
-        caption = sample.facts.get(CAPTION)
-        if isinstance(caption, str) and caption.strip():
-            there.add(CAPTION)
+        told = {name: fact for name in FACTS if isinstance(fact := sample.facts.get(name), str) and fact.strip()}
+        there |= told.keys()
         if lacking := next((name for name in self._needs[self.headline] if name not in there), ""):
             raise LookupError(f"it has no `{lacking}`, which `{self.headline}` needs")
         given = tuple(name for name, needs in self._needs.items() if there >= {*needs})
         needed = {name for measure in given for name in self._needs[measure]}
-        shown = {"edit", "reference" if "reference" in there else "source", *needed} - {CAPTION}
+        shown = {"edit", "reference" if "reference" in there else "source", *needed} - {*FACTS}
         ordered = [*(name for name in ORDER if name in shown), *sorted(shown - {*ORDER})]
         views = tuple(View(picture=name) for name in ordered)
-        user = str(caption) if CAPTION in needed else ""
+        user = "\n".join(fact for name, fact in told.items() if name in needed)
         return [Question(name="numbers", gives=given, user=user, shows=views, form=MEASURED)]
 
     def read(self, question: Question, reply: Reply) -> Reading:

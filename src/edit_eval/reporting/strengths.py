@@ -122,15 +122,22 @@ def battle_sheet(summary: Mapping[str, Any], *, titled: bool = False) -> Sheet:
 
     `titled`: it stands below a title that says that they are shown two edits.
     """
+
+    def title_of(judge: str, score: str) -> Text:
+        who = Text("{}: {}", judge, score) if score else judge
+        return Text("Compared by {}", who) if titled else Text("Two edits at a time, compared by {}", who)
+
     places = {one["edit_model"]: place for place, one in enumerate(summary.get("edits") or ())}
     parts: list[Line | Table[Any]] = []
     for judge, of in (summary.get("battles") or {}).items():
         rated = of.get("as_others_rate")
         for score, found in of["scores"].items():
-            who = Text("{}: {}", judge, score) if len(of["scores"]) > 1 else judge
-            title = Text("Compared by {}", who) if titled else Text("Two edits at a time, compared by {}", who)
+            title = title_of(judge, score if len(of["scores"]) > 1 else "")
             parts += [Line(), Line(title, "strong"), *_of_score(found, rated, places)]
             rated = None  # they have its headline's
+        if joint := of.get("together"):
+            parts += [Line(), Line(title_of(judge, Text("all questions together, each of the same weight")), "strong")]
+            parts.append(strengths_table(joint["strengths"], places=places))
     return [*parts, Line(_ESTIMATOR, "quiet")] if parts else []
 
 
@@ -156,6 +163,14 @@ def _lines(found: Mapping[str, Any]) -> Iterator[Text]:
         counted(contradictions["count"], "contradiction"),
         formats.NOTHING if contradictions["share"] is None else formats.share(contradictions["share"], 1),
     )
+    if looks := found.get("looks"):
+        yield Text(
+            "{} of at most {} rounds are asked: after each the strengths are looked at, so every interval is at "
+            "{:.2%}, and those of all looks together hold 95% (Bonferroni; Dunn, JASA 56, 1961).",
+            looks["rounds"],
+            looks["of"],
+            looks["level"],
+        )
     if found["missing"]:
         yield Text(
             "Without an outcome: {}.",

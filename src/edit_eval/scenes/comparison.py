@@ -7,9 +7,9 @@ change, its shadow, what else answers, and all that is to stay. Pillow only.
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Callable, Iterable
 from functools import cached_property, lru_cache
+from operator import mul
 
 from PIL import Image, ImageChops, ImageFilter, ImageStat
 
@@ -68,10 +68,10 @@ def _small(image: Image.Image, size: tuple[int, int]) -> Image.Image:
 
 def correlation(first: Image.Image, second: Image.Image) -> float:
     """Pearson's correlation of two L pictures of one size, from -1 to 1; 0 where one of them is uniform."""
-    try:
-        return statistics.correlation(first.tobytes(), second.tobytes())
-    except statistics.StatisticsError:
-        return 0.0
+    x, y = first.tobytes(), second.tobytes()
+    size, sum_x, sum_y = len(x), sum(x), sum(y)  # whole numbers: exact, and three times as fast as `statistics`
+    variances = (size * sum(map(mul, x, x)) - sum_x**2) * (size * sum(map(mul, y, y)) - sum_y**2)
+    return (size * sum(map(mul, x, y)) - sum_x * sum_y) / math.sqrt(variances) if variances else 0.0
 
 
 class Comparison:

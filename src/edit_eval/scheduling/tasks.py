@@ -93,11 +93,15 @@ class Work:
     on_ready: Callable[[Task], None] = lambda task: None
     in_vain: Callable[[Task], bool] = lambda task: False
     """Whether a task that could start has nothing to work on (all its edits failed); it is finished without a word."""
+    before_the_end: Callable[[], None] = lambda: None
+    """Called when the last task is about to come to its end: what is added then goes on with what is loaded."""
     answers_from: float = inf
     """What is settled has a number below this one if it is an edit; from here on it is an answer of a judge, which a
     later question of the same judge waits for."""
     kept: set[str] = field(default_factory=set)
     """Models that stay loaded, on all of their places, although nothing is left for them: more may come (`serve`)."""
+    edits_wait_for_answers: bool = field(default=False, init=False)
+    """Whether an edit waits for what a judge says: then another judge may wait for edits that wait for that one."""
     phase: int = field(default=0, init=False)
     """The earliest phase in which something is left, the pilot apart."""
     _count: int = 0
@@ -126,6 +130,7 @@ class Work:
             self._waiting[one].append(task)
             task.missing += 1
             task.edits_missing += one < self.answers_from
+            self.edits_wait_for_answers |= one >= self.answers_from and model.startswith("edit:")
         if phase not in self._left:
             self._left[phase] = {}
             self._find_phase()
@@ -202,6 +207,8 @@ class Work:
 
     def finish(self, task: Task) -> None:
         """The task has come to an end. With the last of its phase the next phase begins."""
+        if len(self._left) == 1 and self.tasks_left == 1:
+            self.before_the_end()
         phase = task.phase
         left = self._left[phase]
         self._units[task.model] -= len(task.units)

@@ -200,7 +200,18 @@ def _editscore(found: Mapping[str, Any]) -> Given:
     inputs, outputs, metas = (_row(found, name) for name in ("input_images", "output_image", "meta_datas"))
     count = _equal(input_images=inputs, output_image=outputs, meta_datas=metas)
     pairs = [_pair("editscore", inputs[n], _from_meta(metas[n], INSTRUCTIONS), outputs[n], n) for n in range(count)]
-    return Given(pairs, meta=[one if isinstance(one, str | dict) else str(one) for one in metas])
+    return Given(pairs, meta=[_echo(one) for one in metas])
+
+
+def _echo(meta: Any) -> Any:
+    """What goes back of a pair's metadata: a text, or what is plain in a dictionary.
+
+    The rest would be stand-ins of ours, which no client can read, or lists of lists without an end.
+    """
+    if isinstance(meta, str):
+        return meta
+    plain = str | int | float | None
+    return {key: one for key, one in meta.items() if isinstance(one, plain)} if isinstance(meta, dict) else ""
 
 
 def _editscore_answer(given: Given, outcomes: Sequence[Reward]) -> Any:

@@ -48,7 +48,8 @@ class Dtype(_Inert):
     @property
     def code(self) -> str:
         """`U12`, `O`, ..., without the order of its bytes."""
-        return str(self.arguments[0]).lstrip("<>=|") if self.arguments else ""
+        given = self.arguments[0] if self.arguments else ""
+        return given.lstrip("<>=|") if isinstance(given, str) else ""
 
     @property
     def codec(self) -> str:
@@ -88,8 +89,11 @@ class Array(_Inert):
         raise RefusedPickle(f"an array of {dtype.code or 'nothing'}: only texts are read")
 
 
-def _reconstruct(*arguments: Any) -> Array:
-    return Array()
+class _Reconstructed(_Inert):
+    """What makes an array. A class, as all that a name stands for: to a function a pickle could attach attributes."""
+
+    def __new__(cls, *arguments: Any, **named: Any) -> Any:
+        return Array()
 
 
 class RawPicture(_Inert):
@@ -106,7 +110,8 @@ class RawPicture(_Inert):
         bands = {"RGB": 3, "RGBA": 4, "L": 1}.get(mode) if isinstance(mode, str) else None
         shape = isinstance(size, tuple | list) and len(size) == 2 and all(isinstance(one, int) for one in size)
         if bands is None or not shape or not isinstance(data, bytes):
-            raise PictureError(f"{name}: a picture of mode {str(mode)[:20]}, and RGB, RGBA and L are taken")
+            called = mode[:20] if isinstance(mode, str) else "?"  # a list of lists may have no end
+            raise PictureError(f"{name}: a picture of mode {called}, and RGB, RGBA and L are taken")
         width, height = size
         if width < 1 or height < 1 or len(data) != width * height * bands:
             raise PictureError(f"{name}: {len(data)} bytes are no picture of {width} x {height}")
@@ -123,7 +128,7 @@ KNOWN: dict[tuple[str, str], Any] = {
     **{
         (f"numpy.{core}.{module}", name): stands
         for core in ("core", "_core")
-        for module, name, stands in (("multiarray", "_reconstruct", _reconstruct), ("numeric", "_frombuffer", Array))
+        for module, name, stands in (("multiarray", "_reconstruct", _Reconstructed), ("numeric", "_frombuffer", Array))
     },
     ("PIL.Image", "Image"): RawPicture,
     ("PIL.PngImagePlugin", "PngImageFile"): RawPicture,

@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
 from edit_eval.records import NO_EDIT, Judgement, Reading, Results, Sample, Status
 from edit_eval.statistics.intervals import wilson_interval
 from edit_eval.statistics.people import Vote
-from edit_eval.statistics.preferences import preferences
+from edit_eval.statistics.preferences import level, preferences
 
 FORWARD, BACKWARD = "forward", "backward"
 """The first edit is shown first; the second one is."""
@@ -130,7 +131,7 @@ def battles_by_judge(results: Results) -> dict[str, tuple[list[Judgement], dict[
         judge: (
             by_judge[judge],
             {
-                score: _come_to(results, by_judge[judge], score)
+                score: _come_to(results, by_judge[judge], score, results.scoring[judge].looks)
                 for score in sorted(
                     results.scoring[judge].scales, key=lambda name: name != results.scoring[judge].headline
                 )
@@ -140,12 +141,28 @@ def battles_by_judge(results: Results) -> dict[str, tuple[list[Judgement], dict[
     }
 
 
-def _come_to(results: Results, battles: Sequence[Judgement], score: str) -> dict[str, Any]:
+def together(results: Results, battles: Sequence[Judgement], scores: Sequence[str]) -> dict[str, Any]:
+    """`strengths` and `differences` by all of a judge's questions at once, each of the same weight.
+
+    Intervals are clustered on source images, so that several answers about one picture are not several pictures.
+    """
+    votes = []
+    for score in scores:
+        its = votes_of(battles, score, results.samples)
+        votes += [replace(one, weight=1 / len(its)) for one in its]
+    looks = max((results.scoring[one.judge].looks for one in battles[:1]), default=1)
+    found = preferences(votes, results.edit_models, taken_in={one.rater for one in votes}, looks=looks)
+    return {name: found[name] for name in ("strengths", "differences")}
+
+
+def _come_to(results: Results, battles: Sequence[Judgement], score: str, looks: int) -> dict[str, Any]:
     """What a judge's battles come to by one of its scores: `strengths`, `differences` and `davidson` of `preferences`;
 
     `outcomes`, how many battles came to what; `missing`, those without an outcome by status; `contradictions`, their
     share of those with an outcome with its interval; `pairs`, for every two models `a` and `b` how often each outcome,
-    as seen from `a`; `with_failures`, the strengths where an edit that failed counts as lost, None where none did.
+    as seen from `a`; `with_failures`, the strengths where an edit that failed counts as lost, None where none did;
+    `looks` of a design that is extended: `rounds` that were asked, `of` how many at most, and `level`, that of its
+    intervals.
     """
     votes = votes_of(battles, score, results.samples)
     edits = {(one.sample_id, one.edit_model, one.edit_seed): one.status for one in results.edits}
@@ -161,7 +178,7 @@ def _come_to(results: Results, battles: Sequence[Judgement], score: str) -> dict
             status, _ = one.outcome(score) or (one.status, "")
             missing[status.value] += 1
     decided = sum(outcomes.values()) - outcomes[Fought.MISSING]
-    found = preferences(votes, results.edit_models, taken_in={one.rater for one in votes})
+    found = preferences(votes, results.edit_models, taken_in={one.rater for one in votes}, looks=looks)
     return {
         **{name: found[name] for name in ("strengths", "differences", "davidson")},
         "answers": found["votes"],
@@ -178,9 +195,10 @@ def _come_to(results: Results, battles: Sequence[Judgement], score: str) -> dict
             {"a": a, "b": b, **{one.value: pairs[a, b][one] for one in Fought}}
             for a, b in sorted(pairs, key=lambda two: [results.edit_models.index(one) for one in two])
         ],
-        "with_failures": preferences([*votes, *lost], results.edit_models, taken_in={one.rater for one in lost})[
-            "strengths"
-        ]
+        "with_failures": preferences(
+            [*votes, *lost], results.edit_models, taken_in={one.rater for one in lost}, looks=looks
+        )["strengths"]
         if lost
         else None,
+        **({"looks": {"rounds": min(results.rounds, looks), "of": looks, "level": level(looks)}} if looks > 1 else {}),
     }

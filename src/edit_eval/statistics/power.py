@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -40,15 +40,22 @@ def detectable_difference(found: Estimate, span: float, *, alpha: float = ALPHA,
     """
     if not _says(found):
         return None
-    power_of = _powers(found, alpha)
+    difference = _multiple(found.freedom, found.freedom_between, found.asymmetry_by_chance, alpha, power)
+    difference *= found.standard_error
+    return difference if difference <= span else None
+
+
+@lru_cache(maxsize=1024)  # of many comparisons on the same images most have the same
+def _multiple(freedom: float, freedom_between: float, asymmetry: float, alpha: float, power: float) -> float:
+    """The standard errors that are found with probability `power`."""
+    power_of = _powers(freedom, freedom_between, asymmetry, alpha)
     low, high = 0.0, 1.0
     while power_of(high) < power:
         low, high = high, 2 * high
     while high - low > 1e-6 * high:
         middle = (low + high) / 2
         low, high = (low, middle) if power_of(middle) >= power else (middle, high)
-    difference = high * found.standard_error
-    return difference if difference <= span else None
+    return high
 
 
 def clusters_needed(
@@ -72,18 +79,12 @@ def clusters_needed(
     def enough(clusters: int) -> bool:
         share = clusters / found.clusters
         skewness = skewness_by_chance(clusters) / skewness_by_chance(found.clusters)
-        future = replace(
-            found,
-            standard_error=found.standard_error / math.sqrt(share),
-            freedom=(found.freedom + 1) * share - 1,
-            freedom_between=(found.freedom_between + 1) * share - 1,
-            asymmetry_by_chance=found.asymmetry_by_chance * skewness / math.sqrt(share),
-            clusters=clusters,
-        )
-        if future.freedom_between < 1:
+        freedom_between = (found.freedom_between + 1) * share - 1
+        if freedom_between < 1:
             return False
-        multiple = difference / future.standard_error
-        return _powers(future, alpha, found)(multiple * (1 + 1e-6)) >= power
+        asymmetry = found.asymmetry_by_chance * skewness / math.sqrt(share)
+        powers = _powers((found.freedom + 1) * share - 1, freedom_between, asymmetry, alpha, found.freedom_between)
+        return powers(difference / found.standard_error * math.sqrt(share) * (1 + 1e-6)) >= power
 
     low, high = FEWEST_CLUSTERS - 1, FEWEST_CLUSTERS
     while not enough(high):
@@ -98,21 +99,23 @@ def _says(found: Estimate) -> bool:
     return found.doubt is None and not found.lopsided and found.freedom_between >= FEWEST_FREEDOM_PLANNED - 1e-9
 
 
-def _powers(future: Estimate, alpha: float, seen: Estimate | None = None) -> Callable[[float], float]:
-    """How often a difference of so many standard errors, as `seen` has them (`multiple`), is found.
+def _powers(
+    freedom: float, freedom_between: float, asymmetry: float, alpha: float, seen: float | None = None
+) -> Callable[[float], float]:
+    """How often a difference of so many standard errors is found; `seen`: the `freedom_between` of who has them.
 
     The chance that Z + multiple * s > q * s', Z standard normal and s, s' the errors of two runs around their true
     value, sqrt(chi^2 / freedom): the mean over 32 quantiles of each. How uncertain these are depends on how much of the
     variance lies between images, which is not known; so it is `freedom_between`. q is the t from which on the hull
     rejects, the larger of Student's and of Hall's (`skewed`) for the asymmetry that chance gives the second run: 16
-    quantiles of a normal one with `asymmetry_by_chance`, which in normal data depends on neither Z nor s'.
+    quantiles of a normal one with `asymmetry` by chance, which in normal data depends on neither Z nor s'.
     """
     from scipy.special import ndtr
 
-    student = student_quantile(1 - alpha / 2, future.freedom)
-    rejects = [max(student, skewed(student, one * future.asymmetry_by_chance)) for one in _ASYMMETRIES]
-    own = _errors(future.freedom_between)
-    known = (own if seen is None else _errors(seen.freedom_between))[:, None, None]
+    student = student_quantile(1 - alpha / 2, freedom)
+    rejects = [max(student, skewed(student, one * asymmetry)) for one in _ASYMMETRIES]
+    own = _errors(freedom_between)
+    known = (own if seen is None else _errors(seen))[:, None, None]
     bounds = own[:, None] * np.array(rejects)
     return lambda multiple: float(ndtr(multiple * known - bounds).mean())
 

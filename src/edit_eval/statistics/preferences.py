@@ -57,8 +57,28 @@ ELO = 400 / math.log(10), 1000.0
 """Points of Elo's scale to a logit, and where it begins: a view of the same strengths."""
 
 
+def told_apart(votes: Sequence[Vote], edit_models: Sequence[str], looks: int) -> bool:
+    """Whether every two edit models are: no interval of a difference, as it is for so many looks, holds 0."""
+    fit, places = fit_strengths(votes, edit_models, looks=looks), range(len(edit_models))
+    return all(
+        (ends := fit.between(a, b)) is not None
+        and ((ends[0] is not None and ends[0] > 0) or (ends[1] is not None and ends[1] < 0))
+        for a, b in combinations(places, 2)
+    )
+
+
+def level(looks: int) -> float:
+    """What an interval has to hold so that those of all looks together hold 95 % (Bonferroni; Dunn, JASA 56, 1961)."""
+    return 1 - (1 - CONFIDENCE) / looks
+
+
 def preferences(
-    votes: Sequence[Vote], edit_models: Sequence[str], *, taken_in: Collection[str] = (), resamples: int = 1_000
+    votes: Sequence[Vote],
+    edit_models: Sequence[str],
+    *,
+    taken_in: Collection[str] = (),
+    resamples: int = 1_000,
+    looks: int = 1,
 ) -> dict[str, Any]:
     """Strengths with intervals, wins of every pair, raters with their habits, and how far raters agree; plain data.
 
@@ -70,14 +90,16 @@ def preferences(
     where it is open. `davidson` has `ties` (how likely a tie is between two alike, as odds against one of the two),
     `side` (what the left one is worth, in logits) with `side_ci95`, and `strengths` in the order of the edit models;
     None where there are no strengths. Intervals are clustered on source images and on raters at once. A rater who
-    always takes one side is `set_apart`, and in no number, unless he is `taken_in`.
+    always takes one side is `set_apart`, and in no number, unless he is `taken_in`. Where it was open how many votes
+    follow, and they were looked at up to `looks` times to decide it, all intervals are at `level(looks)`: `ci95` holds
+    the truth in 95 of 100 whenever it ended.
     """
     raters = _raters(votes)
     apart = one_sided(votes) - set(taken_in)
     raters = [{**rater, "set_apart": rater["rater"] in apart} for rater in raters]
     of_all = [vote for vote in votes if vote.rater not in apart]
     counted = [vote for vote in of_all if vote.choice in SHARES]
-    fit = fit_strengths(counted, edit_models)
+    fit = fit_strengths(counted, edit_models, looks=looks)
     return {
         "schema": 1,
         "votes": len(counted),
@@ -105,7 +127,7 @@ def preferences(
             }
             for a, b in combinations(range(len(edit_models)), 2)
         ],
-        "davidson": davidson(counted, edit_models) if fit.strengths is not None else None,
+        "davidson": davidson(counted, edit_models, looks=looks) if fit.strengths is not None else None,
         "raters": raters,
         "agreement": _agreement(counted, resamples),
     }
@@ -125,6 +147,7 @@ class Fit:
     above: Mapping[tuple[int, int], float | None] = field(default_factory=dict)
     """Of `unbounded` strengths: for a model and one that it cannot be compared with, as it won everything, by how much
     it is stronger at least; None where the two never met."""
+    confidence: float = CONFIDENCE
 
     def strength(self, place: int) -> float | None:
         """In logits."""
@@ -142,11 +165,11 @@ class Fit:
         return float(np.mean(1 / (1 + np.exp(others - self.strengths[place]))))
 
     def interval(self, contrast: FloatArray) -> list[float] | None:
-        """Of a contrast of strengths, 95 %; None where there is none."""
+        """Of a contrast of strengths, by `confidence`; None where there is none."""
         return None if self.doubt else self._interval(contrast)
 
     def between(self, a: int, b: int) -> list[float | None] | None:
-        """Of the difference a - b, 95 %; an end that is open is None."""
+        """Of the difference a - b, by `confidence`; an end that is open is None."""
         if (a, b) in self.above:
             return None if (least := self.above[a, b]) is None else [least, None]
         if (b, a) in self.above:
@@ -160,7 +183,7 @@ class Fit:
         if self.strengths is None:
             return None
         error = math.sqrt(max(0.0, float(contrast @ self.covariance @ contrast)))
-        reach = student_quantile(0.5 + CONFIDENCE / 2, self.freedom) * error
+        reach = student_quantile(0.5 + self.confidence / 2, self.freedom) * error
         value = float(contrast @ self.strengths)
         return [value - reach, value + reach]
 
@@ -172,15 +195,15 @@ class Fit:
         return 1 + sum(1 for ends in of_others if ends and ends[0] is not None and ends[0] > 0)
 
 
-def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str]) -> Fit:
+def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str], *, looks: int = 1) -> Fit:
     """The strengths under which votes are as likely as they can be, each with its weight, every two models alike.
 
     The covariance is the sandwich with clusters of two kinds that cross, source images and raters (Cameron, Gelbach and
     Miller, JBES 29, 2011): that of images, and what raters add to it. Each is freed from bias by G / (G - 1); the
     degrees of freedom are Satterthwaite's. With one rater they are that rater's strengths, and
-    nothing is said of other people.
+    nothing is said of other people. Its intervals are at `level(looks)`.
     """
-    count = len(edit_models)
+    count, confidence = len(edit_models), level(looks)
     nothing = np.zeros((count, count))
     if not votes:
         return Fit(None, nothing, 0.0, "no_votes")
@@ -219,10 +242,10 @@ def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str]) -> Fit:
         own, theirs = float(np.trace(of_images)), float(np.trace(covariance - of_images))
         freedom = (own + theirs) ** 2 / (own**2 / (groups - 1) + theirs**2 / (persons - 1))
     if not bounded:
-        return Fit(strengths, covariance, freedom, None)
+        return Fit(strengths, covariance, freedom, None, confidence=confidence)
     apart = [(a, b) for a in range(count) for b in range(count) if beats[a, b] and not beats[b, a]]
-    above = {(a, b): _least(images[_met(left, right, a, b)]) for a, b in apart}
-    return Fit(strengths, covariance, freedom, UNBOUNDED, above)
+    above = {(a, b): _least(images[_met(left, right, a, b)], confidence) for a, b in apart}
+    return Fit(strengths, covariance, freedom, UNBOUNDED, above, confidence)
 
 
 def _met(left: IntArray, right: IntArray, a: int, b: int) -> BoolArray:
@@ -230,15 +253,15 @@ def _met(left: IntArray, right: IntArray, a: int, b: int) -> BoolArray:
     return np.asarray(((left == a) & (right == b)) | ((left == b) & (right == a)))
 
 
-def _least(images: IntArray) -> float | None:
+def _least(images: IntArray, confidence: float) -> float | None:
     """How much stronger, in logits, one is at least that won on all these images; None of no image."""
     if not len(images):
         return None
-    share = ((1 - CONFIDENCE) / 2) ** (1 / len(np.unique(images)))
+    share = ((1 - confidence) / 2) ** (1 / len(np.unique(images)))
     return math.log(share / (1 - share))
 
 
-def davidson(votes: Sequence[Vote], edit_models: Sequence[str]) -> dict[str, Any]:
+def davidson(votes: Sequence[Vote], edit_models: Sequence[str], *, looks: int = 1) -> dict[str, Any]:
     """Davidson's model with an effect of the side: see `preferences`; every vote counts by its weight.
 
     The log-odds of left against right are a - b + side; a tie is `ties` times as likely as the geometric mean of the
@@ -283,7 +306,8 @@ def davidson(votes: Sequence[Vote], edit_models: Sequence[str]) -> dict[str, Any
             break
     of_images, groups = _clustered(scores @ np.linalg.inv(information), cluster_codes([vote.group for vote in votes]))
     side = float(beta[count])
-    reach = student_quantile(0.5 + CONFIDENCE / 2, groups - 1) * math.sqrt(of_images[count, count]) if groups > 2 else 0
+    quantile = student_quantile(0.5 + level(looks) / 2, groups - 1) if groups > 2 else 0
+    reach = quantile * math.sqrt(of_images[count, count])
     strengths = beta[:count] - beta[:count].mean()
     return {
         "ties": math.exp(odds) if has_ties else 0.0,

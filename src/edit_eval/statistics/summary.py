@@ -20,7 +20,7 @@ import numpy as np
 
 from edit_eval.records import CONTROL, Judgement, Results, Scale, Status
 from edit_eval.statistics.agreement import judge_agreement
-from edit_eval.statistics.battles import battles_by_judge
+from edit_eval.statistics.battles import battles_by_judge, together
 from edit_eval.statistics.best_of import every_best_of
 from edit_eval.statistics.comparison import compare_models
 from edit_eval.statistics.extremes import extremes
@@ -37,6 +37,7 @@ from edit_eval.statistics.instruments import (
 from edit_eval.statistics.intervals import FloatArray, IntArray, cluster_codes, estimate
 from edit_eval.statistics.people import Vote
 from edit_eval.statistics.published_ratings import as_others_rate
+from edit_eval.statistics.rounds import rounds
 from edit_eval.statistics.series import Series, Sureness, ends, finite, gain, mean, series_of, sureness
 from edit_eval.statistics.timing import timing
 from edit_eval.statistics.turns import turns
@@ -145,8 +146,8 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
     have of its headlines. With several judges or repeats there is `agreement`, see `judges_document`. `votes` are
     people's, and are in no number but those of `comparison.people`. With judges that compare two edits there is
     `battles`: for each of them its coverage, and by score what its battles come to. With several edits of a sample and
-    two judges there is `best_of`: for each judge what choosing by it is worth to another. Where samples follow others
-    there is `turns`.
+    two judges there is `best_of`: for each judge what choosing by it is worth to another. Where edit models are told a
+    critique there is `rounds`, and where samples follow others `turns`.
     """
     entries = _entries(results, min_coverage)
     every = (*results.judgements, *results.battles)
@@ -154,6 +155,7 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
         judge: {
             "coverage": _covered(of, min_coverage),
             "scores": scores,
+            **({"together": together(results, of, list(scores))} if len(scores) > 1 else {}),
             "as_others_rate": as_others_rate(of, list(scores)),
         }
         for judge, (of, scores) in battles_by_judge(results).items()
@@ -183,6 +185,8 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
         document["battles"] = battles
     if chosen := every_best_of(results):
         document["best_of"] = chosen
+    if in_rounds := rounds(results):
+        document["rounds"] = in_rounds
     if in_turns := turns(results):
         document["turns"] = in_turns
     if len(results.judges) > 1 or any(judgement.repeat for judgement in results.judgements):

@@ -38,6 +38,7 @@ def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
         matrix.set_edit(number, edit)
         taken += 1
     judged = _reuse_replies(source, directory, matrix)
+    matrix.tell_all()
     directory.sync()
     return Text("{}: {} and {} are reused", source.path, counted(taken, "edit"), counted(judged, "judgement"))
 
@@ -65,4 +66,6 @@ def _reuse_replies(source: RunDirectory, directory: RunDirectory, matrix: Matrix
         for record, reply in zip(records, replies, strict=True):
             directory.append("replies", {**record, **where_of(address), "reused_from": str(source.path)})
             matrix.add_reply(cell, reply)
-    return before - matrix.pending
+    taken = before - matrix.pending
+    matrix.look()
+    return taken

@@ -119,6 +119,7 @@ class Following:
             if self.matrix is None or not (self._edits.has_more or self._replies.has_more or self._waiting):
                 return Changes()
             found = frozenset(self._take())
+            self.matrix.look()
         except (OSError, EditEvalError):  # it was moved, or removed
             self._begin()
             return Changes(anew=True)
@@ -166,6 +167,8 @@ class Following:
                 matrix.forget_replies(cell)
             if line.ask >= len(matrix.replies[cell]):
                 matrix.add_reply(cell, line.reply)
+            for told in matrix.told_of(matrix.cells.judgement_of(cell)):
+                matrix.tell(told)
             yield line.sample
         del self._waiting[:-1000]
 
@@ -207,8 +210,8 @@ class Following:
         place = self.samples[sample_id]
         found = []
         for number in range(place, matrix.cells.edits, len(matrix.samples)):
-            judgements = [matrix.judgement(one) for one in matrix.cells.judgements_of(number)]
-            found.append((matrix.edits[number], judgements))
+            judgements = [matrix.shown_judgement(one) for one in matrix.cells.judgements_of(number)]
+            found.append((matrix.shown_edit(number), judgements))
         battles = [one for battle in matrix.battles_of(place) for one in matrix.cells.judgements_of(battle)]
         return matrix.samples[place], found, [matrix.judgement(one) for one in battles]
 

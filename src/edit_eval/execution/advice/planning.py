@@ -7,10 +7,12 @@ import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from edit_eval.benchmarks.categories import CATEGORIES, canonical
 from edit_eval.config.components import import_class
+from edit_eval.config.identity import Identity
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.cards import card_of, told
@@ -32,8 +34,10 @@ from edit_eval.execution.drivers.simulated import ImaginedMachine
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.places import Place, model_on, places
 from edit_eval.execution.machine.weights import GIB
+from edit_eval.experiment import columns_of
 from edit_eval.records import Results
 from edit_eval.scheduling.batches import cut_batches
+from edit_eval.scheduling.estimates import roughly
 from edit_eval.scheduling.tasks import Model
 from edit_eval.statistics.timing import cost_of, token_words, tokens
 from edit_eval.text import Text, counted
@@ -209,7 +213,7 @@ def make_plan(
     seen: Results | None = None,
     questions: Mapping[str, float] | None = None,
     at_most: Collection[str] = (),
-    battles: Mapping[str, Sequence[Pairs]] | None = None,
+    battles: Mapping[str, Sequence[Sequence[Pairs]]] | None = None,
     machine: Machine | None = None,
     cluster: Cluster | None = None,
 ) -> Plan:
@@ -222,9 +226,10 @@ def make_plan(
     the same shares of categories; with it the `categories` may be None, where nobody knows them: then they are spread
     evenly. `seen` is a run whose durations count, `questions` as for `durations_of`: of a judge in
     `at_most` as many as can be asked. `battles` has for each judge that compares which edit models' edits of each
-    chosen sample it is shown. `machine` is what it would run on; without one it is this machine. With a `cluster` loads
-    have the limit of each machine, or of all of them where they share a disk, and other numbers of machines are
-    compared. Raises `ConfigurationError` for a model of which nothing
+    chosen sample it is shown, by round: a design that is extended is planned with all of its rounds, and its first one
+    is told beside it. `machine` is what it would run on; without one it is this machine. With a `cluster` loads have
+    the limit of each machine, or of all of them where they share a disk, and other numbers of machines are compared.
+    Raises `ConfigurationError` for a model of which nothing
     is known and for too few devices.
     """
     if samples is not None and samples < 1:
@@ -258,13 +263,20 @@ def make_plan(
     batches = _batches(configuration, categories, chosen)
     if chosen is not None:
         categories = [categories[number] for number in chosen]
-    fought = {name: [of[n % len(of)] for n in range(len(categories))] for name, of in (battles or {}).items() if of}
-    notes += _askings(configuration, questions or {}, fought)
+    rounds = {name: [of[n % len(of)] for n in range(len(categories))] for name, of in (battles or {}).items() if of}
+    fought = {name: [tuple(chain(*its)) for its in of] for name, of in rounds.items()}
+    first = {name: [tuple(chain(*its[:1])) for its in of] for name, of in rounds.items()}
+    notes += _askings(configuration, questions or {}, fought, first)
     notes += [
         Text("{}: some questions are asked only after an answer; this plan asks all of them", name)
         for name in sorted(at_most)
     ]
     notes += _tokens(configuration, seen, len(categories), fought) if seen is not None else []
+    if first != fought and seen is not None:
+        notes += [
+            Text("with the first round alone: {}", note)
+            for note in _tokens(configuration, seen, len(categories), first)
+        ]
     own = (execution.schedule, execution.order, placement)
     ways = (
         list(itertools.product(SCHEDULES, ORDERS, PLACEMENTS)) if len(categories) <= ALL_COMBINATIONS_UP_TO else [own]
@@ -274,16 +286,27 @@ def make_plan(
         load_concurrency = load_concurrency or cluster.gpus
         notes.append(Text("one disk for all machines: {} at once", counted(load_concurrency, "load")))
     capacity = {model.key: _asks_at_once(configuration.models[model.key]) for model in models}
+    columns, waiting = columns_of(configuration, [Identity(name, "", "") for name in configuration.edit_models])
     controls = {model.key: evaluation.controls for model in models if _has_controls(configuration, model.key)}
+    if waiting:
+        plain = len(categories) * evaluation.edit_seeds
+        counts = plain * len(columns), plain * len(configuration.edit_models)
+        notes.append(Text("rounds and rewriting: {:,} edits in place of {:,}, if no round is stopped early", *counts))
     shape: dict[str, Any] = {
         "edit_seeds": evaluation.edit_seeds,
         "repeats": evaluation.repeats,
         "controls": controls,
         "battles": {f"judge:{name}": of for name, of in fought.items()},
+        "columns": {
+            one.name: f"edit:{waiting[one.name].edit_model if one.name in waiting else one.name}" for one in columns
+        },
+        "told": waiting,
         "capacity": capacity,
     }
 
-    def simulated(its: Sequence[Model], on: Machine, way: tuple[str, str, str]) -> Prediction:
+    def simulated(
+        its: Sequence[Model], on: Machine, way: tuple[str, str, str], battles: Mapping[str, Sequence[Pairs]] = fought
+    ) -> Prediction:
         of = on.node_of if isinstance(on, ImaginedMachine) and cluster and not cluster.shared_disk else None
         return simulate(
             its,
@@ -297,13 +320,16 @@ def make_plan(
             batches=batches,
             pilot=execution.pilot,
             host=of or (lambda device: ""),
-            **shape,
+            **shape | {"battles": {f"judge:{name}": its for name, its in battles.items()}},
         )
 
     made = []
     for schedule, order, stay in ways:
         prediction = simulated(models, machine, (schedule, order, stay))
         made.append(Combination(schedule, order, stay, prediction, room[stay].answer))
+    if first != fought:
+        least = simulated(models, machine, own, first).makespan
+        notes.append(Text("with the first round of battles alone: {}; below stands the most", roughly(least)))
     # Within a thousandth it is the simpler one, which comes first.
     possible = {k: way.prediction.makespan for k, way in enumerate(made) if way.memory == "enough"}
     shortest = min(possible.values(), default=0.0)
@@ -354,7 +380,10 @@ def _batches(
 
 
 def _askings(
-    configuration: Configuration, questions: Mapping[str, float], battles: Mapping[str, Sequence[Pairs]]
+    configuration: Configuration,
+    questions: Mapping[str, float],
+    battles: Mapping[str, Sequence[Pairs]],
+    first: Mapping[str, Sequence[Pairs]],
 ) -> list[str]:
     """A line for each judge that is asked more than once about an edit: what its readings and questions come to; and
     for each that compares two: what its battles do."""
@@ -363,7 +392,14 @@ def _askings(
         asked = questions.get(name, 1.0)
         if name in battles:
             often = _battles(configuration, battles[name])
-            notes.append(Text("{}: {:,} battles, so {:,.0f} answers", name, often, often * asked * readings))
+            once, least = asked * readings, _battles(configuration, first[name])
+            if least == often:
+                notes.append(Text("{}: {:,} battles, so {:,.0f} answers", name, often, often * once))
+            else:
+                answers = least * once, often * once
+                notes.append(
+                    Text("{}: {:,} to {:,} battles, so {:,.0f} to {:,.0f} answers", name, least, often, *answers)
+                )
         elif readings * asked > 1:
             each = Text("{:.3g} questions x ", asked) if asked != 1 else ""
             read = counted(readings, "reading")
@@ -380,13 +416,16 @@ def _tokens(
 ) -> list[str]:
     """A line for each judge whose server counted tokens in the run that was seen: how many this one would take."""
     evaluation, notes = configuration.evaluation, list[str]()
-    pairs = samples * len(configuration.edit_models) * evaluation.edit_seeds
+    columns, _ = columns_of(configuration, [Identity(name, "", "") for name in configuration.edit_models])
+    pairs = samples * len(columns) * evaluation.edit_seeds
     for one in tokens(seen):
         if one.judge in configuration.judges:
             judgements = pairs * evaluation.repeats + 3 * min(evaluation.controls, samples)
             if one.judge in battles:
                 judgements = _battles(configuration, battles[one.judge])
-            every = (*seen.judgements, *seen.battles)
+            if one.judge in configuration.rewrite:
+                judgements = samples
+            every = (*seen.judgements, *seen.battles, *seen.critiques)
             before = max(len(each.readings) for each in every if each.judge == one.judge) or 1
             times = judgements * evaluation.readings / before / one.judgements
             read, written = times * one.read, times * one.written
@@ -412,7 +451,7 @@ def _notes(choices: Choices, room: Mapping[str, Room], *, here: bool) -> list[st
 
 def _has_controls(configuration: Configuration, key: str) -> bool:
     """Whether a model is asked about controls: a judge that judges, and neither measures nor replays."""
-    if not key.startswith("judge:"):
+    if not key.startswith("judge:") or key.partition(":")[2] in configuration.rewrite:
         return False
     try:
         judge = import_class("judge", configuration.models[key].class_path, configuration.folder)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.edit_models.release_table import RELEASES
+from edit_eval.judges import judge_table
 from edit_eval.pretrained.folders import cached_folder, parts_in
 from edit_eval.text import Text
 
@@ -26,10 +27,12 @@ LARGEST_HEADER = 100 << 20  # bytes; the format's own limit
 
 PUBLISHED: dict[str, Mapping[str, float]] = {
     **{release.name: release.parts for release in RELEASES if len(release.parts) > 1},
+    **{judge.name: {"model": judge.billions} for judge in judge_table.PUBLISHED},
     "Qwen/Qwen3-VL-30B-A3B-Instruct": {"model": 31.07},
     "Qwen/Qwen3-VL-8B-Instruct": {"model": 8.77},
 }
-"""10^9 parameters by part; the judges' were counted by building them from their configurations without weights."""
+"""10^9 parameters by part. The last two were counted by building them from their configurations without weights; of the
+other judges it is what their names say."""
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ from edit_eval.reporting.result_tables import (
     items_table,
     results_table,
 )
+from edit_eval.reporting.rounds import rounds_body
 from edit_eval.reporting.slow_devices import slow_devices
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Table
@@ -136,6 +137,7 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "battles": battle_sheet(summary, titled=True),
         "best_of": [(title_of(found), best_of_body(found)) for found in summary.get("best_of") or ()],
         "best_of_explained": EXPLAINED,
+        "rounds": rounds_body(summary.get("rounds") or ()),
         "turns": turns_body(summary.get("turns") or ()),
         "controls_are_off": controls_are_off(summary),
         "judged_scale": _shared_scale(parts),

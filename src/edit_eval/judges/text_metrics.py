@@ -1,0 +1,128 @@
+"""`text_metrics`: whether a picture has the writing that it is to have, as an OCR engine reads it.
+
+| value                   | what it is                                                                               |
+|-------------------------|------------------------------------------------------------------------------------------|
+| `character_error`       | the fewest characters to insert, delete and replace that make the wanted text of some    |
+|                         | part of what was read, divided by the length of the wanted text: 0 (there) to 1 (absent) |
+| `text_is_there`         | 1 where that part is the wanted text, letter by letter, else 0                           |
+| `character_error_whole` | the same for all that was read, the usual character error rate: other writing counts as  |
+|                         | wrong, so it has no upper end                                                            |
+
+The wanted text is the sample's fact `target_text` (of a `table`, the column `target_text`). Lines are read from top to
+bottom and joined. Spaces do not count (an OCR engine guesses them, and Chinese has none), forms that Unicode calls
+compatible are one (`：` and `:`), capitals count unless `ignore_case`.
+
+The engine is RapidOCR (Apache-2.0) with onnxruntime on the CPU; its models of PaddleOCR, which read English and
+Chinese, are in its wheel: nothing is downloaded. It reads printed letters of 20 pixels and more nearly without fault
+(tests/judges/test_text_metrics.py draws some); what it misreads in a picture that a person reads well is counted as the
+edit's fault, so look at some before a small difference is believed.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from edit_eval.errors import LoadError, ModelError
+from edit_eval.judges.contract import JudgeRequest
+from edit_eval.pretrained.loading import library_versions
+from edit_eval.records import Reply
+
+REGISTERED = {"text_metrics": "TextMetrics"}
+
+ERROR: dict[str, Any] = {"lowest": 0.0, "highest": 1.0, "higher_is_better": False, "needs": ["edit", "target_text"]}
+
+
+class TextMetrics:
+    """Measures how far the writing in an edit is from the wanted text, by an OCR engine that comes with its models."""
+
+    @dataclass
+    class Parameters:
+        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+        ignore_case: bool = False
+        """Take capital and small letters for the same."""
+        longest_side: int = 1536
+        """Pixels of the longer side to which a larger picture is scaled before writing is looked for."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+        self._engine: Any = None
+
+    @staticmethod
+    def measures(parameters: Parameters) -> dict[str, dict[str, Any]]:
+        """Scale and needs of every value; the first is the headline."""
+        return {
+            "character_error": ERROR,
+            "text_is_there": {**ERROR, "higher_is_better": True},
+            "character_error_whole": {**ERROR, "highest": None},
+        }
+
+    def prepare(self) -> None:
+        """Imports the libraries. Raises `LoadError` where they are not there."""
+        try:
+            import onnxruntime  # noqa: F401
+            import rapidocr  # noqa: F401
+        except ImportError as error:
+            raise LoadError(f"{error}; `pip install 'edit-eval[ocr]'` brings it") from error
+
+    def load(self, devices: Sequence[str]) -> None:
+        """Loads the engine's own models; any device will do, the CPU reads."""
+        self.prepare()
+        from rapidocr import RapidOCR
+
+        self._engine = RapidOCR(
+            params={
+                "Global.log_level": "critical",
+                "Global.use_cls": False,  # lines that stand on their head are not looked for
+                "Global.max_side_len": self.parameters.longest_side,
+                "Det.limit_type": "max",
+                "Det.limit_side_len": self.parameters.longest_side,
+            }
+        )
+
+    def judge(self, requests: Sequence[JudgeRequest]) -> list[Reply]:
+        """The values of each request; the text says what was read. Raises `ModelError` without an edit."""
+        return [self._measured(request) for request in requests]
+
+    def about(self) -> dict[str, str]:
+        """Versions; they decide which models read."""
+        return library_versions("rapidocr", "onnxruntime", "opencv-python-headless", "numpy", "pillow")
+
+    def _measured(self, request: JudgeRequest) -> Reply:
+        import numpy
+
+        if "edit" not in request.pictures:
+            raise ModelError("text_metrics reads the edit; it was not given the picture `edit`")
+        pixels = numpy.asarray(request.pictures["edit"].convert("RGB"))[:, :, ::-1]  # the engine's channels are BGR
+        lines = self._engine(numpy.ascontiguousarray(pixels)).txts or ()
+        wanted, read = (self._plain(text) for text in (request.user, "".join(lines)))
+        said = f"read: {' / '.join(lines)}" if lines else "no writing was found"
+        if not wanted:
+            return Reply(text=f"the wanted text has no characters; {said}")
+        error = distance(wanted, read, anywhere=True) / len(wanted)
+        values = {
+            "character_error": error,
+            "text_is_there": float(error == 0),
+            "character_error_whole": distance(wanted, read) / len(wanted),
+        }
+        return Reply(text=said, values=values)
+
+    def _plain(self, text: str) -> str:
+        joined = "".join(unicodedata.normalize("NFKC", text).split())
+        return joined.casefold() if self.parameters.ignore_case else joined
+
+
+def distance(wanted: str, read: str, *, anywhere: bool = False) -> int:
+    """Characters to insert, delete or replace that turn `read` into `wanted` (Levenshtein).
+
+    `anywhere`: that turn some part of `read`, perhaps an empty one, into it (Sellers).
+    """
+    row = [0] * (len(read) + 1) if anywhere else list(range(len(read) + 1))
+    for place, letter in enumerate(wanted, 1):
+        before, row = row, [place]
+        for number, other in enumerate(read, 1):
+            row.append(min(before[number] + 1, row[-1] + 1, before[number - 1] + (letter != other)))
+    return min(row) if anywhere else row[-1]
