@@ -20,8 +20,8 @@ def translated_sheet(document: Mapping[str, Any]) -> list[Line | Table[Any]]:
     title = Text("Translated: judged by {}, told on the scale of {}, which has not seen these edits", by, wanted)
     if len(document["held_out"]) < FEWEST_MODELS:
         error = Text(
-            "The bridge has edits of fewer than {} models: how far it is off for another one is unknown, so there is no "
-            "interval.",
+            "The bridge has edits of fewer than {} models: how far it is off for another one is unknown, so there is "
+            "no interval.",
             FEWEST_MODELS,
         )
     else:
