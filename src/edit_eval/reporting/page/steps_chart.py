@@ -52,7 +52,7 @@ def _chart(of_judge: Sequence[Mapping[str, Any]], step: str, language: str) -> A
     words = Text("Turn") if step == "turn" else Text("Round")
     against = Text("change from the first turn") if step == "turn" else Text("change from the first round")
     steps = sorted({row["step"] for row in rows})
-    x = alt.X("at:Q", scale=alt.Scale(nice=False, padding=24), title=said(words, language))
+    x = alt.X("at:Q", scale=alt.Scale(nice=False, zero=False, padding=24), title=said(words, language))
     y = alt.Y("change:Q", title=said(against, language)).axis(tickCount=_MARKS)
     base = alt.Chart({"values": rows}, width="container", height=_HEIGHT).encode(
         x=x.axis(values=steps, format="d", grid=False),
