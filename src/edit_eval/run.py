@@ -17,7 +17,7 @@ from edit_eval.records import FAILED, Ending, Judgement, Results, Status
 from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.scores import frame
 from edit_eval.reporting.verdict import comparison_lines, verdict_lines
-from edit_eval.statistics.agreement import beside_votes, bridge_document, people_agreement
+from edit_eval.statistics.agreement import beside_choices, beside_votes, bridge_document, people_agreement
 from edit_eval.statistics.best_of import best_of, instrument
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
@@ -266,7 +266,8 @@ class Run:
         document = judges_document(results, min_coverage=self._min_coverage, score=score)
         against = None if people is None else people_agreement(results, read_people(Path(people)), score=score)
         over = None if bridge is None else bridge_document(results, *bridge, score=score)
-        return ShownAgreement({**document, "people": against, "bridge": over})
+        chosen = beside_choices(self.results)
+        return ShownAgreement({**document, "people": against, "bridge": over} | ({"choices": chosen} if chosen else {}))
 
     def best_of(
         self, select: str, report: str, sizes: Sequence[int] | None = None, *, people: str | Path | None = None

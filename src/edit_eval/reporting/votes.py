@@ -109,6 +109,11 @@ def beside_table(beside: Found) -> Table[Found]:
                 look="strong",
             ),
             Column(Text("95% interval"), lambda one: formats.bracketed(one["ci95"])),
+            Column(
+                Text("Constant"),
+                lambda one: None if one.get("constant") is None else f"{one['constant']:.1%}",
+                when=lambda one: one.get("constant") is not None,
+            ),
             Column(Text("Pairs"), lambda one: str(one["pairs"])),
         ),
         rows=[*beside["judges"], *([people] if beside["people"] else [])],
