@@ -85,6 +85,26 @@ def leaderboard(
     answer(lambda: readable(board.document()), lambda: print_sheet(leaderboard_sheet(board), language=language))
 
 
+@verb(judging, short_help="What others' result files come to, without what is no score.")
+def reanalyse(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH...", help="Result files or folders: GEdit, ImgEdit, KRIS, lmms-eval, evalscope."),
+    ],
+    *,
+    rows: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="ImgEdit's basic_edit.json, if it is not beside its results.")
+    ] = None,
+) -> None:
+    """What others' result files come to: their number as they count it, and without what is no score, with bounds."""
+    from edit_eval.reanalysis import reanalyse as found_in
+    from edit_eval.reporting.reanalysis import reanalysis_sheet
+    from edit_eval.reporting.writers.terminal import print_sheet
+
+    documents = found_in(files, rows)
+    answer(lambda: documents, lambda: print_sheet(reanalysis_sheet(documents)))
+
+
 def _whole_numbers(flag: str, text: str | None) -> list[int] | None:
     if text is None:
         return None

@@ -14,7 +14,7 @@ from jinja2.bccache import Bucket
 from edit_eval.records import Results, Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.agreement import alpha_table, apart_table, judges_table
-from edit_eval.reporting.best_of import best_of_body, title_of
+from edit_eval.reporting.best_of import EXPLAINED, best_of_body, title_of
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.costs import COMMAND, costs, repetition, time_tables
 from edit_eval.reporting.entries import (
@@ -134,8 +134,9 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "refusals": refusals(summary),
         "agreement": agreement,
         "controls": controls,
-        "battles": battle_sheet(summary),
+        "battles": battle_sheet(summary, titled=True),
         "best_of": [(title_of(found), best_of_body(found)) for found in summary.get("best_of") or ()],
+        "best_of_explained": EXPLAINED,
         "rounds": rounds_body(summary.get("rounds") or ()),
         "turns": turns_body(summary.get("turns") or ()),
         "controls_are_off": controls_are_off(summary),
