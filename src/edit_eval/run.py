@@ -17,13 +17,12 @@ from edit_eval.records import FAILED, Ending, Judgement, Results, Status
 from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.scores import frame
 from edit_eval.reporting.verdict import comparison_lines, verdict_lines
-from edit_eval.statistics.agreement import beside_choices, beside_votes, bridge_document, people_agreement
+from edit_eval.statistics.agreement import beside_choices, bridge_document, people_agreement
 from edit_eval.statistics.best_of import best_of, instrument
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
 from edit_eval.statistics.people import ratings_of, read_answers, read_people
-from edit_eval.statistics.preferences import preferences
-from edit_eval.statistics.summary import judges_document, summarise
+from edit_eval.statistics.summary import judges_document, summarise, votes_document
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import Examined, examined
 from edit_eval.store.joined import joined, judges_apart
@@ -309,12 +308,8 @@ class Run:
                     Text("{} {}: nobody with that name has voted{}", flag, unknown, did_you_mean(unknown, known))
                 )
         heard = [vote for vote in votes if vote.rater not in without]
-        found = preferences(heard, self.results.edit_models, taken_in=taken_in)
-        apart = {rater["rater"]: rater["set_apart"] for rater in found["raters"]}
-        counted = [vote for vote in heard if not apart[vote.rater]]
         return {
-            **found,
-            "beside": beside_votes(self.results, counted),
+            **votes_document(self.results, heard, taken_in),
             "outdated": self.votes.outdated,
             "damaged": self.votes.damage.total,
         }
