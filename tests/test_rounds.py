@@ -13,6 +13,8 @@ from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Status
 from edit_eval.reporting.page.files import markdown
+from edit_eval.reporting.page.gallery import PageFiles, gallery
+from edit_eval.reporting.page.page import page
 from edit_eval.run import Run
 from edit_eval.store.run_directory import RunDirectory
 from faults.faulty_runs import Ears
@@ -86,6 +88,19 @@ def test_every_sample_is_in_every_round_beside_the_best_of_as_many_edits(made: R
     assert of[2]["change"] > plain["best_of"]["change"], "the critiques are worth something"
     for language, words in (("en", "the best by critic"), ("zh", "critic 选出的最佳")):
         assert words in markdown(made.results, made.summary, language)
+
+
+def test_the_page_has_each_rounds_edit_and_what_was_said_of_it(made: Run, tmp_path: Path) -> None:
+    drawn = "".join(page(made.results, made.summary, tmp_path, language="en"))
+    assert 'id="rounds"' in drawn
+    assert 'data-chart="rounds"' in drawn
+    found = gallery(made.results, made.summary, PageFiles(tmp_path, made.path))
+    assert found["told"]["retoucher+rewriter@2"]["before"] == "retoucher+rewriter"
+    edits = {(one["model"], one["edit_seed"]): one for one in found["samples"][1]["edits"]}
+    first, second = edits["retoucher", 0], edits["retoucher@2", 0]
+    assert first["critique"]["words"] == "The disc is not green enough."
+    assert first["critique"]["words"] in second["instruction"]
+    assert [one["judge"] for one in first["judgements"]] == ["colour"]
 
 
 def test_the_same_command_does_nothing_again_and_another_critique_makes_its_edit_again(

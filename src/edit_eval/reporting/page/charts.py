@@ -55,6 +55,7 @@ TITLES = {
     "difficulties": Text("By difficulty"),
     "tags": Text("By tag"),
     "best_of": Text("The best of N edits"),
+    "rounds": Text("Mean by round"),
     "turns": Text("Mean by turn"),
     "failures": Text("Without a score"),
     "people": Text("The difference on people's scale"),
@@ -88,6 +89,7 @@ def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[
     made: dict[str, list[AnyChart]] = {
         "failures": _failures(results, leading, language),
         "best_of": best_of_charts(summary.get("best_of") or (), results.edit_models, language),
+        "rounds": turns_charts(summary.get("rounds") or (), results.edit_models, language, "round"),
         "turns": turns_charts(summary.get("turns") or (), results.edit_models, language),
         "people": people_charts(summary, language),
         "agreement": agreement_charts(results, language),
