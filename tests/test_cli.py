@@ -29,6 +29,7 @@ FLAGS = {
     "status": {*ALWAYS, "--json"},
     "compare": {*ALWAYS, "--detect", "--fail-if-worse", "--margin", "--json"},
     "agreement": {*ALWAYS, "--people", "--json"},
+    "reanalyse": {*ALWAYS, "--rows", "--json"},
     "score": {*ALWAYS, "--judge", "--readings", "--run-dir", "--json"},
     "serve": {*ALWAYS, "--host", "--port", "--token", "--door", "--on-unscored", "--ledger", "--root"},
     "list": {*ALWAYS, "--json"},

@@ -104,7 +104,7 @@ def test_500_foreign_sentences_go_through_every_template_unchanged() -> None:
     templates = [t for t in catalogue() if "{" in t and t not in source_texts.own_words()]
     assert len(templates) > 500
     tried = set()
-    for number, key in enumerate([*templates, *templates[:500]]):
+    for number, key in enumerate([*templates, *templates]):
         context, _, template = key.rpartition(CONTEXT)
         fields = [(n, spec, conv) for _, n, spec, conv in string.Formatter().parse(template) if n is not None]
         numbered = {n: (spec, conv) for n, spec, conv in fields}

@@ -205,6 +205,9 @@ def plan(
     ] = None,
     samples: Annotated[int | None, typer.Option(metavar="M", help="Simulate M samples.")] = None,
     from_: Annotated[Path | None, typer.Option("--from", metavar="RUN", help="Use timings from RUN.")] = None,
+    margin: Annotated[
+        float | None, typer.Option(metavar="D", help="Also say how many images a gate with this margin takes.")
+    ] = None,
     options: Options,
 ) -> None:
     """Predict how long a run takes under every schedule, by simulating it."""
@@ -221,18 +224,37 @@ def plan(
         nodes=nodes,
         shared_disk=shared_disk,
         price=price,
+        margin=margin,
         **options,
     )
     answer(made.as_plain, lambda: print_plan(made, stdout_console()))
 
 
 @verb(evaluating)
-def report(run: RunFolder) -> None:
+def report(
+    run: RunFolder,
+    as_: Annotated[
+        str | None,
+        typer.Option("--as", metavar="JUDGE", help="Only tell the means on this judge's scale, by --bridge."),
+    ] = None,
+    bridge: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --as: what `agreement --bridge OLD NEW --to FILE` wrote.")
+    ] = None,
+) -> None:
     """Write the report again from the records; for an audit, its page."""
     from edit_eval.auditing import drawn_again
     from edit_eval.run import Run
 
     made = Run(run)
+    if (as_ is None) != (bridge is None):
+        raise ConfigurationError(Text("--as JUDGE needs --bridge FILE, and --bridge needs --as: give both or neither"))
+    if as_ is not None and bridge is not None:
+        from edit_eval.bridging import read_bridge, translate
+        from edit_eval.reporting.translated import translated_sheet
+        from edit_eval.reporting.writers.terminal import print_sheet
+
+        told = translate(made, read_bridge(bridge), as_)
+        return answer(lambda: told, lambda: print_sheet(translated_sheet(told), language=spoken(made.language)))
     made.summary  # noqa: B018 (what is no run is said here, not by the process that draws)
     if examined := drawn_again(made):
         print_audited(examined)
@@ -300,6 +322,49 @@ def compare(
     for line in (*lines, *drifted):
         print(one_line(said(line, language)), file=sys.stderr)
     end_if_short(bool(drifted) or (fail_if_worse and not comparison.gate.passed))
+
+
+@verb(evaluating, short_help="Run two configurations: is the second no worse?")
+def gate(
+    baseline: Annotated[str, typer.Argument(metavar="BASELINE", help="The YAML file of what is in use.")],
+    candidate: Annotated[str, typer.Argument(metavar="CANDIDATE", help="The same with another edit model or engine.")],
+    margin: Annotated[float, typer.Option(metavar="D", help="Pass only if shown to be less than D points worse.")],
+    run_dir: Annotated[Path, typer.Option(metavar="DIR", help="Folder for both runs; resumes what is there.")] = Path(
+        "runs/gate"
+    ),
+    allow_unscored: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="Leave out unscored samples, up to this share.")
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write it as Markdown, for a pull request.")
+    ] = None,
+    *,
+    options: Options,
+) -> None:
+    """Run both, the same samples and judges, and exit with 3 unless the candidate is shown to be no worse."""
+    from edit_eval.gating import gate as hold
+    from edit_eval.reporting.gate import gate_sheet, gated_document
+    from edit_eval.reporting.writers.markdown import markdown_sheet
+    from edit_eval.reporting.writers.terminal import print_sheet
+
+    command = ("edit-eval", *sys.argv[1:])
+    found = hold(
+        baseline,
+        candidate,
+        margin=margin,
+        folder=run_dir,
+        allow_unscored=allow_unscored,
+        command=command,
+        tell=say,
+        **options,
+    )
+    language = spoken(found.baseline.language)
+    shown = gate_sheet(found.comparison, found.passed, found.guidance, found.faults)
+    document = gated_document(found.comparison, found.passed, found.guidance, found.faults)
+    answer(lambda: document, lambda: print_sheet(shown, language=language))
+    if markdown is not None:
+        markdown.write_text(f"{markdown_sheet(shown, language)}\n", "utf-8")
+    end_if_short(not found.passed)
 
 
 for verbs in (starting, evaluating, serving, looking, sharing, judging, components):  # as `--help` lists them

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 from typing import Protocol as Shape
 
+import msgspec
+
 from edit_eval.benchmarks.lint import lint, tidied
 from edit_eval.benchmarks.selection import refuse_bad, refuse_nothing, select
 from edit_eval.config.components import NotHere, called_by, import_class, staying_here
@@ -25,7 +27,7 @@ from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
 from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol, rounds_of
 from edit_eval.protocols.contract import Question, fault
-from edit_eval.records import CONTROL, Sample
+from edit_eval.records import CONTROL, Sample, Told
 from edit_eval.scheduling.batches import spread
 from edit_eval.text import Text, counted
 from edit_eval.workers.failures import one_line
@@ -39,6 +41,12 @@ UNASKED = "unasked:"
 """Before the name of a judge: the tag of a sample about which it is not asked."""
 CONTROLS = ("source", "blank", "shuffled")
 """What is judged besides edits: the source itself, a grey picture, another sample's edit."""
+
+
+REWRITE = "rewrite"
+"""The kind of control that is no edit at all: a judge is asked about the sample, before there is one."""
+NO_WORDS = ("score", "probabilities", "measured")
+"""The forms of answers that have no words."""
 
 
 class Data(NamedTuple):
@@ -59,6 +67,11 @@ class Control(NamedTuple):
     """Position in `Experiment.samples`."""
     other: int | None = None
     """For `shuffled`: the position of the sample whose edit it is."""
+
+    @property
+    def is_rewrite(self) -> bool:
+        """Whether it stands for no picture, and is in no number: a judge is asked to rewrite the instruction."""
+        return self.kind == REWRITE
 
 
 class Battle(NamedTuple):
@@ -82,7 +95,10 @@ class Experiment:
 
     samples: tuple[Sample, ...]
     edit_models: tuple[Identity, ...]
+    """Columns of edits: an edit model, or one that is told what a judge said, by another name."""
     judges: tuple[AskedJudge, ...]
+    told: Mapping[str, Told] = field(default_factory=dict)
+    """Of those columns that are told what a judge said: how, by the column's name. What one needs is before it."""
     language: str = "en"
     edit_seeds: int = 1
     repeats: int = 1
@@ -110,16 +126,25 @@ class Experiment:
             refuse = getattr(judge.protocol, "refuse_unknown", None)
             if refuse is not None:
                 refuse(dict.fromkeys(sample.category for sample in samples))
+        columns, told = columns_of(
+            configuration, [identity(one, folder, "edit_model") for one in configuration.edit_models.values()]
+        )
+        _refuse_who_cannot_tell(configuration, judges)
         families = shared_families(configuration.judges.values(), configuration.edit_models.values())
         seen = with_clusters([_with_fault(sample, judges) for sample in chosen])
         if section.on_bad_sample == "error":
             refuse_bad({sample.index: sample for sample in (*samples, *seen)}.values(), section.source)
         else:
             refuse_nothing(seen)
+        if told and (follower := next((sample for sample in seen if sample.follows), None)):
+            raise ConfigurationError(
+                Text("sample {} follows another; `rounds` and `rewrite` are for samples that do not", follower.id)
+            )
         made = cls(
             samples=seen,
-            edit_models=tuple(identity(one, folder, "edit_model") for one in configuration.edit_models.values()),
+            edit_models=columns,
             judges=tuple(judges),
+            told=told,
             language=section.language,
             edit_seeds=evaluation.edit_seeds,
             repeats=evaluation.repeats,
@@ -130,6 +155,7 @@ class Experiment:
         ).refusing_too_much()
         for one in configuration.edit_models.values():
             _refuse_what_it_does_not_do(made, one, folder)
+        _refuse_wordless(made)
         for one in configuration.judges.values():
             _refuse_probabilities(made, one, folder)
         for judge in judges:
@@ -167,6 +193,7 @@ class Experiment:
             about=dict(plain.get("benchmark", {}).get("about", {})),
             notes=tuple(plain.get("benchmark", {}).get("notes", ())),
             grows=bool(plain.get("grows", False)),
+            told={name: msgspec.convert(one, Told) for name, one in plain.get("told", {}).items()},
             **how_often,
         )
 
@@ -180,6 +207,7 @@ class Experiment:
             "benchmark": {"about": dict(self.about), "notes": list(self.notes)},
             **{key: getattr(self, key) for key in ("edit_seeds", "repeats", "readings", "control_samples")},
             **({"grows": True} if self.grows else {}),
+            **({"told": {name: asdict(one) for name, one in self.told.items()}} if self.told else {}),
             "edit_models": [asdict(model) for model in self.edit_models],
             "judges": [
                 {
@@ -288,11 +316,27 @@ class Experiment:
         }
 
     @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of each column among the `edit_models`, by its name."""
+        return {model.name: place for place, model in enumerate(self.edit_models)}
+
+    def made_with(self, column: str) -> str:
+        """The edit model that makes a column's edits, as the configuration calls it."""
+        return self.told[column].edit_model if column in self.told else column
+
+    @cached_property
+    def critics(self) -> frozenset[str]:
+        """The judges whose words edit models are told: in no number."""
+        return frozenset(told.judge for told in self.told.values())
+
+    @cached_property
     def controls(self) -> tuple[Control, ...]:
-        """What is judged in place of edits; of samples spread over the categories."""
-        if not self.control_samples or not any(judge.sees_controls for judge in self.judges):
-            return ()
+        """What is judged in place of edits; of samples spread over the categories. Behind them each sample once more
+        where a judge is asked before there is an edit."""
         good = [n for n, sample in enumerate(self.samples) if not sample.fault and not sample.follows]
+        rewritten = [Control(REWRITE, n) for n in good] if any(judge.before_edits for judge in self.judges) else []
+        if not self.control_samples or not any(judge.sees_controls for judge in self.judges):
+            return tuple(rewritten)
         first = spread([self.samples[n].category for n in good], self.control_samples)
         found = []
         for place in first:
@@ -302,12 +346,12 @@ class Experiment:
             found += [Control("source", number), Control("blank", number)]
             if other is not None:
                 found.append(Control("shuffled", number, other))
-        return tuple(found)
+        return (*found, *rewritten)
 
     @property
     def judges_of_one(self) -> tuple[AskedJudge, ...]:
-        """The judges that score one edit at a time."""
-        return tuple(judge for judge in self.judges if not judge.of_two)
+        """The judges that score one edit at a time, and that no edit model is told of."""
+        return tuple(judge for judge in self.judges if judge.of_one and judge.name not in self.critics)
 
     @cached_property
     def battles(self) -> tuple[Battle, ...]:
@@ -333,7 +377,7 @@ class Experiment:
         """Itself. Raises `ConfigurationError` where its cells would not fit into memory."""
         often = self.repeats * self.readings
         each = len(self.edit_models) * self.edit_seeds * often
-        questions = sum(len(asked) for judge in self.judges if not judge.of_two for asked in self.asked[judge.name])
+        questions = sum(len(asked) for judge in self.judges if judge.of_one for asked in self.asked[judge.name])
         fought = sum(len(self.asked[self.judges[n].name][one.sample]) for one in self.battles for n in one.judges)
         if (count := questions * each + fought * often) > MOST_CELLS:
             raise ConfigurationError(
@@ -363,7 +407,7 @@ class Experiment:
             for judge in self.judges
         ]
         often = (self.edit_seeds, self.repeats, self.readings, self.control_samples)
-        return self.edit_models, judges, self.language, often
+        return self.edit_models, judges, self.language, often, self.told
 
     def differences(self, other: Experiment) -> list[str]:
         """What was and what is, for people: `edit model qwen_image_edit: num_inference_steps 50 -> 15`, an entry a
@@ -381,6 +425,11 @@ class Experiment:
                 found.append(Text("{} {} -> {}", role, old, new))
             for name in old.keys() & new.keys():
                 found += [Text("{} {}: {}", role, name, change) for change in _model_changes(old[name], new[name])]
+        found += [
+            Text("how {} is told what to do", name)
+            for name in sorted(self.told.keys() & other.told.keys())
+            if self.told[name] != other.told[name]
+        ]
         before = {judge.name: judge for judge in self.judges}
         for judge in other.judges:
             if judge.name in before:
@@ -403,6 +452,83 @@ class Experiment:
 
 
 # -- from a configuration --
+
+
+def columns_of(
+    configuration: Configuration, models: Sequence[Identity]
+) -> tuple[tuple[Identity, ...], dict[str, Told]]:
+    """Each edit model, as it is and with its instructions rewritten, and after each its further rounds."""
+    columns: list[Identity] = []
+    told: dict[str, Told] = {}
+    rounds = configuration.rounds
+    for model in models:
+        for rewriter in configuration.rewrite or ("none",):
+            first = model if rewriter == "none" else replace(model, name=f"{model.name}+{rewriter}")
+            columns.append(first)
+            if first is not model:
+                told[first.name] = Told(edit_model=model.name, judge=rewriter)
+            before = first
+            for number in range(2, rounds.max + 1) if rounds else ():
+                column = replace(model, name=f"{first.name}@{number}")
+                assert rounds is not None
+                told[column.name] = Told(
+                    edit_model=model.name,
+                    judge=rounds.critic,
+                    before=before.name,
+                    round=number,
+                    source=rounds.source,
+                    template=rounds.template,
+                    stop=rounds.stop,
+                )
+                columns.append(column)
+                before = column
+    return tuple(columns), told
+
+
+def _refuse_who_cannot_tell(configuration: Configuration, judges: Sequence[AskedJudge]) -> None:
+    """Raises `ConfigurationError` for a critic that has no words, a judge that cannot rewrite or is not to, and where
+    nobody is left to say what the edits are worth."""
+    rewriters = {name for name in configuration.rewrite if name != "none"}
+    critic = configuration.rounds.critic if configuration.rounds else ""
+    for judge in judges:
+        if judge.name == critic and (not judge.of_one or judge.measures):
+            raise ConfigurationError(
+                Text("rounds.critic: {} is not asked about one edit, so it has no critique; name another judge", critic)
+            )
+        if judge.name in rewriters and not judge.before_edits:
+            raise ConfigurationError(
+                Text(
+                    "rewrite: {} is asked about edits, and there is none yet; give it `protocol: {{type: rewriting}}`",
+                    judge.name,
+                )
+            )
+        if judge.before_edits and judge.name not in rewriters:
+            raise ConfigurationError(
+                Text("{0} rewrites instructions, and nobody asks it to; add `rewrite: [none, {0}]`", judge.name)
+            )
+    told = rewriters | ({critic} if critic else set())
+    if told and all(judge.name in told for judge in judges):
+        raise ConfigurationError(
+            Text(
+                "{} tells the edit models what to do, and would be the only one to say what that is worth: it is what "
+                "they are told, so it would see more gain than there is; add another judge",
+                sorted(told),
+            )
+        )
+
+
+def _refuse_wordless(experiment: Experiment) -> None:
+    """Raises `ConfigurationError` for a critic all of whose answers are bare numbers."""
+    for told in experiment.told.values():
+        forms = {one.question.form for asked in experiment.asked[told.judge] for one in asked}
+        if forms and forms <= {*NO_WORDS}:
+            raise ConfigurationError(
+                Text(
+                    "{} gives bare numbers, which tell an edit model nothing; give it a protocol with words "
+                    "(`answer: reason_then_score`)",
+                    told.judge,
+                )
+            )
 
 
 def _refuse_what_it_does_not_do(experiment: Experiment, section: ModelSection, folder: Path) -> None:

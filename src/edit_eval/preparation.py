@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 from edit_eval.config.components import import_class
 from edit_eval.config.identity import Identity
@@ -22,6 +23,7 @@ from edit_eval.protocols.contract import Protocol
 from edit_eval.records import Sample
 from edit_eval.reporting.progress.live import progress_of
 from edit_eval.run import Run
+from edit_eval.statistics.gate import fewest_images, images_to_show
 from edit_eval.store.run_folders import RUNS
 from edit_eval.text import Text
 
@@ -54,6 +56,7 @@ def plan(
     nodes: int | None = None,
     shared_disk: bool = False,
     price: float | None = None,
+    margin: float | None = None,
     **options: Unpack[LoadingOptions],
 ) -> Plan:
     """Predicts how long an evaluation takes under every schedule; `options` as for `evaluate`. Nothing is loaded.
@@ -61,7 +64,7 @@ def plan(
     As if there were `gpus` GPUs, with `gpu_memory` GiB free on each, and `samples` samples, where given; with `samples`
     the benchmark's file may be missing. With `nodes` machines of `gpus` GPUs each, fewer machines are compared as well:
     which take the least time, and which the fewest GPU-hours (at a `price` each). With a `shared_disk` they take turns
-    to load.
+    to load. With a `margin` in points its notes say how many images a gate with that margin takes.
     """
     if nodes is None and (shared_disk or price is not None):
         raise ConfigurationError(
@@ -75,6 +78,7 @@ def plan(
     seen = Run(from_run).results if from_run is not None else None
     categories = chosen = questions = None
     at_most: frozenset[str] = frozenset()
+    sizes: list[Text] = []
     samples_of: Sequence[Sample] = [
         Sample(id=str(number), index=number, pictures={}, instruction="") for number in range(samples or 0)
     ]
@@ -89,11 +93,14 @@ def plan(
         models = experiment.edit_models  # which meet depends on what they are
         chosen, questions = [sample.index for sample in samples_of], experiment.questions_a_pair
         at_most = experiment.may_ask_less
+        sizes = [] if margin is None else [size.told(margin) for size in margin_sizes(experiment, margin)]
+    elif margin is not None:
+        raise ConfigurationError(Text("--margin needs the benchmark's file, to see how many source images there are"))
     battles = {
         name: [rounds_of(protocol, sample, models) for sample in samples_of]
         for name, protocol in _comparing(configuration).items()
     }
-    return make_plan(
+    made = make_plan(
         configuration,
         categories,
         chosen,
@@ -106,6 +113,46 @@ def plan(
         battles=battles,
         cluster=cluster,
     )
+    return replace(made, notes=(*made.notes, *sizes))
+
+
+class MarginSize(NamedTuple):
+    """How many images it takes to show by one judge that an edit model is less than a margin worse than another."""
+
+    judge: str
+    images: int
+    """Source images that there are."""
+    fewest: int
+    """Fewer show it whatever the result."""
+    enough: Mapping[float, int]
+    """Standard deviation of the two's differences on an image -> images with which one that is as good passes 4 times
+    in 5."""
+
+    def told(self, margin: float) -> Text:
+        """The same as a sentence."""
+        each = [Text("{:,} if it is {:g}", count, deviation) for deviation, count in self.enough.items()]
+        return Text(
+            "margin {:g} by judge {}: {:,} images here, {:,} at least; to pass 4 times in 5 when both are equally good "
+            "takes, by the standard deviation of their differences on an image, {}",
+            margin,
+            self.judge,
+            self.images,
+            self.fewest,
+            each,
+        )
+
+
+def margin_sizes(experiment: Experiment, margin: float) -> list[MarginSize]:
+    """For each judge of single edits. Raises `ConfigurationError` for a margin that is not above 0."""
+    images, found = len({sample.cluster for sample in experiment.samples if not sample.fault}), list[MarginSize]()
+    for judge in experiment.judges_of_one:
+        scale = judge.scoring.scale
+        fewest = fewest_images(margin, scale)
+        wide = scale.span or 10.0
+        of = {share * wide: images_to_show(margin, scale, share * wide) for share in (0.05, 0.1, 0.2)}
+        enough = {deviation: count for deviation, count in of.items() if count is not None}
+        found.append(MarginSize(judge.name, images, fewest, enough))
+    return found
 
 
 def _comparing(configuration: Configuration) -> dict[str, Protocol]:

@@ -167,11 +167,33 @@ class Edit:
     device: str = ""
     flags: tuple[str, ...] = ()
     """Things worth knowing that are no failure: `identical_to_source`, `other_aspect_ratio`,
-    `other_when_repeated`."""
+    `other_when_repeated`; `kept`: a round that was not needed, so this is the edit of the round before."""
+    instruction: str = ""
+    """What the model was told, where that was not the sample's instruction (see `Told`)."""
 
     def __post_init__(self) -> None:
         if (self.status is _OK) != bool(self.image):
             raise ValueError(f"an edit has an image exactly when its status is ok: {self}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """How a column of edits comes by its instructions: each is made of what a judge has said."""
+
+    edit_model: str
+    """Who makes them, as the configuration calls it."""
+    judge: str
+    """Who says it: the critic of a round, or who rewrites instructions."""
+    before: str = ""
+    """The column whose edit the judge was shown; empty: it was asked before there was any."""
+    round: int = 1
+    """Which edit of a sample it is, each with the critique of the one before; from 1."""
+    source: Literal["source", "last"] = "source"
+    """What the model is given: the sample's own source, or the edit before."""
+    template: str = "{critique}"
+    """The instruction, in which `{critique}` is what the judge said and `{instruction}` the sample's own."""
+    stop: float | None = None
+    """The judge's headline from which on the edit before is kept; None: no edit is that good."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -441,6 +463,11 @@ class Results:
     """Judgements of two edits of a sample, held against each other: outside of every number but strengths."""
     battle_judges: tuple[str, ...] = ()
     """The judges that are asked about two edits."""
+    told: Mapping[str, Told] = field(default_factory=dict)
+    """For those of the `edit_models` that are told what a judge said: how."""
+    critiques: tuple[Judgement, ...] = ()
+    """What those judges say: outside of every number but which round they would choose. What was said before there was
+    an edit has `control:rewrite` for its edit model."""
     rounds: int = 1
     """How many rounds of battles are asked, where a design is extended."""
     published: Mapping[tuple[str, str], Mapping[str, float | str]] = field(default_factory=dict)

@@ -17,17 +17,18 @@ from edit_eval.records import FAILED, Ending, Judgement, Results, Status
 from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.scores import frame
 from edit_eval.reporting.verdict import comparison_lines, verdict_lines
-from edit_eval.statistics.agreement import beside_votes, bridge_document, people_agreement
+from edit_eval.statistics.agreement import beside_choices, bridge_document, people_agreement
 from edit_eval.statistics.best_of import best_of, instrument
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
 from edit_eval.statistics.people import ratings_of, read_answers, read_people
-from edit_eval.statistics.preferences import preferences
-from edit_eval.statistics.summary import judges_document, summarise
+from edit_eval.statistics.summary import judges_document, summarise, votes_document
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import Examined, examined
 from edit_eval.store.joined import joined, judges_apart
 from edit_eval.store.journal import no_garbage
+from edit_eval.store.leaderboard import Leaderboard
+from edit_eval.store.leaderboard import leaderboard as read_leaderboard
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import mixed_environments
 from edit_eval.store.recall import recall_run
@@ -86,6 +87,15 @@ class ShownComparison(Comparison):
         from edit_eval.reporting.page.notebook import comparison_html
 
         return comparison_html(self)
+
+
+class ShownLeaderboard(Leaderboard):
+    """A leaderboard, which a notebook shows with its tables."""
+
+    def _repr_html_(self) -> str:
+        from edit_eval.reporting.page.notebook import leaderboard_html
+
+        return leaderboard_html(self)
 
 
 @dataclass(frozen=True)
@@ -159,7 +169,9 @@ class Run:
         """All records, as statistics and reports take them."""
         directory, matrix = self._directory, self.matrix
         timeline = directory.timeline()
-        judgements = tuple(matrix.judgements())
+        critics = self.experiment.critics
+        judgements = tuple(one for one in matrix.judgements(shown=True) if one.judge not in critics)
+        critiques = (one for one in matrix.judgements() if one.judge in critics and one.status is not Status.SKIPPED)
         samples, edits = matrix.clients_own()
         return Results(
             name=self.path.resolve().name,
@@ -168,11 +180,13 @@ class Run:
             edits=edits,
             judgements=judgements,
             edit_models=tuple(model.name for model in matrix.edit_models),
-            judges=tuple(judge.name for judge in matrix.judges if not judge.of_two),
+            judges=tuple(judge.name for judge in self.experiment.judges_of_one),
             scoring={judge.name: judge.scoring for judge in matrix.judges},
             controls=tuple(matrix.controls()),
             battles=tuple(matrix.battles()),
             battle_judges=tuple(judge.name for judge in matrix.judges if judge.of_two),
+            told=self.experiment.told,
+            critiques=(*critiques, *matrix.rewrites()) if critics else (),
             rounds=matrix.rounds,
             published=self._published(judgements),
             activities=timeline.activities,
@@ -262,7 +276,8 @@ class Run:
         document = judges_document(results, min_coverage=self._min_coverage, score=score)
         against = None if people is None else people_agreement(results, read_people(Path(people)), score=score)
         over = None if bridge is None else bridge_document(results, *bridge, score=score)
-        return ShownAgreement({**document, "people": against, "bridge": over})
+        chosen = beside_choices(self.results)
+        return ShownAgreement({**document, "people": against, "bridge": over} | ({"choices": chosen} if chosen else {}))
 
     def best_of(
         self, select: str, report: str, sizes: Sequence[int] | None = None, *, people: str | Path | None = None
@@ -293,12 +308,8 @@ class Run:
                     Text("{} {}: nobody with that name has voted{}", flag, unknown, did_you_mean(unknown, known))
                 )
         heard = [vote for vote in votes if vote.rater not in without]
-        found = preferences(heard, self.results.edit_models, taken_in=taken_in)
-        apart = {rater["rater"]: rater["set_apart"] for rater in found["raters"]}
-        counted = [vote for vote in heard if not apart[vote.rater]]
         return {
-            **found,
-            "beside": beside_votes(self.results, counted),
+            **votes_document(self.results, heard, taken_in),
             "outdated": self.votes.outdated,
             "damaged": self.votes.damage.total,
         }
@@ -414,6 +425,16 @@ def compare(
         for line in judges_apart(made):
             error.add_note(Text("{}; `edit-eval agreement {: }` says more", line, (str(run.path) for run in made)))
         raise
+
+
+def leaderboard(runs: str | Path | Run | Sequence[str | Path | Run]) -> Leaderboard:
+    """The edit models of several runs beside each other, by every judge that all of them have.
+
+    Ranks by judges of single edits, strengths by judges that compare, with coverage and the judges' passports. Raises
+    `ConfigurationError` for runs that may not be compared: other samples, another judge, another protocol.
+    """
+    given = [runs] if isinstance(runs, str | Path | Run) else runs
+    return ShownLeaderboard(**vars(read_leaderboard([_opened(run) for run in given])))
 
 
 def _opened(run: str | Path | Run) -> Run:

@@ -21,6 +21,7 @@ from edit_eval.judges.judge_table import FAMILIES, KERNELS, PUBLISHED
 from edit_eval.judges.picture_metrics import PictureMetrics
 from edit_eval.judges.qwen3_vl import Qwen3VL
 from edit_eval.judges.recorded import Recorded
+from edit_eval.judges.text_metrics import TextMetrics
 from edit_eval.judges.transformers import TransformersJudge
 
 TEXT = (Path(__file__).parents[2] / "docs" / "models-and-judges.md").read_text(encoding="utf-8")
@@ -52,6 +53,7 @@ def test_every_yaml_block_fits_its_class() -> None:
         "picture_metrics": PictureMetrics.Parameters,
         "embedding_metrics": EmbeddingMetrics.Parameters,
         "recorded": Recorded.Parameters,
+        "text_metrics": TextMetrics.Parameters,
     }
     seen = []
     for block in blocks("yaml"):

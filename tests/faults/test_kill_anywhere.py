@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import random
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from edit_eval import evaluate
+from edit_eval.records import Status
 from edit_eval.run import Run
 from edit_eval.store.ours import MARK, mark
 from edit_eval.store.recall import ADDRESS
 from faults.faulty_runs import (
     TWO_QUESTIONS,
+    Ears,
     Nursery,
     images,
     is_alive,
@@ -27,7 +31,7 @@ from faults.faulty_runs import (
     wait_until,
     workers_of,
 )
-from small_benchmark import write_benchmark
+from small_benchmark import sample_id, write_benchmark
 
 pytestmark = pytest.mark.usefixtures("cold_workers")
 
@@ -59,6 +63,33 @@ def test_so_it_does_when_a_question_is_asked_with_the_reply_to_another(
     clean = run(tmp_path, "clean", edit=EDIT, **ASKED_TWICE)
     assert {reply["question"] for reply in lines(clean.path, "replies")} == {"followed", "kept"}
     kill_until_it_is_done(tmp_path, settings(tmp_path, edit=EDIT, **ASKED_TWICE), clean, engines, kills)
+
+
+CRITICISED = {sample_id(n): f"The picture is not {n} enough.\nScore: {n % 10}.5" for n in range(SAMPLES)}
+CRITICISED[sample_id(5)] = "hm"
+
+
+def in_rounds(folder: Path) -> dict[str, Any]:
+    """A configuration whose edits wait for what a judge says of others; of one sample it says nothing of use."""
+    what = settings(folder, edit=EDIT)
+    reports = what.pop("reward_model")
+    critic = {
+        "type": "testing",
+        "params": {"device_ids": "cpu:1", **JUDGE, "answers": CRITICISED},
+        "protocol": {"answer": "reason_then_score"},
+    }
+    judges = {"critic": critic, "testing": {**reports, "params": {**reports["params"], **JUDGE}}}
+    return {**what, "judges": judges, "rounds": {"critic": "critic", "max": 3, "from": "last", "stop": 9}}
+
+
+@pytest.mark.parametrize("kills", [8, pytest.param(200, marks=pytest.mark.chaos)])
+def test_so_it_does_when_an_edit_waits_for_a_critique(tmp_path: Path, engines: Nursery, kills: int) -> None:
+    write_benchmark(tmp_path, SAMPLES)
+    clean = evaluate(in_rounds(tmp_path), run_dir=tmp_path / "clean", report=False, spectator=Ears())
+    edits = Counter((edit.edit_model, edit.status, "kept" in edit.flags) for edit in clean.results.edits)
+    assert edits["testing@3", Status.OK, True] == 2, "two are good enough at once"
+    assert edits["testing@2", Status.EDIT_FAILED, False] == edits["testing@3", Status.EDIT_FAILED, False] == 1
+    kill_until_it_is_done(tmp_path, in_rounds(tmp_path), clean, engines, kills)
 
 
 def kill_until_it_is_done(tmp_path: Path, what: dict[str, Any], clean: Run, engines: Nursery, kills: int) -> None:

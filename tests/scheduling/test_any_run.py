@@ -19,7 +19,7 @@ from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot
 from edit_eval.execution.engine.workload import fill_work, is_left, settled
-from edit_eval.records import Reply, Status
+from edit_eval.records import Reply, Status, Told
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
@@ -73,6 +73,8 @@ class Situation:
     """Devices on which memory runs out over every task of a model, from its so-manieth there on."""
     unclear: frozenset[int] = frozenset()
     """Questions whose first answer cannot be read."""
+    rounds: int = 1
+    """Edits of a sample by each model: from the second on each waits for what the last judge says of the one before."""
 
 
 SECONDS = st.sampled_from([0.0, 0.1, 1.0, 7.0, 20.0])
@@ -138,6 +140,20 @@ def situations(draw: st.DrawFn, calm: bool = False) -> Situation:
     )
 
 
+def columns(situation: Situation) -> dict[str, Told | None]:
+    """The edit models, each with its rounds."""
+    found: dict[str, Told | None] = {}
+    critic = list(situation.judges)[-1]  # a judge that nobody waits for comes before it
+    for name in situation.edit_models:
+        found[name], before = None, name
+        for number in range(2, situation.rounds + 1):
+            column = f"{name}@{number}"
+            source = "last" if number % 2 else "source"
+            found[column] = Told(edit_model=name, judge=critic, before=before, round=number, source=source)
+            before = column
+    return found
+
+
 class Silence:
     """Hears nothing."""
 
@@ -171,7 +187,8 @@ class Run:
         self.models = [Model.of(key, places, key not in situation.clients) for key, places in models]
         self.matrix = small_matrix(
             small_samples(situation.samples),
-            models=tuple(situation.edit_models),
+            models=tuple(columns(situation)),
+            told={name: told for name, told in columns(situation).items() if told is not None},
             judges=tuple(situation.judges),
             edit_seeds=situation.edit_seeds,
             protocol=PLAIN if situation.questions == 1 else STEPS,
@@ -233,7 +250,9 @@ class Run:
         assert left is None or left >= 0.0
 
     def _in_vain(self, task: Task) -> bool:
-        return task.model.startswith("judge:") and not any(is_left(self.matrix, cell) for cell in task.units)
+        if task.model.startswith("edit:"):
+            return self.matrix.edits[task.units[0]].status is not Status.PENDING
+        return not any(is_left(self.matrix, cell) for cell in task.units)
 
     # -- fates --
 
@@ -283,6 +302,8 @@ class Run:
         if task.model.startswith("edit:"):
             number = task.units[0]
             self.matrix.set_edit(number, replace(self.matrix.edits[number], status=Status.EDIT_FAILED, reason=reason))
+            for ended in self.matrix.fail_followers(number):
+                self._settle_behind(ended)
             return self._settle(number)
         for cell in task.units:
             if is_left(self.matrix, cell):
@@ -295,6 +316,10 @@ class Run:
         for shown in self.matrix.shown_with(number):  # also what stands beside it, which will not come either
             self._settle_ended(self.matrix.cells.cells_of_edit(shown))
 
+    def _settle_behind(self, number: int) -> None:
+        self.work.settle(number)
+        self._settle_ended(self.matrix.cells.cells_of_edit(number))
+
     def _settle_ended(self, cells: Iterable[int]) -> None:
         for cell in cells:
             if not is_left(self.matrix, cell):
@@ -305,6 +330,9 @@ class Run:
             self.work.add(task.model, [cell], phase=task.phase)
             return
         self.results["judge", cell] += 1
+        for told in self.matrix.told_of(self.matrix.cells.judgement_of(cell)):
+            for ended in self.matrix.tell(told):
+                self._settle_behind(ended)
         self._settle_ended((cell, *self.matrix.cells.after(cell)))
         judgement = self.matrix.judgement(self.matrix.cells.judgement_of(cell))
         if judgement.status is not Status.PENDING:
@@ -405,6 +433,24 @@ def finished_well(run: Run) -> None:
         if not situation.bad_device:  # it may be all that there is
             assert status is (Status.JUDGE_ERROR if bad or nothing_to_ask else Status.OK)
     assert run.over == bool(run.cells.edits or run.cells.judgements)
+
+
+@settings(max_examples=examples(150))
+@given(situations(), st.integers(2, 3))
+def test_edits_that_wait_for_answers_come_to_their_end_too(situation: Situation, rounds: int) -> None:
+    run = Run(replace(situation, rounds=rounds, made_before=()))
+    try:
+        run.go()
+    except Stopped as stopped:
+        why = str(stopped)
+    else:
+        why = ""
+    if why:
+        assert why.startswith("pilot:") or situation.bad_device or could_stop(run)
+        return
+    assert run.matrix.pending == 0
+    assert not [edit for edit in run.matrix.edits if edit.status is Status.PENDING]
+    assert set(run.results.values()) == {1}
 
 
 @settings(max_examples=examples(150))

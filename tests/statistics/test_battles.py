@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from edit_eval.records import Judgement, Reading, Results, Sample, Status
+from edit_eval.records import Judgement, Reading, Results, Sample, Scoring, Status
 from edit_eval.statistics.agreement import beside_votes
-from edit_eval.statistics.battles import BACKWARD, FORWARD, Fought, fought, lost_for_want_of_an_edit, votes_of
+from edit_eval.statistics.battles import BACKWARD, FORWARD, Fought, fought, lost_for_want_of_an_edit, together, votes_of
 from edit_eval.statistics.people import Vote
 from edit_eval.statistics.preferences import PENALTY, davidson, fit_strengths, preferences, told_apart
 
@@ -219,6 +219,22 @@ def test_davidsons_model_is_the_most_likely_one_by_another_way() -> None:
     found = davidson(votes, "abcd")
     assert found["strengths"] == pytest.approx(best[:4] - best[:4].mean(), abs=1e-4)
     assert (math.log(found["ties"]), found["side"]) == pytest.approx((best[4], best[5]), abs=1e-4)
+
+
+def test_questions_together_are_as_sure_as_one_where_all_say_the_same(
+    make_sample: Callable[..., Sample], make_results: Callable[..., Results]
+) -> None:
+    samples = [make_sample(number) for number in range(9)]
+    results = replace(
+        make_results(samples, {("a", "alone"): [(9,)] * 9, ("b", "alone"): [(5,)] * 9}),
+        scoring={"judge": Scoring(protocol="pairwise", headline=SCORE, scales={})},
+    )
+    said = [("A", "B"), ("B", "A"), ("A", "A"), ("C", "C")]
+    battles = [battle(*said[n % 4], sample_id=sample.id) for n, sample in enumerate(samples)]
+    one, twice = together(results, battles, [SCORE]), together(results, battles, [SCORE, SCORE])
+    for row, other in zip(one["strengths"], twice["strengths"], strict=True):
+        assert other["strength"] == pytest.approx(row["strength"], abs=1e-9)
+        assert other["ci95"] == pytest.approx(row["ci95"], abs=1e-9)
 
 
 def test_models_that_never_met_have_no_strengths() -> None:

@@ -118,6 +118,21 @@ class EvaluationSection(Section):
     """How many samples are judged with a picture whose score is known beforehand: the source, grey, another's edit."""
 
 
+class RoundsSection(Section):
+    """An edit, a critique of it, and an edit that is told the critique."""
+
+    critic: str
+    """The judge whose words it is told."""
+    max: Annotated[int, Field(ge=2, le=100)] = 3
+    """Edits of a sample, the first one included."""
+    source: Annotated[Literal["source", "last"], Field(alias="from")] = "source"
+    """What each is made from: the sample's source, or the edit before."""
+    stop: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    """The critic's headline that is good enough: the edit is kept in all later rounds."""
+    template: str = ""
+    """The instruction of a later round; with `{critique}`, and perhaps `{instruction}`, the sample's own."""
+
+
 class ExecutionSection(Section):
     """In which order and on which devices at once; never part of a key."""
 
@@ -145,6 +160,9 @@ class Configuration(Section):
     edit_models: dict[str, ModelSection]
     judges: dict[str, ModelSection]
     evaluation: EvaluationSection = EvaluationSection()
+    rounds: RoundsSection | None = None
+    rewrite: tuple[str, ...] = ()
+    """Who rewrites the instructions before the first edit: `none`, or a judge; each is crossed with the edit models."""
     execution: ExecutionSection = ExecutionSection()
     trackers: dict[str, dict[str, Any]] = {}
     """Who else is told of the run, by name, with what that one is to know; in no key."""
@@ -153,9 +171,12 @@ class Configuration(Section):
 
     @property
     def models(self) -> dict[str, ModelSection]:
-        """All edit models, then all judges, as tasks call them: `edit:NAME`, `judge:NAME`."""
+        """All edit models, then all judges, as tasks call them: `edit:NAME`, `judge:NAME`. The first judges are those
+        that edits wait for, so that a device loads the others once they are all that is left."""
         edit_models = {f"edit:{name}": section for name, section in self.edit_models.items()}
-        return edit_models | {f"judge:{name}": section for name, section in self.judges.items()}
+        first = [*self.rewrite, *([self.rounds.critic] if self.rounds else [])]
+        judges = sorted(self.judges, key=lambda name: name not in first)
+        return edit_models | {f"judge:{name}": self.judges[name] for name in judges}
 
     def as_plain(self) -> dict[str, Any]:
         """The resolved configuration in the YAML's own shape, without secrets.
@@ -179,6 +200,8 @@ class Configuration(Section):
             "edit_models": {name: _plain_model(model, b.language) for name, model in self.edit_models.items()},
             "judges": {name: _plain_model(model, b.language) for name, model in self.judges.items()},
             "evaluation": self.evaluation.model_dump(mode="json"),
+            **({"rounds": self.rounds.model_dump(mode="json", by_alias=True)} if self.rounds else {}),
+            **({"rewrite": list(self.rewrite)} if self.rewrite else {}),
             "execution": self.execution.model_dump(mode="json"),
             **({"trackers": [{name: given} for name, given in self.trackers.items()]} if self.trackers else {}),
         }

@@ -46,6 +46,7 @@ from edit_eval.config.schema import (
     Filters,
     ModelSection,
     ProtocolSection,
+    RoundsSection,
     Section,
 )
 from edit_eval.errors import ConfigurationError
@@ -62,6 +63,8 @@ TOP_KEYS = (
     "prompts",
     "protocol",
     "evaluation",
+    "rounds",
+    "rewrite",
     "execution",
     "trackers",
     "import_from",
@@ -79,6 +82,11 @@ _NAMED: dict[tuple[str, int], Kind] = {
 }
 """Sections that are about one class: their first key, and how many keys lead there."""
 DEFAULT_BENCHMARK = "five_dimensions"
+TEMPLATES = {
+    "en": "{instruction}\n\nAn earlier attempt was criticised like this; do better: {critique}",
+    "zh": "{instruction}\n\n上一次的结果受到如下批评，请改进：{critique}",
+}
+"""What the edit model of a later round is told."""
 
 _LETTERS = r"A-Za-z0-9_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 NAME = re.compile(f"[{_LETTERS}][{_LETTERS}.-]*")
@@ -116,6 +124,7 @@ class Sections:
         common = Layer(self._mapping(("protocol",)), ("protocol",))
         judges = Protocols(self.faults, self._protocol_class, self.protocol, common, given).of(self.asked)
         evaluation = self._validated(EvaluationSection, self._mapping(("evaluation",)), ("evaluation",))
+        rounds, rewrite = self._rounds(judges, benchmark.language), self._rewrite(judges)
         execution = self._validated(ExecutionSection, self._mapping(("execution",)), ("execution",))
         trackers = _read_trackers(self.raw.get("trackers"), self.faults)
         self.faults.raise_if_any()
@@ -126,6 +135,8 @@ class Sections:
             edit_models=edit_models,
             judges=judges,
             evaluation=evaluation,
+            rounds=rounds,
+            rewrite=rewrite,
             execution=execution,
             trackers=trackers,
             notes=(*self.base.notes(self.notes), *notes_on_readings(judges, evaluation.readings)),
@@ -329,6 +340,30 @@ class Sections:
                     self.faults.add(("prompts", category, key), Text("must be text, not {}{}", shown(text), hint))
         return prompts
 
+    def _rounds(self, judges: Mapping[str, ModelSection], language: str) -> RoundsSection | None:
+        written = self._mapping(("rounds",))
+        if not written:
+            return None
+        rounds = self._validated(RoundsSection, written, ("rounds",))
+        critic, template = getattr(rounds, "critic", None), getattr(rounds, "template", "") or TEMPLATES[language]
+        if isinstance(critic, str) and judges and critic not in judges:
+            self.faults.add(("rounds", "critic"), _no_judge(critic, judges))
+        if "{critique}" not in template:
+            self.faults.add(("rounds", "template"), Text("has no {{critique}}, so every round would be told the same"))
+        return rounds.model_copy(update={"template": template})
+
+    def _rewrite(self, judges: Mapping[str, ModelSection]) -> tuple[str, ...]:
+        """Names in a list; one alone needs none."""
+        written = self.raw.get("rewrite")
+        names = [written] if isinstance(written, str) else written or []
+        if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+            self.faults.add(("rewrite",), Text("must be a list of judges, or `none`, not {}", shown(written)))
+            return ()
+        for name in names:
+            if name != "none" and judges and name not in judges:
+                self.faults.add(("rewrite",), _no_judge(name, judges))
+        return tuple(dict.fromkeys(names))
+
     # -- values --
 
     def _validated(self, model: type[S], values: Mapping[str, Any], place: Place) -> S:
@@ -338,7 +373,7 @@ class Sections:
             return model.model_validate_json(json.dumps(values), strict=True)
         except ValidationError as error:
             faults = explain(error, values)
-        names = tuple(model.model_fields)
+        names = tuple(field.alias or name for name, field in model.model_fields.items())
         self._refuse_unknown(place, values, names)
         for where, text in faults:
             if where[0] in names:
@@ -387,6 +422,10 @@ class Sections:
         for key in place:
             value = value.get(key) if isinstance(value, dict) else None
         return value
+
+
+def _no_judge(name: str, judges: Mapping[str, ModelSection]) -> str:
+    return Text("there is no judge {}{}", shown(name), did_you_mean(name, judges) or Text("; there are: {}", judges))
 
 
 def _name_problem(name: str, others: Mapping[str, object]) -> str:

@@ -59,6 +59,8 @@ TINY = 256
 REPEATED = range(9, 10**9, 100)
 """Which edits of a worker's are asked for once more, counted from 0: one of a hundred, from the tenth on."""
 TINY_INSTRUCTION = "Make the picture a little brighter."
+TINY_NEGATIVE_PROMPT = "bright, colourful, sharp, many details"
+"""What the edit that tells whether guidance is on is to be without: as unlike the usual ones as a text can be."""
 
 _SAME = "the same picture"
 _REQUEST_ID = re.compile(r"\breq_\w+")  # another one each time: equal reasons are to be equal texts
@@ -100,8 +102,9 @@ class ImageEndpoint:
         """Hosts (`name` or `name:port`) beside the server's own from which a picture may be fetched. Not part of a
         key."""
         probe: bool = field(default=True, metadata=NOT_IN_THE_KEY)
-        """Has three tiny edits made at the start, which tell what becomes of a seed and a size, and one edit in a
-        hundred made twice. Not part of a key."""
+        """Has three tiny edits made at the start, which tell what becomes of a seed and a size (and a fourth where
+        `call` has a negative prompt, which tells whether that changes anything), and one edit in a hundred made twice.
+        Not part of a key."""
 
         def __post_init__(self) -> None:
             if clash := sorted(set(self.call) & set(TAKEN_BY_CALL)):
@@ -140,13 +143,18 @@ class ImageEndpoint:
         """
         self.client.serve(devices, server)
         made: list[Image | Refused] = []
+        guided: list[Image | Refused] = []
         if self.parameters.probe:
             seeds = (0, 0, 1) if self._dialect.seed else (0, 0)
-            made = self.client.first(*(self._probe(seed) for seed in seeds))
+            asks = [self._probe(seed) for seed in seeds]
+            if self.parameters.call.get("negative_prompt") is not None:
+                asks.append(self._asked(tiny_edit(), tiny=True, negative_prompt=TINY_NEGATIVE_PROMPT))
+            every = self.client.first(*asks)
+            made, guided = every[: len(seeds)], every[len(seeds) :]
             names = self.client.models()
         else:
             (names,) = self.client.first(listed_models)
-        self._know(made, names)
+        self._know(made, names, guided)
         if self._dialect.own and names and self.parameters.model not in names:
             self.client.close()
             there = self.client.excerpt(", ".join(names[:5]))
@@ -196,10 +204,10 @@ class ImageEndpoint:
 
     # -- what is sent --
 
-    def _asked(self, request: EditRequest, *, tiny: bool = False) -> Ask[Image | Refused]:
+    def _asked(self, request: EditRequest, *, tiny: bool = False, **instead: str) -> Ask[Image | Refused]:
         pictures = [scaled(picture, self.parameters.max_pixels) for picture in request.pictures.values()]
         files = [(f"{name}.png", png(one), "image/png") for name, one in zip(request.pictures, pictures, strict=True)]
-        fields = self._fields(pictures[0].size, request.seed, tiny=tiny)
+        fields = {**self._fields(pictures[0].size, request.seed, tiny=tiny), **instead}
         images: Any = files if len(files) > 1 else files[0]  # a list becomes `image[]`, in its order
 
         async def ask(client: Any) -> Image | Refused:
@@ -281,10 +289,25 @@ class ImageEndpoint:
         words = _REQUEST_ID.sub("req_...", said)
         return Refused(self.client.excerpt(f"refused ({code}): {words}{more}".rstrip(": ")))
 
-    def _know(self, made: Sequence[Image | Refused], names: Sequence[str]) -> None:
+    def _know(
+        self, made: Sequence[Image | Refused], names: Sequence[str], guided: Sequence[Image | Refused] = ()
+    ) -> None:
         self._about = {**self.client.about(), "dialect": self._dialect_name, **self._learned(made)}
+        if guided and "same_seed" in self._about:
+            self._about |= self._guidance(made[0], guided[0])
         if names:
             self._about["model_is_listed"] = "yes" if self.parameters.model in names else "no"
+
+    def _guidance(self, first: Image | Refused, other: Image | Refused) -> dict[str, str]:
+        """Whether another negative prompt, and nothing else, makes another picture."""
+        if isinstance(first, Refused) or isinstance(other, Refused):
+            return {"guidance": "unknown: the probe was refused"}
+        if self._about["same_seed"] != _SAME:
+            return {"guidance": "unknown: the same seed does not give the same picture"}
+        if pixel_digest(first) != pixel_digest(other):
+            return {"guidance": "on"}
+        note = f"{self.parameters.model}: another negative prompt gives the same picture there; guidance is off"
+        return {"guidance": "off", "note": "; ".join(filter(None, (self._about.get("note"), note)))}
 
     def _learned(self, made: Sequence[Image | Refused]) -> dict[str, str]:
         """What the edits of the probe tell: the first two are the same, the third has another seed."""

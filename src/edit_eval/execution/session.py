@@ -150,8 +150,9 @@ class Session:
 
     def refuse_what_cannot_load(self, matrix: Matrix) -> None:
         """Raises `ConfigurationError` where a model that has something left to do could not even be loaded here."""
-        busy = {f"edit:{edit.edit_model}" for edit in matrix.edits if edit.status is Status.PENDING}
-        every = (*matrix.judgements(), *matrix.controls(), *matrix.battles())
+        made_with = matrix.experiment.made_with
+        busy = {f"edit:{made_with(edit.edit_model)}" for edit in matrix.edits if edit.status is Status.PENDING}
+        every = (*matrix.judgements(), *matrix.controls(), *matrix.battles(), *matrix.rewrites())
         busy |= {f"judge:{one.judge}" for one in every if one.status is Status.PENDING}
         if busy:
             laid_out = [model for model in self.layout.models if model.key in busy]

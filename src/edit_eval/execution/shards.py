@@ -180,7 +180,7 @@ def shards_of(experiment: Experiment, batch_sizes: Sequence[int], categories: Se
             join(position, seen.setdefault(batches[sample.index], position))
     for position, before in experiment.predecessors.items():
         join(position, before)
-    for control in experiment.controls:
+    for control in (one for one in experiment.controls if not one.is_rewrite):
         join(control.sample, experiment.controls[0].sample)
         if control.other is not None:
             join(control.sample, control.other)

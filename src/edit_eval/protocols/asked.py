@@ -48,9 +48,19 @@ class AskedJudge:
         return hasattr(self.protocol, "battles")
 
     @property
+    def before_edits(self) -> bool:
+        """It is asked about samples, before there is an edit, and never about one."""
+        return bool(getattr(self.protocol, "before_edits", False))
+
+    @property
+    def of_one(self) -> bool:
+        """It is asked about one edit at a time."""
+        return not (self.of_two or self.before_edits)
+
+    @property
     def sees_controls(self) -> bool:
         """It is asked about what no edit model made, too."""
-        return not (self.measures or self.replays or self.of_two)
+        return self.of_one and not (self.measures or self.replays)
 
     @property
     def scoring(self) -> Scoring:

@@ -7,9 +7,9 @@ that goes on asks the same, and one more model leaves most of what was asked as 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Literal
+from typing import ClassVar, Literal
 
 from edit_eval.config.identity import Identity, digest_of_text
 from edit_eval.errors import ConfigurationError
@@ -27,6 +27,59 @@ Places = tuple[int, int]
 
 _EXCHANGED = {"edit": "other", "other": "edit"}
 _SCALE = Scale(lowest=0.0, highest=1.0)
+
+
+@dataclass(frozen=True)
+class Meetings:
+    """Which edits meet."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    pairs: Design = "all"
+    """Which edits meet: `all`, every two; `cycles`, of each sample a random cycle through the edit models, which
+    takes far fewer; `anchor`, each edit model against one; `extended`, cycles, of which the next round is asked
+    only while some edit models cannot be told apart."""
+    rounds: int = 1
+    """How many `cycles` a sample has, or with `extended` may have at most. More of them later ask only what is
+    new."""
+    anchor: str = ""
+    """With `pairs: anchor`: the name of that edit model."""
+    seed: int = 0
+    """Of the random cycles."""
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1:
+            raise ValueError(f"rounds: {self.rounds} is not 1 or more")
+        if self.pairs == "extended" and self.rounds < 2:
+            raise ValueError("rounds: with `pairs: extended` how many may be asked at most, 2 or more")
+        if bool(self.anchor) != (self.pairs == "anchor"):
+            raise ValueError("anchor: names the edit model that all others meet with `pairs: anchor`")
+
+
+class Meeting:
+    """What a protocol about two edits is asked about, by its parameters."""
+
+    def __init__(self, meetings: Meetings) -> None:
+        self._meetings = meetings
+        self.looks = meetings.rounds if meetings.pairs == "extended" else 1
+
+    def battles(self, sample: Sample, models: Sequence[Identity]) -> Sequence[Places]:
+        """The pairs of the design, of all its rounds."""
+        ours = self._meetings
+        return met(ours.pairs, sample, models, anchor=ours.anchor, rounds=ours.rounds, seed=ours.seed)
+
+    def rounds(self, sample: Sample, models: Sequence[Identity]) -> Sequence[Sequence[Places]]:
+        """The same, where the design is extended, by round."""
+        if len(models) < FEWEST_TO_EXTEND:
+            raise ConfigurationError(
+                Text(
+                    "protocol.pairs: `extended` takes {} edit models or more; of {} every two meet in the first "
+                    "round: write `all`",
+                    FEWEST_TO_EXTEND,
+                    len(models),
+                )
+            )
+        return rounds_of_cycles(sample, models, self._meetings.rounds, self._meetings.seed)
 
 
 def met(

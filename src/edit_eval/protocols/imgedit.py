@@ -80,7 +80,7 @@ def _overall(official: bool, judgements: Sequence[Judgement]) -> float:
             raise Missing(one.status, f"the authors' script stops at `{one.sample_id}`: {one.reason}")
         if WHOLE in one.readings[0] and one.category != "uge":
             raise Missing(Status.UNDEFINED, "the authors let people judge edits of several turns")
-        numbers = _numbers(reading.text) if official else [*reading.values.values()]
+        numbers = authors_numbers(reading.text) if official else [*reading.values.values()]
         if numbers:
             types.setdefault(one.category, []).append(round(sum(numbers) / len(numbers), 2))
     if not types:
@@ -89,7 +89,7 @@ def _overall(official: bool, judgements: Sequence[Judgement]) -> float:
     return math.fsum(means) / len(means)
 
 
-def _numbers(text: str) -> list[int]:
+def authors_numbers(text: str) -> list[int]:
     """The numbers that the authors find in a reply."""
     parts = [line.strip().split(": ") for line in text.splitlines()]
     return [int(part[1]) for part in parts if len(part) == 2 and part[1].isdecimal()]

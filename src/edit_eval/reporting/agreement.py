@@ -13,6 +13,7 @@ from edit_eval.reporting.names import NAMES, score_name
 from edit_eval.reporting.result_tables import EDIT_MODEL, results_table
 from edit_eval.reporting.table import Column, Line, Sheet, Table, Words
 from edit_eval.reporting.terminal_text import one_line
+from edit_eval.reporting.votes import beside_table
 from edit_eval.text import Text, counted
 
 Found = Mapping[str, Any]
@@ -73,6 +74,15 @@ def agreement_sheet(document: Found) -> Sheet:
         sheet += [results_table(entries(document["median"]), names=(EDIT_MODEL,)), Line(only, "quiet")]
     if document.get("people"):
         sheet += [_GAP, *people_sheet(document["people"])]
+    if chosen := document.get("choices"):
+        people = chosen["people"] and {**chosen["people"], "judge": Text("one person, of those who chose")}
+        sheet += [_GAP, Line(Text("People's choices between two edits"), "strong"), _GAP]
+        sheet += [beside_table({**chosen, "people": people})]
+        constant = Text(
+            "How often each prefers the edit that was chosen; a tie of one of the two counts half. Constant: what "
+            "always taking the side that was chosen more often comes to on the same pairs."
+        )
+        sheet += [Line(constant, "quiet")]
     if document.get("bridge"):
         sheet += [_GAP, *bridge_sheet(document["bridge"])]
     return sheet

@@ -20,17 +20,25 @@ _LEAST_SHOWN, _MUCH_BY_LOT = 0.005, 0.2
 """The share of draws that ties decide from which on there is a column, and a sentence."""
 
 
+EXPLAINED = Text(
+    "Each mean is over all subsets of N edits of a sample, ties broken by chance. Gain: by how much better than one "
+    "edit, paired on samples, clustered on source images. Costs: of one sample."
+)
+"""What holds for every such table."""
+
+
 def best_of_sheet(every: Sequence[Row]) -> Sheet:
     """Of each document of `statistics.best_of.best_of` a table, and what must be known to read it."""
-    return [
+    parts = [
         part
         for one in every
         for part in (Line(), Line(Text("Best of N edits. {}", title_of(one)), "strong"), *best_of_body(one))
     ]
+    return [*parts, Line(EXPLAINED, "quiet")] if parts else []
 
 
 def best_of_body(document: Row) -> Sheet:
-    """The same of one, without its title."""
+    """The same of one, without its title and `EXPLAINED`."""
     report = document["report"]
     scale = Scale(**report["scale"])
     score = [Line(score_line(report["score"], scale), "quiet")] if report["score"] else []
@@ -93,8 +101,11 @@ def best_of_table(document: Row) -> Table[Row]:
             when=lambda row: row["price"] is not None,
         ),
     ]
-    group: Column[Row] = Column(Text("Edit model"), lambda row: row["edit_model"], "name")
-    return Table(columns, rows, label=title_of(document), group=group)
+    places = {model["edit_model"]: place for place, model in enumerate(document["models"])}
+    group: Column[Row] = Column(
+        Text("Edit model"), lambda row: row["edit_model"], "name", mark=lambda row: places[row["edit_model"]]
+    )
+    return Table(columns, rows, label=title_of(document), group=group, style="ranks")
 
 
 def _digits(of: Row, values: Sequence[float | None]) -> int:
@@ -130,10 +141,6 @@ def _warnings(document: Row) -> Iterator[Text]:
 
 def _lines(document: Row) -> Iterator[Text]:
     select, report = (name_of(document[who]) for who in ("select", "report"))
-    yield Text(
-        "Each mean is over all subsets of N edits of a sample, ties broken by chance. Gain: by how much better than "
-        "one edit, paired on samples, clustered on source images. Costs: of one sample."
-    )
     several = len(document["models"]) > 1
     for model in document["models"]:
         yield from _of_model(model, select, report, several)

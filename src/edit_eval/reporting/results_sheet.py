@@ -15,6 +15,7 @@ from edit_eval.reporting.entries import controls_are_off, controls_of, entries, 
 from edit_eval.reporting.names import NAMES, counted_status, score_line
 from edit_eval.reporting.remarks import footnotes, passport_lines, wrong_lines
 from edit_eval.reporting.result_tables import EDIT_MODEL, categories_table, items_table, results_table
+from edit_eval.reporting.rounds import rounds_sheet
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line, Look, Table
 from edit_eval.reporting.turns import turns_sheet
@@ -50,6 +51,7 @@ def _results(summary: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
         yield from _of_judge(summary, judge)
     yield from battle_sheet(summary)
     yield from best_of_sheet(summary.get("best_of") or ())
+    yield from rounds_sheet(summary.get("rounds") or ())
     yield from turns_sheet(summary.get("turns") or ())
     yield from map(Line, (*footnotes(summary), *published_lines(summary)))
     timing = summary.get("timing") or {}

@@ -47,7 +47,8 @@ def turns_body(every: Sequence[Row]) -> Sheet:
         Column(Text("95% interval"), lambda row: signed_span(row["change_ci95"], digits(row))),
         Column(Text("Chains"), lambda row: str(row["chains"]) if row["turn"] > 1 else None),
     ]
-    group: Column[Row] = Column(Text("Edit model"), whose, "name")
+    places = {model: place for place, model in enumerate(dict.fromkeys(one["edit_model"] for one in every))}
+    group: Column[Row] = Column(Text("Edit model"), whose, "name", mark=lambda row: places[row["edit_model"]])
     doubts = {row[key] for row in rows for key in ("no_ci95", "no_change_ci95")}
     reasons = [words for doubt, words in NAMES["no_ci95"].items() if doubt in doubts]
     explained = Text(
@@ -58,7 +59,7 @@ def turns_body(every: Sequence[Row]) -> Sheet:
     scored = {score_line(one["score"], Scale(**one["scale"])): None for one in every}
     return [
         *(Line(line, "quiet") for line in scored),
-        Table(columns, rows, label=Text("From turn to turn"), group=group),
+        Table(columns, rows, label=Text("From turn to turn"), group=group, style="ranks"),
         *([Line(Text("No interval: {}.", reasons), "quiet")] if reasons else []),
         Line(explained, "quiet"),
     ]

@@ -16,7 +16,8 @@ from edit_eval.reporting.comparison_tables import digits_of
 from edit_eval.reporting.entries import Entry, entries, headlines
 from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.remarks import passport_lines
-from edit_eval.reporting.strengths import preferred
+from edit_eval.reporting.strengths import ahead, by_strength
+from edit_eval.statistics.battles import Fought
 from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
 from edit_eval.statistics.series import gain
 from edit_eval.text import Text, joined
@@ -77,6 +78,11 @@ class Verdict:
             return joined(_on_pictures(self.columns, self.pairs))
         return joined([*(covered(part) for part in self.parts), *filter(None, [self.controls()])])
 
+    @property
+    def first(self) -> str:
+        """The best edit model; empty where there is none to compare it with."""
+        return self.columns[0].name if self.columns else ""
+
     def wins(self) -> bool:
         """Whether the first is better than every other."""
         return all(
@@ -128,7 +134,7 @@ def verdicts(summary: Mapping[str, Any]) -> list[Verdict]:
 def verdict_lines(summary: Mapping[str, Any]) -> list[Text]:
     """The sentence of each judge; with several judges behind its name."""
     found = {one.judge: one.sentence() for one in verdicts(summary)}
-    found |= {judge: Text("{:. }.", [words]) for judge, words in preferred(summary).items()}
+    found |= {one.judge: one.sentence() for one in preferences(summary)}
     if len(found) == 1:
         return [*found.values()]
     return [Text("{}: {}", judge, sentence) for judge, sentence in found.items()]
@@ -145,13 +151,73 @@ def comparison_lines(comparison: Comparison) -> list[Text]:
     return found
 
 
-def joint_headline(found: Sequence[Verdict]) -> Text:
+@dataclass(frozen=True)
+class Preference:
+    """Whom one judge that is shown two edits at a time prefers."""
+
+    judge: str
+    first: str
+    """The strongest edit model."""
+    doubted: tuple[str, ...]
+    """Those to which it is not shown to be preferred."""
+    others: tuple[str, ...]
+    won: int
+    lost: int
+    battles: int
+    """Of the first, those that have an outcome."""
+
+    def wins(self) -> bool:
+        """Whether the first is preferred to every other."""
+        return not self.doubted
+
+    def headline(self) -> Text:
+        """Who is preferred, without a full stop."""
+        if self.doubted:
+            unsure = _listed(self.doubted)
+            return Text("No winner yet: {} leads, but is not clearly preferred to {}", self.first, unsure)
+        others = self.others[0] if len(self.others) == 1 else Text("all {} others", len(self.others))
+        return Text("{} is preferred to {}", self.first, others)
+
+    def rest(self) -> Text:
+        """In how many battles, without a full stop."""
+        return Text("{} won {} of its {} battles and lost {}", self.first, self.won, self.battles, self.lost)
+
+    def sentence(self) -> Text:
+        """Headline and rest."""
+        return Text("{:. }.", [self.headline(), self.rest()])
+
+
+def preferences(summary: Mapping[str, Any]) -> list[Preference]:
+    """One for each judge that compares, by its headline; none of a judge without strengths."""
+    found = []
+    for judge, of in (summary.get("battles") or {}).items():
+        scored = next(iter(of["scores"].values()))
+        if any(row["strength"] is None for row in scored["strengths"]):
+            continue
+        first, *others = (row["edit_model"] for row in by_strength(scored["strengths"]))
+        unsure = {other for other, least in ahead(scored["differences"], first) if least is None or least <= 0}
+        its = [(pair, pair["a"] == first) for pair in scored["pairs"] if first in (pair["a"], pair["b"])]
+        found.append(
+            Preference(
+                judge,
+                first,
+                tuple(other for other in others if other in unsure),
+                tuple(others),
+                won=sum(pair[Fought.FIRST if ours else Fought.SECOND] for pair, ours in its),
+                lost=sum(pair[Fought.SECOND if ours else Fought.FIRST] for pair, ours in its),
+                battles=sum(pair[came] for pair, _ in its for came in Fought if came is not Fought.MISSING),
+            )
+        )
+    return found
+
+
+def joint_headline(found: Sequence[Verdict | Preference]) -> Text:
     """What several judges say, each for itself: no number is over several of them."""
-    if not all(one.columns for one in found):
+    if not all(one.first for one in found):
         return joined([one.headline() for one in found])
     first: dict[str, list[str]] = {}
     for one in found:
-        first.setdefault(one.columns[0].name, []).append(one.judge)
+        first.setdefault(one.first, []).append(one.judge)
     if len(first) > 1:
         leads = [Text("{} leads with {}", name, _listed(judges)) for name, judges in first.items()]
         return Text("The judges disagree: {}", joined(leads, ", "))

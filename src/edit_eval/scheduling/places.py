@@ -54,6 +54,8 @@ class Places:
             order = sorted(order, key=lambda r: (0, 0.0) if r.model.kind == "edit" else (1, self._comes_after(r)))
         if self._work.piloting:
             order = sorted(order, key=lambda r: not self.is_called(r))
+        if self._work.edits_wait_for_answers:  # a judge that can begin goes before one that would only wait
+            order = sorted(order, key=lambda r: not self._queues[r.key].open_to(r.index))
         for replica in order:
             if replica.wanted or replica.state in (ReplicaState.STOPPING, ReplicaState.RETIRED):
                 continue
@@ -105,8 +107,11 @@ class Places:
         if self._queues[replica.key].awaits(replica.index):
             return False
         for rival in self._fleet.rivals(replica):
-            # A judge that waits for edits stays: they are made elsewhere, and coming back would cost two loads.
-            stays = replica.model.kind == "judge" and (rival.model.kind == "judge" or self._gave_up(rival))
+            # A judge that waits for edits stays: they are made elsewhere, and coming back would cost two loads. Unless
+            # they may wait for another judge's answers.
+            answers = self._work.edits_wait_for_answers and self._queues[rival.key].open_to(rival.index) > 0
+            waits = rival.model.kind == "judge" and not answers
+            stays = replica.model.kind == "judge" and (waits or self._gave_up(rival))
             if self.is_called(rival) or (not stays and self._shortens(rival)):
                 self._keep(rival, replica)
                 return True
@@ -226,6 +231,8 @@ class Places:
     def _is_owed(self, replica: Replica) -> bool:
         """Whether a judge has done its pilot on a place to which edits were dealt, which wait for it."""
         if not self._dealt or replica.model.kind == "edit" or self._work.pilot_left(replica.key):
+            return False
+        if self._work.edits_wait_for_answers and not self._work.piloting:  # it does what it can before the next round
             return False
         rivals = (rival for rival in self._fleet.rivals(replica) if rival.model.kind == "edit")
         return any(self._queues[rival.key].belongs_to(rival.index) for rival in rivals)

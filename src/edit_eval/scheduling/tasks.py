@@ -100,6 +100,8 @@ class Work:
     later question of the same judge waits for."""
     kept: set[str] = field(default_factory=set)
     """Models that stay loaded, on all of their places, although nothing is left for them: more may come (`serve`)."""
+    edits_wait_for_answers: bool = field(default=False, init=False)
+    """Whether an edit waits for what a judge says: then another judge may wait for edits that wait for that one."""
     phase: int = field(default=0, init=False)
     """The earliest phase in which something is left, the pilot apart."""
     _count: int = 0
@@ -128,6 +130,7 @@ class Work:
             self._waiting[one].append(task)
             task.missing += 1
             task.edits_missing += one < self.answers_from
+            self.edits_wait_for_answers |= one >= self.answers_from and model.startswith("edit:")
         if phase not in self._left:
             self._left[phase] = {}
             self._find_phase()

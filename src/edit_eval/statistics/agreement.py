@@ -398,6 +398,48 @@ def beside_votes(results: Results, votes: Sequence[Vote]) -> dict[str, Any]:
     }
 
 
+def beside_choices(results: Results) -> dict[str, Any] | None:
+    """Judges beside the choices that came with the benchmark (`benchmarks.people_choices`): as `beside_votes`.
+
+    Each judge has a `constant`, too: what always taking the side that was chosen more often comes to on its pairs.
+    `people` is each person with the choice of all, where the data say what each chose. None where the data have no
+    choices, or the run has no edit models `A` and `B`.
+    """
+    facts = {one.id: one.facts for one in results.samples if one.facts.get("chosen") in CHOICES_OF_DATA}
+    if not facts or not {"A", "B"} <= {*results.edit_models}:
+        return None
+
+    def vote(sample: str, chosen: str, rater: str) -> Vote:
+        return Vote(sample, "A", "B", CHOICES_OF_DATA[chosen], rater)
+
+    votes = [vote(sample, str(of["chosen"]), "chosen") for sample, of in facts.items()]
+    (chosen,) = voters_of(votes)
+    every = [
+        vote(sample, said, str(place))
+        for sample, of in facts.items()
+        for place, said in enumerate(of.get("raters") or ())
+        if said in CHOICES_OF_DATA
+    ]
+    samples = samples_of(results, [chosen], resamples=0)
+    found = beside_votes(results, votes)
+    asked = [as_voter(one) for one in judges_of(results).values()] + comparers_of(results)
+    for row, judge in zip(found["judges"], asked, strict=True):
+        shares = [chosen.values[item] for item in judge.answers if item in chosen.answers]
+        first = math.fsum(shares) / len(shares) if shares else None
+        row["constant"] = None if first is None else max(first, 1 - first)
+    people = [agreement(one, chosen, samples).choices() for one in voters_of(every)]
+    agrees = [one["agrees"] for one in people if one["agrees"] is not None]
+    return {
+        "judges": found["judges"],
+        "people": {**people[0], "agrees": math.fsum(agrees) / len(agrees), "ci95": None} if agrees else None,
+        "tie": found["tie"],
+    }
+
+
+CHOICES_OF_DATA = {"A": "left", "B": "right", "tie": "tie"}
+"""What the facts of a sample say was chosen -> a vote's choice, where A is on the left."""
+
+
 def _among_voters(raters: Sequence[Instrument], samples: Samples) -> dict[str, Any] | None:
     """Every two of them, on what both have voted on."""
     found = []

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
@@ -138,6 +139,20 @@ def battles_by_judge(results: Results) -> dict[str, tuple[list[Judgement], dict[
         )
         for judge in results.battle_judges
     }
+
+
+def together(results: Results, battles: Sequence[Judgement], scores: Sequence[str]) -> dict[str, Any]:
+    """`strengths` and `differences` by all of a judge's questions at once, each of the same weight.
+
+    Intervals are clustered on source images, so that several answers about one picture are not several pictures.
+    """
+    votes = []
+    for score in scores:
+        its = votes_of(battles, score, results.samples)
+        votes += [replace(one, weight=1 / len(its)) for one in its]
+    looks = max((results.scoring[one.judge].looks for one in battles[:1]), default=1)
+    found = preferences(votes, results.edit_models, taken_in={one.rater for one in votes}, looks=looks)
+    return {name: found[name] for name in ("strengths", "differences")}
 
 
 def _come_to(results: Results, battles: Sequence[Judgement], score: str, looks: int) -> dict[str, Any]:

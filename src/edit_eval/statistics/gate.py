@@ -15,15 +15,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edit_eval.errors import ConfigurationError
 from edit_eval.records import Scale
 from edit_eval.statistics.columns import ScoreColumn
 from edit_eval.statistics.corrections import holm
 from edit_eval.statistics.failure_rates import PairedFailures, with_adjusted_p
-from edit_eval.statistics.intervals import FEWEST_CLUSTERS, Estimate, FloatArray, cluster_codes, estimate
+from edit_eval.statistics.intervals import (
+    FEWEST_CLUSTERS,
+    Estimate,
+    FloatArray,
+    cluster_codes,
+    estimate,
+    normal_quantile,
+)
 from edit_eval.statistics.outcomes import untested
 from edit_eval.statistics.paired import strict_lower
-from edit_eval.statistics.power import ALPHA, clusters_needed
+from edit_eval.statistics.power import ALPHA, POWER, clusters_needed
 from edit_eval.statistics.series import ends, gain, groups_of, largest_difference
+from edit_eval.text import Text
 
 if TYPE_CHECKING:
     from edit_eval.statistics.comparison import Pair
@@ -219,6 +228,37 @@ class _Union:
 
     def _with(self, value: float) -> Estimate:
         return estimate(np.clip(value, self.low, self.high), self._images, self._groups)
+
+
+def fewest_images(margin: float, scale: Scale) -> int:
+    """As many images as it takes for any result to show that margin; fewer leave too much unseen (`strict_lower`).
+
+    `margin` in points, above 0. Raises `ConfigurationError` for one that is not.
+    """
+    if not 0 < margin < math.inf:
+        raise ConfigurationError(Text("margin {:g}: a number of points above 0", margin))
+    span = largest_difference(scale)
+    if not margin < span < math.inf:
+        return FEWEST_CLUSTERS
+    return max(FEWEST_CLUSTERS, math.floor(math.log(ALPHA) / math.log((span - margin) / span)) + 1)
+
+
+def images_to_show(margin: float, scale: Scale, deviation: float) -> int | None:
+    """As many images as it takes for one that is as good as the first to pass with probability `POWER`.
+
+    `deviation` is the standard deviation of the differences on an image, in points. None where no number is enough.
+    Both bounds of `strict_lower` have to lie above the margin: also with the loss that chance brings once in five.
+    """
+    drawn = deviation * np.array([normal_quantile((place + 0.5) / 400) for place in range(400)])
+    found = estimate(drawn, np.arange(len(drawn)), None)
+    needed = clusters_needed(found, margin, largest_difference(scale), alpha=2 * ALPHA)
+    if needed is None:
+        return None
+    span, images = largest_difference(scale), max(needed, fewest_images(margin, scale))
+    by_chance = normal_quantile(POWER) * deviation
+    while margin < span < math.inf and (span - by_chance / math.sqrt(images)) * ALPHA ** (1 / images) <= span - margin:
+        images += 1 + images // 200
+    return images
 
 
 class _Part:

@@ -54,7 +54,7 @@ def turns(results: Results) -> list[dict[str, Any]]:
             for one in own:
                 by_turn[place[one.sample_id][0]].append(one)
             if len(by_turn) > 1:
-                first = _by_chain(results, place, by_turn[min(by_turn)], series)
+                first = by_chain(results, place, by_turn[min(by_turn)], series)
                 found.append(
                     {
                         "edit_model": model,
@@ -66,8 +66,10 @@ def turns(results: Results) -> list[dict[str, Any]]:
                                 "turn": turn,
                                 "scored": sum(series.score in one.scores for one in some),
                                 "total": len(some),
-                                **_mean(results, some, series),
-                                **_change(first, _by_chain(results, place, some, series), series, turn != min(by_turn)),
+                                **mean_of(results, some, series),
+                                **change_of(
+                                    first, by_chain(results, place, some, series), series, turn != min(by_turn)
+                                ),
                             }
                             for turn, some in sorted(by_turn.items())
                         ],
@@ -76,14 +78,15 @@ def turns(results: Results) -> list[dict[str, Any]]:
     return found
 
 
-_Chain = dict[tuple[str, int], tuple[float, str]]
+Chain = dict[tuple[str, int], tuple[float, str]]
+"""By the sample that a chain begins with and the edit seed: the mean score over its repeats, and its cluster."""
 
 
-def _by_chain(
+def by_chain(
     results: Results, place: dict[str, tuple[int, str]], judgements: Sequence[Judgement], series: Series
-) -> _Chain:
+) -> Chain:
     """For each chain and edit seed the mean score of a turn over its repeats, and the chain's cluster."""
-    clusters = _clusters(results)
+    clusters = clusters_of(results)
     scores: dict[tuple[str, int], list[float]] = defaultdict(list)
     for one in judgements:
         if series.score in one.scores:
@@ -91,13 +94,19 @@ def _by_chain(
     return {chain: (math.fsum(some) / len(some), clusters[chain[0]]) for chain, some in scores.items()}
 
 
-def _clusters(results: Results) -> dict[str, str]:
+def clusters_of(results: Results) -> dict[str, str]:
     return {sample.id: sample.cluster or sample.id for sample in results.samples}
 
 
-def _mean(results: Results, judgements: Sequence[Judgement], series: Series) -> dict[str, Any]:
-    clusters = _clusters(results)
+def mean_of(results: Results, judgements: Sequence[Judgement], series: Series) -> dict[str, Any]:
+    """`mean`, `ci95`, `no_ci95` of a series over judgements, clustered on source images."""
+    clusters = clusters_of(results)
     known = [(one.scores[series.score], clusters[one.sample_id]) for one in judgements if series.score in one.scores]
+    return mean_over(known, series)
+
+
+def mean_over(known: Sequence[tuple[float, str]], series: Series) -> dict[str, Any]:
+    """The same over values, each with its cluster."""
     if not known:
         return {"mean": None, "ci95": None, "no_ci95": "no_scores"}
     values, images = zip(*known, strict=True)
@@ -106,7 +115,9 @@ def _mean(results: Results, judgements: Sequence[Judgement], series: Series) -> 
     return {"mean": made.value, "ci95": sure.ci95, "no_ci95": sure.no_ci95}
 
 
-def _change(first: _Chain, later: _Chain, series: Series, is_later: bool) -> dict[str, Any]:
+def change_of(first: Chain, later: Chain, series: Series, is_later: bool) -> dict[str, Any]:
+    """`change`, `change_ci95`, `no_change_ci95` from the first to a later step, paired on the `chains` that have both;
+    above 0 is better."""
     both = sorted(first.keys() & later.keys()) if is_later else []
     if not both:
         return {

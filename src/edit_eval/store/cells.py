@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from edit_eval.experiment import Battle, Control, Experiment
@@ -55,14 +56,15 @@ class Cells:
         self._judgement_repeat = array("q")
         self._first_judgement, self._first_cell = array("q", [0]), array("q", [0])
         self._cell_judgement = array("q")
-        self.judges_of_one = [n for n, judge in enumerate(experiment.judges) if not judge.of_two]
+        self.judges_of_one = [n for n, judge in enumerate(experiment.judges) if judge.of_one]
         """The judges that are asked about one edit at a time."""
         self._place = {judge: place for place, judge in enumerate(self.judges_of_one)}
         controlled = [n for n, judge in enumerate(experiment.judges) if judge.sees_controls]
         for edit in range(self.edits):
             self._unfold(edit, self.judges_of_one, experiment.repeats)
+        rewriting = [n for n, judge in enumerate(experiment.judges) if judge.before_edits]
         for edit in self.controls:
-            self._unfold(edit, controlled, 1)
+            self._unfold(edit, rewriting if self.control(edit).is_rewrite else controlled, 1)
         for edit in self.battles:
             self._unfold(edit, self.battle(edit).judges, experiment.repeats)
 
@@ -112,6 +114,14 @@ class Cells:
         """The numbers of a battle's edits."""
         of = self.battle(edit)
         return self.edit(of.edit_model, of.edit_seed, of.sample), self.edit(of.other, of.edit_seed, of.sample)
+
+    def rewrite(self, sample: int) -> int:
+        """The number that stands for a sample before there is an edit of it; one of its controls."""
+        return self._rewrites[sample]
+
+    @cached_property
+    def _rewrites(self) -> dict[int, int]:
+        return {self.control(edit).sample: edit for edit in self.controls if self.control(edit).is_rewrite}
 
     def control(self, edit: int) -> Control:
         """What is judged in place of an edit."""

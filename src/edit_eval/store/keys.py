@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from edit_eval.config.identity import Identity, digest, digest_of_text
+from edit_eval.config.identity import Identity, canonical_json, digest, digest_of_text
 
 SCHEMA = 2  # part of every key; raised when the meaning of a key changes
 REPEAT_STRIDE = 1_000_000
@@ -26,6 +26,15 @@ def edit_key(model: Identity, sources: Sequence[str], instruction: str, seed: in
     """
     shown = ",".join(map(_quoted, sources))
     return digest_of_text(f'["edit",{SCHEMA},"{model.digest}",[{shown}],{_quoted(instruction)},{seed}]')
+
+
+def recipe(judge: Identity, asked: Sequence[str], before: str, template: str, instruction: str) -> str:
+    """What stands for the instruction in the key of an edit that is told what a judge says.
+
+    `asked` are the digests of what the judge is asked, `before` the key of the edit that it is shown (empty for none).
+    Its words are in no key: they may be known only when the edit before is made.
+    """
+    return canonical_json(["told", judge.digest, list(asked), before, template, instruction])
 
 
 def reply_key(judge: Identity, asked: str, edit: str, seed: int) -> str:

@@ -23,12 +23,23 @@ from edit_eval.protocols.judging import (
     score,
     unasked,
 )
-from edit_eval.records import CONTROL, DECLINED, Edit, Judgement, Reading, Reply, Sample, Status
+from edit_eval.records import (
+    CONTROL,
+    DECLINED,
+    Edit,
+    Judgement,
+    Reading,
+    Reply,
+    Sample,
+    Status,
+    Told,
+)
 from edit_eval.statistics.battles import votes_of
 from edit_eval.statistics.preferences import told_apart
 from edit_eval.store.cells import Cells
 from edit_eval.store.journal import no_garbage
-from edit_eval.store.keys import REPEAT_STRIDE, edit_key, replay_key, reply_key
+from edit_eval.store.keys import REPEAT_STRIDE, edit_key, recipe, replay_key, reply_key
+from edit_eval.store.telling import instruction_of, not_told
 from edit_eval.text import Text, counted
 
 EDIT_SEED_STRIDE = 1_000_000
@@ -36,6 +47,9 @@ EDIT_SEED_STRIDE = 1_000_000
 
 CONTROL_OF = "control_of"
 """The fact that names the sample for which a sample of an experiment that grows is a control."""
+
+KEPT = "kept"
+"""The flag of an edit that is that of the round before."""
 
 SHORT = 64
 """Characters of a reply that others are likely to repeat."""
@@ -105,6 +119,9 @@ class Matrix:
             if sample.follows and not sample.fault:
                 later.append(number)
                 continue
+            if told := self.told(number):
+                keys[number] = self._told_key(number, told, keys)
+                continue
             keys[number] = edit_key(model, _sources(sample), sample.instruction, self._seed(model, edit_seed, sample))
         while later:
             left = []
@@ -119,6 +136,17 @@ class Matrix:
             assert len(left) < len(later), "samples that follow each other in a circle have a fault"
             later = left
         return keys
+
+    def _told_key(self, number: int, told: Told, keys: Sequence[str]) -> str:
+        """Those of the columns before are known."""
+        model, edit_seed, sample = self.edit_parts(number)
+        judge = next(judge for judge in self.judges if judge.name == told.judge)
+        asked = [one.digest(0) for one in self.experiment.asked[judge.name][number % len(self.samples)]]
+        before = self.before(number)
+        known = "" if before is None else keys[before]
+        sources = [known] if told.source == "last" else _sources(sample)
+        stands = recipe(judge.model, asked, known, told.template, sample.instruction)
+        return edit_key(model, sources, stands, self._seed(model, edit_seed, sample))
 
     @cached_property
     def edits(self) -> list[Edit]:
@@ -172,6 +200,104 @@ class Matrix:
         other = self.experiment.predecessors.get(position)
         return None if other is None else edit - position + other
 
+    # -- edits that are told what a judge said --
+
+    def told(self, edit: int) -> Told | None:
+        """How an edit comes by its instruction; None where that is the sample's."""
+        return self.experiment.told.get(self.edit_models[self.cells.edit_parts(edit)[0]].name)
+
+    def before(self, edit: int) -> int | None:
+        """The edit of the round before; None for a first one."""
+        told = self.told(edit) if self.experiment.told else None
+        if told is None or not told.before:
+            return None
+        _, edit_seed, sample = self.cells.edit_parts(edit)
+        return self.cells.edit(self.experiment.places[told.before], edit_seed, sample)
+
+    def made_from(self, edit: int) -> int | None:
+        """The edit that the edit model is given; None where that is the sample's own source."""
+        told = self.told(edit) if self.experiment.told else None
+        return self.before(edit) if told and told.source == "last" else self.predecessor(edit)
+
+    def critique(self, edit: int) -> int | None:
+        """The judgement whose words an edit model is told; None where it is told the sample's instruction."""
+        told = self.told(edit) if self.experiment.told else None
+        if told is None or self.sample_of(edit).fault:
+            return None
+        judge = next(place for place, judge in enumerate(self.judges) if judge.name == told.judge)
+        before = self.before(edit)
+        about = self.cells.rewrite(self.cells.sample(edit)) if before is None else before
+        return next(n for n in self.cells.judgements_of(about) if self.cells.parts(n)[1:] == (judge, 0))
+
+    @cached_property
+    def _told_of(self) -> dict[int, list[int]]:
+        """For a judgement the edits that are told its words."""
+        found: dict[int, list[int]] = {}
+        for edit in range(self.cells.edits) if self.experiment.told else ():
+            if (critique := self.critique(edit)) is not None:
+                found.setdefault(critique, []).append(edit)
+        return found
+
+    def told_of(self, judgement: int) -> list[int]:
+        """The edits that are told the words of a judgement, in their order."""
+        return self._told_of.get(judgement, [])
+
+    def tell(self, edit: int) -> list[int]:
+        """Gives an edit the instruction that its critique now makes, once that has come to its end.
+
+        One that was made with another instruction is pending again. Returns the edits that end by this without being
+        made, itself first: where there is no critique it has failed, with all behind it; where the critic is content
+        with the edit before, that is kept.
+        """
+        told, critique = self.told(edit), self.critique(edit)
+        if told is None or critique is None:
+            return []
+        said, mine = self.judgement(critique), self.edits[edit]
+        if said.status is PENDING:
+            return []
+        judge = next(judge for judge in self.judges if judge.name == told.judge)
+        status, reason = not_told(told, judge.scoring.scale, said)
+        if status is OK:
+            instruction = instruction_of(told.template, said, self.sample_of(edit))
+            if mine.instruction != instruction:
+                self.set_edit(edit, replace(self.new_edit(edit), instruction=instruction))
+            return []
+        if (mine.status, mine.reason) != (status, reason):
+            self.set_edit(edit, replace(self.new_edit(edit), status=status, reason=reason))
+        behind = [one for number in self.cells.judgements_of(edit) for one in self.told_of(number)]
+        return [edit, *(ended for one in behind for ended in self.tell(one))]
+
+    def tell_all(self) -> None:
+        """The same of all edits, those of earlier rounds first."""
+        for edit in range(self.cells.edits) if self.experiment.told else ():
+            self.tell(edit)
+
+    def kept(self, edit: int) -> int | None:
+        """The edit of an earlier round that stands for one that was not needed; None for all others."""
+        before = self.before(edit) if self.edits[edit].status is SKIPPED else None
+        if before is None or self.sample_of(edit).fault:
+            return None
+        return before if (earlier := self.kept(before)) is None else earlier
+
+    def shown_edit(self, number: int) -> Edit:
+        """An edit as results have it: of a round that was not needed that of the round before, at no cost."""
+        edit, kept = self.edits[number], self.kept(number) if self.experiment.told else None
+        if kept is None:
+            return edit
+        was = self.edits[kept]
+        return replace(
+            was, key=edit.key, edit_model=edit.edit_model, reason=edit.reason, seconds=0.0, flags=(*was.flags, KEPT)
+        )
+
+    def shown_judgement(self, number: int) -> Judgement:
+        """A judgement as results have it: of a round that was not needed that of the round before, at no cost."""
+        edit, judge, repeat = self.cells.parts(number)
+        of_edit = edit < self.cells.edits and bool(self.experiment.told)
+        if not of_edit or (kept := self.kept(edit)) is None:
+            return self.judgement(number)
+        was = self.judgement(self.cells.judgement(kept, judge, repeat))
+        return replace(was, edit_model=self.edit_model_name(edit), seconds=0.0, tokens=(0, 0))
+
     def made_by(self, edit: int) -> int:
         """The edit whose picture is judged: the edit itself; of a battle the first; for a control that of another
         sample, or of its own.
@@ -187,7 +313,11 @@ class Matrix:
 
     def sources(self, edit: int) -> dict[str, Shown]:
         """The pictures that an edit model is given, by name, in their order."""
-        return {name: shown for name, shown in self._given(edit).items() if name.startswith("source")}
+        found = {name: shown for name, shown in self._given(edit).items() if name.startswith("source")}
+        before = self.made_from(edit)
+        if before is not None and before != self.predecessor(edit):
+            found["source"] = Shown(self.edits[before].image, pixels=self.edits[before].pixels)
+        return found
 
     def _given(self, edit: int) -> dict[str, Shown]:
         """A sample's pictures, its source first."""
@@ -206,6 +336,8 @@ class Matrix:
         if edit < self.cells.edits or self.cells.control(edit).kind == "shuffled":
             made = self.edits[self.made_by(edit)]
             return {**shown, "edit": Shown(made.image, pixels=made.pixels)} if made.status is OK else shown
+        if self.cells.control(edit).is_rewrite:
+            return shown
         return {**shown, "edit": shown["source"]._replace(blank=self.cells.control(edit).kind == "blank")}
 
     def shown_edits(self, edit: int) -> tuple[int, ...]:
@@ -384,6 +516,9 @@ class Matrix:
 
     def fail_followers(self, edit: int) -> list[int]:
         """What follows an edit that is not made cannot be made, nor what follows that: returns those edits."""
+        if self.experiment.told:
+            behind = [one for number in self.cells.judgements_of(edit) for one in self.told_of(number)]
+            return [ended for one in behind for ended in self.tell(one)]
         found, status = [edit], self.edits[edit].status
         for failed in found:
             for one in self.followers(failed):
@@ -514,8 +649,10 @@ class Matrix:
                 return PENDING, self.reading(cell).reason
         return None
 
-    def judgements(self) -> Iterator[Judgement]:
-        """Every judgement of an edit, ordered by edit model, edit seed, judge, repeat, sample."""
+    def judgements(self, *, shown: bool = False) -> Iterator[Judgement]:
+        """Every judgement of an edit, ordered by edit model, edit seed, judge, repeat, sample; with `shown` as results
+        have them."""
+        of = self.shown_judgement if shown else self.judgement
         for model in range(len(self.edit_models)):
             for edit_seed in range(self.experiment.edit_seeds):
                 for judge in self.cells.judges_of_one:
@@ -524,12 +661,13 @@ class Matrix:
                             if self.experiment.control_kind(self.samples[sample]):
                                 continue
                             edit = self.cells.edit(model, edit_seed, sample)
-                            yield self.judgement(self.cells.judgement(edit, judge, repeat))
+                            yield of(self.cells.judgement(edit, judge, repeat))
 
     def controls(self) -> Iterator[Judgement]:
         """Every judgement of a control; of an experiment that grows each is said to be of the sample that it is for."""
         for control in self.cells.controls:
-            yield from map(self.judgement, self.cells.judgements_of(control))
+            if not self.cells.control(control).is_rewrite:
+                yield from map(self.judgement, self.cells.judgements_of(control))
         if not self.experiment.grows:
             return
         there = {sample.id for sample in self.samples}
@@ -539,10 +677,16 @@ class Matrix:
                 for judgement in self.cells.judgements_of(number):
                     yield replace(self.judgement(judgement), sample_id=of)
 
+    def rewrites(self) -> Iterator[Judgement]:
+        """Every judgement that was made before there was an edit."""
+        for control in self.cells.controls:
+            if self.cells.control(control).is_rewrite:
+                yield from map(self.judgement, self.cells.judgements_of(control))
+
     def clients_own(self) -> tuple[tuple[Sample, ...], tuple[Edit, ...]]:
         """The samples, and the edits, but for controls that an experiment that grows has among its samples."""
         if not self.experiment.grows:
-            return self.samples, tuple(self.edits)
+            return self.samples, tuple(map(self.shown_edit, range(self.cells.edits)))
         own = [number for number, one in enumerate(self.samples) if not self.experiment.control_kind(one)]
         return tuple(self.samples[number] for number in own), tuple(self.edits[number] for number in own)
 
@@ -617,7 +761,7 @@ def what_is_left(matrix: Matrix) -> str:
     """One line: what is reused, and what is to be done."""
     edits = [e for e in matrix.edits if e.status is not SKIPPED]
     kept = sum(e.status is not PENDING for e in edits)
-    every = (*matrix.judgements(), *matrix.controls(), *matrix.battles())
+    every = (*matrix.judgements(), *matrix.controls(), *matrix.battles(), *matrix.rewrites())
     judgements = [j for j in every if j.status is not SKIPPED]
     judged = sum(j.status is not PENDING for j in judgements)
     if judged == len(judgements):

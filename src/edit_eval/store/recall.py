@@ -113,6 +113,7 @@ def recall(
     for number in (n for n, edit in recalled.items() if edit.status in NO_EDIT):
         matrix.fail_followers(number)
     _recall_replies(matrix, replies, retry)
+    matrix.tell_all()
     for number in range(matrix.cells.judgements):
         matrix.judgement(number)  # all at once, while nobody looks for garbage among a million objects
     matrix.look()
@@ -237,4 +238,6 @@ def where_of(address: tuple[object, ...]) -> Record:
 def edit_record(edit: Edit) -> Record:
     """An edit as a line of the journal."""
     record = {name: getattr(edit, name) for name in Edit.__dataclass_fields__}
+    if not edit.instruction:
+        del record["instruction"]
     return {**record, "status": edit.status.value, "flags": list(edit.flags)}

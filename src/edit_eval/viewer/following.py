@@ -167,6 +167,8 @@ class Following:
                 matrix.forget_replies(cell)
             if line.ask >= len(matrix.replies[cell]):
                 matrix.add_reply(cell, line.reply)
+            for told in matrix.told_of(matrix.cells.judgement_of(cell)):
+                matrix.tell(told)
             yield line.sample
         del self._waiting[:-1000]
 
@@ -201,17 +203,20 @@ class Following:
             raise RunDirectoryError(self.fault)
         return Run.opened(self.directory, self.matrix)
 
-    def of_sample(self, sample_id: str) -> tuple[Sample, list[tuple[Edit, list[Judgement]]], list[Judgement]]:
-        """A sample with its edits, each with its judgements, and its battles."""
+    def of_sample(
+        self, sample_id: str
+    ) -> tuple[Sample, list[tuple[Edit, list[Judgement]]], list[Judgement], list[Judgement]]:
+        """A sample with its edits, each with its judgements; its battles; and what critics say of its edits."""
         matrix = self.matrix
         assert matrix is not None
         place = self.samples[sample_id]
-        found = []
+        found, critiques, critics = [], list[Judgement](), matrix.experiment.critics
         for number in range(place, matrix.cells.edits, len(matrix.samples)):
-            judgements = [matrix.judgement(one) for one in matrix.cells.judgements_of(number)]
-            found.append((matrix.edits[number], judgements))
+            every = [matrix.shown_judgement(one) for one in matrix.cells.judgements_of(number)]
+            critiques += [one for one in every if one.judge in critics]
+            found.append((matrix.shown_edit(number), [one for one in every if one.judge not in critics]))
         battles = [one for battle in matrix.battles_of(place) for one in matrix.cells.judgements_of(battle)]
-        return matrix.samples[place], found, [matrix.judgement(one) for one in battles]
+        return matrix.samples[place], found, [matrix.judgement(one) for one in battles], critiques
 
     def find_edit(self, key: str) -> Edit | None:
         """The edit of that key, if it was made."""

@@ -8,9 +8,19 @@ from typing import Any
 import pytest
 
 from edit_eval.execution.advice.prediction import Durations, Prediction, lower_bound, simulate
+from edit_eval.records import Told
 from edit_eval.scheduling.tasks import Model
 
 LOAD, EDIT, JUDGE_LOAD, JUDGE = 10.0, 4.0, 6.0, 0.5
+
+
+ROUNDS: dict[str, Any] = {
+    "columns": dict.fromkeys(("e0", "e0@2", "e0@3"), "edit:e0"),
+    "told": {
+        "e0@2": Told(edit_model="e0", judge="j", before="e0", round=2),
+        "e0@3": Told(edit_model="e0", judge="j", before="e0@2", round=3, source="last"),
+    },
+}
 
 
 def models(devices: int = 1, width: int = 1, editors: int = 1) -> list[Model]:
@@ -42,6 +52,8 @@ def run(layout: list[Model], samples: int, known: bool = False, **more: Any) -> 
         ({"schedule": "batch_sync"}, 12, 12, 16),
         ({"placement": "together"}, 12, 12, 10),  # the judge's load lies beside the edit model's
         ({"pilot": True}, 12, 12, 32),  # editing, judging, editing, judging
+        ({**ROUNDS}, 36, 36, 48),  # three rounds: editing, judging, editing, ...
+        ({**ROUNDS, "schedule": "batch_sync", "batch_size": 4, "edit_seeds": 2}, 72, 72, 48),
         ({"capacity": {"judge:j": 4}}, 12, 3, 16),  # four answers in the time of one
         ({"capacity": {"judge:j": 4}, "batch_size": 3, "repeats": 2}, 12, 6, 16),  # eight batches, in two rounds
     ],

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.contract import View
-from edit_eval.records import Judgement, Sample, Status
+from edit_eval.records import Judgement, Sample, Status, Told
 from edit_eval.store.matrix import Matrix
 from examples_of import examples
 from execution.engine.imagined_workers import Journals, Start
@@ -36,6 +36,10 @@ STEPS = Asking(
 )
 
 
+BEFORE = Asking([ask("new", shows=(View(picture="source"),))])
+BEFORE.before_edits = True  # type: ignore[attr-defined]
+
+
 @st.composite
 def experiments(draw: st.DrawFn) -> Experiment:
     count = draw(st.integers(1, 5))
@@ -49,6 +53,26 @@ def experiments(draw: st.DrawFn) -> Experiment:
         kind = draw(st.sampled_from([{}, {}, {"measures": True}, {"replays": True}]))
         judges.append(asked_judge(f"j{number}", protocol, retries=draw(st.integers(0, 2)), **kind))
     often: dict[str, Any] = {name: draw(st.integers(1, 2)) for name in ("edit_seeds", "repeats", "readings")}
+    if not follows and draw(st.booleans()):
+        source, stop = draw(st.sampled_from(["source", "last"])), draw(st.sampled_from([None, 8.0]))
+        judges += [asked_judge("critic", PLAIN), asked_judge("rewriter", BEFORE)]
+        told = {
+            "a+rewriter": Told(edit_model="a", judge="rewriter"),
+            **{
+                f"{first}@{number}": Told(
+                    edit_model="a",
+                    judge="critic",
+                    before=f"{first}@{number - 1}" if number > 2 else first,
+                    round=number,
+                    source=source,
+                    template="{instruction} {critique}",
+                    stop=stop,
+                )
+                for first in ("a", "a+rewriter")
+                for number in (2, 3)
+            },
+        }
+        return small_experiment(samples, models=("a", *told), judges=judges, told=told, **often)
     models = ("a", "b")[: draw(st.integers(1, 2))]
     return small_experiment(samples, models=models, judges=judges, controls=draw(st.integers(0, 3)), **often)
 
@@ -62,7 +86,7 @@ def came_to(matrix: Matrix) -> list[tuple[Any, ...]]:
         reason = "" if one.status is Status.PENDING else one.reason
         return *about, one.status, reason, dict(one.scores), dict(one.missing), readings
 
-    return [told(one) for one in (*matrix.judgements(), *matrix.controls())]
+    return [told(one) for one in (*matrix.judgements(), *matrix.controls(), *matrix.rewrites())]
 
 
 def said(matrix: Matrix) -> list[list[str]]:
@@ -76,6 +100,7 @@ def test_every_cell_comes_to_an_end_and_the_journals_say_it_all(
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         journals = Journals(Path(folder))
+        by_category = by_category and not experiment.told  # here batches are of several categories
         done = Start(Matrix(experiment), journals, seed, size=size, by_category=by_category).run().matrix
         assert done.pending == 0
         assert not [edit for edit in done.edits if edit.status is Status.PENDING]
@@ -98,6 +123,7 @@ def test_a_run_that_is_ended_anywhere_comes_to_the_same_whatever_happens_to_it(
     experiment: Experiment, seed: int, size: int, by_category: bool, ends: list[float]
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
+        by_category = by_category and not experiment.told
         undisturbed = Start(Matrix(experiment), Journals(Path(folder) / "quiet"), seed).run().matrix
         journals = Journals(Path(folder) / "run")
         for number, end in enumerate(ends):

@@ -641,7 +641,7 @@ def disk(context: Context) -> list[Finding]:
     images, experiment = None, context.experiment
     if experiment is not None:
         count = sum(not sample.fault for sample in experiment.samples)
-        images = count * len(context.configuration.edit_models) * context.configuration.evaluation.edit_seeds
+        images = count * len(experiment.edit_models) * experiment.edit_seeds
     return disk_findings(context.run_folder, images, context.downloads)
 
 

@@ -55,8 +55,8 @@ def fetch(configuration: Configuration) -> Iterator[Fetched]:
         protocol = section.protocol
         prompts = protocol.parameters.get("prompts_path") if protocol else None
         if protocol and not prompts and protocol.parameters.get("prompts") == "official":
-            file = getattr(import_class("protocol", protocol.class_path, configuration.folder), "official_file", None)
-            if file is not None:
+            cls = import_class("protocol", protocol.class_path, configuration.folder)
+            for file in getattr(cls, "official_files", ()) or filter(None, [getattr(cls, "official_file", None)]):
                 yield _fetched(Text("prompts of judge {}", section.name), str(file), file.fetch())
         if isinstance(prompts, str) and is_address(prompts):
             path = local_path(prompts, ("*.py", "*.json", "*.txt", "*.yaml"), "protocol.prompts_path")

@@ -12,6 +12,7 @@ from typing import Any
 
 from edit_eval.benchmarks.categories import CATEGORIES, canonical
 from edit_eval.config.components import import_class
+from edit_eval.config.identity import Identity
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.cards import card_of, told
@@ -33,6 +34,7 @@ from edit_eval.execution.drivers.simulated import ImaginedMachine
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.places import Place, model_on, places
 from edit_eval.execution.machine.weights import GIB
+from edit_eval.experiment import columns_of
 from edit_eval.records import Results
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import roughly
@@ -284,12 +286,21 @@ def make_plan(
         load_concurrency = load_concurrency or cluster.gpus
         notes.append(Text("one disk for all machines: {} at once", counted(load_concurrency, "load")))
     capacity = {model.key: _asks_at_once(configuration.models[model.key]) for model in models}
+    columns, waiting = columns_of(configuration, [Identity(name, "", "") for name in configuration.edit_models])
     controls = {model.key: evaluation.controls for model in models if _has_controls(configuration, model.key)}
+    if waiting:
+        plain = len(categories) * evaluation.edit_seeds
+        counts = plain * len(columns), plain * len(configuration.edit_models)
+        notes.append(Text("rounds and rewriting: {:,} edits in place of {:,}, if no round is stopped early", *counts))
     shape: dict[str, Any] = {
         "edit_seeds": evaluation.edit_seeds,
         "repeats": evaluation.repeats,
         "controls": controls,
         "battles": {f"judge:{name}": of for name, of in fought.items()},
+        "columns": {
+            one.name: f"edit:{waiting[one.name].edit_model if one.name in waiting else one.name}" for one in columns
+        },
+        "told": waiting,
         "capacity": capacity,
     }
 
@@ -405,13 +416,16 @@ def _tokens(
 ) -> list[str]:
     """A line for each judge whose server counted tokens in the run that was seen: how many this one would take."""
     evaluation, notes = configuration.evaluation, list[str]()
-    pairs = samples * len(configuration.edit_models) * evaluation.edit_seeds
+    columns, _ = columns_of(configuration, [Identity(name, "", "") for name in configuration.edit_models])
+    pairs = samples * len(columns) * evaluation.edit_seeds
     for one in tokens(seen):
         if one.judge in configuration.judges:
             judgements = pairs * evaluation.repeats + 3 * min(evaluation.controls, samples)
             if one.judge in battles:
                 judgements = _battles(configuration, battles[one.judge])
-            every = (*seen.judgements, *seen.battles)
+            if one.judge in configuration.rewrite:
+                judgements = samples
+            every = (*seen.judgements, *seen.battles, *seen.critiques)
             before = max(len(each.readings) for each in every if each.judge == one.judge) or 1
             times = judgements * evaluation.readings / before / one.judgements
             read, written = times * one.read, times * one.written
@@ -437,7 +451,7 @@ def _notes(choices: Choices, room: Mapping[str, Room], *, here: bool) -> list[st
 
 def _has_controls(configuration: Configuration, key: str) -> bool:
     """Whether a model is asked about controls: a judge that judges, and neither measures nor replays."""
-    if not key.startswith("judge:"):
+    if not key.startswith("judge:") or key.partition(":")[2] in configuration.rewrite:
         return False
     try:
         judge = import_class("judge", configuration.models[key].class_path, configuration.folder)

@@ -15,7 +15,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.cards import asked
 from edit_eval.experiment import CONTROLS
 from edit_eval.judges.judge_table import published
-from edit_eval.records import Activity, Results, Status
+from edit_eval.records import Activity, Results, Status, Told
 from edit_eval.scheduling.batches import cut_batches, first_samples, spread
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
@@ -120,7 +120,7 @@ def _seen(key: str, seen: Results | None, readings: int) -> Duration | None:
     if kind == "edit":
         units = [e.seconds for e in seen.edits if e.edit_model == name and e.status is Status.OK]
     else:
-        every = (*seen.judgements, *seen.battles)
+        every = (*seen.judgements, *seen.battles, *seen.critiques)
         scored = [one for one in every if one.judge == name and one.status is Status.OK]
         units = [readings * one.seconds / len(one.readings) for one in scored]
     if not units:
@@ -232,23 +232,28 @@ def lower_bound(
     repeats: int = 1,
     controls: Mapping[str, int] | None = None,
     battles: Mapping[str, Sequence[Pairs]] | None = None,
+    columns: Mapping[str, str] | None = None,
+    told: Mapping[str, Told] | None = None,
     swap: bool = True,
     capacity: Mapping[str, int] | None = None,
 ) -> float:
     """Seconds that no schedule can beat by much: the sum of all work and unavoidable loads, over the devices.
 
     Every device that edits loads once, and some device loads each judge; without `swap` that load can lie beside an
-    edit model's. `capacity`, `controls` and `battles` as for `simulate`.
+    edit model's. `capacity`, `controls`, `battles`, `columns` and `told` as for `simulate`.
     """
     devices = {d for model in models for place in model.places for d in model.held(place)}
     edit_models = [m for m in models if m.kind == "edit"]
+    columns = columns or {m.name: m.key for m in edit_models}
     edits = samples * edit_seeds
     total = 0.0
     for model in models:
-        units = edits
+        units = edits * sum(made == model.key for made in columns.values())
         if model.kind == "judge":
             fought, asked = (battles or {}).get(model.key), (controls or {}).get(model.key, 0)
-            units = edits * len(edit_models) * repeats + _kinds(samples) * min(asked, samples)
+            units = edits * len(columns) * repeats + _kinds(samples) * min(asked, samples)
+            if model.name in _rewriters(told or {}):
+                units = samples
             if fought is not None:
                 units = sum(map(len, fought)) * edit_seeds * repeats
         at_once = (capacity or {}).get(model.key, 1)
@@ -276,6 +281,8 @@ def simulate(
     repeats: int = 1,
     controls: Mapping[str, int] | None = None,
     battles: Mapping[str, Sequence[Pairs]] | None = None,
+    columns: Mapping[str, str] | None = None,
+    told: Mapping[str, Told] | None = None,
     pilot: bool = False,
     seed: int = 0,
     keep_activities: bool = False,
@@ -287,7 +294,9 @@ def simulate(
     `batches[judge]` has the batch of each sample; without it, batches of `batch_size` are cut from `categories`. A
     pilot that would be all there is is left out, as in a real run. `controls` says of how many samples a judge (its
     key) is asked about controls: the source, a grey picture, another sample's edit; `battles`, for each sample
-    which edit models' edits a judge (its key) that compares is shown; it is shown none alone. `capacity` says how many
+    which edit models' edits a judge (its key) that compares is shown; it is shown none alone. `columns` has the
+    key of the edit model that makes each column of edits, and `told` those that wait for what a judge says: as if no
+    round were stopped early. `capacity` says how many
     tasks a replica of a model (its key) computes at a time, where that is more than one. `load_concurrency` replicas
     may load at once on each `host` of devices.
     """
@@ -312,23 +321,50 @@ def simulate(
         load_concurrency=load_concurrency,
         host=host,
     )
-    editions = [m for m in models if m.kind == "edit" for _ in range(edit_seeds)]
+    told = told or {}
+    columns = columns or {m.name: m.key for m in models if m.kind == "edit"}
+    editions = [(column, key, seed) for column, key in columns.items() for seed in range(edit_seeds)]
+    made = {(column, seed): number for number, (column, _, seed) in enumerate(editions)}
+    every = len(editions) * count
+    if told:  # answers are known by the edit that they are about: only to one critic, and the first time
+        work.answers_from = every
+    rewriters = _rewriters(told)
+
+    def needs(column: str, edit_seed: int, index: int) -> list[int]:
+        if column not in told:
+            return []
+        how = told[column]
+        if not how.before:
+            return [every + every * (1 + rewriters.index(how.judge)) + index]
+        before = made[how.before, edit_seed] * count + index
+        return [every + before, *([before] if how.source == "last" else [])]
+
     names = list(dict.fromkeys(categories))
     phases = [names.index(name) if order == "by_category" else 0 for name in categories]
     early = set(first)
-    for number, model in enumerate(editions):
-        its_early = early if number % edit_seeds == 0 else set()
+    for number, (column, key, edit_seed) in enumerate(editions):
+        its_early = early if edit_seed == 0 and column not in told else set()
         for index in sorted(range(count), key=lambda index: index not in its_early):
             phase = PILOT if index in its_early else phases[index]
-            work.add(model.key, (number * count + index,), phase=phase)
-    of_one = [judge for judge in judges if judge.key not in (battles or {})]
+            work.add(key, (number * count + index,), after=needs(column, edit_seed, index), phase=phase)
+    of_one = [judge for judge in judges if judge.key not in (battles or {}) and judge.name not in rewriters]
+    critics = {how.judge for how in told.values()}
+    beyond = every * (1 + len(rewriters))  # where answers begin that nothing waits for
+    for place, name in enumerate(rewriters):
+        asked_of: dict[int, list[int]] = {}
+        for index, batch in enumerate(batches[name]):
+            asked_of.setdefault(batch, []).append(index)
+        for some in asked_of.values():
+            work.add(f"judge:{name}", [every * (1 + place) + n for n in some], phase=max(phases[n] for n in some))
     for number, judge in itertools.product(range(len(editions)), of_one):
         members: dict[int, list[int]] = {}
         for index, batch in enumerate(batches[judge.name]):
             members.setdefault(batch, []).append(number * count + index)
         for repeat, units in itertools.product(range(repeats), members.values()):
             is_pilot = number == 0 and repeat == 0 and units[0] in early
-            work.add(judge.key, units, after=units, phase=PILOT if is_pilot else phases[units[0] % count])
+            phase = PILOT if is_pilot else phases[units[0] % count]
+            known_from = 0 if judge.name in critics and repeat == 0 else beyond
+            work.add(judge.key, [known_from + unit for unit in units] if told else units, after=units, phase=phase)
     for key, fought in (battles or {}).items():
         for together in _battles(fought, batches[key.partition(":")[2]]):
             for edit_seed, repeat in itertools.product(range(edit_seeds), range(repeats)):
@@ -353,6 +389,8 @@ def simulate(
         repeats=repeats,
         controls=controls,
         battles=battles,
+        columns=columns,
+        told=told,
         swap=placement == "swap",
         capacity=capacity,
     )
@@ -367,6 +405,11 @@ def simulate(
     )
     makespan = Simulation(policy, work, timing, tally).run()
     return Prediction(makespan, bound, tally.busy, tally.activities)
+
+
+def _rewriters(told: Mapping[str, Told]) -> list[str]:
+    """The judges that are asked before there is an edit."""
+    return list(dict.fromkeys(how.judge for how in told.values() if not how.before))
 
 
 def _seconds(task: Task, durations: Durations, seed: int) -> float:

@@ -34,8 +34,13 @@ def choose_pilot(matrix: Matrix, mine: Container[int] | None = None) -> PilotCel
     when the pilot would be all there is.
     """
     at_work = models_at_work(matrix)
-    edit_models = [m for m, identity in enumerate(matrix.edit_models) if f"edit:{identity.name}" not in at_work]
-    judges = [j for j, identity in enumerate(matrix.judges) if f"judge:{identity.name}" not in at_work]
+    first = [m for m, identity in enumerate(matrix.edit_models) if identity.name not in matrix.experiment.told]
+    edit_models = [m for m in first if f"edit:{matrix.edit_models[m].name}" not in at_work]
+    judges = [
+        j
+        for j, judge in enumerate(matrix.judges)
+        if f"judge:{judge.name}" not in at_work and not judge.before_edits and first
+    ]
     cells = {position: _cells(matrix, position, edit_models, judges) for position in range(len(matrix.samples))}
     if mine is not None:
         cells = {position: found for position, found in cells.items() if position in mine}
@@ -53,9 +58,11 @@ def choose_pilot(matrix: Matrix, mine: Container[int] | None = None) -> PilotCel
 def _cells(matrix: Matrix, position: int, edit_models: Sequence[int], judges: Sequence[int]) -> PilotCells:
     """What these models have not done yet of a sample. The judges take the first edit model that has not failed, those
     that compare the first battle whose edits have not."""
+    told = matrix.experiment.told
     numbers = [matrix.cells.edit(model, 0, position) for model in range(len(matrix.edit_models))]
     edits = [numbers[model] for model in edit_models if matrix.edits[numbers[model]].status is Status.PENDING]
-    to_judge = next((n for n in numbers if matrix.edits[n].status in (Status.OK, Status.PENDING)), None)
+    firsts = (n for model, n in zip(matrix.edit_models, numbers, strict=True) if model.name not in told)
+    to_judge = next((n for n in firsts if matrix.edits[n].status in (Status.OK, Status.PENDING)), None)
     of_one = [judge for judge in judges if not matrix.judges[judge].of_two]
     judged = [] if to_judge is None else [matrix.cells.judgement(to_judge, judge, 0) for judge in of_one]
     judged += filter(None, (_first_battle(matrix, position, judge) for judge in judges if judge not in of_one))
@@ -110,7 +117,7 @@ class Pilot:
     def judgement(self, judgement: Judgement) -> None:
         """A judgement was recorded. Raises `Stopped` when the pilot's are all there and none is a score."""
         self._audience.judgement(judgement)
-        if judgement.status not in NO_EDIT and not judgement.edit_model.startswith(CONTROL):
+        if judgement.status not in (*NO_EDIT, Status.SKIPPED) and not judgement.edit_model.startswith(CONTROL):
             self._look(f"judge:{judgement.judge}", judgement)
 
     def _look(self, key: str, record: Edit | Judgement) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple, Protocol
 
-from edit_eval.execution.engine.workload import edit_of, is_left, settled, waited_for
+from edit_eval.execution.engine.workload import edit_needs, edit_of, is_left, is_to_come, settled, waited_for
 from edit_eval.protocols.contract import View
 from edit_eval.records import NO_EDIT, Edit, Judgement, Reply, Status
 from edit_eval.scheduling.estimates import Estimates
@@ -80,9 +80,8 @@ class Recorder:
         """
         if is_edit(task):
             (number,) = task.units
-            before = self._matrix.predecessor(number)
             pending = self._matrix.edits[number].status is Status.PENDING
-            needs = [] if before is None else [before]
+            needs = edit_needs(self._matrix, number)
         else:
             pending = any(is_left(self._matrix, cell) for cell in task.units)
             needs = [one for cell in task.units for one in self._needs(cell)]
@@ -116,7 +115,7 @@ class Recorder:
                 "task": task.number,
                 "kind": "edit",
                 "pictures": [{"name": name, **self._picture(shown)} for name, shown in self._sources(number).items()],
-                "instruction": sample.instruction,
+                "instruction": edit.instruction or sample.instruction,
                 "seed": edit.seed,
                 "sample": sample.id,
                 "output": os.path.abspath(output),
@@ -132,7 +131,7 @@ class Recorder:
 
     def _sources(self, number: int) -> Mapping[str, Shown]:
         """What an edit model is given. Where that is being made again, it is what it was: a worker waits for that."""
-        before, sources = self._matrix.predecessor(number), self._matrix.sources(number)
+        before, sources = self._matrix.made_from(number), self._matrix.sources(number)
         if before in self._damaged and self._matrix.edits[before].status is Status.PENDING:
             was = self._damaged[before]
             return {**sources, "source": Shown(was.image, pixels=was.pixels)}
@@ -228,7 +227,7 @@ class Recorder:
         """
         if is_edit(task):
             (number,) = task.units
-            before = self._matrix.predecessor(number)
+            before = self._matrix.made_from(number)
             if before is not None and self._is_altered(before):
                 self._make_again(before, "its picture differs from what was reported", task)
                 if self._matrix.edits[number].status is Status.PENDING:
@@ -270,9 +269,15 @@ class Recorder:
         judged, ended = self._matrix.set_edit(number, edit), [number]
         if edit.status in NO_EDIT:
             ended += self._matrix.fail_followers(number)
-            about = dict.fromkeys(shown for one in ended for shown in self._matrix.shown_with(one))
-            asked = filter(self._matrix.is_open, about)
-            judged = [self._matrix.judgement(n) for one in asked for n in self._matrix.cells.judgements_of(one)]
+            judged = self._judgements_of(ended)
+        self._tell_ended(ended, judged)
+
+    def _judgements_of(self, edits: Iterable[int]) -> list[Judgement]:
+        about = dict.fromkeys(shown for one in edits for shown in self._matrix.shown_with(one))
+        asked = filter(self._matrix.is_open, about)
+        return [self._matrix.judgement(n) for one in asked for n in self._matrix.cells.judgements_of(one)]
+
+    def _tell_ended(self, ended: Sequence[int], judged: Sequence[Judgement]) -> None:
         for one in ended:
             self._audience.edit(self._matrix.edits[one])
         for judgement in judged:
@@ -280,7 +285,7 @@ class Recorder:
         for one in ended:
             self._work.settle(one)
             for cell in self._about(one):
-                if self._matrix.cells.after(cell) and not is_left(self._matrix, cell):
+                if not is_left(self._matrix, cell):  # whatever waits for its answer
                     self._work.settle(settled(self._matrix, cell))
 
     def _about(self, number: int) -> list[int]:
@@ -322,6 +327,8 @@ class Recorder:
         if reading.status is Status.PENDING:
             self._work.add(task.model, [cell], phase=task.phase)
             return
+        for told in matrix.told_of(matrix.cells.judgement_of(cell)):
+            self._tell(told, task)
         for one in (cell, *matrix.cells.after(cell)):
             if one != cell and matrix.aside:  # what was said to the very words that are asked now counts
                 matrix.take_from_aside(one)
@@ -330,6 +337,20 @@ class Recorder:
         judgement = matrix.judgement(matrix.cells.judgement_of(cell))
         if judgement.status is not Status.PENDING:
             self._audience.judgement(judgement)
+
+    def _tell(self, number: int, task: Task) -> None:
+        """A judge has said what an edit is told, or that there is none to make."""
+        before = self._matrix.edits[number].status
+        made = [c for c in self._about(number) if not is_left(self._matrix, c)] if before is Status.OK else []
+        ended = self._matrix.tell(number)
+        if ended:
+            self._tell_ended(ended, self._judgements_of(ended))
+        elif before is not Status.PENDING and self._matrix.edits[number].status is Status.PENDING:
+            model = self._matrix.experiment.made_with(self._matrix.edits[number].edit_model)
+            needs = [one for one in edit_needs(self._matrix, number) if is_to_come(self._matrix, one)]
+            self._work.add(f"edit:{model}", [number], after=needs, phase=task.phase)
+            for cell in made:
+                self._ask_later(cell, task)
 
     def _damage(self, cell: int, reason: str, task: Task, known: frozenset[int]) -> None:
         """A picture is no longer what it was: it is made again, once, and what was asked about it is asked again.
@@ -357,8 +378,8 @@ class Recorder:
         self._directory.append("edits", {**edit_record(empty), "at": time.time()})
         ended = [c for c in self._about(number) if self._matrix.replies[c] or not is_left(self._matrix, c)]
         self._matrix.set_edit(number, empty)
-        before = self._matrix.predecessor(number)
-        self._work.add(f"edit:{edit.edit_model}", [number], after=self._pending([before]), phase=task.phase)
+        before, model = self._matrix.made_from(number), self._matrix.experiment.made_with(edit.edit_model)
+        self._work.add(f"edit:{model}", [number], after=self._pending([before]), phase=task.phase)
         for cell in ended:  # needed if the new picture is another one
             self._ask_later(cell, task)
 

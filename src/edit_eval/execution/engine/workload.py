@@ -40,6 +40,7 @@ def fill_work(
     battles waits for both edits of each.
     """
     work.answers_from = settled(matrix, 0)
+    made_with = matrix.experiment.made_with
     phases = _phases(matrix) if by_category else [0] * len(matrix.samples)
     asked = [batch for judge in range(len(matrix.judges)) for batch in _batches(matrix, judge, batches)]
     controls = [batch for judge in range(len(matrix.judges)) for batch in _of_controls(matrix, judge, batches)]
@@ -60,11 +61,11 @@ def fill_work(
 
     def phase(edits: Iterable[int], is_pilot: bool) -> int:
         """That of the last edit that it is about: nobody waits for a phase that is held back by its own."""
-        return PILOT if is_pilot else max(phases[matrix.cells.sample(edit)] for edit in edits)
+        return PILOT if is_pilot else max((phases[matrix.cells.sample(edit)] for edit in edits), default=0)
 
     # In the order of their phases: a task begins at once where nothing of an earlier phase has been added.
     edits = [
-        (phase([number], number in first), f"edit:{edit.edit_model}", [number])
+        (phase([number], number in first), f"edit:{made_with(edit.edit_model)}", [number])
         for number, edit in enumerate(matrix.edits)
         if _is_pending(matrix, number) and (mine is None or matrix.cells.sample(number) in mine)
     ]
@@ -78,7 +79,8 @@ def fill_work(
     ]
     for its_phase, model, units in sorted([*edits, *judging], key=lambda task: task[0]):
         waits = _edit_waits if model.startswith("edit:") else _cell_waits
-        control = model.startswith("judge:") and edit_of(matrix, units[0]) in matrix.cells.controls
+        about = edit_of(matrix, units[0]) if model.startswith("judge:") else -1
+        control = about in matrix.cells.controls and not matrix.cells.control(about).is_rewrite
         work.add(model, units, after=waits(matrix, units), phase=its_phase, control=control)
 
 
@@ -95,9 +97,22 @@ def _phases(matrix: Matrix) -> list[int]:
     return phases
 
 
+def edit_needs(matrix: Matrix, edit: int) -> list[int]:
+    """What an edit waits for, as `Work` knows it: the edit that it is made from, and the answers that tell it what to
+    do."""
+    before, critique = matrix.made_from(edit), matrix.critique(edit)
+    cells = matrix.cells.cells_of(critique) if critique is not None else ()
+    return [*([] if before is None else [before]), *(settled(matrix, cell) for cell in cells)]
+
+
+def is_to_come(matrix: Matrix, what: int) -> bool:
+    """Whether something that `Work` knows by this number has not come to its end."""
+    cell = what - settled(matrix, 0)
+    return is_left(matrix, cell) if cell >= 0 else _is_pending(matrix, what)
+
+
 def _edit_waits(matrix: Matrix, edits: Sequence[int]) -> list[int]:
-    before = (matrix.predecessor(edit) for edit in edits)
-    return [edit for edit in before if edit is not None and _is_pending(matrix, edit)]
+    return [one for edit in edits for one in edit_needs(matrix, edit) if is_to_come(matrix, one)]
 
 
 def _cell_waits(matrix: Matrix, cells: Sequence[int]) -> list[int]:
@@ -112,7 +127,7 @@ def waited_for(matrix: Matrix, cell: int) -> tuple[int, ...]:
     """The edits that come before a cell: those that it shows; for one about a control also that which it stands
     beside."""
     edit = edit_of(matrix, cell)
-    if edit not in matrix.cells.controls:
+    if edit not in matrix.cells.controls or matrix.cells.control(edit).is_rewrite:
         return matrix.shown_edits(edit)
     return (*matrix.shown_edits(edit), matrix.cells.edit(0, 0, matrix.cells.sample(edit)))
 
@@ -147,6 +162,8 @@ def _batches(matrix: Matrix, judge: int, batches: Mapping[str, Sequence[int]]) -
     asked = []
     if matrix.judges[judge].of_two:
         return _of_battles(matrix, judge, of_sample)
+    if matrix.judges[judge].before_edits:
+        return []
     for model, edit_seed, repeat, reading in product(
         range(len(matrix.edit_models)),
         range(experiment.edit_seeds),
@@ -194,18 +211,21 @@ def _of_battles(matrix: Matrix, judge: int, of_sample: Sequence[int]) -> list[li
 
 
 def _of_controls(matrix: Matrix, judge: int, batches: Mapping[str, Sequence[int]]) -> list[list[int]]:
-    """The same of controls, which have batches of their own: no edit's answer depends on whether there are any."""
-    size = max(Counter(batches[matrix.judges[judge].name]).values(), default=1)
-    members: dict[tuple[str, str, int, str], list[int]] = {}
+    """The same of controls, which have batches of their own: no edit's answer depends on whether there are any. Those
+    for which an edit waits share none with other samples than its edit would."""
+    of_sample = batches[matrix.judges[judge].name]
+    size = max(Counter(of_sample).values(), default=1)
+    members: dict[tuple[str, str, int, str | int], list[int]] = {}
     for control in matrix.cells.controls:
         for number in matrix.cells.judgements_of(control):
             if matrix.cells.parts(number)[1] != judge:
                 continue
             questions = matrix.cells.asked(number)
-            category, kind = matrix.sample_of(control).category, matrix.cells.control(control).kind
+            sample, of = matrix.sample_of(control), matrix.cells.control(control)
+            company = of_sample[sample.index] if of.is_rewrite else sample.category
             for place, cell in enumerate(matrix.cells.cells_of(number)):
                 reading, question = divmod(place, len(questions))
-                about = kind, questions[question].question.name, reading, category
+                about = of.kind, questions[question].question.name, reading, company
                 members.setdefault(about, []).append(cell)
     cut = [cells[n : n + size] for cells in members.values() for n in range(0, len(cells), size)]
     return [left for cells in cut for left in _whatis_left(matrix, cells)]

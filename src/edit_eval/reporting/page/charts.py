@@ -30,6 +30,7 @@ from edit_eval.reporting.page.best_of_chart import best_of_charts
 from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows, chart_title, series_colour, series_mark
 from edit_eval.reporting.page.people_chart import people_charts
 from edit_eval.reporting.page.timeline import COLOURS, timeline, utilisation
+from edit_eval.reporting.page.turns_chart import turns_charts
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.failures import FailureGroup, failures, missing_scores
 from edit_eval.text import Text
@@ -54,6 +55,8 @@ TITLES = {
     "difficulties": Text("By difficulty"),
     "tags": Text("By tag"),
     "best_of": Text("The best of N edits"),
+    "rounds": Text("Mean by round"),
+    "turns": Text("Mean by turn"),
     "failures": Text("Without a score"),
     "people": Text("The difference on people's scale"),
     "agreement": Text("Two judges about the same edit"),
@@ -86,6 +89,8 @@ def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[
     made: dict[str, list[AnyChart]] = {
         "failures": _failures(results, leading, language),
         "best_of": best_of_charts(summary.get("best_of") or (), results.edit_models, language),
+        "rounds": turns_charts(summary.get("rounds") or (), results.edit_models, language, "round"),
+        "turns": turns_charts(summary.get("turns") or (), results.edit_models, language),
         "people": people_charts(summary, language),
         "agreement": agreement_charts(results, language),
         "timeline": timeline(results, language),

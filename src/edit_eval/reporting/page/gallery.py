@@ -87,8 +87,8 @@ class PageFiles:
 
 
 def gallery(results: Results, summary: Mapping[str, Any], pictures: PictureAddresses) -> dict[str, Any]:
-    """`{"run", "edit_models", "judges", "battle_judges", "scoring", "names", "no_edit", "samples"}`; registers all
-    pictures."""
+    """`{"run", "edit_models", "told", "judges", "battle_judges", "scoring", "names", "no_edit", "samples"}`; registers
+    all pictures."""
     edits: dict[str, list[Edit]] = defaultdict(list)
     for edit in results.edits:
         edits[edit.sample_id].append(edit)
@@ -98,9 +98,13 @@ def gallery(results: Results, summary: Mapping[str, Any], pictures: PictureAddre
     battles: dict[str, list[Judgement]] = defaultdict(list)
     for battle in results.battles:
         battles[battle.sample_id].append(battle)
+    critiques: dict[str, list[Judgement]] = defaultdict(list)
+    for critique in results.critiques:
+        critiques[critique.sample_id].append(critique)
     return {
         "run": Path(results.directory).name,
         "edit_models": list(results.edit_models),
+        "told": {name: _fields(told, "before judge round") for name, told in results.told.items()},
         "judges": list(results.judges),
         "battle_judges": list(results.battle_judges),
         "scoring": _scoring(results, summary),
@@ -111,6 +115,7 @@ def gallery(results: Results, summary: Mapping[str, Any], pictures: PictureAddre
                 sample,
                 [(edit, judgements[sample.id, edit.edit_model, edit.edit_seed]) for edit in edits[sample.id]],
                 battles[sample.id],
+                critiques[sample.id],
                 pictures,
             )
             for sample in results.samples
@@ -122,15 +127,22 @@ def sample_entry(
     sample: Sample,
     edits: Iterable[tuple[Edit, Iterable[Judgement]]],
     battles: Iterable[Judgement],
+    critiques: Iterable[Judgement],
     pictures: PictureAddresses,
 ) -> dict[str, Any]:
-    """A sample as the gallery has it, with its edits, each with its judgements, and its battles."""
+    """A sample as the gallery has it, with its edits, each with its judgements and its critique, and its battles."""
     fought_out = [_battle(one) for one in battles]
+    said = {(one.edit_model, one.edit_seed): _critique(one) for one in critiques if not one.repeat}
     return {
         **_sample(sample, pictures),
         "battles": fought_out,
         "edits": [
-            {**_edit(edit, pictures), "won": _won(edit, fought_out), "judgements": list(map(_judgement, of_it))}
+            {
+                **_edit(edit, pictures),
+                "won": _won(edit, fought_out),
+                "judgements": list(map(_judgement, of_it)),
+                **({"critique": found} if (found := said.get((edit.edit_model, edit.edit_seed))) else {}),
+            }
             for edit, of_it in edits
         ],
     }
@@ -205,6 +217,7 @@ def _edit(edit: Edit, pictures: PictureAddresses) -> dict[str, Any]:
         "model": edit.edit_model,
         **_fields(edit, "edit_seed seed status reason width height seconds device flags"),
         "picture": picture or {"missing": "no_edit"},
+        **({"instruction": edit.instruction} if edit.instruction else {}),
     }
 
 
@@ -217,6 +230,12 @@ def _judgement(judgement: Judgement) -> dict[str, Any]:
         "missing": {name: [status.value, reason] for name, (status, reason) in judgement.missing.items()},
         "readings": [{question: _reading(found) for question, found in one.items()} for one in judgement.readings],
     }
+
+
+def _critique(critique: Judgement) -> dict[str, Any]:
+    """What the critic says of an edit: its words, and its headline, which only chooses."""
+    words = critique.reason if critique.status is Status.OK else ""
+    return {**_fields(critique, "judge status"), "words": words or critique.answer, "score": critique.score}
 
 
 def _battle(battle: Judgement) -> dict[str, Any]:

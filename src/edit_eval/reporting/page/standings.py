@@ -15,6 +15,8 @@ from edit_eval.reporting.entries import Entry
 from edit_eval.reporting.formats import signed
 from edit_eval.reporting.links import edit_side, link
 from edit_eval.reporting.result_tables import INTERVAL, MEAN, SCORED, Figures
+from edit_eval.reporting.strengths import by_strength
+from edit_eval.reporting.strengths import ends as bounds
 from edit_eval.reporting.table import Column, Strip, Table
 from edit_eval.reporting.verdict import Verdict
 from edit_eval.statistics.comparison import Pair
@@ -30,6 +32,8 @@ class Standing:
     """Among the run's edit models: its colour and mark."""
     parts: Mapping[str, Entry]
     """By judge."""
+    strengths: Mapping[str, Mapping[str, Any]]
+    """By judge that compares, see `statistics.preferences`."""
     ranks: Mapping[str, int]
     edits: Mapping[str, Any]
     """What the summary's `edits` has of it."""
@@ -48,21 +52,26 @@ class Standing:
 def standings_table(
     found: Sequence[Verdict], summary: Mapping[str, Any], edit_models: Sequence[str]
 ) -> Table[Standing]:
-    """A row for each edit model, as the first judge ranks them; of each judge rank, mean, interval and coverage."""
+    """A row for each edit model, as the first judge ranks them; of each judge rank, mean, interval and coverage, of one
+    that compares rank, strength and interval."""
     edits = {one["edit_model"]: one for one in summary.get("edits") or ()}
-    order = [column.name for column in found[0].columns] or list(edit_models)
+    battles = {judge: _by_model(of) for judge, of in (summary.get("battles") or {}).items()}
+    ranked = [[column.name for column in one.columns] for one in found[:1]] + [list(of) for of in battles.values()]
+    order = next(iter(ranked), [])
     rows = [
         Standing(
             name,
             edit_models.index(name),
             {part.judge: part for one in found for part in one.parts if part.edit_model == name},
+            {judge: of[name] for judge, of in battles.items() if name in of},
             {one.judge: column.rank for one in found for column in one.columns if column.name == name},
             edits.get(name, {}),
         )
         for name in (*order, *(name for name in edit_models if name not in order))
     ]
-    several = len(found) > 1
-    every: list[Column[Standing]] = [] if several else _of_judge(found[0], rows, over=False)
+    several = len(found) + len(battles) > 1
+    shown = [_of_judge(one, rows, over=several) for one in found]
+    shown += [_of_battles(judge, rows, over=several) for judge in battles]
     name: Column[Standing] = Column(
         Text("Edit model"),
         lambda row: row.edit_model,
@@ -72,12 +81,18 @@ def standings_table(
     )
     edits_failed = _failed(Text("No edit"), lambda row: row.not_made, NO_EDIT)
     if several:
-        every = [name, edits_failed, *(column for one in found for column in _of_judge(one, rows, over=True))]
+        every = [name, edits_failed, *(column for some in shown for column in some)]
     else:
-        judge = found[0].judge
-        judge_failed = _failed(Text("No score"), lambda row: row.not_scored(judge), JUDGE_FAILED)
-        every = [every[0], name, *every[1:], edits_failed, judge_failed]
+        [[rank, *rest]] = shown
+        judges = [one.judge for one in found]
+        judge_failed = _failed(Text("No score"), lambda row: sum(map(row.not_scored, judges)), JUDGE_FAILED)
+        every = [rank, name, *rest, edits_failed, judge_failed]
     return Table(every=every, rows=rows, label=Text("Rank"), style=f"standings{' of-judges' if several else ''}")
+
+
+def _by_model(of: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """A judge's strengths by its headline, the strongest first."""
+    return {one["edit_model"]: one for one in by_strength(next(iter(of["scores"].values()))["strengths"])}
 
 
 def _failed(title: Text, count: Callable[[Standing], int], statuses: Sequence[Status]) -> Column[Standing]:
@@ -126,6 +141,48 @@ def _of_judge(one: Verdict, rows: Sequence[Standing], *, over: bool) -> list[Col
         INTERVAL.of(of, strip=strip, over=head, **{} if over else {"title": axis}),
         INTERVAL.of(of, look="quiet", when=lambda _: not over),
         SCORED.of(of, when=lambda row: not over or incomplete(row), over=head),
+    ]
+
+
+def _of_battles(judge: str, rows: Sequence[Standing], *, over: bool) -> list[Column[Standing]]:
+    head = judge if over else ""
+    known = [row.strengths[judge] for row in rows if judge in row.strengths]
+    ends = [end for one in known for end in (*(one["ci95"] or ()), one["strength"]) if end is not None]
+    low, high = _ends(ends, Scale())
+    axis = Text("from {} to {}", signed(low), signed(high))
+
+    def of(row: Standing) -> Mapping[str, Any] | None:
+        return row.strengths.get(judge)
+
+    def strip(row: Standing) -> Strip | None:
+        one = of(row)
+        if one is None or one["strength"] is None or not one["ci95"]:
+            return None
+        from_, to_ = (edge if end is None else end for end, edge in zip(one["ci95"], (low, high), strict=True))
+        share = partial(_share, low, high)
+        return Strip(share(from_), share(one["strength"]), share(to_), row.place)
+
+    def rank(row: Standing) -> str:
+        one = of(row)
+        return "" if one is None or one["rank"] is None else str(one["rank"])
+
+    def strength(row: Standing) -> str | None:
+        return signed(one["strength"]) if (one := of(row)) else None
+
+    def share(row: Standing) -> str | None:
+        one = of(row)
+        return None if one is None or one["share"] is None else formats.share(one["share"], 1)
+
+    def interval(row: Standing) -> str:
+        return bounds(one["ci95"]) if (one := of(row)) else ""
+
+    between: Column[Standing] = Column(Text("95% interval"), interval, over=head)
+    return [
+        Column(Text("Rank"), rank, "word", look="quiet", over=head),
+        Column(Text("Strength"), strength, look="strong", over=head),
+        replace(between, strip=strip, title=between.title if over else axis),
+        replace(between, look="quiet", when=lambda _: not over),
+        Column(Text("Share of votes"), share, when=lambda _: not over),
     ]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Any
 
 from edit_eval.records import Results, Sample
@@ -19,9 +19,9 @@ from edit_eval.reporting.names import name_of
 from edit_eval.reporting.page.standings import matrix_table, standings_table
 from edit_eval.reporting.people_differences import explanation, pair_lines, people_in, sentences
 from edit_eval.reporting.remarks import wrong_lines
-from edit_eval.reporting.strengths import preferred
 from edit_eval.reporting.table import both
-from edit_eval.reporting.verdict import Verdict, joint_headline, verdicts
+from edit_eval.reporting.verdict import Preference, Verdict, joint_headline, preferences, verdicts
+from edit_eval.statistics.battles import Fought, fought
 from edit_eval.text import Text
 
 _LOOKS = 4
@@ -89,24 +89,24 @@ def verdict_told(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]
     pictures = _Pictures(
         {sample.id: sample for sample in results.samples},
         any(edit.edit_seed for edit in results.edits),
-        len(results.judges),
+        len(results.judges) + len(results.battle_judges),
     )
     found = verdicts(summary)
     comparison = summary["comparison"] or {}
-    compared = preferred(summary)
-    several = len(found) > 1
+    compared = preferences(summary)
+    said: list[Verdict | Preference] = [*found, *compared]
+    several = len(said) > 1
     places = {name: place for place, name in enumerate(results.edit_models)}
     return {
-        "headline": (joint_headline(found) if several else found[0].headline())
-        if found
-        else next(iter(compared.values()), None),
-        "compared": compared if found or len(compared) > 1 else {},
+        "headline": joint_headline(said) if several else said[0].headline() if said else None,
+        "said": [(one.judge, one.sentence()) for one in said] if several else [],
+        "rest": Text("{:. }.", [said[0].rest()]) if len(said) == 1 and said[0].first and said[0].rest() else None,
         "verdicts": [_of_judge(one, several, pictures, places) for one in found],
         "standings": standings_table(found, summary, results.edit_models)
-        if found and len(summary["results"]) > 1
+        if said and len(results.edit_models) > 1
         else None,
         "pairs": sum(len(one.pairs) for one in found),
-        "triage": _triage(found, summary, pictures),
+        "triage": _triage(found, results, summary, pictures),
         "people": _people(summary),
         "wrong": wrong_lines(summary),
         "tests": comparison.get("tests"),
@@ -118,7 +118,6 @@ def _of_judge(one: Verdict, several: bool, pictures: _Pictures, places: Mapping[
     names = {column.name: column.name for column in one.columns}
     return {
         "judge": one.judge,
-        "sentence": one.sentence() if several else Text("{:. }.", [one.rest()]) if one.columns and one.rest() else None,
         "controls": one.controls() if one.sees and (one.columns or not several) else None,  # else in the sentence
         "sees": one.sees,
         "passport": one.passport(),
@@ -145,12 +144,16 @@ def _people(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def _triage(found: Sequence[Verdict], summary: Mapping[str, Any], pictures: _Pictures) -> list[Look]:
+def _triage(found: Sequence[Verdict], results: Results, summary: Mapping[str, Any], pictures: _Pictures) -> list[Look]:
     """A row of samples to look at first: of each kind the most telling one, then the next, each sample once."""
     digits = {one.judge: one.parts[0].digits for one in found}
     of_judges = [_worst(one, summary, pictures) for one in found], [_disputed(one, pictures) for one in found]
     kinds = [[look for some in zip_longest(*of) for look in some if look] for of in of_judges]
-    kinds += [list(_apart(summary, pictures, digits)), list(_failed(summary, pictures))]
+    kinds += [
+        list(_apart(summary, pictures, digits)),
+        list(_contradicted(results, pictures)),
+        list(_failed(summary, pictures)),
+    ]
     shown: dict[str, Look] = {}
     left = [list(some) for some in kinds]
     while any(left) and len(shown) < _LOOKS:
@@ -188,6 +191,20 @@ def _apart(summary: Mapping[str, Any], pictures: _Pictures, digits: Mapping[str,
         numbers = tuple((judge, formats.score(score, digits[judge])) for judge, score in found["scores"].items())
         edit = pictures.edit(found["edit_model"], found["edit_seed"], numbers)
         yield pictures.look(Text("Judges differ most"), link(sort="answers"), found["sample_id"], (_SOURCE, edit))
+
+
+def _contradicted(results: Results, pictures: _Pictures) -> Iterator[Look]:
+    """Of each judge that compares the first battles that it decided by the order."""
+    for judge in results.battle_judges:
+        headline = results.scoring[judge].headline
+        mine = (one for one in results.battles if one.judge == judge and fought(one, headline) is Fought.CONTRADICTION)
+        for one in islice(mine, _LOOKS):
+            sides = tuple(pictures.edit(name, one.edit_seed) for name in (one.edit_model, one.other))
+            every = link(outcome=Fought.CONTRADICTION.value)
+            yield replace(
+                pictures.look(Text("Contradictions"), every, one.sample_id, sides),
+                judge=judge if pictures.judges > 1 else "",
+            )
 
 
 def _failed(summary: Mapping[str, Any], pictures: _Pictures) -> Iterator[Look]:

@@ -191,7 +191,7 @@ class ProgressState:
     def judgement(self, judgement: Judgement) -> None:
         """A judgement has come to its end: its last question is answered, or there is no edit to ask about."""
         one, category = judgement, self.tally.judgement(judgement, self._clock())
-        if one.status not in NO_EDIT and not is_control(one):
+        if one.status not in (*NO_EDIT, Status.SKIPPED) and not is_control(one):
             label = self.tally.label(address_of(one))
             self._say(Judged(one, label) if one.status is Status.OK else Said("failed", failed(one), label))
         self._timed(one)
@@ -299,7 +299,7 @@ def plan(matrix: Matrix, policy: Policy, work: Work, label: int = 0) -> Assignme
         return one.status is Status.PENDING and (own is None or one.sample_id in own)
 
     pending = Counter(one.judge for one in (*matrix.judgements(), *matrix.battles()) if is_open(one))
-    controls = Counter(one.judge for one in matrix.controls() if is_open(one))
+    controls = Counter(one.judge for one in (*matrix.controls(), *matrix.rewrites()) if is_open(one))
     scoring = {judge.name: judge.scoring for judge in matrix.judges}
     for model in dict.fromkeys(replica.model for replica in policy.replicas):
         units = work.units_left(model.key)

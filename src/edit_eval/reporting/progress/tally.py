@@ -87,7 +87,7 @@ class Tally:
 
     def __init__(self, matrix: Matrix) -> None:
         self._scoring = {judge.name: judge.scoring for judge in matrix.judges}
-        self._repeats = matrix.experiment.repeats
+        self._repeats, self._critics = matrix.experiment.repeats, matrix.experiment.critics
         self._several_edit_models = len(matrix.edit_models) > 1
         self._several_judges = len(matrix.judges) > 1
         self._several_seeds = matrix.experiment.edit_seeds > 1
@@ -110,7 +110,7 @@ class Tally:
             group.put(address, one.scores.get(self._scoring[one.judge].headline))
         self._matrix, self._rounds = matrix, 0
         self._take_battles()
-        for one in matrix.controls():
+        for one in (*matrix.controls(), *matrix.rewrites()):
             if own is None or one.sample_id in own:
                 self._controls.put(address_of(one), one.status)
 
@@ -133,7 +133,7 @@ class Tally:
         if is_control(judgement):
             self._controls.put(address, status)
             return None
-        if status not in NO_EDIT:
+        if status not in (*NO_EDIT, Status.SKIPPED):
             self.judgement_rate.add(now)
         if judgement.other:  # it has no mean
             self._take_battles()
@@ -200,6 +200,7 @@ class Tally:
             self._means = tuple(
                 mean_so_far(edit_model, judge, self._scoring[judge], found)
                 for (edit_model, judge), found in sums.items()
+                if judge not in self._critics
             )
         return self._means
 

@@ -174,7 +174,7 @@ function showWords(sample) {
       ...others.map(({ name, picture }) => make('p', {}, make('a', { href: picture.file, target: '_blank', rel: 'noopener' }, sayWords('span', labelOf(sample, name)))))),
     make('div', { class: 'about-edits', 'data-edits': edits.length }, ...edits.map((edit) => make('section', { class: 'about-edit' },
       edits.length > 1 ? sayWords('h3', labelOf(sample, pictureName(sample, edit)), { class: 'whose' }) : null, ...aboutEdit(sample, edit)))),
-    ...aboutBattles(sample, edits));
+    ...aboutRounds(sample, edits), ...aboutBattles(sample, edits));
 }
 
 // -- keys --

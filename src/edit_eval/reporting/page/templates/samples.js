@@ -123,8 +123,9 @@ function editName(sample, edit) {
   return several ? `${edit.model} · ${words("seed {}", [edit.seed])}` : edit.model;
 }
 
-// How many of its battles an edit has won; null where it is in none.
+// How many of its battles an edit has won; null where it is in none, as one that was not made.
 function wonLabel(edit, judge) {
+  if (edit.status !== 'ok') return null;
   const [won, lost] = edit.won[judge] || [];
   return won === undefined ? null : say('span', "won {}, lost {}", [won, lost], { class: 'won' });
 }

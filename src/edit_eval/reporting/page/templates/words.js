@@ -4,6 +4,7 @@ const FLAGS = {
   identical_to_source: "identical to the source",
   other_aspect_ratio: "other aspect ratio than the source",
   other_when_repeated: "another picture when repeated",
+  kept: "kept from the round before",
 };
 
 function aboutSample(sample) {
@@ -36,7 +37,7 @@ function aboutEdit(sample, edit) {
   const chosenFirst = [...edit.judgements].sort((one, other) => (other.judge === judge) - (one.judge === judge));
   const verdicts = chosenFirst.map((one) => verdict(one, repeated));
   if (!verdicts.length && data.judges.length) verdicts.push(say('p', "No judgement of this edit is recorded."));
-  return [make('div', { class: 'verdicts' }, ...verdicts), say('h3', "About this edit"), facts(sample, edit)];
+  return [make('div', { class: 'verdicts' }, ...verdicts), ...toldWhat(edit), say('h3', "About this edit"), facts(sample, edit)];
 }
 
 function verdict(judgement, repeated) {
@@ -106,6 +107,41 @@ function answerOf(battle, one) {
     one.number ? say('span', "reading {}", [one.number + 1], { class: 'quiet' }) : null);
   const why = one.status !== 'ok' && one.reason && one.reason !== battle.reason ? sayReason('p', one.reason) : null;
   return make('div', { class: 'reply' }, head, why, one.text ? quote(one.text) : null);
+}
+
+// The column of the first round of an edit's; an edit that has no rounds is its own.
+function firstOf(model) {
+  const told = data.told[model];
+  return told && told.before ? firstOf(told.before) : model;
+}
+
+// The rounds of those that are compared, each a row: an edit, what the critic says of it, the edit that is told so.
+function aboutRounds(sample, edits) {
+  const chains = edits.map((edit) => sample.edits.filter((one) => one.edit_seed === edit.edit_seed && firstOf(one.model) === firstOf(edit.model)));
+  const shownOnce = chains.filter((chain, place) => chain.length > 1 && chains.findIndex((other) => other[0] === chain[0]) === place);
+  return shownOnce.map((chain) => make('section', { class: 'about-rounds' }, say('h3', "From round to round"),
+    make('ol', { class: 'film' }, ...chain.map((edit) => make('li', {}, inFilm(sample, edit))))));
+}
+
+function inFilm(sample, edit) {
+  const name = pictureName(sample, edit);
+  const button = make('button', { type: 'button', class: 'plain' }, editFrame(sample, edit, 'beside'),
+    make('span', { class: 'choice-label' }, sayWords('span', labelOf(sample, name), { class: 'model' }), scoreLabel(edit, wantedNow())));
+  button.addEventListener('click', () => pick('right', name));
+  const kept = edit.flags.includes('kept');
+  const { critique } = edit;
+  const said = critique && !kept ? make('div', { class: 'reply' },
+    make('header', {}, make('span', { class: 'question' }, critique.judge),
+      critique.score === null ? sayStatus('span', critique.status, { class: 'unscored' })
+        : say('span', "{}, in no other number", [Number(critique.score.toFixed(2))], { class: 'quiet' })),
+    critique.words ? make('blockquote', { ...labelled('label', "Critique") }, critique.words) : null) : null;
+  return make('div', {}, button, kept ? say('p', FLAGS.kept, [], { class: 'quiet' }) : null, said);
+}
+
+// What the edit model was told in place of the sample's instruction.
+function toldWhat(edit) {
+  if (!edit.instruction || edit.flags.includes('kept')) return [];
+  return [say('h3', "The edit model was told"), make('p', { class: 'told' }, edit.instruction)];
 }
 
 // A score with its name, or what became of it.

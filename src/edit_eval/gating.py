@@ -1,0 +1,162 @@
+"""May a candidate take the place of a baseline? A faster engine, quantised weights, a cache, fewer steps.
+
+Both configurations are run on the same samples with the same judges, then `compare` holds the candidate against the
+baseline with a margin. What would make that comparison worthless is looked at as well: a judge that does not tell edits
+from what is none, and a server that leaves guidance out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Unpack
+
+from edit_eval.config.loading import LoadingOptions, load_configuration
+from edit_eval.config.placement import PLACEMENT_KEYS
+from edit_eval.config.schema import Configuration
+from edit_eval.errors import ConfigurationError
+from edit_eval.evaluation import evaluate
+from edit_eval.experiment import Experiment, load_samples
+from edit_eval.preparation import margin_sizes
+from edit_eval.reporting.progress.live import progress_of
+from edit_eval.run import Run, compare
+from edit_eval.statistics.comparison import Comparison
+from edit_eval.store.run_directory import RunDirectory
+from edit_eval.text import Text
+
+BASELINE, CANDIDATE = "baseline", "candidate"
+"""The folders of the two runs, and what tables call them."""
+
+
+@dataclass(frozen=True)
+class Gated:
+    """Both runs, and what came of holding one against the other."""
+
+    baseline: Run
+    candidate: Run
+    comparison: Comparison
+    guidance: Mapping[str, str]
+    """What the probe of a run's server found: `on`, `off`, or why it cannot be told. Empty where none was sent."""
+    faults: tuple[str, ...]
+    """Why the comparison says nothing, whatever its numbers; a sentence each."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the candidate may take the baseline's place."""
+        return self.comparison.gate.passed and not self.faults
+
+
+def gate(
+    baseline: str | Path | Mapping[str, Any] | Configuration,
+    candidate: str | Path | Mapping[str, Any] | Configuration,
+    *,
+    margin: float,
+    folder: Path,
+    allow_unscored: float | None = None,
+    command: Sequence[str] = (),
+    tell: Callable[[str], None] = lambda line: None,
+    **options: Unpack[LoadingOptions],
+) -> Gated:
+    """Runs both, or goes on with them, in `folder`, and holds the candidate against the baseline.
+
+    `margin` is in points of each judge's headline. `tell` hears before anything is loaded how many images it takes.
+    Raises `ConfigurationError` where the two differ in more than their one edit model, and where there are fewer images
+    than could ever show the margin; all else as `evaluate` and `compare`.
+    """
+    both = [
+        one if isinstance(one, Configuration) else load_configuration(one, **options) for one in (baseline, candidate)
+    ]
+    asked = [Experiment.of(one, load_samples(one, progress_of(one))) for one in both]
+    _refuse_unlike(*asked)
+    for name, configuration in zip((BASELINE, CANDIDATE), both, strict=True):
+        if _finished_before(folder / name, configuration) and name == CANDIDATE:
+            tell(Text("{}: finished before, nothing is made again; remove it for a new build", folder / name))
+    for size in margin_sizes(asked[0], margin):
+        if size.images < size.fewest:
+            raise ConfigurationError(
+                Text(
+                    "margin {:g}: {} images can never show it by judge {}; it takes {} at least, or a larger margin",
+                    margin,
+                    size.images,
+                    size.judge,
+                    size.fewest,
+                )
+            )
+        tell(size.told(margin))
+    # Neither takes anything over from the other: another server of the same model has the same keys.
+    made = [
+        evaluate(configuration, run_dir=folder / name, command=command)
+        for name, configuration in zip((BASELINE, CANDIDATE), both, strict=True)
+    ]
+    guidance = {run.path.name: _guidance(run) for run in made}
+    faults = [*_blind(made), *_unguided(guidance)]
+    found = compare(made, margin=margin, allow_unscored=allow_unscored)
+    return Gated(made[0], made[1], found, guidance, tuple(faults))
+
+
+def _finished_before(folder: Path, configuration: Configuration) -> bool:
+    """Whether the run is there already, complete. Raises `ConfigurationError` where it is of another model or server:
+    the same model elsewhere has the same keys, so that its edits would be taken for this one's."""
+    if not (folder / "config").is_dir():
+        return False
+    was = RunDirectory.existing(folder).configuration().get("edit_models")
+    if _decisive(was) != _decisive(json.loads(json.dumps(configuration.as_plain()["edit_models"]))):
+        raise ConfigurationError(
+            Text("{}: there is a run of another edit model or server; remove it, or give another --run-dir", folder)
+        )
+    return bool(Run(folder).summary["status"] == "complete")
+
+
+def _decisive(edit_models: Any) -> Any:
+    """The sections without the devices, which may be others when a run goes on."""
+    return {
+        name: {**section, "params": {k: v for k, v in section.get("params", {}).items() if k not in PLACEMENT_KEYS}}
+        for name, section in (edit_models or {}).items()
+    }
+
+
+def _refuse_unlike(before: Experiment, after: Experiment) -> None:
+    for name, one in ((BASELINE, before), (CANDIDATE, after)):
+        if len(one.edit_models) != 1:
+            raise ConfigurationError(
+                Text("{}: {} edit models; a gate holds one against one", name, len(one.edit_models))
+            )
+    (first,), (second,) = before.edit_models, after.edit_models
+    if first.seed != second.seed:
+        raise ConfigurationError(
+            Text("the seeds differ ({} and {}): give both the same, so that both begin alike", first.seed, second.seed)
+        )
+    if differing := before.differences(replace(after, edit_models=before.edit_models)):
+        raise ConfigurationError(
+            Text("baseline and candidate differ in more than the edit model: {}; make them equal there", differing)
+        )
+
+
+def _guidance(run: Run) -> str:
+    models = run.results.environment.get("models")
+    (name,) = run.results.edit_models
+    about = models.get(f"edit:{name}", {}) if isinstance(models, Mapping) else {}
+    return str(about.get("guidance", "")) if isinstance(about, Mapping) else ""
+
+
+def _unguided(guidance: Mapping[str, str]) -> list[str]:
+    return [
+        Text(
+            "{}: its server makes the same picture with another negative prompt, so guidance is off there: send what "
+            "its engine calls it (`call`), and a weight above 1",
+            name,
+        )
+        for name, found in guidance.items()
+        if found == "off"
+    ]
+
+
+def _blind(runs: Sequence[Run]) -> list[str]:
+    return [
+        Text("{}: judge {} does not put controls below edits, so its scores are no gate", run.path.name, judge)
+        for run in runs
+        for judge, one in run.summary["controls"]["judges"].items()
+        if one["last"] is False
+    ]

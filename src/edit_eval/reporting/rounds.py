@@ -1,0 +1,102 @@
+"""What rounds of edits are worth: a table for every display."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from edit_eval.records import Scale
+from edit_eval.reporting import formats
+from edit_eval.reporting.formats import signed, signed_span
+from edit_eval.reporting.names import NAMES, score_line
+from edit_eval.reporting.table import Column, Line, Sheet, Table
+from edit_eval.text import Text
+
+Row = Mapping[str, Any]
+
+
+def rounds_sheet(every: Sequence[Row]) -> Sheet:
+    """What `statistics.rounds.rounds` returned, with its title; nothing where there are none."""
+    return [Line(), Line(Text("From round to round"), "strong"), *rounds_body(every)] if every else []
+
+
+def rounds_body(every: Sequence[Row]) -> Sheet:
+    """The same without its title."""
+    if not every:
+        return []
+    rows = [{**one, **row, "edit_model": one["edit_model"]} for one in every for row in _rows(one)]
+    judges = {one["judge"] for one in every}
+
+    def whose(row: Row) -> str:
+        return Text("{}, judged by {}", row["edit_model"], row["judge"]) if len(judges) > 1 else str(row["edit_model"])
+
+    def digits(row: Row) -> int:
+        return formats.decimals(Scale(**row["scale"]), max(abs(one["mean"] or 0.0) for one in row["rounds"]))
+
+    columns: list[Column[Row]] = [
+        Column(Text("Round"), lambda row: row["which"], kind="name"),
+        Column(Text("Edits", context="number"), lambda row: _count(row["edits"]), roomy=True),
+        Column(Text("Kept"), lambda row: _count(row["kept"]), when=lambda row: row["kept"]),
+        Column(Text("Scored"), lambda row: f"{row['scored']}/{row['total']}"),
+        Column(Text("Mean"), lambda row: formats.score(row["mean"], digits(row))),
+        Column(Text("95% interval"), lambda row: formats.span(row["ci95"], digits(row)), roomy=True),
+        Column(
+            Text("Against the first round"),
+            lambda row: signed(row["change"], digits(row)),
+            look="strong",
+            short=Text("Change"),
+        ),
+        Column(Text("95% interval"), lambda row: signed_span(row["change_ci95"], digits(row))),
+        Column(
+            Text("Change seen by the critic"),
+            lambda row: signed(row["own_change"], 2),
+            look="quiet",
+            short=Text("Own change"),
+            when=lambda row: row["own_change"] is not None,
+        ),
+    ]
+    group: Column[Row] = Column(Text("Edit model"), whose, "name")
+    doubts = {row[key] for row in rows for key in ("no_ci95", "no_change_ci95")}
+    reasons = [words for doubt, words in NAMES["no_ci95"].items() if doubt in doubts]
+    scored = {score_line(one["score"], Scale(**one["scale"])): None for one in every}
+    first = every[0]
+    explained = [
+        Text(
+            "What {} says of an edit, the next round is told; its own scores choose, and are in no other number. Every "
+            "sample is in every round: one whose edit is kept counts with that edit. Changes are paired on samples "
+            "and clustered on source images; above 0 is better.",
+            first["critic"],
+        )
+    ]
+    if any(one["best_of"] for one in every):
+        explained.append(
+            Text("A critique is worth something where its rounds beat the best of as many edits that are told nothing.")
+        )
+    else:
+        explained.append(
+            Text(
+                "`evaluation: {{edit_seeds: {}}}` would show what the best of as many edits is worth that are told "
+                "nothing: a gain of rounds may be that of trying often.",
+                len(first["rounds"]),
+            )
+        )
+    return [
+        *(Line(line, "quiet") for line in scored),
+        Table(columns, rows, label=Text("From round to round"), group=group),
+        *([Line(Text("No interval: {}.", reasons), "quiet")] if reasons else []),
+        *(Line(line, "quiet") for line in explained),
+    ]
+
+
+def _rows(one: Row) -> list[Row]:
+    """Each round, the best of them, and the best of as many edits without a critique."""
+    nothing = {"edits": None, "kept": None, "own_change": None}
+    rows: list[Row] = [{**nothing, **row, "which": Text("round {}", row["round"])} for row in one["rounds"]]
+    rows.append({**nothing, **one["best_by_critic"], "which": Text("the best by {}", one["critic"])})
+    if best := one["best_of"]:
+        rows.append({**nothing, **best, "which": Text("best of {}, told nothing", best["size"])})
+    return rows
+
+
+def _count(value: int | None) -> str | None:
+    return None if value is None else str(value)

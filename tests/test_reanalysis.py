@@ -1,0 +1,236 @@
+"""Others' result files, small ones in the form in which their scripts write them, and what their scripts make of them.
+
+The numbers were given once, outside of this project, by calculate_statistics.py of stepfun-ai/Step1X-Edit@570eba6,
+step1_get_avgscore.py and step2_typescore.py of PKU-YuanGroup/ImgEdit@547185d, summarize.py of
+ByteDance-Seed/Bagel@056b5fd (eval/gen/kris), and the aggregations of EvolvingLMMs-Lab/lmms-eval@75571cf.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_lines import Command, caller
+from edit_eval.benchmarks.kris import PLACES, questions_of
+from edit_eval.errors import ConfigurationError
+from edit_eval.reanalysis import COUNTED, GEDIT_GROUPS, KEPT, reanalyse
+
+GEDIT_COLUMNS = (
+    *("source_image", "edited_image", "instruction", "sementics_score", "quality_score"),
+    *("intersection_exist", "instruction_language"),
+)
+IMGEDIT_TYPES = ("replace", "add", "style")
+
+
+def write_gedit(folder: Path) -> None:
+    """Zeros for SC where people are edited, as if a filter had answered; others are the judge's."""
+    draw = random.Random("gedit")
+    for group in GEDIT_GROUPS:
+        rows = []
+        for number in range(6):
+            for language in ("en", "cn"):
+                filtered = group == "ps_human" and number < 4
+                where = f"/results/mine/fullset/{group}/{language}/{number:02d}ab"
+                numbers = (0 if filtered else draw.randint(1, 9), draw.randint(0 if number == 5 else 1, 9))
+                rows.append([f"{where}_SRCIMG.png", f"{where}.png", "Add it, please", *numbers, True, language])
+        with open(folder / f"mine_{group}_gpt_score.csv", "w", newline="") as file:
+            csv.writer(file).writerows([GEDIT_COLUMNS, *rows])
+
+
+def write_imgedit(folder: Path, errors: bool = False) -> None:
+    draw = random.Random("imgedit")
+    types = {str(key): {"id": f"{key}.jpg", "edit_type": draw.choice(IMGEDIT_TYPES)} for key in range(1, 25)}
+    lines = ("Prompt Compliance: {}", "Visual Naturalness: {}", "Physical & Detail Integrity: {}")
+    replies: dict[str, Any] = {}
+    for key in types:
+        said = [line.format(draw.randint(1, 5)) for line in lines]
+        if draw.random() < 0.2:
+            said[draw.randrange(3)] = "Visual Naturalness: 4/5"
+        if draw.random() < 0.1:
+            said = ["I cannot help with that."]
+        replies[key] = "Brief reasoning: it is done.\n" + "\n".join(said)
+    if errors:
+        replies["3"] = {"error": "Connection error."}
+    (folder / "result.json").write_text(json.dumps(replies))
+    (folder / "basic_edit.json").write_text(json.dumps(types))
+
+
+def write_kris(folder: Path) -> None:
+    draw = random.Random("kris")
+    for kind in PLACES:
+        rows = {}
+        for key in range(1, 4):
+            knows = "knowledge" in questions_of(kind)
+            names = ["consistency_score", "quality_score", "instruction_score", *(["knowledge_score"] if knows else [])]
+            rows[str(key)] = {name: draw.randint(1, 5) for name in names}
+            if knows and draw.random() < 0.3:
+                rows[str(key)]["knowledge_score"] = draw.choice([0, None])
+        (folder / kind).mkdir()
+        (folder / kind / "metrics.json").write_text(json.dumps(rows))
+
+
+def lmms_rows() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """GEdit's and ImgEdit's lines, some of them the zeros of a failure."""
+    draw = random.Random("lmms")
+    gedit, imgedit = [], []
+    for number in range(20):
+        about = {"key": f"k{number}", "task_type": draw.choice(GEDIT_GROUPS), "instruction_language": "en"}
+        failed = draw.random() < 0.3
+        sc, pq = (0.0, 0.0) if failed else (float(draw.randint(0, 9)), float(draw.randint(1, 9)))
+        scores = {"semantics": sc, "quality": pq, "overall": math.sqrt(sc * pq)}
+        gedit.append({f"gedit_bench_{name}_score": {**about, "score": score} for name, score in scores.items()})
+        edited = {"key": str(number), "edit_type": draw.choice(IMGEDIT_TYPES)}
+        three = [0.0] * 3 if failed else [float(draw.randint(1, 5)) for _ in range(3)]
+        line = {f"imgedit_score{place}": {**edited, "score": one} for place, one in enumerate(three, 1)}
+        imgedit.append({**line, "imgedit_avg_score": {**edited, "score": sum(three) / 3}})
+    return gedit, imgedit
+
+
+def write_lmms_eval(folder: Path) -> None:
+    for name, rows in zip(("gedit_bench", "imgedit"), lmms_rows(), strict=True):
+        lines = (json.dumps({"doc_id": number, "target": "Add it.", **row}) for number, row in enumerate(rows))
+        (folder / f"20261101_120000_samples_{name}.jsonl").write_text("\n".join(lines))
+
+
+def write_evalscope(folder: Path) -> None:
+    reviews = folder / "reviews" / "mine"
+    reviews.mkdir(parents=True)
+    given = [("success", 8, 4), ("parse_error", None, None), ("success", 0, 9)]
+    lines = []
+    for index, (status, sc, pq) in enumerate(given):
+        value = {} if sc is None else {"semantic_consistency": sc, "perceptual_similarity": pq}
+        metadata = {"key": f"k{index}", "task_type": "text_change", "instruction_language": "en"}
+        score = {"value": value, "status": status}
+        lines.append({"index": index, "sample_score": {"score": score, "sample_metadata": metadata}})
+    (reviews / "gedit_text_change.jsonl").write_text("\n".join(map(json.dumps, lines)))
+
+
+WRITERS = {
+    **{"gedit": write_gedit, "imgedit": write_imgedit, "kris": write_kris},
+    **{"lmms": write_lmms_eval, "evalscope": write_evalscope},
+}
+
+
+def written(name: str, folder: Path) -> Path:
+    place = folder / name / "mine"
+    place.mkdir(parents=True)
+    WRITERS[name](place)
+    return place
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Command:
+    return caller(monkeypatch, capfd)
+
+
+def published(document: Mapping[str, Any]) -> dict[str, float]:
+    counted = next(one for one in document["results"] if one["judge"] == COUNTED)
+    return {name: found["value"] for name, found in counted["published"].items()}
+
+
+def headline(document: Mapping[str, Any], judge: str) -> Mapping[str, Any]:
+    found = next(one for one in document["results"] if one["judge"] == judge)
+    return found["scores"][found["headline"]]
+
+
+def test_what_the_authors_scripts_make_of_them(tmp_path: Path) -> None:
+    documents = reanalyse([written(name, tmp_path) for name in ("gedit", "imgedit", "kris", "lmms")])
+    found = {f"{one['form']} {one['language']}": published(one) for one in documents}
+    assert found.keys() == THEIRS.keys()
+    for name, theirs in THEIRS.items():
+        assert found[name] == pytest.approx(theirs, abs=1e-9), name
+
+
+def test_what_zeros_hide(tmp_path: Path) -> None:
+    english, chinese = reanalyse([written("gedit", tmp_path)])
+    assert (english["language"], chinese["language"]) == ("en", "zh")
+    (zeros,) = english["zeros"]
+    assert zeros["rows"] == 66
+    assert zeros["categories"]["ps_human"] == {"doubtful": 4, "rows": 6}
+    counted, kept = headline(english, COUNTED), headline(english, KEPT)
+    assert (counted["n"], kept["n"]) == (66, 66 - zeros["doubtful"])
+    assert counted["mean"] == pytest.approx(published(english)["G_O"])
+    assert kept["worst_case_mean"] == pytest.approx(counted["mean"]), "if every zero is an answer"
+    assert counted["mean"] < kept["mean"] < kept["best_case_mean"]
+    assert kept["ci95"][0] < kept["mean"] < kept["ci95"][1]
+    assert any("540 of the 606" in note for note in english["notes"])
+
+
+def test_each_form_says_what_is_no_score(tmp_path: Path) -> None:
+    by_form = {one["form"]: one for one in reanalyse([written(name, tmp_path) for name in WRITERS])}
+    gedit, imgedit = lmms_rows()
+    failures = sum(not row["gedit_bench_quality_score"]["score"] for row in gedit)
+    assert 0 < failures == by_form["gedit, lmms-eval"]["zeros"][0]["doubtful"], "an SC of 0 beside a PQ is an answer"
+    of_imgedit = [row["imgedit_avg_score"]["score"] for row in imgedit if row["imgedit_avg_score"]["score"]]
+    document = by_form["imgedit, lmms-eval"]
+    assert document["zeros"][0]["doubtful"] == len(imgedit) - len(of_imgedit)
+    assert headline(document, KEPT)["n"] == len(of_imgedit)
+    assert headline(document, KEPT)["min"] >= 1
+    document = by_form["gedit, evalscope"]
+    assert published(document) == pytest.approx({"O": math.sqrt(32) / 2, "SC": 4, "PQ": 6.5})
+    assert (headline(document, KEPT)["n"], document["zeros"][0]["counted"]) == (2, 0)
+    assert document["zeros"][0]["reasons"] == ["its status is parse_error"]
+    document = by_form["kris"]
+    assert document["zeros"][0]["doubtful"] > 0
+    lowest = min(one["scores"]["KP"]["min"] for one in document["results"] if one["judge"] == COUNTED)
+    assert lowest == -25, "a number that a reply lacks"
+    kept = next(one for one in document["results"] if one["judge"] == KEPT)
+    assert kept["scores"]["KP"]["min"] >= 0
+    document = by_form["imgedit"]
+    assert document["zeros"][0]["rows"] == 24
+    assert headline(document, COUNTED)["n"] > headline(document, KEPT)["n"]
+
+
+def test_what_stops_the_authors_script_and_what_cannot_be_read(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    write_imgedit(folder, errors=True)
+    (document,) = reanalyse([folder])
+    assert published(document) == {"Overall": None}
+    (folder / "basic_edit.json").rename(tmp_path / "basic_edit.json")
+    with pytest.raises(ConfigurationError, match="name it by --rows"):
+        reanalyse([folder])
+    assert reanalyse([folder], tmp_path / "basic_edit.json")[0]["zeros"] == document["zeros"]
+    (folder / "result.json").write_text('{"1": ')
+    with pytest.raises(ConfigurationError, match=r"result\.json is not valid JSON"):
+        reanalyse([folder])
+    (folder / "result.json").unlink()
+    with pytest.raises(ConfigurationError, match="no results in a known form"):
+        reanalyse([folder])
+    with pytest.raises(ConfigurationError, match="does not exist"):
+        reanalyse([tmp_path / "none"])
+
+
+def test_the_verb_and_two_models_beside_each_other(tmp_path: Path, command: Command) -> None:
+    paths = [str(written("kris", tmp_path / name)) for name in "ab"]
+    for path in (tmp_path / "b").rglob("metrics.json"):
+        path.write_text(path.read_text().replace("5", "4"))
+    ended = command("reanalyse", *paths)
+    assert ended.code == 0
+    assert "mine (1)" in ended.out
+    assert "mine (2)" in ended.out
+    document = command("reanalyse", *paths, "--json").document
+    assert [one["edit_model"] for one in document[0]["zeros"]] == ["mine (1)", "mine (2)"]
+    assert command("reanalyse", str(tmp_path / "none")).code == 2
+
+
+THEIRS: dict[str, dict[str, float]] = {
+    "gedit en": {"G_O": 4.514973989772919, "G_SC": 5.121212121212121, "G_PQ": 4.848484848484849},
+    "gedit zh": {"G_O": 3.9235966335758903, "G_SC": 4.257575757575758, "G_PQ": 4.863636363636363},
+    "imgedit en": {"Overall": 2.84},
+    "kris en": {
+        "Overall": 46.951219512195124,
+        "factual": 47.56944444444444,
+        "conceptual": 45.604395604395606,
+        "procedural": 48.80952380952381,
+    },
+    "gedit, lmms-eval en": {"O": 3.5317999440395957, "SC": 3.8, "PQ": 4.1},
+    "imgedit, lmms-eval en": {"avg_score": 2.283333333333333},
+}

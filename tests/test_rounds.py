@@ -1,0 +1,156 @@
+"""Edit, look, edit again: the example, whose edit model gains by a critique what was planted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from edit_eval import evaluate
+from edit_eval.errors import ConfigurationError
+from edit_eval.records import Status
+from edit_eval.reporting.page.files import markdown
+from edit_eval.reporting.page.gallery import PageFiles, gallery
+from edit_eval.reporting.page.page import page
+from edit_eval.run import Run
+from edit_eval.store.run_directory import RunDirectory
+from faults.faulty_runs import Ears
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+ROUNDING = 0.03
+"""A disc's colour has whole numbers."""
+
+
+def written(folder: Path, **more: Any) -> dict[str, Any]:
+    """The example, with fewer samples."""
+    found: dict[str, Any] = yaml.safe_load((EXAMPLES / "rounds.yaml").read_text("utf-8"))
+    for section in (found["benchmark"], *found["edit_models"].values(), *found["judges"].values()):
+        section["class_path"] = str(EXAMPLES.parent / section["class_path"])
+    found["benchmark"] |= {"folder": str(folder / "discs"), "count": 8}
+    return {**found, "execution": {"pilot": False, "progress": "none"}, **more}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("rounds")
+    return evaluate(written(folder), run_dir=folder / "run", report=False, spectator=Ears())
+
+
+def by_column(run: Run, column: str) -> dict[tuple[str, int], float]:
+    return {
+        (one.sample_id, one.edit_seed): one.scores["score"]
+        for one in run.results.judgements
+        if one.edit_model == column
+    }
+
+
+def test_a_critique_gains_what_was_planted_and_not_more(made: Run) -> None:
+    results = made.results
+    assert made.reached
+    assert results.judges == ("colour",), "the critic and the rewriter are in no number"
+    assert {entry["judge"] for entry in made.summary["results"]} == {"colour"}
+    edits = {(edit.edit_model, edit.sample_id, edit.edit_seed): edit for edit in results.edits}
+    for first in ("retoucher", "retoucher+rewriter"):
+        columns = [first, f"{first}@2", f"{first}@3"]
+        one, two, three = (by_column(made, column) for column in columns)
+        for which, score in one.items():
+            for before, after, column in ((score, two[which], columns[1]), (two[which], three[which], columns[2])):
+                edit = edits[column, *which]
+                if "kept" in edit.flags:
+                    assert (after, edit.seconds) == (before, 0.0)
+                else:
+                    assert 10 - after == pytest.approx((10 - before) / 2, abs=ROUNDING)
+        assert edits[columns[1], "disc-1", 0].pixels != edits[first, "disc-1", 0].pixels
+    plain, rewritten = by_column(made, "retoucher"), by_column(made, "retoucher+rewriter")
+    for which, score in plain.items():  # of what is wrong, 0.6 become 0.4
+        assert 10 - rewritten[which] == pytest.approx((10 - score) * 0.4 / 0.6, abs=ROUNDING)
+    assert edits["retoucher+rewriter", "disc-1", 0].instruction.endswith("evenly, and leave the ground as it is.")
+    assert not edits["retoucher", "disc-1", 0].instruction
+
+
+def test_every_sample_is_in_every_round_beside_the_best_of_as_many_edits(made: Run) -> None:
+    plain, _ = made.summary["rounds"]
+    of = plain["rounds"]
+    assert [(row["scored"], row["total"], row["edits"] + row["kept"]) for row in of] == [(24, 24, 24)] * 3
+    assert of[0]["kept"] == 0 < of[2]["kept"]
+    first = by_column(made, "retoucher")
+    for row in of[1:]:
+        later = by_column(made, row["edit_model"])
+        assert row["change"] == pytest.approx(sum(later[which] - first[which] for which in first) / 24)
+        assert row["change_ci95"][0] <= row["change"] <= row["change_ci95"][1]
+    best = plain["best_by_critic"]
+    assert best["own_change"] > best["change"], "the critic sees more gain than there is"
+    assert plain["best_of"]["size"] == 3
+    assert plain["best_of"]["own_change"] > plain["best_of"]["change"]
+    assert of[2]["change"] > plain["best_of"]["change"], "the critiques are worth something"
+    for language, words in (("en", "the best by critic"), ("zh", "critic 选出的最佳")):
+        assert words in markdown(made.results, made.summary, language)
+
+
+def test_the_page_has_each_rounds_edit_and_what_was_said_of_it(made: Run, tmp_path: Path) -> None:
+    drawn = "".join(page(made.results, made.summary, tmp_path, language="en"))
+    assert 'id="rounds"' in drawn
+    assert 'data-chart="rounds"' in drawn
+    found = gallery(made.results, made.summary, PageFiles(tmp_path, made.path))
+    assert found["told"]["retoucher+rewriter@2"]["before"] == "retoucher+rewriter"
+    edits = {(one["model"], one["edit_seed"]): one for one in found["samples"][1]["edits"]}
+    first, second = edits["retoucher", 0], edits["retoucher@2", 0]
+    assert first["critique"]["words"] == "The disc is not green enough."
+    assert first["critique"]["words"] in second["instruction"]
+    assert [one["judge"] for one in first["judgements"]] == ["colour"]
+
+
+def test_the_same_command_does_nothing_again_and_another_critique_makes_its_edit_again(
+    made: Run, tmp_path: Path
+) -> None:
+    folder = made.path.parent
+    before = Counter(line["status"] for line in RunDirectory(made.path).read("edits"))
+    again = evaluate(written(folder), run_dir=made.path, report=False, spectator=Ears())
+    assert Counter(line["status"] for line in RunDirectory(made.path).read("edits")) == before
+    assert again.summary["rounds"] == made.summary["rounds"]
+    matrix = Run(made.path).matrix
+    number = next(n for n, edit in enumerate(matrix.edits) if edit.edit_model == "retoucher@3" and edit.image)
+    critique = matrix.critique(number)
+    assert critique is not None
+    (cell,) = matrix.cells.cells_of(critique)
+    (said,) = matrix.replies[cell]
+    matrix.forget_replies(cell)
+    assert matrix.tell(number) == [], "nothing is known until it is asked again"
+    matrix.add_reply(cell, said)
+    matrix.tell(number)
+    assert matrix.edits[number].status is Status.OK, "it says the same"
+    matrix.forget_replies(cell)
+    matrix.add_reply(cell, type(said)(text="Too dark.\nScore: 2.000"))
+    matrix.tell(number)
+    assert (matrix.edits[number].status, matrix.edits[number].image) == (Status.PENDING, "")
+    assert "Too dark." in matrix.edits[number].instruction
+    matrix.forget_replies(cell)
+    matrix.add_reply(cell, type(said)(text="it died", ended=Status.JUDGE_ERROR, final=True))
+    assert matrix.tell(number) == [number]
+    assert matrix.edits[number].status is Status.EDIT_FAILED
+    assert "critic gave no critique" in matrix.edits[number].reason
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"judges": ("critic", "rewriter")}, "would be the only one to say"),
+        ({"rounds": {"critic": "colour"}}, "bare numbers"),
+        ({"rounds": {"critic": "rewriter"}}, "not asked about one edit"),
+        ({"rounds": {"critic": "crtic"}}, "did you mean `critic`"),
+        ({"rounds": {"critic": "critic", "template": "Again."}}, "{critique}"),
+        ({"rounds": {"critic": "critic", "form": "last"}}, "from"),
+        ({"rewrite": ["none", "critic"]}, "there is none yet"),
+        ({"rewrite": "none"}, "nobody asks it to"),
+    ],
+)
+def test_what_cannot_be_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    configuration = written(tmp_path)
+    if kept := change.pop("judges", None):
+        configuration["judges"] = {name: configuration["judges"][name] for name in kept}
+    configuration |= change
+    with pytest.raises(ConfigurationError, match=message.replace("{", r"\{")):
+        evaluate(configuration, run_dir=tmp_path / "run", report=False, spectator=Ears())
