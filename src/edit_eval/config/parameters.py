@@ -71,7 +71,7 @@ def check_parameters(
     is called on the command line.
     """
     try:
-        nested = parameters_of(cls)
+        nested: Any = parameters_of(cls)
         if nested is None:
             return dict(values)
         names = names_of(cls)
@@ -108,7 +108,7 @@ def check_parameters(
 
 
 @lru_cache(maxsize=256)
-def _adapter(nested: type[Any]) -> TypeAdapter[Any]:
+def _adapter(nested: Any) -> TypeAdapter[Any]:
     """What checks the values of a dataclass; to make it takes ten times as long as to check."""
     adapter: TypeAdapter[Any] = TypeAdapter(nested)
     adapter.rebuild(raise_errors=True)  # says now which type is not defined, if one is not
