@@ -1,4 +1,4 @@
-"""A package that brings a benchmark, the protocol it is judged by, a judge and a measure. `pyproject.toml` names them."""
+"""A package that brings a benchmark, its protocol, a judge and a measure. `pyproject.toml` names them."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
