@@ -107,7 +107,7 @@ def test_a_package_brings_a_benchmark_a_protocol_a_judge_and_a_measure(site: Pat
         for one in json.loads(typed(site, tmp_path, "compare", "run", "--json").stdout)["pairs"]
         if one["judge"] == "measured"
     ]
-    assert pair["better"] == "copy", "of a measure of which less is better"
+    assert pair["outcome"]["better"] == "copy", "of a measure of which less is better"
     listed = json.loads(typed(site, tmp_path, "list", "--json").stdout)
     for kind, name in (
         ("benchmarks", "my_benchmark"),
