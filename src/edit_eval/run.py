@@ -27,6 +27,8 @@ from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import Examined, examined
 from edit_eval.store.joined import joined, judges_apart
 from edit_eval.store.journal import no_garbage
+from edit_eval.store.leaderboard import Leaderboard
+from edit_eval.store.leaderboard import leaderboard as read_leaderboard
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import mixed_environments
 from edit_eval.store.recall import recall_run
@@ -85,6 +87,15 @@ class ShownComparison(Comparison):
         from edit_eval.reporting.page.notebook import comparison_html
 
         return comparison_html(self)
+
+
+class ShownLeaderboard(Leaderboard):
+    """A leaderboard, which a notebook shows with its tables."""
+
+    def _repr_html_(self) -> str:
+        from edit_eval.reporting.page.notebook import leaderboard_html
+
+        return leaderboard_html(self)
 
 
 @dataclass(frozen=True)
@@ -414,6 +425,16 @@ def compare(
         for line in judges_apart(made):
             error.add_note(Text("{}; `edit-eval agreement {: }` says more", line, (str(run.path) for run in made)))
         raise
+
+
+def leaderboard(runs: str | Path | Run | Sequence[str | Path | Run]) -> Leaderboard:
+    """The edit models of several runs beside each other, by every judge that all of them have.
+
+    Ranks by judges of single edits, strengths by judges that compare, with coverage and the judges' passports. Raises
+    `ConfigurationError` for runs that may not be compared: other samples, another judge, another protocol.
+    """
+    given = [runs] if isinstance(runs, str | Path | Run) else runs
+    return ShownLeaderboard(**vars(read_leaderboard([_opened(run) for run in given])))
 
 
 def _opened(run: str | Path | Run) -> Run:
