@@ -41,15 +41,25 @@ def agreement(
         tuple[str, str] | None,
         typer.Option(metavar="OLD NEW", help="Map scores of judge OLD to those of judge NEW."),
     ] = None,
+    to: Annotated[
+        Path | None, typer.Option(metavar="FILE.json", help="With --bridge: write it, for `report --as`.")
+    ] = None,
     score: Annotated[str | None, typer.Option(metavar="NAME", help="Use this score instead of the headline.")] = None,
+    force: Force = False,
 ) -> None:
     """How well judges agree with themselves, each other and people, and how often they give no score."""
     from edit_eval.reporting.agreement import agreement_sheet
     from edit_eval.reporting.writers.terminal import print_sheet
     from edit_eval.run import Run
 
+    if to is not None and bridge is None:
+        raise ConfigurationError(Text("--to {}: it writes a bridge; give `--bridge OLD NEW`", to))
     made, *others = [Run(run) for run in runs]
     document = made.agreement(people, score, others=others, bridge=bridge)
+    if to is not None and bridge is not None:
+        from edit_eval.bridging import write_bridge
+
+        write_bridge([made, *others], *bridge, to, score=score, force=force)
     answer(lambda: document, lambda: print_sheet(agreement_sheet(document), language=spoken(made.language)))
 
 
