@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -137,6 +138,17 @@ def test_the_same_command_does_nothing_again_and_another_critique_makes_its_edit
     assert matrix.tell(number) == [number]
     assert matrix.edits[number].status is Status.EDIT_FAILED
     assert "critic gave no critique" in matrix.edits[number].reason
+
+
+def test_pictures_that_are_lost_are_made_again_by_the_critiques_that_there_are(made: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(made.path, folder)
+    shutil.rmtree(folder / "images")
+    replies = len(list(RunDirectory(folder).read("replies")))
+    again = evaluate(written(made.path.parent), run_dir=folder, report=False, spectator=Ears())
+    assert [edit.pixels for edit in again.results.edits] == [edit.pixels for edit in made.results.edits]
+    assert again.summary["rounds"] == made.summary["rounds"]
+    assert len(list(RunDirectory(folder).read("replies"))) == replies, "nobody was asked again"
 
 
 @pytest.mark.parametrize(
