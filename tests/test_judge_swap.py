@@ -150,3 +150,52 @@ def test_the_verbs(old: Run, new: Run, monkeypatch: pytest.MonkeyPatch, capsys: 
     assert "old and new cannot be compared" in said
     assert "on the 90 edits that both have scored, old is -1." in said
     assert f"`edit-eval agreement {old.path} {new.path}` says more" in said
+
+
+def test_a_bridge_is_a_file_by_which_others_tell_their_runs_as_the_old_judge_would(
+    folder: Path, old: Run, new: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the fourth model it is known what the old judge says; who has the file has only the new one's scores."""
+
+    def ends(*arguments: object) -> int:
+        monkeypatch.setattr(sys, "argv", ["edit-eval", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return int(ended.value.code or 0)
+
+    file = folder / "bridge.json"
+    assert ends("agreement", old.path, new.path, "--bridge", "old", "new", "--to", file) == 0
+    assert ends("agreement", old.path, new.path, "--bridge", "old", "new", "--to", file) == 2, "it is there"
+    assert len(json.loads(file.read_text("utf-8"))["edits"]) == 3 * COUNT
+    fourth = evaluate(asked(folder, "new", 1.5, ("fourth",)), run_dir=folder / "fourth", report=False)
+    assert ends("report", fourth.path, "--as", "old", "--bridge", file, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    row = told["edit_models"]["fourth"]
+    truth = old.mean("fourth", "old")
+    assert (told["as"], told["by"], row["n"], row["total"]) == ("old", "new", COUNT, COUNT)
+    assert row["ci95"][0] < truth < row["ci95"][1]
+    assert row["before"] == pytest.approx(truth + 1.5, abs=0.15)
+    assert row["value"] == pytest.approx(truth, abs=0.3)
+    narrow = translated_without_models(told)
+    assert row["ci95"][1] - row["ci95"][0] > narrow, "the error for a model that it has not seen is in it"
+    assert ends("report", fourth.path, "--as", "old", "--bridge", file) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Translated: judged by new, told on the scale of old, which has not seen these edits" in shown
+    assert "never in one table" in shown
+    # The other way round, and what a bridge is not for.
+    assert ends("report", old.path, "--as", "new", "--bridge", file) == 0
+    for arguments, said in (
+        ((fourth.path, "--as", "third", "--bridge", file), "the bridge is between old and new"),
+        ((old.path, "--as", "old", "--bridge", file), "a bridge holds for one judge, asked in one way"),
+        ((fourth.path, "--as", "old"), "give both or neither"),
+        ((fourth.path, "--as", "old", "--bridge", folder / "benchmark.json"), "not a bridge"),
+        ((fourth.path, "--as", "old", "--bridge", folder / "nowhere.json"), "No such file"),
+    ):
+        assert ends("report", *arguments) == 2
+        assert said in capsys.readouterr().err
+
+
+def translated_without_models(told: dict[str, Any]) -> float:
+    """The width that the error of other models alone would have as a standard error, twice."""
+    return 2 * float(told["off_by"])

@@ -16,7 +16,7 @@ FACE = """
 Audit Benchmark BenchmarkError Comparison ConfigurationError Edit EditEvalError EditModel EditRequest Judge JudgeRequest
 Judgement LoadError MeanScore Missing ModelError NotDrawn Picture PictureError Protocol Question Reading Refused Reply
 Results Run RunDirectoryError RunInterrupted Sample Scale Score Scored Scoring Spectator Status Stopped Unscored View
-__version__ audit compare evaluate score score_table
+__version__ audit compare evaluate leaderboard score score_table
 """
 HEAVY = {"torch", "pyarrow", "pandas", "matplotlib", "transformers", "diffusers", "ray", "openai", "fastapi", "IPython"}
 

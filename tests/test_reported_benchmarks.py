@@ -128,6 +128,27 @@ CASES = {
         {"AVG": (75 + 100 / 3) / 2, "IF": (100 + 100 / 3) / 2, "KF": 0, "CF": 100 / 3},
         {"Awareness": 75, "Imagination": 33.3},
     ),
+    "structeditbench": (
+        {
+            "a.parquet": lambda: parquet_file(
+                [
+                    {
+                        "source_image": {"bytes": picture(number), "path": None},
+                        "prompt": "Add a row.",
+                        "category": "table",
+                        "qa_list": [
+                            {"question": f"Is it {label}?", "ground_truth_answer": "5", "label": label}
+                            for label in ("editing", "editing", "maintain")
+                        ],
+                    }
+                    for number in range(2)
+                ]
+            )
+        },
+        {"00000": "Correct", "00001": "Incorrect", "00001#editing 2": "Correct.", "00001#answer 1": "6"},
+        {"accuracy": (1 + 0.45) / 2, "editing": 0.75, "maintain": 0.5},
+        {"Overall": 72.5, "Editing": 75, "Maintain": 50, "table": 72.5},
+    ),
     "omnicontext": (
         {
             "a.parquet": lambda: parquet_file(

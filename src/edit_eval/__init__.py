@@ -51,7 +51,7 @@ if TYPE_CHECKING:
         Scoring,
         Status,
     )
-    from edit_eval.run import Run, compare
+    from edit_eval.run import Run, compare, leaderboard
     from edit_eval.serving.scoring import Scored, score, score_table
     from edit_eval.statistics.comparison import Comparison
     from edit_eval.statistics.means import MeanScore
@@ -63,7 +63,7 @@ __version__ = "0.1.0"
 
 _PLACES = {
     "evaluation": ("evaluate",),
-    "run": ("Run", "compare"),
+    "run": ("Run", "compare", "leaderboard"),
     "auditing": ("audit", "Audit"),
     "serving.scoring": ("score", "score_table", "Scored"),
     "statistics.means": ("MeanScore",),
@@ -127,6 +127,7 @@ __all__ = [
     "audit",
     "compare",
     "evaluate",
+    "leaderboard",
     "score",
     "score_table",
 ]

@@ -231,12 +231,30 @@ def plan(
 
 
 @verb(evaluating)
-def report(run: RunFolder) -> None:
+def report(
+    run: RunFolder,
+    as_: Annotated[
+        str | None,
+        typer.Option("--as", metavar="JUDGE", help="Only tell the means on this judge's scale, by --bridge."),
+    ] = None,
+    bridge: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --as: what `agreement --bridge OLD NEW --to FILE` wrote.")
+    ] = None,
+) -> None:
     """Write the report again from the records; for an audit, its page."""
     from edit_eval.auditing import drawn_again
     from edit_eval.run import Run
 
     made = Run(run)
+    if (as_ is None) != (bridge is None):
+        raise ConfigurationError(Text("--as JUDGE needs --bridge FILE, and --bridge needs --as: give both or neither"))
+    if as_ is not None and bridge is not None:
+        from edit_eval.bridging import read_bridge, translate
+        from edit_eval.reporting.translated import translated_sheet
+        from edit_eval.reporting.writers.terminal import print_sheet
+
+        told = translate(made, read_bridge(bridge), as_)
+        return answer(lambda: told, lambda: print_sheet(translated_sheet(told), language=spoken(made.language)))
     made.summary  # noqa: B018 (what is no run is said here, not by the process that draws)
     if examined := drawn_again(made):
         print_audited(examined)

@@ -17,18 +17,24 @@ from edit_eval.records import FAILED, Ending, Judgement, Results, Status
 from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.scores import frame
 from edit_eval.reporting.verdict import comparison_lines, verdict_lines
-from edit_eval.statistics.agreement import beside_choices, beside_votes, bridge_document, people_agreement
+from edit_eval.statistics.agreement import beside_choices, bridge_document, people_agreement
 from edit_eval.statistics.best_of import best_of, instrument
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
 from edit_eval.statistics.people import ratings_of, read_answers, read_people
+<<<<<<< HEAD
 from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.rounds import with_critics
 from edit_eval.statistics.summary import judges_document, summarise
+=======
+from edit_eval.statistics.summary import judges_document, summarise, votes_document
+>>>>>>> main
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import Examined, examined
 from edit_eval.store.joined import joined, judges_apart
 from edit_eval.store.journal import no_garbage
+from edit_eval.store.leaderboard import Leaderboard
+from edit_eval.store.leaderboard import leaderboard as read_leaderboard
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import mixed_environments
 from edit_eval.store.recall import recall_run
@@ -87,6 +93,15 @@ class ShownComparison(Comparison):
         from edit_eval.reporting.page.notebook import comparison_html
 
         return comparison_html(self)
+
+
+class ShownLeaderboard(Leaderboard):
+    """A leaderboard, which a notebook shows with its tables."""
+
+    def _repr_html_(self) -> str:
+        from edit_eval.reporting.page.notebook import leaderboard_html
+
+        return leaderboard_html(self)
 
 
 @dataclass(frozen=True)
@@ -300,12 +315,8 @@ class Run:
                     Text("{} {}: nobody with that name has voted{}", flag, unknown, did_you_mean(unknown, known))
                 )
         heard = [vote for vote in votes if vote.rater not in without]
-        found = preferences(heard, self.results.edit_models, taken_in=taken_in)
-        apart = {rater["rater"]: rater["set_apart"] for rater in found["raters"]}
-        counted = [vote for vote in heard if not apart[vote.rater]]
         return {
-            **found,
-            "beside": beside_votes(self.results, counted),
+            **votes_document(self.results, heard, taken_in),
             "outdated": self.votes.outdated,
             "damaged": self.votes.damage.total,
         }
@@ -421,6 +432,16 @@ def compare(
         for line in judges_apart(made):
             error.add_note(Text("{}; `edit-eval agreement {: }` says more", line, (str(run.path) for run in made)))
         raise
+
+
+def leaderboard(runs: str | Path | Run | Sequence[str | Path | Run]) -> Leaderboard:
+    """The edit models of several runs beside each other, by every judge that all of them have.
+
+    Ranks by judges of single edits, strengths by judges that compare, with coverage and the judges' passports. Raises
+    `ConfigurationError` for runs that may not be compared: other samples, another judge, another protocol.
+    """
+    given = [runs] if isinstance(runs, str | Path | Run) else runs
+    return ShownLeaderboard(**vars(read_leaderboard([_opened(run) for run in given])))
 
 
 def _opened(run: str | Path | Run) -> Run:

@@ -2,7 +2,8 @@
 
 `PicaEval_gpt.py` (extract_yes_no_answer, parse_structured_response, calculate_accuracy_by_dimension) of
 Andrew613/PICABench, `statistic.py` of beepkh/WiseEdit@58cadba with both languages alike, `analyze_scores` of
-VectorSpaceLab/OmniGen2@0f72fa9, omnicontext/calculate_statistics.py.
+VectorSpaceLab/OmniGen2@0f72fa9, omnicontext/calculate_statistics.py; `process_evaluation_results` and the means of
+StructBench's qwen_scoring.py.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from judged import judged, judgement, sample
 from edit_eval.protocols.contract import Missing
 from edit_eval.published.omnicontext import OmniContextScores
 from edit_eval.published.picabench import LAWS, PICAEval
+from edit_eval.published.structeditbench import CATEGORIES, StructScore
 from edit_eval.published.wiseedit import ASKS, WiseEditScores
 from edit_eval.records import Status
 
@@ -41,6 +43,23 @@ def wiseedit_rows():
             numbers = {name: draw.choice([*range(1, 11)] * 3 + [None]) for name in asks}
             rows.append((task, None if draw.random() < 0.1 else numbers))
     return rows
+
+
+def structeditbench_rows():
+    """(category, verdicts as (label, reply)); None for an edit that is missing."""
+    draw = random.Random("structeditbench")
+    said = ("Correct", "Incorrect", "Correct.", "Not Correct", "correct", "", "Incorrect: 5 is not 6")
+    return [
+        (
+            category,
+            None
+            if draw.random() < 0.1
+            else [("editing", draw.choice(said)) for _ in range(draw.randint(1, 5))]
+            + [("maintain", draw.choice(said)) for _ in range(draw.randint(0, 3))],
+        )
+        for category in CATEGORIES
+        for _ in range(4)
+    ]
 
 
 def omnicontext_rows():
@@ -89,6 +108,24 @@ def test_wiseedit():
     assert numbers(asking, rows) == pytest.approx(WISEEDIT, abs=1e-9)
 
 
+def test_structeditbench():
+    asking = made(StructScore)
+    rows = []
+    for number, (category, asked) in enumerate(structeditbench_rows()):
+        questions = [{"about": label, "ask": "Is it {5}?", "right": "5"} for label, _ in asked or [("editing", "")]]
+        one = sample(str(number), category, facts={"questions": questions})
+        if asked is None:
+            rows.append(judgement(asking, one, Status.EDIT_FAILED, reason="no picture"))
+            continue
+        said = {f"answer {place}": "6" for place, _ in enumerate(asked, 1)}
+        said |= {f"{label} {place}": reply for place, (label, reply) in enumerate(asked, 1)}
+        rows.append(judged(asking, one, said))
+    assert numbers(asking, rows) == pytest.approx(STRUCTEDITBENCH, abs=1e-9)
+    whole = sample("w", "math", facts={"questions": [{"about": "editing", "ask": "?", "right": "5"}] * 2})
+    said = {"answer 1": "5", "answer 2": "5", "editing 1": "Correct", "editing 2": "**Incorrect**"}
+    assert judged(asking, whole, said).scores == {"accuracy": 0.5, "editing": 0.5}, "nothing is asked about the rest"
+
+
 def test_omnicontext():
     asking = made(OmniContextScores)
     rows = []
@@ -109,6 +146,17 @@ def test_omnicontext():
     assert guessing.published["Subject Consistency"]([unread]) == 5
 
 
+STRUCTEDITBENCH = {
+    "Overall": 40.49206349206349,
+    "Editing": 40.23809523809524,
+    "Maintain": 29.365079365079364,
+    "chart": 26.999999999999996,
+    "graph": 26.0,
+    "math": 37.22222222222222,
+    "puzzle": 55.0,
+    "science": 23.055555555555554,
+    "table": 79.16666666666667,
+}
 PICABENCH = {
     "Overall": 33.80952380952382,
     "Light_Propagation": 31.11111111111111,

@@ -6,14 +6,16 @@ A few draws in `make test`; `make chaos` draws more and prints the table.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from edit_eval.records import Scale
 from edit_eval.statistics.agreement import agreement
-from edit_eval.statistics.calibration import Pairs, bridge, calibration, isotonic
+from edit_eval.statistics.calibration import Pairs, bridge, calibration, isotonic, translated
 from edit_eval.statistics.instruments import Instrument, Item
 from edit_eval.statistics.intervals import bootstrap_interval
 from edit_eval.statistics.rank_agreement import OrdinalRatings, Samples
@@ -129,3 +131,43 @@ def test_the_mean_of_a_model_over_a_bridge(images, known, record):
         held.append(low <= truth <= high)
     record(f"bridged mean, {images} images, {known} of them known to both", f"covers {np.mean(held):.3f}")
     assert np.mean(held) >= 0.95 - slack(0.05, runs)
+
+
+def two_judges(g: np.random.Generator, models: int, images: int) -> tuple[np.ndarray, np.ndarray]:
+    """What an old judge and a new one give each model's edit of each image: each has a curve, noise of a point, and a
+    taste for a model of a fifth of a point."""
+    worth = 5.5 + g.normal(0, 0.8, (models, 1)) + g.normal(0, 1.2, images) + g.normal(0, 1.0, (models, images))
+    old, new = (
+        np.clip(np.round(curve + g.normal(0, 0.2, (models, 1)) + g.normal(0, 1.0, worth.shape), 1), 0, 10)
+        for curve in (worth, 1.5 + 0.8 * worth)
+    )
+    return old, new
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "bridge.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("models", "images", "runs"),
+    [
+        (4, 50, FEW),
+        *(pytest.param(m, n, 200, marks=pytest.mark.chaos) for m in (3, 4, 6, 8) for n in (50, 100, 200)),
+    ],
+)
+def test_a_run_told_on_the_scale_of_a_judge_that_never_saw_it(models, images, runs, record):
+    """The interval holds what the old judge would have said of one model more; how wide it is, docs/bridge.md says."""
+    g = np.random.default_rng((1, models, images))
+    held, half = [], []
+    for _ in range(runs):
+        old, new = two_judges(g, models + 1, images)
+        codes = np.arange(images)
+        names = [f"m{model}" for model in range(models) for _ in range(images)]
+        pairs = Pairs(new[:models].ravel(), old[:models].ravel(), np.tile(codes, models), names)
+        low, high = translated(pairs, {"x": (new[models], codes)})["edit_models"]["x"]["ci95"]
+        held.append(low <= old[models].mean() <= high)
+        half.append((high - low) / 2)
+    record(f"translated mean, {models} models, {images} images", f"covers {np.mean(held):.3f}")
+    assert np.mean(held) >= 0.95 - slack(0.05, runs)
+    rows = dict(re.findall(r"^\| (\d+) \| (.*) \|$", PAGE, re.M))
+    shown = float(rows[str(models)].split(" | ")[(50, 100, 200).index(images)].strip("±"))
+    assert runs == FEW or np.median(half) == pytest.approx(shown, rel=0.15)

@@ -40,7 +40,7 @@ _ONE_SIDED: Mapping[str, Callable[..., Text]] = {
 
 
 def preferences_sheet(document: Mapping[str, Any]) -> Sheet:
-    """Strengths, raters and their agreement."""
+    """Strengths, raters and their agreement, judges beside people: of `run.preferences()`, or a summary's `votes`."""
     return list(_preferences(document)) if document["raters"] else [Line(Text("Nobody has voted yet."))]
 
 
@@ -49,7 +49,8 @@ def _preferences(document: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
     raters = len(document["raters"])
     yield Line(Text("{} votes on {} samples by {}; {} skipped", votes, samples, raters, skipped))
     yield Line()
-    yield strengths_table(document["strengths"])
+    places = {one["edit_model"]: place for place, one in enumerate(document["strengths"])}
+    yield strengths_table(document["strengths"], places=places)
     if doubt := document["strengths"][0]["no_ci95"]:
         yield Line(DOUBTS[doubt], "quiet")
     yield Line()
@@ -80,9 +81,9 @@ def _preferences(document: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
                 formats.share(document["beside"]["tie"], 1),
             )
         )
-    if outdated := document["outdated"]:
+    if outdated := document.get("outdated"):
         yield Line(Text("{} votes are on edits that are not there any more, and do not count", outdated))
-    if damaged := document["damaged"]:
+    if damaged := document.get("damaged"):
         yield Line(Text("{} damaged lines among the votes were left out", damaged))
     several = Text(
         "Strengths: Bradley-Terry, in logits, mean 0; a tie counts half. Votes count with the "
@@ -117,6 +118,8 @@ def beside_table(beside: Found) -> Table[Found]:
             Column(Text("Pairs"), lambda one: str(one["pairs"])),
         ),
         rows=[*beside["judges"], *([people] if beside["people"] else [])],
+        label=Text("Judges beside people"),
+        style="ranks",
         gap=2,
     )
 
@@ -135,6 +138,8 @@ def raters_table(raters: Sequence[Found]) -> Table[Found]:
             ),
         ),
         rows=raters,
+        label=Text("Raters"),
+        style="ranks",
         gap=0,
     )
 

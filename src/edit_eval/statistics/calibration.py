@@ -17,7 +17,9 @@ from edit_eval.statistics.intervals import (
     FEWEST_WORTH,
     FloatArray,
     IntArray,
+    Jackknife,
     cluster_draws,
+    hull_interval,
     jackknife,
     percentiles,
     worth,
@@ -26,6 +28,8 @@ from edit_eval.statistics.intervals import (
 FOLDS = 10
 FEWEST_MAPPED = 8
 """Source images below which nothing can be said of a map."""
+FEWEST_MODELS = 3
+"""Edit models of a bridge below which nothing can be said of how far it is off for another one."""
 _MOST_KNOTS = 21
 """Of a map that are given with their intervals."""
 
@@ -209,6 +213,13 @@ def _interval(
     None with fewer images of the model than a map takes, where two or three images hold nearly all of
     its edits or of the pairs, and where nothing varies.
     """
+    error = _error(pairs, scores, clusters, whole, without)
+    return None if error is None else error.interval(float(whole(scores).mean()))
+
+
+def _error(
+    pairs: Pairs, scores: FloatArray, clusters: IntArray, whole: Isotonic, without: Mapping[int, Isotonic]
+) -> Jackknife | None:
     images, sizes = np.unique(clusters, return_counts=True)
     known = np.isin(images, pairs.clusters)
     _, of_pairs = np.unique(pairs.clusters, return_counts=True)
@@ -218,5 +229,48 @@ def _interval(
     mapped = whole(scores)
     others = np.array([mapped[clusters != image].mean() for image in images[~known]])
     freedom = worth(sizes[~known]) - 1 if len(others) > 1 else 0.0
-    error = jackknife(own, others, worth(of_pairs) - 1, freedom, level=float(np.abs(whole.value).max()))
-    return None if error is None else error.interval(float(mapped.mean()))
+    return jackknife(own, others, worth(of_pairs) - 1, freedom, level=float(np.abs(whole.value).max()))
+
+
+def translated(pairs: Pairs, continued: Mapping[str, tuple[FloatArray, IntArray]]) -> dict[str, Any] | None:
+    """What the second judge would say of edits that only the first has scored, by edit model, with the bridge's error.
+
+    As `bridge`, but for edit models that the second may never have seen: to the error of `_interval` that of a model
+    comes, `off_by`, which has as many degrees of freedom as models were held out (Satterthwaite's for both together).
+    `{"n", "clusters", "rmse", "explained", "off_by", "held_out", "range", "edit_models": {MODEL: {"n", "before",
+    "value", "ci95", "outside"}}}`; `range` is what the pairs hold of the first judge's scores, and `outside` the share
+    of a model's scores that are not in it. `ci95` is None where the pairs are by fewer than three edit models, of which
+    too little is seen of how models differ, and as in `_interval`.
+    None where `pairs` are not enough for a map.
+    """
+    found = bridge(pairs, {}, resamples=0)
+    if found is None:
+        return None
+    whole = isotonic(pairs.scores, pairs.targets)
+    without = {
+        int(image): isotonic(pairs.scores, pairs.targets, (pairs.clusters != image).astype(np.float64))
+        for image in np.unique(pairs.clusters)
+    }
+    low, high = float(pairs.scores.min()), float(pairs.scores.max())
+    models = {}
+    for model, (scores, clusters) in continued.items():
+        value = float(whole(scores).mean())
+        error = _error(pairs, scores, clusters, whole, without)
+        models[model] = {
+            "n": len(scores),
+            "before": float(scores.mean()),
+            "value": value,
+            "ci95": _with_models(value, error, found["off_by"], len(found["held_out"])),
+            "outside": float(((scores < low) | (scores > high)).mean()),
+        }
+    kept = {name: found[name] for name in ("n", "clusters", "rmse", "explained", "off_by", "held_out")}
+    return {**kept, "range": [low, high], "edit_models": models}
+
+
+def _with_models(value: float, error: Jackknife | None, off_by: float | None, held_out: int) -> list[float] | None:
+    if error is None or off_by is None or held_out < FEWEST_MODELS:
+        return None
+    own, of_models = error.standard_error**2, off_by**2
+    square = own + of_models
+    freedom = square**2 / (own**2 / error.freedom + of_models**2 / held_out)
+    return list(hull_interval(value, math.sqrt(square), freedom, error.asymmetry * (own / square) ** 1.5))

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from edit_eval.records import CONTROL, Judgement, Results, Scale, Status
-from edit_eval.statistics.agreement import judge_agreement
+from edit_eval.statistics.agreement import beside_votes, judge_agreement
 from edit_eval.statistics.battles import battles_by_judge, together
 from edit_eval.statistics.best_of import every_best_of
 from edit_eval.statistics.comparison import compare_models
@@ -36,6 +36,7 @@ from edit_eval.statistics.instruments import (
 )
 from edit_eval.statistics.intervals import FloatArray, IntArray, cluster_codes, estimate
 from edit_eval.statistics.people import Vote
+from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.published_ratings import as_others_rate
 from edit_eval.statistics.rounds import rounds
 from edit_eval.statistics.series import Series, Sureness, ends, finite, gain, mean, series_of, sureness
@@ -142,12 +143,12 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
     """The document `summary.json`, as docs/records.md has it: plain dicts, lists, strings, integers and floats.
 
     `results` has one entry for every (edit model, judge), in the configuration's order, with all scores of the judge.
-    There is no mean over different models, judges or scores. `min_coverage` is a share, 0 to 1: what each of them is to
-    have of its headlines. With several judges or repeats there is `agreement`, see `judges_document`. `votes` are
-    people's, and are in no number but those of `comparison.people`. With judges that compare two edits there is
-    `battles`: for each of them its coverage, and by score what its battles come to. With several edits of a sample and
-    two judges there is `best_of`: for each judge what choosing by it is worth to another. Where edit models are told a
-    critique there is `rounds`, and where samples follow others `turns`.
+    There is no mean over different models, judges or scores. `min_coverage` is a share, 0 to 1: what each of them is
+    to have of its headlines. With several judges or repeats there is `agreement`, see `judges_document`. `votes` are
+    people's, and are in no number but those of `votes` and `comparison.people`. With judges that compare two edits
+    there is `battles`: for each of them its coverage, and by score what its battles come to. With several edits of a
+    sample and two judges there is `best_of`: for each judge what choosing by it is worth to another. Where edit
+    models are told a critique there is `rounds`, and where samples follow others `turns`.
     """
     entries = _entries(results, min_coverage)
     every = (*results.judgements, *results.battles)
@@ -187,11 +188,21 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
         document["best_of"] = chosen
     if in_rounds := rounds(results):
         document["rounds"] = in_rounds
+    if votes:
+        document["votes"] = votes_document(results, votes)
     if in_turns := turns(results):
         document["turns"] = in_turns
     if len(results.judges) > 1 or any(judgement.repeat for judgement in results.judgements):
         document["agreement"] = judges_document(results, min_coverage=min_coverage)
     return document
+
+
+def votes_document(results: Results, votes: Sequence[Vote], taken_in: Collection[str] = ()) -> dict[str, Any]:
+    """Which edit model people prefer (see `preferences`), with the votes of raters `taken_in` who always take one side;
+    `beside`, the run's judges beside them (see `beside_votes`)."""
+    found = preferences(votes, results.edit_models, taken_in=taken_in)
+    apart = {rater["rater"] for rater in found["raters"] if rater["set_apart"]}
+    return {**found, "beside": beside_votes(results, [vote for vote in votes if vote.rater not in apart])}
 
 
 def judges_document(results: Results, *, min_coverage: float = 1.0, score: str | None = None) -> dict[str, Any]:

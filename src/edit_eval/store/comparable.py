@@ -146,8 +146,8 @@ def together(runs: Sequence[Made]) -> tuple[Results, dict[str, int]]:
     names = run_names([run.results.directory for run in runs])
     shared, notes = _shared_judges(runs, names)
     first = runs[0].results
-    asked = [{sample.id: _look(sample) for sample in run.results.samples} for run in runs]
-    samples = tuple(s for s in first.samples if all(of.get(s.id) == _look(s) for of in asked))
+    asked = [{sample.id: look(sample) for sample in run.results.samples} for run in runs]
+    samples = tuple(s for s in first.samples if all(of.get(s.id) == look(s) for of in asked))
     if not samples:
         raise ConfigurationError(Text("the runs have no sample in common; compare runs of the same benchmark"))
     kept = {sample.id for sample in samples}
@@ -182,7 +182,7 @@ def together(runs: Sequence[Made]) -> tuple[Results, dict[str, int]]:
     return one, of_run
 
 
-def _look(sample: Sample) -> tuple[str, str]:
+def look(sample: Sample) -> tuple[str, str]:
     """What must be equal for the edits of a sample to be seen beside each other."""
     return sample.instruction, sample.source_digest
 

@@ -23,6 +23,7 @@ from edit_eval.reporting.best_of import best_of_sheet
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.entries import Entry, controls_are_off, controls_of, entries
 from edit_eval.reporting.language import said, spoken
+from edit_eval.reporting.leaderboard import leaderboard_sheet
 from edit_eval.reporting.names import judgement_status, named_score
 from edit_eval.reporting.page.gallery import PageFiles, thumbnails
 from edit_eval.reporting.page.rendering import say_in, template_environment
@@ -37,6 +38,7 @@ from edit_eval.reporting.writers.html import notebook_sheet, notebook_table
 from edit_eval.small_copies import CopyLimits
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore
+from edit_eval.store.leaderboard import Leaderboard
 from edit_eval.text import Text, joined
 
 SAMPLES, MODELS, ROWS, LINES = 6, 4, 40, 8
@@ -120,6 +122,11 @@ def comparison_html(comparison: Comparison) -> str:
         sheet += [pairs_table(pairs[:ROWS])] if pairs else []
     sheet += [Line(note, "quiet") for note in comparison.notes[:LINES]]
     return str(notebook_sheet(sheet, spoken(), _short))
+
+
+def leaderboard_html(board: Leaderboard) -> str:
+    """Every judge's table."""
+    return str(notebook_sheet(leaderboard_sheet(board), spoken(), _short))
 
 
 def means_html(means: Sequence[MeanScore]) -> str:

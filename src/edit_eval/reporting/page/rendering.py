@@ -45,6 +45,7 @@ from edit_eval.reporting.slow_devices import slow_devices
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Table
 from edit_eval.reporting.turns import turns_body
+from edit_eval.reporting.votes import preferences_sheet
 from edit_eval.statistics.failures import failures, missing_scores
 from edit_eval.text import Text
 
@@ -135,6 +136,7 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "agreement": agreement,
         "controls": controls,
         "battles": battle_sheet(summary, titled=True),
+        "votes": preferences_sheet(summary["votes"]) if summary.get("votes") else [],
         "best_of": [(title_of(found), best_of_body(found)) for found in summary.get("best_of") or ()],
         "best_of_explained": EXPLAINED,
         "rounds": rounds_body(summary.get("rounds") or ()),

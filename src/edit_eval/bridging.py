@@ -1,0 +1,203 @@
+"""A bridge between two judges as a file that others can use, and a run told on the scale of a judge that is gone.
+
+The file has the pairs of scores themselves: whoever has it can fit its map in both directions, and knows its error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from edit_eval.config.identity import canonical_json, digest_of_text
+from edit_eval.errors import ConfigurationError
+from edit_eval.new_files import refuse_existing, written_whole
+from edit_eval.records import Scale
+from edit_eval.run import Run
+from edit_eval.statistics.agreement import agreement, samples_of
+from edit_eval.statistics.calibration import Pairs, translated
+from edit_eval.statistics.columns import differences
+from edit_eval.statistics.instruments import judges_of
+from edit_eval.statistics.intervals import cluster_codes
+from edit_eval.statistics.series import gain
+from edit_eval.store.comparable import judge_identity
+from edit_eval.store.joined import joined
+from edit_eval.text import Text
+
+MOST_BYTES = 64 << 20
+
+
+class Side(BaseModel):
+    """One of the two judges."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    judge: str
+    """What its run called it."""
+    score: str
+    lowest: float | None
+    highest: float | None
+    higher_is_better: bool
+    identity: dict[str, Any]
+    """What it is and how it is asked, as `compare` wants it equal."""
+    texts: str
+    """Digest of its protocol's wording; empty where that has none."""
+
+    @property
+    def scale(self) -> Scale:
+        """Of its scores."""
+        return Scale(lowest=self.lowest, highest=self.highest, higher_is_better=self.higher_is_better)
+
+
+class BridgeFile(BaseModel):
+    """What the file holds."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    edit_eval_bridge: Literal[1] = 1
+    made: str
+    old: Side
+    new: Side
+    edits: list[tuple[str, str, float, float]]
+    """Of each edit that both have scored: edit model, what its source image is known by, score by `old`, by `new`."""
+
+
+def write_bridge(
+    runs: Sequence[Run], old: str, new: str, file: Path, *, score: str | None = None, force: bool = False
+) -> BridgeFile:
+    """Writes all that both judges have scored in these runs. Raises `ConfigurationError` as `Run.agreement` does."""
+    refuse_existing(file, force=force)
+    results = joined(runs)
+    judges = judges_of(results, score)
+    samples = samples_of(results, judges.values())
+    both = agreement(judges[old], judges[new], samples)
+    sides = [_side(runs, name, judges[name].score, judges[name].scale) for name in (old, new)]
+    made = BridgeFile(
+        made=datetime.now(UTC).date().isoformat(),
+        old=sides[0],
+        new=sides[1],
+        edits=[
+            (item.edit_model, samples.image(item.sample_id), both.one.values[item], both.other.values[item])
+            for item in both.items
+        ],
+    )
+    with written_whole(file) as temporary:
+        temporary.write_text(f"{made.model_dump_json(indent=1)}\n", "utf-8")
+    return made
+
+
+def _side(runs: Sequence[Run], name: str, score: str, scale: Scale) -> Side:
+    run, judge = next((run, one) for run in runs for one in run.experiment.judges_of_one if one.name == name)
+    return Side(
+        judge=name,
+        score=score,
+        lowest=scale.lowest,
+        highest=scale.highest,
+        higher_is_better=scale.higher_is_better,
+        identity=json.loads(json.dumps(judge_identity(run, judge))),
+        texts=digest_of_text(canonical_json(judge.texts)) if judge.texts else "",
+    )
+
+
+def read_bridge(file: Path) -> BridgeFile:
+    """Raises `ConfigurationError` for a file that is none."""
+    try:
+        if file.stat().st_size > MOST_BYTES:
+            raise ConfigurationError(Text("{}: larger than a bridge can be", file))
+        return BridgeFile.model_validate_json(file.read_bytes())
+    except OSError as error:
+        raise ConfigurationError(Text("{}: {}", file, error.strerror or str(error))) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise ConfigurationError(
+            Text(
+                "{}: not a bridge ({}: {}); `agreement RUN --bridge OLD NEW --to FILE` writes one",
+                file,
+                where,
+                first["msg"],
+            )
+        ) from None
+
+
+def translate(run: Run, known: BridgeFile, wanted: str) -> dict[str, Any]:
+    """A run's means by one judge of the bridge, told on the scale of the other one, which is `wanted`.
+
+    `{"as", "by", "made", "n", "clusters", "rmse", "explained", "off_by", "held_out", "range", "edit_models"}`, see
+    `calibration.translated`; each model also has `total`, its edits with and without a score. Raises
+    `ConfigurationError` where `wanted` is neither judge, where the run has no judge like the other, and where the
+    bridge is too short for a map.
+    """
+    if wanted not in (known.old.judge, known.new.judge):
+        raise ConfigurationError(
+            Text("--as {}: the bridge is between {} and {}", wanted, known.old.judge, known.new.judge)
+        )
+    to_old = wanted == known.old.judge
+    side, target = (known.new, known.old) if to_old else (known.old, known.new)
+    name = _same_judge(run, side)
+    judge = judges_of(run.results, side.score)[name]
+    sources = {sample.id: sample.cluster for sample in run.results.samples}
+    items = list(judge.values)
+    images = [image for _, image, _, _ in known.edits]
+    codes = cluster_codes([*images, *(sources.get(item.sample_id) or item.sample_id for item in items)])
+    turn = gain(side.scale) * gain(target.scale)
+    pairs = Pairs(
+        turn * np.array([new if to_old else old for *_, old, new in known.edits], dtype=np.float64),
+        np.array([old if to_old else new for *_, old, new in known.edits], dtype=np.float64),
+        codes[: len(images)],
+        [model for model, *_ in known.edits],
+    )
+    places: dict[str, list[int]] = {}
+    for place, item in enumerate(items):
+        places.setdefault(item.edit_model, []).append(place)
+    values = turn * np.array([judge.values[item] for item in items], dtype=np.float64)
+    continued = {model: (values[of], codes[len(images) :][of]) for model, of in places.items()}
+    found = translated(pairs, continued)
+    if found is None:
+        raise ConfigurationError(
+            Text("the bridge has {} edits of {} source images, too few for a map", len(images), len(set(images)))
+        )
+    _tell_as_it_is(found, turn, target.scale, run, name)
+    return {"as": target.judge, "by": name, "made": known.made, **found}
+
+
+def _same_judge(run: Run, side: Side) -> str:
+    """The name of the run's judge that is the bridge's."""
+    unlike: list[str] = []
+    for judge in run.experiment.judges_of_one:
+        own = _side([run], judge.name, side.score, side.scale)
+        differing = [str(one) for one in differences(side.identity, own.identity)]
+        if not differing and own.texts != side.texts:
+            differing = ["the wording of its questions"]
+        if not differing:
+            return judge.name
+        unlike.append(Text("{} differs in {}", judge.name, differing))
+    raise ConfigurationError(
+        Text(
+            "no judge of {} is the bridge's {}: {: and }; a bridge holds for one judge, asked in one way",
+            run.path,
+            side.judge,
+            unlike,
+        )
+    )
+
+
+def _tell_as_it_is(found: dict[str, Any], turn: float, scale: Scale, run: Run, judge: str) -> None:
+    total: dict[str, int] = {}
+    for one in run.results.judgements:
+        if one.judge == judge:
+            total[one.edit_model] = total.get(one.edit_model, 0) + 1
+    found["range"] = sorted(turn * end for end in found["range"])
+    rows: Mapping[str, dict[str, Any]] = found["edit_models"]
+    for model, row in rows.items():
+        row["before"] *= turn
+        row["total"] = total.get(model, row["n"])
+        if row["ci95"]:
+            low, high = row["ci95"]
+            low = low if scale.lowest is None else max(scale.lowest, low)
+            row["ci95"] = [low, high if scale.highest is None else min(scale.highest, high)]

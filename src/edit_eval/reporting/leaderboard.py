@@ -1,0 +1,45 @@
+"""A leaderboard as a sheet, which a terminal, a page, Markdown, a notebook and a data set's card draw."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edit_eval.reporting.comparison import note_words
+from edit_eval.reporting.comparison_tables import columns_table
+from edit_eval.reporting.names import score_line
+from edit_eval.reporting.remarks import passport_lines
+from edit_eval.reporting.strengths import battle_sheet
+from edit_eval.reporting.table import Line, Sheet, Table
+from edit_eval.store.leaderboard import Leaderboard
+from edit_eval.text import Text
+
+TITLE = Text("Leaderboard")
+
+
+def leaderboard_sheet(board: Leaderboard) -> Sheet:
+    """Every judge's table, with coverage, intervals and ranks; passports and what a reader must know below."""
+    sheet: list[Line | Table[Any]] = [
+        Line(Text("{} runs on the same {} samples: {: and }", len(board.runs), board.samples, board.runs), "quiet")
+    ]
+    for judge in board.comparison.judges if board.comparison else ():
+        columns = [one for one in board.comparison.columns if one.judge == judge] if board.comparison else []
+        first = columns[0]
+        sheet += [Line(), Line(Text("One edit at a time, scored by {}", judge), "strong")]
+        sheet += [Line(score_line(first.score, first.scale)), Line()]
+        sheet += [columns_table(sorted(columns, key=lambda one: (one.rank, -_gain(one))))]
+    scores = [found for of in board.battles.values() for found in of["scores"].values()]
+    models = dict.fromkeys(row["edit_model"] for found in scores for row in found["strengths"])
+    sheet += battle_sheet({"battles": board.battles, "edits": [{"edit_model": model} for model in models]})
+    if board.comparison:
+        ranks = Text(
+            "A rank is 1 + how many are shown to be better, corrected for all pairs; who shares one is not told apart."
+        )
+        sheet += [Line(), Line(ranks, "quiet")]
+    sheet += [Line(line, "quiet") for line in passport_lines({"judges": board.passports})]
+    sheet += [Line(note_words(note), "problem") for note in board.notes]
+    return sheet
+
+
+def _gain(column: Any) -> float:
+    mean = 0.0 if column.mean is None else float(column.mean)
+    return mean if column.scale.higher_is_better else -mean

@@ -1,0 +1,189 @@
+"""Edit models of several runs by one instrument: only what may be compared; anything else is refused in a line.
+
+All runs have the same samples, told in the same words, and the same judges with the same protocol. Scores of single
+edits are the columns of a comparison. Battles are fitted together: edit models that are in two runs link those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from edit_eval.errors import ConfigurationError
+from edit_eval.records import Edit, Judgement, Results
+from edit_eval.statistics.battles import battles_by_judge
+from edit_eval.statistics.columns import differences
+from edit_eval.statistics.comparison import Comparison
+from edit_eval.store.comparable import Made, Note, compare_runs, judge_identity, look, run_names
+from edit_eval.text import Text
+
+DESIGN = ("pairs", "rounds", "anchor", "seed")
+"""Parameters of a protocol that say which edits meet, and nothing of what is asked: strengths do not depend on them."""
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """The edit models of several runs beside each other."""
+
+    runs: tuple[str, ...]
+    samples: int
+    comparison: Comparison | None
+    """By judges of single edits, whose columns have ranks; None where there are none."""
+    battles: Mapping[str, Any]
+    """By judges that compare: as under `battles` in a run's summary, over all runs."""
+    passports: Mapping[str, Any]
+    """For each judge what its passport says, as in a summary's `judges`; of each run where they differ."""
+    notes: tuple[str, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        columns = () if self.comparison is None else self.comparison.document()["columns"]
+        return {
+            "schema": 1,
+            "runs": list(self.runs),
+            "samples": self.samples,
+            "columns": list(columns),
+            "battles": dict(self.battles),
+            "passports": dict(self.passports),
+            "notes": list(self.notes),
+        }
+
+
+def leaderboard(runs: Sequence[Made]) -> Leaderboard:
+    """Raises `ConfigurationError` for runs that may not be compared, with what differs."""
+    names = run_names([run.results.directory for run in runs])
+    _refuse_other_samples(runs, names)
+    scoring = [bool(run.experiment.judges_of_one) for run in runs]
+    shared = _battle_judges(runs)
+    if any(scoring) and not (shared and not all(scoring)):
+        comparison = compare_runs(runs)
+    elif shared:
+        comparison = None
+    else:
+        raise ConfigurationError(
+            Text(
+                "{: and }: their judges compare two edits, and none is the same and asked alike in all of them: other "
+                "models, revisions, parameters or protocols",
+                names,
+            )
+        )
+    battles = {judges[0]: _fitted(runs, names, judges) for judges in shared}
+    lines = _passports(runs, names, [*(comparison.judges if comparison else ()), *battles])
+    own = [note for note in comparison.notes if not _of_a_passport(note)] if comparison else []
+    known = [{name for judges in shared for name in judges[place : place + 1]} for place in range(len(runs))]
+    own += [
+        Text("{}: judge {} compares two edits, and is left out: not every run has it, asked alike", name, judge.name)
+        for name, run, kept in zip(names, runs, known, strict=True)
+        for judge in run.experiment.judges
+        if judge.of_two and judge.name not in kept
+    ]
+    samples = sum(not sample.fault for sample in runs[0].results.samples)
+    return Leaderboard(tuple(names), samples, comparison, battles, lines, tuple(own))
+
+
+def _of_a_passport(note: str) -> bool:
+    return isinstance(note, Note) and note.kind in ("passport", "passport_of_run")
+
+
+def _refuse_other_samples(runs: Sequence[Made], names: Sequence[str]) -> None:
+    first = {sample.id: look(sample) for sample in runs[0].results.samples}
+    for name, run in zip(names[1:], runs[1:], strict=True):
+        other = {sample.id: look(sample) for sample in run.results.samples}
+        if other != first:
+            both = sum(first.get(one) == seen for one, seen in other.items())
+            raise ConfigurationError(
+                Text(
+                    "{} and {} have other samples ({} and {}, of which {} are the same): a leaderboard is of one set; "
+                    "`edit-eval compare` takes what two runs have in common",
+                    names[0],
+                    name,
+                    len(first),
+                    len(other),
+                    both,
+                )
+            )
+
+
+def _asked_alike(run: Made, judge: Any) -> dict[str, object]:
+    """What must be equal of a judge that compares: all but which edits meet."""
+    found = judge_identity(run, judge)
+    protocol = found["protocol"]
+    assert isinstance(protocol, dict)
+    return {**found, "protocol": {key: value for key, value in protocol.items() if key not in DESIGN}}
+
+
+def _battle_judges(runs: Sequence[Made]) -> list[tuple[str, ...]]:
+    """The judges that compare and that all runs have: for each its name in every run."""
+    of_runs = [
+        {judge.name: _asked_alike(run, judge) for judge in run.experiment.judges if judge.of_two} for run in runs
+    ]
+    shared = []
+    for name, identity in of_runs[0].items():
+        equal = [[other for other, that in of.items() if not differences(identity, that)] for of in of_runs]
+        if all(equal):
+            shared.append(tuple(name if name in others else others[0] for others in equal))
+    return shared
+
+
+def _fitted(runs: Sequence[Made], names: Sequence[str], judges: Sequence[str]) -> dict[str, Any]:
+    """What the battles of all runs by one judge come to together: `scores` and `coverage`."""
+    called: dict[tuple[str, int], str] = {}  # what an edit model is -> its name here
+    edits: dict[tuple[str, str, int], Edit] = {}
+    battles: dict[tuple[object, ...], Judgement] = {}
+    for run_name, run, judge in zip(names, runs, judges, strict=True):
+        here = {}
+        for model in run.experiment.edit_models:
+            what = model.digest, model.seed
+            free = model.name if model.name not in called.values() else f"{run_name}/{model.name}"
+            here[model.name] = called.setdefault(what, free)
+        for edit in run.results.edits:
+            one = replace(edit, edit_model=here[edit.edit_model])
+            edits.setdefault((one.sample_id, one.edit_model, one.edit_seed), one)
+        for battle in run.results.battles:
+            if battle.judge == judge:
+                both = here[battle.edit_model], here[battle.other]
+                about = battle.sample_id, frozenset(both), battle.edit_seed, battle.repeat
+                made = replace(battle, judge=judges[0], edit_model=both[0], other=both[1])
+                if about not in battles or not battles[about].scores:  # one that has an outcome comes first
+                    battles[about] = made
+    first = runs[0].results
+    looks = max(run.results.scoring[judge].looks for run, judge in zip(runs, judges, strict=True))
+    together = Results(
+        name=", ".join(names),
+        directory=first.directory,
+        samples=first.samples,
+        edits=tuple(edits.values()),
+        judgements=(),
+        edit_models=tuple(called.values()),
+        judges=(),
+        scoring={judges[0]: replace(first.scoring[judges[0]], looks=looks)},
+        battles=tuple(battles.values()),
+        battle_judges=(judges[0],),
+        rounds=looks,
+    )
+    of_judge, scores = battles_by_judge(together)[judges[0]]
+    for found in scores.values():
+        if len(runs) > 1 and found["strengths"][0]["no_ci95"] == "not_connected":
+            raise ConfigurationError(
+                Text(
+                    "{: and }, by {}: edit models of different runs never met, neither each other nor one that is in "
+                    "both: run one edit model in all of them",
+                    names,
+                    judges[0],
+                )
+            )
+    decided = sum(bool(one.scores) for one in of_judge)
+    return {"coverage": {"scored": decided, "total": len(of_judge)}, "scores": scores}
+
+
+def _passports(runs: Sequence[Made], names: Sequence[str], judges: Sequence[str]) -> dict[str, Any]:
+    """What an audit found of each judge, as the first run has it; of the others where theirs say something else."""
+    found: dict[str, Any] = {}
+    for judge in judges:
+        of = {name: run.examined[judge] for name, run in zip(names, runs, strict=True) if judge in run.examined}
+        if len({one.line for one in of.values()}) == 1:
+            found[judge] = next(iter(of.values())).as_plain()
+        else:
+            found |= {f"{judge} ({name})": one.as_plain() for name, one in of.items()}
+    return found
