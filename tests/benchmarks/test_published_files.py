@@ -59,6 +59,7 @@ def made(name: str, what: Any) -> bytes:
         image = pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())])
         box = pyarrow.struct([(side, pyarrow.float64()) for side in ("x", "y", "width", "height")])
         asked = pyarrow.struct([("question", plain["string"]), ("answer", plain["string"]), ("box", box)])
+        plain["strings"] = pyarrow.list_(plain["string"])
         answered = pyarrow.struct([(name, plain["string"]) for name in ("question", "answer", "label")])
         types = {
             "image": image,

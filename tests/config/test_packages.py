@@ -69,20 +69,52 @@ def typed(site: Path, folder: Path, *arguments: str) -> subprocess.CompletedProc
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
 
 
-def test_a_package_brings_a_benchmark_a_protocol_and_a_judge(site: Path, tmp_path: Path) -> None:
-    """`pip install my-benchmark`, then `benchmark: my_benchmark`."""
+def test_a_package_brings_a_benchmark_a_protocol_a_judge_and_a_measure(site: Path, tmp_path: Path) -> None:
+    """`pip install my-benchmark`, then `benchmark: my_benchmark`: listed, run, resumed, reported, compared."""
     (tmp_path / "mine.yaml").write_text(
         "benchmark: {type: my_benchmark, folder: squares}\n"
-        "diffusion_model: {type: copy_source, params: {device_ids: 'cpu:1'}}\n"
-        "reward_model: {type: my_judge, params: {device_ids: 'cpu:1'}}\n"
+        "edit_models:\n"
+        "  copy: {type: copy_source, params: {device_ids: 'cpu:1'}}\n"
+        "  blank: {type: blank, params: {device_ids: 'cpu:1'}}\n"
+        "judges:\n"
+        "  mine: {type: my_judge, params: {device_ids: 'cpu:1'}}\n"
+        "  measured: {type: my_measure, params: {device_ids: 'cpu:1'}}\n"
         "evaluation: {controls: 0}\n"
+        "execution: {pilot: false}\n"
     )
     done = typed(site, tmp_path, "run", "mine.yaml", "--run-dir", "run")
     assert done.returncode == 0, done.stderr
     rows = (tmp_path / "run" / "report" / "scores.csv").read_text().splitlines()
-    assert len([row for row in rows if ",my_judge," in row and ",followed,ok,0" in row]) == 6, rows
+    assert len([row for row in rows if ",copy,mine," in row and ",followed,ok,0" in row]) == 6, rows
+    assert len([row for row in rows if ",copy,measured," in row and ",change,ok,0" in row]) == 6, rows
+    (journal,) = (tmp_path / "run" / "replies").glob("*.jsonl")
+    whole = journal.read_text("utf-8").splitlines(keepends=True)
+    journal.write_text("".join(whole[:7]), "utf-8")  # as if it had been cut off there
+    again = typed(site, tmp_path, "run", "mine.yaml", "--run-dir", "run")
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "run" / "report" / "scores.csv").read_text().splitlines() == rows
+    asked = [line for file in (tmp_path / "run" / "replies").glob("*.jsonl") for line in file.read_text().splitlines()]
+    assert len(asked) == len(whole), "what was there was not asked again"
+    told = json.loads(typed(site, tmp_path, "report", "run", "--json").stdout)
+    headlines = {(one["edit_model"], one["judge"]): one["headline"] for one in told["results"]}
+    assert headlines["copy", "mine"] == "followed"
+    assert headlines["blank", "measured"] == "change"
+    page = (tmp_path / "run" / "report" / "report.md").read_text("utf-8")
+    assert "measured" in page
+    assert "blank leads copy" in page
+    [pair] = [
+        one
+        for one in json.loads(typed(site, tmp_path, "compare", "run", "--json").stdout)["pairs"]
+        if one["judge"] == "measured"
+    ]
+    assert pair["outcome"]["better"] == "copy", "of a measure of which less is better"
     listed = json.loads(typed(site, tmp_path, "list", "--json").stdout)
-    for kind, name in (("benchmarks", "my_benchmark"), ("judges", "my_judge"), ("protocols", "my_protocol")):
+    for kind, name in (
+        ("benchmarks", "my_benchmark"),
+        ("judges", "my_judge"),
+        ("judges", "my_measure"),
+        ("protocols", "my_protocol"),
+    ):
         (entry,) = [one for one in listed[kind] if one["name"] == name]
         assert (entry["origin"], entry["problem"]) == ("my-benchmark 1.0", "")
     (described,) = json.loads(typed(site, tmp_path, "describe", "my_benchmark", "--json").stdout)["components"]

@@ -20,12 +20,10 @@ init completion demo run doctor plan report compare gate status view export push
 describe fetch config config/show vote vote/show vote/export vote/page vote/import env env/create
 """
 TYPES = """
-five_dimensions gedit imgedit kris ladder magicbrush omnicontext picabench risebench scenes structeditbench table
-unireditbench wiseedit blank copy_source
-diffusers image_endpoint image_folder qwen_image_edit scene_editor scene_rungs table_column testing chat_endpoint
-embedding_metrics picture_metrics technical_metrics text_metrics qwen3_vl recorded scene_judge transformers
-checklist criteria numbers on_trial
-rubric viescore
+five_dimensions gedit imgedit kris ladder magicbrush msebench omnicontext picabench risebench scenes structeditbench
+table unireditbench wiseedit blank copy_source diffusers image_endpoint image_folder qwen_image_edit scene_editor
+scene_rungs table_column testing chat_endpoint embedding_metrics picture_metrics technical_metrics text_metrics
+qwen3_vl recorded scene_judge transformers checklist criteria numbers on_trial rubric viescore
 """
 
 GOOD = """\

@@ -3,7 +3,7 @@
 `PicaEval_gpt.py` (extract_yes_no_answer, parse_structured_response, calculate_accuracy_by_dimension) of
 Andrew613/PICABench, `statistic.py` of beepkh/WiseEdit@58cadba with both languages alike, `analyze_scores` of
 VectorSpaceLab/OmniGen2@0f72fa9, omnicontext/calculate_statistics.py; `process_evaluation_results` and the means of
-StructBench's qwen_scoring.py.
+StructBench's qwen_scoring.py; the summary of ByteDance-Seed/VINCIE@30fcf36, evaluation/compute_score.py.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import pytest
 from judged import judged, judgement, sample
 
 from edit_eval.protocols.contract import Missing
+from edit_eval.published.msebench import MSEScores
 from edit_eval.published.omnicontext import OmniContextScores
 from edit_eval.published.picabench import LAWS, PICAEval
 from edit_eval.published.structeditbench import CATEGORIES, StructScore
@@ -60,6 +61,13 @@ def structeditbench_rows():
         for category in CATEGORIES
         for _ in range(4)
     ]
+
+
+def msebench_rows():
+    """Sessions of five turns, each (PF, C)."""
+    draw = random.Random("msebench")
+    said = (5, 7, 8, 8, 9, 9, 10, 10, 10, 10)
+    return [[(draw.choice(said), draw.choice(said)) for _ in range(5)] for _ in range(12)]
 
 
 def omnicontext_rows():
@@ -126,6 +134,19 @@ def test_structeditbench():
     assert judged(asking, whole, said).scores == {"accuracy": 0.5, "editing": 0.5}, "nothing is asked about the rest"
 
 
+def test_msebench():
+    asking = made(MSEScores)
+    rows = []
+    for session, turns in enumerate(msebench_rows()):
+        for turn, found in enumerate(turns, 1):
+            one = sample(f"{session:03d}_{turn}", "add", facts={"asks": ["turn"]})
+            rows.append(judged(asking, one, {"turn": f'{{"score": {list(found)}}}'}))
+    assert numbers(asking, rows) == pytest.approx(MSEBENCH, abs=1e-9)
+    failed = judgement(asking, sample("012_1", "add"), Status.EDIT_FAILED, reason="no picture")
+    with pytest.raises(Missing, match="script stops at `012_1`"):
+        asking.published["Success 1"]([*rows, failed])
+
+
 def test_omnicontext():
     asking = made(OmniContextScores)
     rows = []
@@ -156,6 +177,18 @@ STRUCTEDITBENCH = {
     "puzzle": 55.0,
     "science": 23.055555555555554,
     "table": 79.16666666666667,
+}
+MSEBENCH = {
+    "Success 1": 0.75,
+    "Success 2": 0.6666666666666666,
+    "Success 3": 0.5,
+    "Success 4": 0.16666666666666666,
+    "Success 5": 0.16666666666666666,
+    "Overall 1": 7.821976759525142,
+    "Overall 2": 6.541680241763945,
+    "Overall 3": 5.5908453266420635,
+    "Overall 4": 3.6129671623513056,
+    "Overall 5": 1.4120226591665965,
 }
 PICABENCH = {
     "Overall": 33.80952380952382,

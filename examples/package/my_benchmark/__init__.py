@@ -1,4 +1,4 @@
-"""A package that brings a benchmark, the protocol it is judged by, and a judge. `pyproject.toml` names them."""
+"""A package that brings a benchmark, its protocol, a judge and a measure. `pyproject.toml` names them."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from PIL import Image, ImageStat
+from PIL import Image, ImageChops, ImageStat
 
 from edit_eval.protocols.contract import Question, Score
 from edit_eval.records import Picture, Reading, Reply, Sample, Scale, Status
@@ -73,3 +73,24 @@ class Brightness:
     def _percent(self, source: Image.Image, edit: Image.Image, *, lighter: bool) -> int:
         before, after = (ImageStat.Stat(picture.convert("L")).mean[0] for picture in (source, edit))
         return 100 if (after > before and lighter) or (after < before and not lighter) else 0
+
+
+class Change:
+    """Measures how much was changed: the mean difference from the source, in levels of 255."""
+
+    def __init__(self, parameters: Any) -> None: ...
+
+    @staticmethod
+    def measures(parameters: Any) -> dict[str, dict[str, Any]]:
+        """Each value with its scale, and the pictures that it needs; the first is the headline."""
+        scale = {"lowest": 0, "highest": 255, "higher_is_better": False}
+        return {"change": {**scale, "needs": ["source", "edit"]}}
+
+    def load(self, devices: Sequence[str]) -> None: ...
+
+    def judge(self, requests: Sequence[Any]) -> list[Reply]:
+        return [Reply(values={"change": self._mean(**request.pictures)}) for request in requests]
+
+    def _mean(self, source: Image.Image, edit: Image.Image) -> float:
+        difference = ImageChops.difference(source.convert("L"), edit.convert("L").resize(source.size))
+        return float(ImageStat.Stat(difference).mean[0])
