@@ -125,7 +125,7 @@ def of_components() -> Iterator[tuple[str, str]]:
             assert not one.problem, one.problem
             said = [one.summary, *one.about.values(), *(f"{fact}:" for fact in one.about)]
             said += [parameter.doc for parameter in one.parameters]
-            said += [preset[key] for preset in one.presets for key in ("family", *PRESET_FACTS.values())]
+            said += [preset.get(key, "") for preset in one.presets for key in ("family", *PRESET_FACTS.values())]
             yield from ((f"describe {name}", whole(words)) for words in said if words)
 
 

@@ -18,7 +18,6 @@ from edit_eval import cli, compare, evaluate
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.reporting.agreement import agreement_sheet
 from edit_eval.reporting.comparison import gate_lines, print_comparison
-from edit_eval.reporting.formats import p_value, signed, signed_span
 from edit_eval.reporting.writers.terminal import print_sheet
 from edit_eval.run import Run
 from edit_eval.statistics.agreement import people_agreement
@@ -421,27 +420,11 @@ def test_the_verbs_speak_the_runs_language(folder: Path, whole: Run, edit_eval: 
 # -- the documentation --
 
 
-def test_the_worked_example_of_the_documentation_is_what_is_printed(whole: Run) -> None:
-    printed, _, samples = shown(compared(whole, detect=0.2)).partition("\nA - B: the samples that differ most\n")
-    assert f"```\n{printed}```\n" in DOCUMENTATION.read_text("utf-8")
-    assert samples
-
-
 def test_the_documentation_reads_the_example_rightly(whole: Run) -> None:
-    """Each phrase of the explanation and of the paper's sentences, with the numbers as they come out."""
+    """Each phrase of the paper's sentences, with the numbers as they come out."""
     comparison = compared(whole, detect=0.2)
-    ab, ac, bc = comparison.pairs
-    physical = ab.categories["physical"]
+    ab, ac, _ = comparison.pairs
     phrases = [
-        f"+{ab.difference:.2f} with the interval {signed_span(ab.ci95)}, p adj. {p_value(ab.p_adjusted)}.",
-        f"even in the worst case the difference is {signed(ab.worst_case_difference)},",
-        f"The interval {signed_span(ac.ci95)} holds what is compatible with the data, and a true difference below "
-        f"{ac.detectable:.2f} could well",
-        f"takes {ac.needed['samples']} instructions on {ac.needed['clusters']} pictures",
-        f"15_steps is worse than distilled by {-bc.difference:.2f}. Alone the test gives {p_value(bc.p)}; among "
-        f"three it counts as {p_value(bc.p_adjusted)}.",
-        f"A - B in Physical looks like a finding ({p_value(physical.p)}) but is not one among nine tests "
-        f"({p_value(physical.p_adjusted)}).",
         f"50_steps scores higher than 15_steps by {ab.difference:.2f} points (95 % CI {plain(ab.ci95)}; {ab.n} edits "
         f"of {ab.clusters} source images; p {paper(ab.p_adjusted)}, Holm-corrected over {len(comparison.pairs)} "
         f"comparisons), whatever the {ab.total - ab.n} missing score would have been.",
@@ -456,10 +439,6 @@ def test_the_documentation_reads_the_example_rightly(whole: Run) -> None:
     assert [phrase for phrase in phrases if phrase not in text] == []
     assert [column.rank for column in comparison.columns] == [1, 3, 1]
     assert ab.outcome.holds
-    assert physical.p < 0.05 < (physical.p_adjusted or 0)
-    assert ab.categories["environmental"].clusters == bc.categories["environmental"].clusters == 23
-    low, high = ac.categories["environmental"].ci95 or (0.0, 0.0)
-    assert high - ac.categories["environmental"].difference < ac.categories["environmental"].difference - low
 
 
 def plain(ends: list[float] | None) -> str:

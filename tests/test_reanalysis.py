@@ -93,8 +93,29 @@ def lmms_rows() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     return gedit, imgedit
 
 
+def lmms_kris_rows() -> list[dict[str, Any]]:
+    """A number that is not there, or is not asked, is -1 and not valid."""
+    draw = random.Random("lmms kris")
+    names = ("consistency", "quality", "instruction", "knowledge")
+    rows = []
+    for number, kind in enumerate(PLACES):
+        asked = names if "knowledge" in questions_of(kind) else names[:3]
+        scores = {name: draw.choice([None, 1, 2, 3, 4, 5]) if name in asked else None for name in names}
+        there = [score for score in scores.values() if score is not None]
+        packed = {f"{name}_score": score for name, score in scores.items()}
+        packed["overall_avg"] = sum(there) / len(there) if there else None
+        about = {"key": f"{kind}_{number}", "category": kind, "image_id": str(number)}
+        rows.append(
+            {
+                f"kris_bench_{name}": {**about, "score": -1.0 if score is None else score, "valid": score is not None}
+                for name, score in packed.items()
+            }
+        )
+    return rows
+
+
 def write_lmms_eval(folder: Path) -> None:
-    for name, rows in zip(("gedit_bench", "imgedit"), lmms_rows(), strict=True):
+    for name, rows in zip(("gedit_bench", "imgedit", "kris_bench"), (*lmms_rows(), lmms_kris_rows()), strict=True):
         lines = (json.dumps({"doc_id": number, "target": "Add it.", **row}) for number, row in enumerate(rows))
         (folder / f"20261101_120000_samples_{name}.jsonl").write_text("\n".join(lines))
 
@@ -177,6 +198,9 @@ def test_each_form_says_what_is_no_score(tmp_path: Path) -> None:
     assert published(document) == pytest.approx({"O": math.sqrt(32) / 2, "SC": 4, "PQ": 6.5})
     assert (headline(document, KEPT)["n"], document["zeros"][0]["counted"]) == (2, 0)
     assert document["zeros"][0]["reasons"] == ["its status is parse_error"]
+    document = by_form["kris, lmms-eval"]
+    short = [row for row in lmms_kris_rows() if not row["kris_bench_quality_score"]["valid"]]
+    assert document["zeros"][0]["doubtful"] >= len(short) > 0, "an edit counts there with the numbers that it has"
     document = by_form["kris"]
     assert document["zeros"][0]["doubtful"] > 0
     lowest = min(one["scores"]["KP"]["min"] for one in document["results"] if one["judge"] == COUNTED)
@@ -233,4 +257,5 @@ THEIRS: dict[str, dict[str, float]] = {
     },
     "gedit, lmms-eval en": {"O": 3.5317999440395957, "SC": 3.8, "PQ": 4.1},
     "imgedit, lmms-eval en": {"avg_score": 2.283333333333333},
+    "kris, lmms-eval en": {"overall_avg": 49.79166666666666},
 }

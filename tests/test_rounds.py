@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,12 @@ ROUNDING = 0.03
 def written(folder: Path, **more: Any) -> dict[str, Any]:
     """The example, with fewer samples."""
     found: dict[str, Any] = yaml.safe_load((EXAMPLES / "rounds.yaml").read_text("utf-8"))
-    for section in (found["benchmark"], *found["edit_models"].values(), *found["judges"].values()):
+    for section in (
+        found["benchmark"],
+        *found["edit_models"].values(),
+        *found["judges"].values(),
+        found["rewrite"]["rewriter"],
+    ):
         section["class_path"] = str(EXAMPLES.parent / section["class_path"])
     found["benchmark"] |= {"folder": str(folder / "discs"), "count": 8}
     return {**found, "execution": {"pilot": False, "progress": "none"}, **more}
@@ -134,23 +140,38 @@ def test_the_same_command_does_nothing_again_and_another_critique_makes_its_edit
     assert "critic gave no critique" in matrix.edits[number].reason
 
 
+def test_pictures_that_are_lost_are_made_again_by_the_critiques_that_there_are(made: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(made.path, folder)
+    shutil.rmtree(folder / "images")
+    replies = len(list(RunDirectory(folder).read("replies")))
+    again = evaluate(written(made.path.parent), run_dir=folder, report=False, spectator=Ears())
+    assert [edit.pixels for edit in again.results.edits] == [edit.pixels for edit in made.results.edits]
+    assert again.summary["rounds"] == made.summary["rounds"]
+    assert len(list(RunDirectory(folder).read("replies"))) == replies, "nobody was asked again"
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"judges": ("critic", "rewriter")}, "would be the only one to say"),
+        ({"judges": ("critic",)}, "would be the only one to say"),
+        ({"judges": ("critic", "critic", "colour")}, "under another name"),
         ({"rounds": {"critic": "colour"}}, "bare numbers"),
         ({"rounds": {"critic": "rewriter"}}, "not asked about one edit"),
         ({"rounds": {"critic": "crtic"}}, "did you mean `critic`"),
         ({"rounds": {"critic": "critic", "template": "Again."}}, "{critique}"),
         ({"rounds": {"critic": "critic", "form": "last"}}, "from"),
-        ({"rewrite": ["none", "critic"]}, "there is none yet"),
-        ({"rewrite": "none"}, "nobody asks it to"),
+        ({"rewrite": {"critic": {"type": "testing"}}}, "a judge is called critic"),
+        ({"rewrite": {"other": {"type": "testing", "protocol": {"type": "rubric"}}}}, "written under `rewrite`"),
+        ({"rewrite": "other"}, "must be a mapping"),
     ],
 )
 def test_what_cannot_be_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     configuration = written(tmp_path)
     if kept := change.pop("judges", None):
-        configuration["judges"] = {name: configuration["judges"][name] for name in kept}
+        configuration["judges"] = {
+            f"{name}{'_' * (name in kept[:n])}": configuration["judges"][name] for n, name in enumerate(kept)
+        }
     configuration |= change
     with pytest.raises(ConfigurationError, match=message.replace("{", r"\{")):
         evaluate(configuration, run_dir=tmp_path / "run", report=False, spectator=Ears())

@@ -282,6 +282,24 @@ def _compile_templates() -> None:
         report_on(build_run(Path(drawn), samples=1, size=(8, 8)))
 
 
+def _make_command() -> None:
+    """And what the first evaluation of a process makes for all others: both are the same for each."""
+    import typer
+
+    from edit_eval.command_line import app
+    from edit_eval.config.loading import load_configuration
+    from edit_eval.execution.session import _versions
+    from edit_eval.experiment import Experiment, load_samples
+    from small_benchmark import configuration, write_benchmark
+
+    typer.main.get_command(app)
+    _versions()
+    with tempfile.TemporaryDirectory() as folder:
+        write_benchmark(Path(folder), 1)
+        asked = load_configuration(configuration(Path(folder)))
+        Experiment.of(asked, load_samples(asked))
+
+
 if __name__ == "__main__":
     KIND, ADDRESS, OTHERS = sys.argv[1], "\0" + sys.argv[2], json.loads(sys.argv[3])
     OWN = (one.name for one in pkgutil.walk_packages(edit_eval.__path__, "edit_eval.") if KIND == "command")
@@ -292,8 +310,10 @@ if __name__ == "__main__":
     if KIND == "command":
         sys.path.append(str(Path(__file__).parent))
         _compile_templates()
-    freeze()
     install(KIND)
+    if KIND == "command":
+        _make_command()
+    freeze()
     _forking.update({name: Forking(*one) for name, one in OTHERS.items()})
     _forking[KIND] = Forking(ADDRESS, _surroundings(dict(os.environ)))
     WORDS = _forked(ADDRESS, KIND)

@@ -221,7 +221,7 @@ def trial_of(configuration: Configuration, examined: AskedJudge, *, seed: int, s
 
 def _chosen(configuration: Configuration, judge: str | None) -> AskedJudge:
     """Raises `ConfigurationError` where it is not clear which judge is meant, and for one that cannot be examined."""
-    asked = {one.name: one for one in asked_judges(configuration)}
+    asked = {one.name: one for one in asked_judges(configuration) if not one.before_edits}
     if judge is None and len(asked) > 1:
         raise ConfigurationError(Text("which judge? Give one of them: --judge {: | }", asked))
     if judge is not None and judge not in asked:

@@ -462,8 +462,8 @@ def columns_of(
     told: dict[str, Told] = {}
     rounds = configuration.rounds
     for model in models:
-        for rewriter in configuration.rewrite or ("none",):
-            first = model if rewriter == "none" else replace(model, name=f"{model.name}+{rewriter}")
+        for rewriter in ("", *configuration.rewrite):
+            first = model if not rewriter else replace(model, name=f"{model.name}+{rewriter}")
             columns.append(first)
             if first is not model:
                 told[first.name] = Told(edit_model=model.name, judge=rewriter)
@@ -488,23 +488,26 @@ def columns_of(
 def _refuse_who_cannot_tell(configuration: Configuration, judges: Sequence[AskedJudge]) -> None:
     """Raises `ConfigurationError` for a critic that has no words, a judge that cannot rewrite or is not to, and where
     nobody is left to say what the edits are worth."""
-    rewriters = {name for name in configuration.rewrite if name != "none"}
+    rewriters = {*configuration.rewrite}
     critic = configuration.rounds.critic if configuration.rounds else ""
+    names = [judge.name for judge in judges]
     for judge in judges:
         if judge.name == critic and (not judge.of_one or judge.measures):
             raise ConfigurationError(
                 Text("rounds.critic: {} is not asked about one edit, so it has no critique; name another judge", critic)
             )
-        if judge.name in rewriters and not judge.before_edits:
+        if judge.before_edits != (judge.name in rewriters):
             raise ConfigurationError(
                 Text(
-                    "rewrite: {} is asked about edits, and there is none yet; give it `protocol: {{type: rewriting}}`",
+                    "{}: a judge that rewrites instructions is written under `rewrite`, with a protocol that is asked "
+                    "before there is an edit (`type: rewriting`), and no other judge is",
                     judge.name,
                 )
             )
-        if judge.before_edits and judge.name not in rewriters:
+    for judge in judges:
+        if critic and judge.name != critic and _who_is_asked(judge) == _who_is_asked(judges[names.index(critic)]):
             raise ConfigurationError(
-                Text("{0} rewrites instructions, and nobody asks it to; add `rewrite: [none, {0}]`", judge.name)
+                Text("{} is {} under another name, so it cannot say what its critiques are worth", judge.name, critic)
             )
     told = rewriters | ({critic} if critic else set())
     if told and all(judge.name in told for judge in judges):
@@ -515,6 +518,11 @@ def _refuse_who_cannot_tell(configuration: Configuration, judges: Sequence[Asked
                 sorted(told),
             )
         )
+
+
+def _who_is_asked(judge: AskedJudge) -> tuple[object, ...]:
+    """A judge and its protocol, but for its name."""
+    return judge.model.digest, judge.protocol_name, judge.section.class_path, judge.question_parameters(), judge.texts
 
 
 def _refuse_wordless(experiment: Experiment) -> None:

@@ -9,7 +9,7 @@ The forms, who writes them, and what is in them for what failed:
 * `TYPE/metrics.json`: KRIS-Bench (ByteDance-Seed/Bagel@056b5fd, eval/gen/kris/metrics_*.py, summarize.py). `null`, and
   0 for a number that a reply lacks, which counts for -25 of 100.
 * `*_samples_*.jsonl`: lmms-eval (EvolvingLMMs-Lab/lmms-eval@75571cf, tasks/gedit_bench, tasks/imgedit). 0.0 for every
-  failure.
+  failure; of KRIS-Bench (tasks/kris_bench) -1, which is left out.
 * `reviews/MODEL/gedit_SUBSET.jsonl`: evalscope (modelscope/evalscope@fde259d, api/metric/scorer.py). A `status`; what
   is not usable is left out.
 
@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edit_eval.benchmarks.kris import LEVELS, PLACES
+from edit_eval.benchmarks.kris import LEVELS, PLACES, questions_of
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.imgedit import authors_numbers
 from edit_eval.records import Edit, Judgement, Results, Sample, Scale, Scoring, Status
@@ -328,9 +328,13 @@ def _kris(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         for name, some in pooled.items():
             numbers = [number for row in some for score, number in row.scores.items() if score != "AVG"]
             theirs[name] = sum(numbers) / len(numbers) if numbers else "no numbers"
-        scales = dict.fromkeys(("AVG", *_KRIS.values()), Scale(lowest=0, highest=100))
-        wide = dict.fromkeys(scales, Scale(lowest=-25, highest=100))
-        yield Found("kris", folder.name, "en", found, scales, wide, theirs)
+        yield _as_kris("kris", folder.name, found, theirs)
+
+
+def _as_kris(form: str, name: str, rows: list[FileRow], theirs: Mapping[str, float | str]) -> Found:
+    scales = dict.fromkeys(("AVG", *_KRIS.values()), Scale(lowest=0, highest=100))
+    wide = dict.fromkeys(scales, Scale(lowest=-25, highest=100))
+    return Found(form, name, "en", rows, scales, wide, theirs)
 
 
 def _of_numbers(sample: str, kind: str, one: Mapping[str, Any]) -> FileRow:
@@ -361,6 +365,11 @@ def _lmms_eval(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
             numbers = [row.scores["score"] for row in found]
             theirs_of: dict[str, float | str] = {"avg_score": sum(numbers) / len(numbers)}
             yield _as_imgedit("imgedit, lmms-eval", file.parent.name, found, theirs_of)
+        found = [_of_lmms_kris(line) for line in lines if isinstance(line.get("kris_bench_overall_avg"), dict)]
+        if found:
+            averages = [row.scores["AVG"] for row in found if row.scores]
+            mean = sum(averages) / len(averages) if averages else "no row has a score"
+            yield _as_kris("kris, lmms-eval", file.parent.name, found, {"overall_avg": mean})
 
 
 def _of_lmms_gedit(line: Mapping[str, Any], language: str) -> FileRow:
@@ -381,6 +390,16 @@ def _of_lmms_imgedit(line: Mapping[str, Any]) -> FileRow:
     whole = all(1 <= number <= 5 for number in numbers)
     kind, key = str(about.get("edit_type", "")), str(about.get("key", ""))
     return FileRow(key, kind, {"score": sum(numbers) / 3}, "" if whole else "a number outside of 1 to 5")
+
+
+def _of_lmms_kris(line: Mapping[str, Any]) -> FileRow:
+    """A number that is not there is -1 and not `valid`; the mean is over those that an edit has."""
+    about = line["kris_bench_overall_avg"]
+    category = str(about.get("category", ""))
+    asked = [name for name in _KRIS if name != "knowledge_score" or "knowledge" in questions_of(category)]
+    found = {name: line.get(f"kris_bench_{name}") or {} for name in asked}
+    numbers = {name: one.get("score") if one.get("valid", True) else None for name, one in found.items()}
+    return _of_numbers(f"{category}_{about.get('image_id', about.get('key', ''))}", category, numbers)
 
 
 def _evalscope(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:

@@ -22,6 +22,7 @@ from edit_eval.statistics.best_of import best_of, instrument
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
 from edit_eval.statistics.people import ratings_of, read_answers, read_people
+from edit_eval.statistics.rounds import with_critics
 from edit_eval.statistics.summary import judges_document, summarise, votes_document
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import Examined, examined
@@ -210,7 +211,7 @@ class Run:
     def _published(self, judgements: Collection[Judgement]) -> Mapping[tuple[str, str], Mapping[str, float | str]]:
         """The numbers as a benchmark's authors define them."""
         found: dict[tuple[str, str], dict[str, float | str]] = {}
-        for judge in self.experiment.judges:
+        for judge in (one for one in self.experiment.judges if one.name not in self.experiment.critics):
             for model in self.experiment.edit_models:
                 rows = [one for one in judgements if (one.edit_model, one.judge) == (model.name, judge.name)]
                 for name, of in getattr(judge.protocol, "published", {}).items():
@@ -289,8 +290,9 @@ class Run:
         one edit only.
         """
         ratings = ratings_of(self.votes.counted(self.results.samples)) if people is None else read_people(Path(people))
-        chooses, reports = (instrument(self.results, name, ratings) for name in (select, report))
-        return ShownBestOf(best_of(self.results, chooses, reports, sizes))
+        heard = with_critics(self.results)  # who may choose, and never report
+        chooses, reports = instrument(heard, select, ratings), instrument(self.results, report, ratings)
+        return ShownBestOf(best_of(heard, chooses, reports, sizes))
 
     @cached_property
     def votes(self) -> Votes:

@@ -17,7 +17,7 @@ from edit_eval.edit_models.image_folder import ImageFolder
 from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
 from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.judges.embedding_metrics import EmbeddingMetrics
-from edit_eval.judges.judge_table import FAMILIES, KERNELS, PUBLISHED
+from edit_eval.judges.judge_table import PUBLISHED
 from edit_eval.judges.picture_metrics import PictureMetrics
 from edit_eval.judges.qwen3_vl import Qwen3VL
 from edit_eval.judges.recorded import Recorded
@@ -63,25 +63,6 @@ def test_every_yaml_block_fits_its_class() -> None:
     assert set(seen) == set(classes)
 
 
-def judge_families() -> str:
-    """The table of `transformers` as the page has it."""
-    lines = ["| `model_type` | models | tokens per picture | thinking | needs |", "|---|---|---|---|---|"]
-    for family in FAMILIES:
-        by_itself = "on" if family.thinks else "off"
-        switch = f"`{family.thinking}`, {by_itself} by itself" if family.thinking else f"no switch, {by_itself}"
-        needs = "; ".join(
-            filter(
-                None,
-                (
-                    family.environment,
-                    f"faster with {', '.join(KERNELS[name] for name in family.kernels)}" if family.kernels else "",
-                ),
-            )
-        )
-        lines.append(f"| `{family.model_type}` | {family.models} | {family.tokens} | {switch} | {needs} |")
-    return "\n".join(lines)
-
-
 def judge_agreement() -> str:
     """How often judges agree with people, as the page has it."""
     lines = ["| judge | GB in bfloat16 | agreement | thinking |", "|---|---|---|---|"]
@@ -93,8 +74,7 @@ def judge_agreement() -> str:
     return "\n".join([*lines, *(f"| {name} | | {share:.3f} | |" for name, share in others)])
 
 
-def test_the_tables_of_judges_are_those_of_the_code() -> None:
-    assert judge_families() in TEXT
+def test_the_table_of_judges_is_that_of_the_code() -> None:
     assert judge_agreement() in TEXT
 
 

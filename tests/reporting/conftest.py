@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from browser_tabs import Tabs
 from reporting.reported_runs import build_hostile_run, build_run
 from reporting.reports import Report, report_on
 from reporting.three_scores import with_three_scores
@@ -59,26 +60,39 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Report:
     return report_on(build_hostile_run(tmp_path_factory.mktemp("hostile")))
 
 
+NO_IDLE = "window.requestIdleCallback = () => {}"
+
+
+@pytest.fixture(scope="session")
+def faults() -> list[str]:
+    """What pages of the test at work have complained of, or asked for elsewhere."""
+    return []
+
+
+@pytest.fixture(scope="session")
+def tabs(browser: Any, faults: list[str]) -> Tabs:
+    listeners: dict[str, Callable[[Any], object]] = {
+        "console": lambda said: faults.append(said.text) if said.type in ("error", "warning") else None,
+        "pageerror": lambda error: faults.append(str(error)),
+        "request": lambda made: None if made.url.startswith(("file:", "data:", "about:")) else faults.append(made.url),
+        "dialog": lambda shown: (faults.append(f"dialog: {shown.message}"), shown.dismiss()),
+    }
+    return Tabs(browser, listeners, NO_IDLE)
+
+
 @pytest.fixture
-def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
+def open_page(tabs: Tabs, faults: list[str]) -> Iterator[Callable[..., Any]]:
     """Opens a report from the disk; fails at the end if the page complained or asked for anything elsewhere."""
-    contexts, faults = [], []
+    with tabs.of_a_test() as opened:
 
-    def open_it(report: Report, address: str = "", script: str = "", idle: bool = False, **options: Any) -> Any:
-        """`script` runs before the page's own. Only with `idle` are charts drawn that nobody looks at, which is two
-        thirds of what it costs to open a page."""
-        context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
-        contexts.append(context)
-        tab = context.new_page()
-        tab.add_init_script(script + ("" if idle else ";window.requestIdleCallback = () => {}"))
-        tab.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
-        tab.on("pageerror", lambda error: faults.append(str(error)))
-        tab.on("request", lambda made: None if made.url.startswith(("file:", "data:")) else faults.append(made.url))
-        tab.on("dialog", lambda shown: (faults.append(f"dialog: {shown.message}"), shown.dismiss()))
-        tab.goto((report.folder / "index.html").as_uri() + address)
-        return tab
+        def open_it(report: Report, address: str = "", script: str = "", idle: bool = False, **options: Any) -> Any:
+            """`script` runs before the page's own. Only with `idle` are charts drawn that nobody looks at, which is
+            two thirds of what it costs to open a page."""
+            own = "" if idle else NO_IDLE
+            place = (report.folder / "index.html").as_uri() + address
+            return opened(place, f"{script};{own}" if script or idle else None, **options)
 
-    yield open_it
-    for context in contexts:
-        context.close()
-    assert faults == []
+        yield open_it
+    found = [*faults]
+    faults.clear()
+    assert found == []

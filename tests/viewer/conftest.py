@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from browser_tabs import Tabs
 from viewer.large_run import write_large_run
 from viewer.served import Viewer
 
 pytest.importorskip("fastapi")
 
-ALLOWED = ("http://127.0.0.1:", "data:", "file:")
+ALLOWED = ("http://127.0.0.1:", "data:", "file:", "about:")
 
 
 @pytest.fixture(scope="session")
@@ -46,22 +47,27 @@ def viewer(finished: Path) -> Iterator[Viewer]:
         yield started
 
 
+@pytest.fixture(scope="session")
+def faults() -> list[str]:
+    """What pages of the test at work have complained of, or asked another server for."""
+    return []
+
+
+@pytest.fixture(scope="session")
+def tabs(browser: Any, faults: list[str]) -> Tabs:
+    listeners: dict[str, Callable[[Any], object]] = {
+        "pageerror": lambda error: faults.append(str(error)),
+        "console": lambda said: faults.append(said.text) if "Content Security" in said.text else None,
+        "request": lambda made: None if made.url.startswith(ALLOWED) else faults.append(made.url),
+    }
+    return Tabs(browser, listeners)
+
+
 @pytest.fixture
-def open_tab(browser: Any) -> Iterator[Callable[..., Any]]:
+def open_tab(tabs: Tabs, faults: list[str]) -> Iterator[Callable[..., Any]]:
     """Opens an address; fails at the end if a page raised an error, or asked for anything on another server."""
-    contexts, faults = [], []
-
-    def open_it(address: str, **options: Any) -> Any:
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
-        contexts.append(context)
-        tab = context.new_page()
-        tab.on("pageerror", lambda error: faults.append(str(error)))
-        tab.on("console", lambda said: faults.append(said.text) if "Content Security" in said.text else None)
-        tab.on("request", lambda made: faults.append(made.url) if not made.url.startswith(ALLOWED) else None)
-        tab.goto(address)
-        return tab
-
-    yield open_it
-    for context in contexts:
-        context.close()
-    assert faults == []
+    with tabs.of_a_test() as opened:
+        yield opened
+    found = [*faults]
+    faults.clear()
+    assert found == []

@@ -116,7 +116,7 @@ def built_in() -> dict[Kind, dict[str, str]]:
 
 def registered() -> tuple[Registered, ...]:
     """All names, edit-eval's own first. A name may be here twice; `locate` refuses it."""
-    return _of_files() + _of_packages(tuple((path, _changed(path)) for path in sys.path))[0]
+    return _of_files() + _of_packages(_installed())[0]
 
 
 def names(kind: Kind) -> list[str]:
@@ -126,7 +126,13 @@ def names(kind: Kind) -> list[str]:
 
 def nameless() -> tuple[str, ...]:
     """A line for each entry point of our group whose name does not say its kind, or whose value is no class."""
-    return _of_packages(tuple((path, _changed(path)) for path in sys.path))[1]
+    return _of_packages(_installed())[1]
+
+
+def _installed() -> tuple[tuple[str, int], ...]:
+    """The folders on Python's path that packages are installed in, and when each was changed."""
+    places = ((os.path.abspath(path), _changed(path)) for path in sys.path)
+    return tuple(one for one in dict.fromkeys(places) if _has_packages(*one))
 
 
 def _changed(path: str) -> int:
@@ -134,6 +140,15 @@ def _changed(path: str) -> int:
         return os.stat(path or ".").st_mtime_ns
     except OSError:
         return 0
+
+
+@lru_cache(maxsize=1024)
+def _has_packages(path: str, changed: int) -> bool:
+    """Whether a folder may have any; to read what all packages say takes a hundred times as long as to look."""
+    try:
+        return not os.path.isdir(path) or any(one.endswith((".dist-info", ".egg-info")) for one in os.listdir(path))
+    except OSError:
+        return True
 
 
 @cache

@@ -85,7 +85,7 @@ PLACEMENT_KEYS_BEFORE = ("python_path", "use_batch_inference", "enable_batch_syn
 def without_placement(plain: Mapping[str, Any]) -> dict[str, Any]:
     """A resolved configuration (as in the YAML) without what says where and how it runs, which decides no result."""
     left = {key: value for key, value in plain.items() if key not in ("execution", "trackers")}
-    for section in ("edit_models", "judges"):
+    for section in ("edit_models", "judges", "rewrite"):
         for name, model in (left.get(section) or {}).items():
             params = {key: value for key, value in model.get("params", {}).items() if key not in PLACEMENT_KEYS}
             left[section] = {**left[section], name: {**model, "params": params}}

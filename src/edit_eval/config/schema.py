@@ -162,7 +162,7 @@ class Configuration(Section):
     evaluation: EvaluationSection = EvaluationSection()
     rounds: RoundsSection | None = None
     rewrite: tuple[str, ...] = ()
-    """Who rewrites the instructions before the first edit: `none`, or a judge; each is crossed with the edit models."""
+    """Those of the judges that rewrite the instructions before the first edit; each is crossed with the edit models."""
     execution: ExecutionSection = ExecutionSection()
     trackers: dict[str, dict[str, Any]] = {}
     """Who else is told of the run, by name, with what that one is to know; in no key."""
@@ -198,10 +198,14 @@ class Configuration(Section):
                 **b.filters.model_dump(mode="json"),
             },
             "edit_models": {name: _plain_model(model, b.language) for name, model in self.edit_models.items()},
-            "judges": {name: _plain_model(model, b.language) for name, model in self.judges.items()},
+            "judges": {
+                name: _plain_model(model, b.language) for name, model in self.judges.items() if name not in self.rewrite
+            },
             "evaluation": self.evaluation.model_dump(mode="json"),
             **({"rounds": self.rounds.model_dump(mode="json", by_alias=True)} if self.rounds else {}),
-            **({"rewrite": list(self.rewrite)} if self.rewrite else {}),
+            **(
+                {"rewrite": {n: _plain_model(self.judges[n], b.language) for n in self.rewrite}} if self.rewrite else {}
+            ),
             "execution": self.execution.model_dump(mode="json"),
             **({"trackers": [{name: given} for name, given in self.trackers.items()]} if self.trackers else {}),
         }

@@ -7,7 +7,7 @@ import json
 import os.path
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -78,10 +78,12 @@ _NAMED: dict[tuple[str, int], Kind] = {
     ("edit_models", 2): "edit_model",
     ("reward_model", 1): "judge",
     ("judges", 2): "judge",
+    ("rewrite", 2): "judge",
     ("protocol", 1): "protocol",
 }
 """Sections that are about one class: their first key, and how many keys lead there."""
 DEFAULT_BENCHMARK = "five_dimensions"
+REWRITING_PROTOCOL = "rewriting"
 TEMPLATES = {
     "en": "{instruction}\n\nAn earlier attempt was criticised like this; do better: {critique}",
     "zh": "{instruction}\n\n上一次的结果受到如下批评，请改进：{critique}",
@@ -119,12 +121,13 @@ class Sections:
         benchmark = self._benchmark()
         edit_models = self._models("edit_model", "diffusion_model", "edit_models")
         self._models("judge", "reward_model", "judges")
+        rewrite = self._rewrite()
         prompts = self._prompts()
         given = {"language": benchmark.language, "prompts": {} if self.faults.within(("prompts",)) else prompts}
         common = Layer(self._mapping(("protocol",)), ("protocol",))
         judges = Protocols(self.faults, self._protocol_class, self.protocol, common, given).of(self.asked)
         evaluation = self._validated(EvaluationSection, self._mapping(("evaluation",)), ("evaluation",))
-        rounds, rewrite = self._rounds(judges, benchmark.language), self._rewrite(judges)
+        rounds = self._rounds(judges, benchmark.language)
         execution = self._validated(ExecutionSection, self._mapping(("execution",)), ("execution",))
         trackers = _read_trackers(self.raw.get("trackers"), self.faults)
         self.faults.raise_if_any()
@@ -352,17 +355,22 @@ class Sections:
             self.faults.add(("rounds", "template"), Text("has no {{critique}}, so every round would be told the same"))
         return rounds.model_copy(update={"template": template})
 
-    def _rewrite(self, judges: Mapping[str, ModelSection]) -> tuple[str, ...]:
-        """Names in a list; one alone needs none."""
-        written = self.raw.get("rewrite")
-        names = [written] if isinstance(written, str) else written or []
-        if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
-            self.faults.add(("rewrite",), Text("must be a list of judges, or `none`, not {}", shown(written)))
-            return ()
-        for name in names:
-            if name != "none" and judges and name not in judges:
-                self.faults.add(("rewrite",), _no_judge(name, judges))
-        return tuple(dict.fromkeys(names))
+    def _rewrite(self) -> tuple[str, ...]:
+        """The judges that rewrite instructions: written like others, and asked by a protocol of their own."""
+        names = []
+        for name in self._mapping(("rewrite",)):
+            place: Place = ("rewrite", name)
+            if problem := _name_problem(name, {}):
+                self.faults.add(place, problem)
+            elif name in self.asked:
+                self.faults.add(place, Text("a judge is called {}, too; give it another name", name))
+            elif self._model("judge", place, name):
+                names.append(name)
+                draft = self.asked[name]
+                if draft.own.named is None:
+                    own = Layer({**draft.own.keys, "type": REWRITING_PROTOCOL}, draft.own.place)
+                    self.asked[name] = replace(draft, own=own)
+        return tuple(names)
 
     # -- values --
 

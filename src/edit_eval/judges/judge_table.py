@@ -51,6 +51,19 @@ class Family:
     """What it needs besides `edit-eval[diffusers]`."""
     figures: str
 
+    def shown(self) -> dict[str, str]:
+        """The row as `describe` prints it."""
+        itself = "on by itself" if self.thinks else "off by itself"
+        always = "always" if self.thinks else "never"
+        faster = f"faster with {', '.join(KERNELS[name] for name in self.kernels)}" if self.kernels else ""
+        return {
+            "model_name": self.model_type,
+            "family": self.models,
+            "tokens": self.tokens,
+            "thinking": itself if self.thinking else always,
+            "environment": "; ".join(filter(None, (self.environment, faster))),
+        }
+
 
 _SOURCE = "transformers 5.23.0"
 _QWEN_TEMPLATE = "thinking: Qwen's model cards, vLLM's documentation of reasoning outputs"

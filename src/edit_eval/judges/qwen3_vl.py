@@ -26,3 +26,8 @@ class Qwen3VL(TransformersJudge):
         thinking_tokens: ClassVar[int] = 8192
         image_settings: ClassVar[dict[str, Any]] = {}
         enforce_schema: ClassVar[bool] = True
+
+    @staticmethod
+    def presets() -> list[dict[str, str]]:
+        """None: its families are in its name."""
+        return []

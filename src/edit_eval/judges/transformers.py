@@ -20,7 +20,7 @@ from edit_eval.judges import grammars, label_probabilities
 from edit_eval.judges.answers import score_line, tokens_given
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm, JudgeRequest
 from edit_eval.judges.generation import budgets, forcing, stop_at_score
-from edit_eval.judges.judge_table import Family, card_of, family_of_type, published
+from edit_eval.judges.judge_table import FAMILIES, Family, card_of, family_of_type, published
 from edit_eval.judges.local_parameters import LocalParameters
 from edit_eval.judges.picture_patches import keep_levels, numbers_of_levels, patches
 from edit_eval.judges.processing import control_tokens, judge_processor, pixels
@@ -76,6 +76,11 @@ class TransformersJudge:
                 raise ValueError(f"thinking_tokens: {self.thinking_tokens}; thinking needs at least 1")
 
     probabilities = True
+
+    @staticmethod
+    def presets() -> list[dict[str, str]]:
+        """The families that differ."""
+        return [family.shown() for family in FAMILIES]
 
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters

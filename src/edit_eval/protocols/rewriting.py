@@ -1,4 +1,4 @@
-"""A judge rewrites a sample's instruction before there is an edit: `rewrite: [none, JUDGE]`."""
+"""A judge rewrites a sample's instruction before there is an edit: `rewrite: {NAME: ...}`."""
 
 from __future__ import annotations
 

@@ -26,6 +26,8 @@ PRESET_FACTS = {
     "steps": "steps",
     "weights": "guidance",
     "size": "canvas_rule",
+    "tokens of a picture": "tokens",
+    "thinking": "thinking",
     "needs": "environment",
 }
 """What is said of a model that is known by name, and where it stands."""
@@ -145,10 +147,14 @@ def _print(description: Description, console: Console) -> None:
         print_beside(console, "      ", line)
     if description.presets:
         console.print()
-        print_beside(console, "  ", Styled(Text("It knows these models by name:"), style="dim"))
+        knows = Text("It knows these models by name:")
+        of_type = Text(
+            "Families that differ, by the `model_type` of their weights; others are used as the library has them:"
+        )
+        print_beside(console, "  ", Styled(of_type if description.kind == "judge" else knows, style="dim"))
     for preset in description.presets:
         line = Styled(one_line(preset["model_name"]), style="cyan").append("  ")
-        facts = [_fact(name, preset[key]) for name, key in PRESET_FACTS.items() if preset[key]]
+        facts = [_fact(name, preset[key]) for name, key in PRESET_FACTS.items() if preset.get(key)]
         line.append(_joined([_whole(preset["family"]).plain, *facts]), style="default")
         print_beside(console, "      ", line)
     if description.placement_keys:

@@ -80,9 +80,15 @@ def rounds_body(every: Sequence[Row]) -> Sheet:
                 len(first["rounds"]),
             )
         )
+    alike = {(one["critic"], one["judge"], one["family"]): None for one in every if one["family"]}
+    warned = [
+        Text("{} and {} are both {}: of what both like, {} sees more than there is.", critic, judge, family, judge)
+        for critic, judge, family in alike
+    ]
     return [
         *(Line(line, "quiet") for line in scored),
         Table(columns, rows, label=Text("From round to round"), group=group),
+        *(Line(line, "problem") for line in warned),
         *([Line(Text("No interval: {}.", reasons), "quiet")] if reasons else []),
         *(Line(line, "quiet") for line in explained),
     ]

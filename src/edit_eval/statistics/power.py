@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -24,7 +24,6 @@ POWER = 0.8
 FEWEST_FREEDOM_PLANNED = 4.0
 """With fewer degrees of freedom the standard error says too little about that of another run."""
 _QUANTILES = (np.arange(32) + 0.5) / 32
-_ASYMMETRIES = [normal_quantile((place + 0.5) / 16) for place in range(16)]
 
 
 def detectable_difference(found: Estimate, span: float, *, alpha: float = ALPHA, power: float = POWER) -> float | None:
@@ -113,11 +112,16 @@ def _powers(
     from scipy.special import ndtr
 
     student = student_quantile(1 - alpha / 2, freedom)
-    rejects = [max(student, skewed(student, one * asymmetry)) for one in _ASYMMETRIES]
+    rejects = [max(student, skewed(student, one * asymmetry)) for one in _asymmetries()]
     own = _errors(freedom_between)
     known = (own if seen is None else _errors(seen))[:, None, None]
     bounds = own[:, None] * np.array(rejects)
     return lambda multiple: float(ndtr(multiple * known - bounds).mean())
+
+
+@cache
+def _asymmetries() -> list[float]:
+    return [normal_quantile((place + 0.5) / 16) for place in range(16)]
 
 
 def _errors(freedom: float) -> FloatArray:

@@ -15,7 +15,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from edit_eval.records import CONTROL, Judgement, Results, Status
-from edit_eval.statistics.best_of import best_of, chances, edits_each
+from edit_eval.statistics.best_of import best_of, chances, edits_each, shared_family
 from edit_eval.statistics.instruments import judges_of
 from edit_eval.statistics.series import Series, gain, series_of
 from edit_eval.statistics.turns import Chain, by_chain, change_of, clusters_of, mean_of, mean_over
@@ -74,6 +74,7 @@ class _Rounds:
             "edit_model": self._column,
             "judge": self._judge,
             "critic": self._critic,
+            "family": shared_family(self._results, self._critic, self._judge),
             "source": told.source,
             "stop": told.stop,
             "score": self._series.score,

@@ -165,7 +165,7 @@ def tokens(results: Results) -> list[TokenUse]:
 
 def price_of(configuration: Mapping[str, Any], judge: str) -> Sequence[float] | None:
     """What a million tokens cost that are read and that are written, where the configuration says it."""
-    section = configuration.get("judges", {}).get(judge, {})
+    section = {**configuration.get("judges", {}), **configuration.get("rewrite", {})}.get(judge, {})
     price = (section.get("params") or {}).get("price")
     return price if isinstance(price, list) and len(price) == 2 else None
 

@@ -242,6 +242,12 @@ class Matrix:
         """The edits that are told the words of a judgement, in their order."""
         return self._told_of.get(judgement, [])
 
+    def behind(self, edit: int) -> list[int]:
+        """The edits that are told what a judge says of this one."""
+        if not self.experiment.told:
+            return []
+        return [one for judgement in self.cells.judgements_of(edit) for one in self.told_of(judgement)]
+
     def tell(self, edit: int) -> list[int]:
         """Gives an edit the instruction that its critique now makes, once that has come to its end.
 
@@ -264,8 +270,7 @@ class Matrix:
             return []
         if (mine.status, mine.reason) != (status, reason):
             self.set_edit(edit, replace(self.new_edit(edit), status=status, reason=reason))
-        behind = [one for number in self.cells.judgements_of(edit) for one in self.told_of(number)]
-        return [edit, *(ended for one in behind for ended in self.tell(one))]
+        return [edit, *(ended for one in self.behind(edit) for ended in self.tell(one))]
 
     def tell_all(self) -> None:
         """The same of all edits, those of earlier rounds first."""
@@ -517,8 +522,7 @@ class Matrix:
     def fail_followers(self, edit: int) -> list[int]:
         """What follows an edit that is not made cannot be made, nor what follows that: returns those edits."""
         if self.experiment.told:
-            behind = [one for number in self.cells.judgements_of(edit) for one in self.told_of(number)]
-            return [ended for one in behind for ended in self.tell(one)]
+            return [ended for one in self.behind(edit) for ended in self.tell(one)]
         found, status = [edit], self.edits[edit].status
         for failed in found:
             for one in self.followers(failed):
@@ -652,7 +656,7 @@ class Matrix:
     def judgements(self, *, shown: bool = False) -> Iterator[Judgement]:
         """Every judgement of an edit, ordered by edit model, edit seed, judge, repeat, sample; with `shown` as results
         have them."""
-        of = self.shown_judgement if shown else self.judgement
+        of = self.shown_judgement if shown and self.experiment.told else self.judgement
         for model in range(len(self.edit_models)):
             for edit_seed in range(self.experiment.edit_seeds):
                 for judge in self.cells.judges_of_one:

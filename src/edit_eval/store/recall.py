@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from edit_eval.records import NO_EDIT, Edit, Reply, Status
+from edit_eval.records import EDIT_LOST, NO_EDIT, Edit, Reply, Status
 from edit_eval.store.journal import Lines, Record, no_garbage
 from edit_eval.store.matrix import OK, PENDING, Matrix
 from edit_eval.store.run_directory import RunDirectory
@@ -172,7 +172,11 @@ def _recall_replies(matrix: Matrix, replies: Iterable[Record], retry: Callable[[
             matrix.replies[cell].extend(_mine(matrix, cell, there))
     for cell in asked:
         status = matrix.reading(cell).status
-        if status not in (OK, PENDING) and matrix.replies[cell] and retry(status):
+        if status in (OK, PENDING) or not matrix.replies[cell]:
+            continue
+        # Without a critique there is no edit: who wants that again wants the critique.
+        tells = matrix.told_of(matrix.cells.judgement_of(cell))
+        if retry(status) or (tells and retry(EDIT_LOST[0])):
             matrix.forget_replies(cell)
 
 

@@ -282,7 +282,8 @@ class RunDirectory:
         """Keeps the configuration of this start, which can be run again as it is, and what it came to."""
         what = json.dumps(resolved, ensure_ascii=False, indent=1)
         self._write_text(self.path / "config" / f"{self.number:04d}.json", what)
-        text = yaml.safe_dump(configuration, allow_unicode=True, sort_keys=False)
+        dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+        text = yaml.dump(configuration, Dumper=dumper, allow_unicode=True, sort_keys=False)
         self._write_text(self.path / "config" / f"{self.number:04d}.yaml", text)
 
     def write_environment(self, environment: dict[str, Any]) -> None:

@@ -152,6 +152,8 @@ class Following:
                 model, edit_seed, sample = matrix.edit_parts(number)
                 own = replace(edit, sample_id=sample.id, edit_model=model.name, edit_seed=edit_seed)
                 matrix.set_edit(number, own)
+                for told in matrix.behind(number):
+                    matrix.tell(told)
                 also = matrix.fail_followers(number) if own.status in NO_EDIT else []
                 yield from (matrix.sample_of(one).id for one in (*matrix.shown_with(number), *also))
         waiting, self._waiting = self._waiting, []

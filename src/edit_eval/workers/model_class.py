@@ -22,6 +22,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from edit_eval.errors import ChangedError, LoadError
 
+_LIBRARY = sysconfig.get_path("stdlib")
+
 
 class _ExactLoader(SourceFileLoader):
     """Runs the bytes of the file and no others, and knows their SHA-256.
@@ -55,8 +57,8 @@ class _ExactFinder:
 
 def find_class(class_path: str, path: list[str]) -> type[Any]:
     """Imports `package.module:Class` or `file.py:Class`, with `path` in front of all but the standard library."""
-    library = sysconfig.get_path("stdlib")  # before a `select.py` of the user's, which is not what its modules mean
-    standard = [p for p in sys.path if p.startswith(library) and "-packages" not in p]
+    # Before a `select.py` of the user's, which is not what its modules mean.
+    standard = [p for p in sys.path if p.startswith(_LIBRARY) and "-packages" not in p]
     sys.path[:] = [*standard, *path, *(p for p in sys.path if p not in standard and p not in path)]
     file_or_module, _, class_name = class_path.rpartition(":")
     module_name = _module_name(class_path)

@@ -89,6 +89,13 @@ def came_to(matrix: Matrix) -> list[tuple[Any, ...]]:
     return [told(one) for one in (*matrix.judgements(), *matrix.controls(), *matrix.rewrites())]
 
 
+def is_as_told(matrix: Matrix) -> None:
+    """Every edit was made by what its critique says."""
+    before = list(matrix.edits)
+    matrix.tell_all()
+    assert matrix.edits == before
+
+
 def said(matrix: Matrix) -> list[list[str]]:
     return [[reply.text for reply in replies] for replies in matrix.replies]
 
@@ -104,6 +111,7 @@ def test_every_cell_comes_to_an_end_and_the_journals_say_it_all(
         done = Start(Matrix(experiment), journals, seed, size=size, by_category=by_category).run().matrix
         assert done.pending == 0
         assert not [edit for edit in done.edits if edit.status is Status.PENDING]
+        is_as_told(done)
         replies = [record for journal, record in journals.lines if journal == "replies"]
         asked = {
             tuple(record[name] for name in ("key", "sample", "edit_model", "ask", "question")) for record in replies
@@ -135,3 +143,4 @@ def test_a_run_that_is_ended_anywhere_comes_to_the_same_whatever_happens_to_it(
             del journals.lines[int(end * len(journals.lines)) :]
         done = Start(journals.recall(Matrix(experiment)), journals, seed, size=size).run().matrix
         assert came_to(done) == came_to(undisturbed)
+        is_as_told(done)

@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from edit_eval.records import Judgement
 from reporting.reports import Report, ids, link_to
 from reporting.three_scores import IDENTICAL
@@ -37,30 +35,29 @@ def wait_for_axes(tab: Any, titles: set[str]) -> None:
     )
 
 
-@pytest.mark.parametrize(("width", "scheme", "language"), [(1280, "light", "en"), (390, "dark", "zh")])
-def test_the_chosen_score_is_the_one_that_is_drawn(
-    width: int, scheme: str, language: str, three_scores: Report, open_page: OpenPage
-) -> None:
-    tab = open_page(three_scores, idle=True, color_scheme=scheme)
-    tab.set_viewport_size({"width": width, "height": 900})
-    tab.click(f"#language button[value={language}]")
-    named = {"": {"quality", "Score"}, "drift": {"drift (lower is better)"}, "psnr": {"psnr"}}
-    if language == "zh":
-        named |= {"": {"quality", "分数"}, "drift": {"drift（越低越好）"}}
-    for choice in ("drift", "psnr", ""):
-        tab.click(f"#choice button[value='{choice}']")
-        wait_for_axes(tab, named[choice])
-        assert tab.locator("#choice [aria-pressed=true]").get_attribute("value") == choice
-        assert tab.locator(".choice:not([hidden])").get_attribute("data-score") == choice
-        tab.wait_for_function(f"() => document.documentElement.scrollWidth <= {width}")
-    clipped = tab.evaluate("""() => [...document.querySelectorAll('.chart-body svg')].filter((one) => {
-      const box = one.getBoundingClientRect();
-      return [...one.querySelectorAll('.role-axis-title text')].some((title) => {
-        const { bottom } = title.getBoundingClientRect();
-        return box.height && bottom > box.bottom + 1;
-      });
-    }).length""")
-    assert clipped == 0
+def test_the_chosen_score_is_the_one_that_is_drawn(three_scores: Report, open_page: OpenPage) -> None:
+    tab = open_page(three_scores, idle=True, color_scheme="dark")
+    english = {"": {"quality", "Score"}, "drift": {"drift (lower is better)"}, "psnr": {"psnr"}}
+    chinese = english | {"": {"quality", "分数"}, "drift": {"drift（越低越好）"}}
+    for width, language, named in ((1280, "en", english), (390, "zh", chinese)):
+        tab.set_viewport_size({"width": width, "height": 900})
+        tab.click(f"#language button[value={language}]")
+        for choice in ("drift", "psnr", ""):
+            tab.click(f"#choice button[value='{choice}']")
+            wait_for_axes(tab, named[choice])
+            assert tab.locator("#choice [aria-pressed=true]").get_attribute("value") == choice
+            assert tab.locator(".choice:not([hidden])").get_attribute("data-score") == choice
+            tab.wait_for_function(f"() => document.documentElement.scrollWidth <= {width}")
+        assert tab.evaluate(CLIPPED) == 0
+
+
+CLIPPED = """() => [...document.querySelectorAll('.chart-body svg')].filter((one) => {
+  const box = one.getBoundingClientRect();
+  return [...one.querySelectorAll('.role-axis-title text')].some((title) => {
+    const { bottom } = title.getBoundingClientRect();
+    return box.height && bottom > box.bottom + 1;
+  });
+}).length"""
 
 
 def test_nothing_below_moves_when_the_charts_of_a_choice_are_drawn(three_scores: Report, open_page: OpenPage) -> None:

@@ -118,23 +118,18 @@ WALK = """() => {
 DRAWN = "() => [...document.querySelectorAll('.chart-body')].every((one) => one.querySelector('svg, canvas'))"
 
 
-@pytest.fixture
-def printed(report: Report, open_page: Callable[..., Any]) -> Any:
-    """The page as it goes to the printer, with every chart, table and card."""
-    tab = open_page(report, idle=True)
-    tab.wait_for_function("() => window.vegaEmbed")
-    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
-    tab.wait_for_function(DRAWN)
-    return tab
-
-
 def strangers(tab: Any, known: set[str]) -> list[tuple[str, str]]:
     return [(number, place) for number, place in tab.evaluate(WALK) if number not in known]
 
 
 def test_every_number_is_one_of_the_summary_or_of_compare(
-    run: Run, report: Report, known: set[str], printed: Any
+    run: Run, report: Report, known: set[str], open_page: Callable[..., Any]
 ) -> None:
+    """On the page as it goes to the printer, with every chart, table and card."""
+    printed = open_page(report, idle=True)
+    printed.wait_for_function("() => window.vegaEmbed")
+    printed.evaluate("dispatchEvent(new Event('beforeprint'))")
+    printed.wait_for_function(DRAWN)
     assert len(printed.evaluate(WALK)) > 400
     assert strangers(printed, known) == []
     # A mean over judges is no number of theirs, and is found out.
@@ -146,9 +141,7 @@ def test_every_number_is_one_of_the_summary_or_of_compare(
         stray = f"{(harsh + mild) / 2:.2f}"
         printed.evaluate("(number) => document.querySelector('#results').append(number)", stray)
         assert stray in [number for number, _ in strangers(printed, known)]
-
-
-def test_a_card_has_the_scores_of_the_judge_that_it_names(run: Run, report: Report, printed: Any) -> None:
+    # A card has the scores of the judge that it names.
     recorded = {
         (one.sample_id, one.edit_model, one.judge): f"{one.scores['score']:.2f}"
         for one in run.results.judgements

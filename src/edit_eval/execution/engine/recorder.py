@@ -123,7 +123,7 @@ class Recorder:
             }
         asked = [cell for cell in task.units if self._matrix.can_be_asked(cell)]
         for cell in (cell for cell in task.units if cell not in asked):  # a picture of theirs is being made again
-            self._ask_later(cell, task)
+            self._ask_later(cell, task.phase)
         put = [Put(cell, self._matrix.key(cell), len(self._matrix.replies[cell])) for cell in asked]
         self._ordered[task.number] = Ordered(put, frozenset(self._damaged))
         requests = [self._request(cell) for cell in asked]
@@ -267,6 +267,10 @@ class Recorder:
     def _keep_edit(self, number: int, edit: Edit) -> None:
         self._directory.append("edits", {**edit_record(edit), "at": time.time()})
         judged, ended = self._matrix.set_edit(number, edit), [number]
+        for told in (
+            self._matrix.behind(number) if edit.status is Status.OK else ()
+        ):  # what was said of it before counts
+            self._tell(told, self._work.phase)
         if edit.status in NO_EDIT:
             ended += self._matrix.fail_followers(number)
             judged = self._judgements_of(ended)
@@ -298,7 +302,7 @@ class Recorder:
         if not is_left(matrix, cell):
             return  # it only kept the others of its batch company
         if not matrix.can_be_asked(cell) or matrix.key(cell) != key:
-            return self._ask_later(cell, task)  # what it was asked about has been made again since
+            return self._ask_later(cell, task.phase)  # what it was asked about has been made again since
         if len(matrix.replies[cell]) != ask:
             return  # it was asked by two tasks, since its picture has been made again; the other one goes on
         reading = matrix.add_reply(cell, reply)
@@ -327,18 +331,18 @@ class Recorder:
         if reading.status is Status.PENDING:
             self._work.add(task.model, [cell], phase=task.phase)
             return
+        for one in matrix.cells.after(cell) if matrix.aside else ():
+            matrix.take_from_aside(one)  # what was said to the very words that are asked now counts
         for told in matrix.told_of(matrix.cells.judgement_of(cell)):
-            self._tell(told, task)
+            self._tell(told, task.phase)
         for one in (cell, *matrix.cells.after(cell)):
-            if one != cell and matrix.aside:  # what was said to the very words that are asked now counts
-                matrix.take_from_aside(one)
             if not is_left(matrix, one):  # where it gave no answer, those that needed it get none
                 self._work.settle(settled(matrix, one))
         judgement = matrix.judgement(matrix.cells.judgement_of(cell))
         if judgement.status is not Status.PENDING:
             self._audience.judgement(judgement)
 
-    def _tell(self, number: int, task: Task) -> None:
+    def _tell(self, number: int, phase: int) -> None:
         """A judge has said what an edit is told, or that there is none to make."""
         before = self._matrix.edits[number].status
         made = [c for c in self._about(number) if not is_left(self._matrix, c)] if before is Status.OK else []
@@ -348,9 +352,9 @@ class Recorder:
         elif before is not Status.PENDING and self._matrix.edits[number].status is Status.PENDING:
             model = self._matrix.experiment.made_with(self._matrix.edits[number].edit_model)
             needs = [one for one in edit_needs(self._matrix, number) if is_to_come(self._matrix, one)]
-            self._work.add(f"edit:{model}", [number], after=needs, phase=task.phase)
+            self._work.add(f"edit:{model}", [number], after=needs, phase=phase)
             for cell in made:
-                self._ask_later(cell, task)
+                self._ask_later(cell, phase)
 
     def _damage(self, cell: int, reason: str, task: Task, known: frozenset[int]) -> None:
         """A picture is no longer what it was: it is made again, once, and what was asked about it is asked again.
@@ -364,7 +368,7 @@ class Recorder:
             if is_there and (number in known or number not in self._damaged):
                 self._make_again(number, reason, task)
         if is_left(self._matrix, cell):
-            self._ask_later(cell, task)
+            self._ask_later(cell, task.phase)
 
     def _make_again(self, number: int, reason: str, task: Task) -> None:
         edit = self._matrix.edits[number]
@@ -381,13 +385,13 @@ class Recorder:
         before, model = self._matrix.made_from(number), self._matrix.experiment.made_with(edit.edit_model)
         self._work.add(f"edit:{model}", [number], after=self._pending([before]), phase=task.phase)
         for cell in ended:  # needed if the new picture is another one
-            self._ask_later(cell, task)
+            self._ask_later(cell, task.phase)
 
-    def _ask_later(self, cell: int, task: Task) -> None:
+    def _ask_later(self, cell: int, phase: int) -> None:
         """Has a question asked as soon as what it needs has been made again; not one that has come to an end."""
         if is_left(self._matrix, cell):
             model = f"judge:{self._matrix.judge_of(cell).name}"
-            self._work.add(model, [cell], after=self._pending(self._needs(cell)), phase=task.phase)
+            self._work.add(model, [cell], after=self._pending(self._needs(cell)), phase=phase)
 
     def _pending(self, needs: Iterable[int | None]) -> list[int]:
         """Those of these edits and cells that are still to come in this start."""
