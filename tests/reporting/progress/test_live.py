@@ -297,7 +297,7 @@ sys.stderr.write(f"mode: {progress.mode}\\n")
 before = sys.stderr
 paused = sys.argv[3] == "paused"
 evaluation.progress_of = lambda configuration: Pausing(progress) if paused else progress
-run = evaluation.evaluate(sys.argv[1], run_dir=sys.argv[2])
+run = evaluation.evaluate(sys.argv[1], run_dir=sys.argv[2], report=False)
 assert progress.failure is None, repr(progress.failure)
 assert paused or sys.stderr is before
 print("scored", run.summary["coverage"]["scored"])

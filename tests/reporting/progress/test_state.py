@@ -204,7 +204,7 @@ def test_a_load_has_an_expectation_after_the_first(tmp_path: Path) -> None:
 
 
 def test_the_time_left_is_about_right(tmp_path: Path) -> None:
-    run = SimulatedRun(tmp_path, count=60)
+    run = SimulatedRun(tmp_path, count=30)
     display = watch(run)
     end = display.snapshots[-1].seconds
     judged = [s for s in display.snapshots if s.left is not None and not s.left_without and s.judgements.ok > 3]
