@@ -85,7 +85,7 @@ def test_rounds_are_added_while_models_cannot_be_told_apart(made: Run, tmp_path:
     }
     written["benchmark"]["count"] = 6
     heard = Ears()
-    run = evaluate(written, run_dir=tmp_path / "run", spectator=heard)
+    run = evaluate(written, run_dir=tmp_path / "run", spectator=heard, report=False)
     assert any("round 2 of 3 at most" in note for note in heard.notes), "two of each are alike"
     of = run.summary["battles"]["colour"]["scores"]["overall"]
     assert of["looks"] == {"rounds": 3, "of": 3, "level": pytest.approx(1 - 0.05 / 3)}
