@@ -92,6 +92,40 @@ def test_so_it_does_when_an_edit_waits_for_a_critique(tmp_path: Path, engines: N
     kill_until_it_is_done(tmp_path, in_rounds(tmp_path), clean, engines, kills)
 
 
+def fighting(folder: Path) -> dict[str, Any]:
+    """A configuration of four edit models that a judge compares, whose second round comes after the first is looked
+    at."""
+    what = settings(folder)
+    about = {"device_ids": "cpu:1", **EDIT}
+    models = {  # with seeds of their own, for equal pictures have equal answers
+        f"m{number}": {"type": "testing", "params": {**about, "seed": 1_000 * number}} for number in range(4)
+    }
+    draw, labels = random.Random(1), {}
+    for model in models:
+        for number in range(SAMPLES):
+            for order in ("forward", "backward"):
+                labels[f"{model}/{sample_id(number)}#overall.{order}"] = f'{{"better": "{draw.choice("ABC")}"}}'
+    arena = {
+        "type": "testing",
+        "params": {"device_ids": "cpu:2", **JUDGE, "answers": labels},
+        "protocol": {"type": "pairwise", "answer": "label", "pairs": "extended", "rounds": 2},
+    }
+    del what["diffusion_model"], what["reward_model"]
+    return {**what, "edit_models": models, "judges": {"arena": arena}}
+
+
+@pytest.mark.parametrize("kills", [6, pytest.param(200, marks=pytest.mark.chaos)])
+def test_so_it_does_with_two_edits_in_one_question_and_a_second_round(
+    tmp_path: Path, engines: Nursery, kills: int
+) -> None:
+    write_benchmark(tmp_path, SAMPLES)
+    clean = evaluate(fighting(tmp_path), run_dir=tmp_path / "clean", report=False, spectator=Ears())
+    of = clean.summary["battles"]["arena"]["scores"]["overall"]
+    assert of["looks"]["rounds"] == 2
+    assert of["battles"] == sum(of["outcomes"].values()) > 4 * SAMPLES
+    kill_until_it_is_done(tmp_path, fighting(tmp_path), clean, engines, kills)
+
+
 def kill_until_it_is_done(tmp_path: Path, what: dict[str, Any], clean: Run, engines: Nursery, kills: int) -> None:
     """Runs are started and killed until there were so many `kills`; each comes to the end of the `clean` one."""
     draw = random.Random(kills)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import zlib
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
@@ -62,10 +63,10 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pair, ...]:
     return tuple(found)
 
 
-def audited(pairs: tuple[Pair, ...], says: Says) -> Findings:
+def audited(pairs: tuple[Pair, ...], says: Says, turns: int = TURNS) -> Findings:
     """What an audit finds of who says that, asked in both orders."""
     samples, battles = [], []
-    for turn in range(TURNS):
+    for turn in range(turns):
         for sample, source, better, worse in pairs:
             fact = {**sample.facts[AUDIT], "scene": f"{sample.facts[AUDIT]['scene']}~{turn}"}
             samples.append(replace(sample, id=f"{sample.id}~{turn}", facts={AUDIT: fact}))
@@ -116,6 +117,7 @@ def battle(sample: Sample, labels: list[str]) -> Judgement:
 
 _seen: dict[tuple[str, str, int], tuple[float, Image.Image]] = {}
 _files: dict[int, tuple[float, Image.Image]] = {}
+_sums: dict[int, tuple[int, Image.Image]] = {}
 
 
 def worth(bout: Bout, edit: Image.Image) -> float:
@@ -140,8 +142,14 @@ def leaning(bout: Bout) -> str:
     return preferring(worth(bout, bout.first) + 5.0, worth(bout, bout.second))
 
 
+def sum_of(edit: Image.Image) -> int:
+    if id(edit) not in _sums:
+        _sums[id(edit)] = zlib.crc32(edit.tobytes()), edit
+    return _sums[id(edit)][0]
+
+
 def chance_of(bout: Bout, salt: str = "") -> random.Random:
-    shown = zlib.crc32(bout.first.tobytes()), zlib.crc32(bout.second.tobytes())
+    shown = sum_of(bout.first), sum_of(bout.second)
     return random.Random(f"{salt} {bout.turn} {bout.sample.id} {shown}")
 
 
@@ -177,6 +185,34 @@ def in_file(edit: Image.Image) -> float:
     if id(edit) not in _files:
         _files[id(edit)] = float(len(zlib.compress(edit.tobytes(), 1))), edit
     return _files[id(edit)][0]
+
+
+def simulated(audit: int, *, errs: float, leans: float = 0.0, guesses: float = 0.0) -> Says:
+    """Sees, but for an error of each look at an edit, what it gives to the first, and a share that it guesses."""
+
+    def says(bout: Bout) -> str:
+        chance = chance_of(bout, f"{audit}")
+        if chance.random() < guesses:
+            return chance.choice("AB")
+        first, second = (worth(bout, one) + chance.gauss(0.0, errs) for one in (bout.first, bout.second))
+        return preferring(first + leans, second)
+
+    return says
+
+
+VERDICTS = ("passed", "limited", "failed")
+OPERATING_CURVE = (
+    # how the judge is, and how many of 40 audits pass, come to `limited` and fail: at least, at most
+    ({"errs": 1.0}, (39, 40), (0, 1), (0, 0)),
+    ({"errs": 2.0}, (38, 40), (0, 2), (0, 0)),
+    ({"errs": 3.0}, (0, 14), (26, 40), (0, 6)),
+    ({"errs": 1.0, "leans": 2.0}, (38, 40), (0, 2), (0, 0)),
+    ({"errs": 1.0, "leans": 4.0}, (0, 0), (0, 4), (36, 40)),
+    ({"errs": 0.3, "guesses": 0.05}, (36, 40), (0, 4), (0, 0)),
+    ({"errs": 0.3, "guesses": 0.1}, (1, 18), (22, 39), (0, 0)),
+    ({"errs": 0.3, "guesses": 0.25}, (0, 0), (38, 40), (0, 2)),
+    ({"errs": 0.3, "guesses": 0.5}, (0, 0), (0, 0), (40, 40)),
+)
 
 
 IMPOSTORS: dict[str, tuple[Says, str]] = {
@@ -221,6 +257,21 @@ def test_a_planted_fault_is_named(pairs: tuple[Pair, ...], says: Says, named: st
     found = audited(pairs, says)
     assert found.verdict != "passed"
     assert found.measures[named].missed
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize(("how", *VERDICTS), OPERATING_CURVE)
+def test_the_operating_curve(
+    pairs: tuple[Pair, ...],
+    how: dict[str, float],
+    passed: tuple[int, int],
+    limited: tuple[int, int],
+    failed: tuple[int, int],
+) -> None:
+    """At the default size: the scenes drawn count twenty times, so that pictures vary less than in an audit."""
+    made = Counter(audited(pairs, simulated(number, **how), 20).verdict for number in range(40))
+    for verdict, (least, most) in zip(VERDICTS, (passed, limited, failed), strict=True):
+        assert least <= made[verdict] <= most, made
 
 
 def test_an_honest_judge_that_errs_prefers_nothing_wrongly(pairs: tuple[Pair, ...]) -> None:

@@ -18,7 +18,6 @@ from edit_eval.text import Text
 CHOSEN, RATERS = "chosen", "raters"
 """The facts of a sample that say what people chose."""
 A, B, TIE = "A", "B", "tie"
-Side = Literal["A", "B"]
 
 
 @dataclass
