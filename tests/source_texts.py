@@ -22,7 +22,6 @@ from edit_eval.config.components import built_in, describe
 from edit_eval.config.shipped import shipped, summary
 from edit_eval.execution.findings import Level
 from edit_eval.reporting.components import _WORDS, PRESET_FACTS
-from edit_eval.reporting.page.page import sentences as sentences_of
 from edit_eval.text import CONTEXT
 from edit_eval.verbs.starting import EDITS, JUDGE, PICTURES
 
@@ -93,6 +92,8 @@ def of_jinja(source: str) -> Iterator[tuple[int, str]]:
 
 def of_script(source: str) -> Iterator[tuple[int, str]]:
     """Line and key of each sentence of a script."""
+    from edit_eval.reporting.page.page import sentences as sentences_of  # draws charts, which is much to import
+
     for words in sentences_of(source):
         yield source[: source.index(json.dumps(words, ensure_ascii=False))].count("\n") + 1, words
 

@@ -32,7 +32,7 @@ from edit_eval.text import Text
 MOST_BYTES = 64 << 20
 
 
-class Side(BaseModel):
+class BridgedJudge(BaseModel):
     """One of the two judges."""
 
     model_config = ConfigDict(extra="forbid")
@@ -61,8 +61,8 @@ class BridgeFile(BaseModel):
 
     edit_eval_bridge: Literal[1] = 1
     made: str
-    old: Side
-    new: Side
+    old: BridgedJudge
+    new: BridgedJudge
     edits: list[tuple[str, str, float, float]]
     """Of each edit that both have scored: edit model, what its source image is known by, score by `old`, by `new`."""
 
@@ -91,9 +91,9 @@ def write_bridge(
     return made
 
 
-def _side(runs: Sequence[Run], name: str, score: str, scale: Scale) -> Side:
+def _side(runs: Sequence[Run], name: str, score: str, scale: Scale) -> BridgedJudge:
     run, judge = next((run, one) for run in runs for one in run.experiment.judges_of_one if one.name == name)
-    return Side(
+    return BridgedJudge(
         judge=name,
         score=score,
         lowest=scale.lowest,
@@ -166,7 +166,7 @@ def translate(run: Run, known: BridgeFile, wanted: str) -> dict[str, Any]:
     return {"as": target.judge, "by": name, "made": known.made, **found}
 
 
-def _same_judge(run: Run, side: Side) -> str:
+def _same_judge(run: Run, side: BridgedJudge) -> str:
     """The name of the run's judge that is the bridge's."""
     unlike: list[str] = []
     for judge in run.experiment.judges_of_one:

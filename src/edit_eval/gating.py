@@ -20,9 +20,11 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.evaluation import evaluate
 from edit_eval.experiment import Experiment, load_samples
 from edit_eval.preparation import margin_sizes
+from edit_eval.reporting.comparison import note_words
 from edit_eval.reporting.progress.live import progress_of
 from edit_eval.run import Run, compare
 from edit_eval.statistics.comparison import Comparison
+from edit_eval.store.comparable import Note
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text
 
@@ -91,8 +93,9 @@ def gate(
         for name, configuration in zip((BASELINE, CANDIDATE), both, strict=True)
     ]
     guidance = {run.path.name: _guidance(run) for run in made}
-    faults = [*_blind(made), *_unguided(guidance)]
     found = compare(made, margin=margin, allow_unscored=allow_unscored)
+    drifted = [note_words(one) for one in found.notes if isinstance(one, Note) and one.kind == "drift"]
+    faults = [*_blind(made), *_unguided(guidance), *drifted]
     return Gated(made[0], made[1], found, guidance, tuple(faults))
 
 

@@ -211,7 +211,7 @@ class Run:
     def _published(self, judgements: Collection[Judgement]) -> Mapping[tuple[str, str], Mapping[str, float | str]]:
         """The numbers as a benchmark's authors define them."""
         found: dict[tuple[str, str], dict[str, float | str]] = {}
-        for judge in self.experiment.judges:
+        for judge in (one for one in self.experiment.judges if one.name not in self.experiment.critics):
             for model in self.experiment.edit_models:
                 rows = [one for one in judgements if (one.edit_model, one.judge) == (model.name, judge.name)]
                 for name, of in getattr(judge.protocol, "published", {}).items():

@@ -18,6 +18,7 @@ from edit_eval.benchmarks.authors_files import AUTHORS_FILES, AuthorsFile
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.execution.advice.fetching import fetch
+from edit_eval.protocols.geditbench_v2 import GEditBenchV2
 from edit_eval.protocols.imgedit import ImgEdit
 from edit_eval.protocols.kris import Kris
 from edit_eval.protocols.reasoned_edits import RISEBench, UniREditBench
@@ -143,3 +144,22 @@ def test_a_configuration_is_fetched_with_its_prompts(
     _, prompts = fetch(load_configuration(tmp_path / "c.yaml"))
     assert (prompts.name, prompts.path, prompts.bytes) == (str(FILE), str(FILE.place), len(TEXT))
     assert ImgEdit.texts(official)["add"]["user_prompt_template"] == "Judge {edit_instruction}."
+
+
+def test_every_file_of_a_protocol_that_has_several_is_fetched(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = b"system_prompt: S\nuser_prompt: [{text: 'Do {{ instruction }}'}, {image: {source: x}}]\n"
+    files = [AuthorsFile("o/n", "a" * 40, f"{n}/v1.yaml", "", hashlib.sha256(said).hexdigest()) for n in range(3)]
+    monkeypatch.setattr(GEditBenchV2, "official_files", files)
+    host.files.update({f"/o/n/{'a' * 40}/{n}/v1.yaml": said for n in range(3)})
+    (tmp_path / "data").mkdir()
+    (tmp_path / "c.yaml").write_text(
+        f"benchmark: {{type: imgedit, data_path: {tmp_path / 'data'}}}\n"
+        "protocol: {type: geditbench_v2, prompts: official}\n"
+        "edit_models: {a: {type: testing}, b: {type: testing}}\nreward_model: {type: testing}\n"
+    )
+    _, *prompts = fetch(load_configuration(tmp_path / "c.yaml"))
+    assert [one.path for one in prompts] == [str(file.place) for file in files]
+    texts = GEditBenchV2.texts(GEditBenchV2.Parameters(prompts="official"))
+    assert texts["official"]["visual_quality"] == ["S", "Do {edit_instruction}"]

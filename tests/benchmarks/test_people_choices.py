@@ -6,8 +6,6 @@ import io
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from authors_files import Authors
 from five_dimension_files import picture
@@ -104,6 +102,9 @@ def test_pairs_in_parquet(cls: Any, words: tuple[str, ...], tmp_path: Path) -> N
             for place, which in enumerate(("source", "A", "B"))
         },
     }
+    import pyarrow as pa  # by who runs these tests, not by all who collect them
+    import pyarrow.parquet as pq
+
     file = io.BytesIO()
     pq.write_table(pa.table(rows), file)
     made = Authors(tmp_path, cls)

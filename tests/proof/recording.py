@@ -46,6 +46,8 @@ class Typed(Step):
     """Whether what it says is recorded; where it is about durations alone, only its exit code is."""
     sorted_lines: bool = False
     """Whether the order of what it says on stderr is by chance: several devices or servers are at work."""
+    by_chance: str = ""
+    """What a line on stderr says that is there or not by chance: it is not recorded."""
 
     def record(self, folder: Path) -> Document:
         with ExitStack() as stack:
@@ -63,6 +65,7 @@ class Typed(Step):
             found["document"] = settled_document(json.loads(out), folder)
         elif out:
             found["stdout"] = settled(out, folder)
+        err = "\n".join(line for line in err.splitlines() if not self.by_chance or self.by_chance not in line)
         if err := settled(err, folder):
             found["stderr"] = "\n".join(sorted(err.splitlines())) + "\n" if self.sorted_lines else err
         return found

@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 import yaml
+from PIL import Image
 
+from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.contract import fault
 from edit_eval.protocols.geditbench_v2 import GEditBenchV2
 from edit_eval.protocols.genarena import GenArena
 from edit_eval.protocols.published_pairs import PublishedPairs
 from edit_eval.records import Reply, Status
+from faults.faulty_runs import Ears
 from small_matrix import small_sample
 
 BOTH = (GEditBenchV2, GenArena)
@@ -72,3 +75,42 @@ def test_a_file_that_is_not_theirs_is_refused(tmp_path: Path) -> None:
         (tmp_path / cls.official_files[0].path).write_text("a: [", "utf-8")
         with pytest.raises(ConfigurationError, match="prompts_path"):
             cls.texts(cls.Parameters(prompts="official", prompts_path=str(tmp_path)))
+
+
+def test_a_gallery_of_finished_edits_has_the_authors_rating_and_one_by_all_questions(tmp_path: Path) -> None:
+    told, models = {}, ("one", "two", "three")
+    for place, model in enumerate(models):
+        (tmp_path / model).mkdir()
+        for number in range(4):
+            Image.new("RGB", (8, 8), (60 * place, 40 * number, 9)).save(tmp_path / model / f"s{number}.png")
+            labels = {"forward": "A" if number else "C", "backward": "B" if number else "C"}
+            told |= {
+                f"{model}/s{number}#{score}.{order}": f'{{"reasons": "so", "better": "{label}"}}'
+                for score in GEditBenchV2.aspects
+                for order, label in labels.items()
+            }
+    Image.new("RGB", (8, 8)).save(tmp_path / "source.png")
+    rows = [f"s{number},source.png,Do {number}." for number in range(4)]
+    (tmp_path / "rows.csv").write_text("\n".join(["id,source,instruction", *rows]), "utf-8")
+    folder = {"type": "image_folder", "params": {"device_ids": "cpu:1"}}
+    written: dict[str, Any] = {
+        "benchmark": {"type": "table", "data_path": str(tmp_path / "rows.csv"), "cache_dir": str(tmp_path / "cache")},
+        "edit_models": {
+            model: {**folder, "params": {**folder["params"], "folder": str(tmp_path / model)}} for model in models
+        },
+        "judges": {
+            "arena": {
+                "type": "testing",
+                "params": {"answers": told, "device_ids": "cpu:1"},
+                "protocol": {"type": "geditbench_v2"},
+            }
+        },
+        "execution": {"pilot": False, "progress": "none"},
+    }
+    run = evaluate(written, run_dir=tmp_path / "run", report=False, spectator=Ears())
+    of = run.summary["battles"]["arena"]
+    assert [*of["scores"]] == [*GEditBenchV2.aspects]
+    theirs = of["as_others_rate"]["geditbench_v2"]
+    assert sorted(theirs, key=theirs.__getitem__, reverse=True) == list(models), "the first of a pair won, or tied"
+    ours = {row["edit_model"]: row["strength"] for row in of["together"]["strengths"]}
+    assert sorted(ours, key=ours.__getitem__, reverse=True) == list(models)

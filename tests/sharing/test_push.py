@@ -14,11 +14,13 @@ from command_lines import Command, caller
 from edit_eval import evaluate
 from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.run import Run
+from late_imports import Late, needs
 from small_benchmark import configuration, sample_id, write_benchmark
 from writable_hub import TOKEN, WritableHub
 
 constants = pytest.importorskip("huggingface_hub.constants")
-parquet = pytest.importorskip("pyarrow.parquet")
+needs("pyarrow", "huggingface_hub")
+parquet = Late("pyarrow.parquet")
 command = pytest.fixture(caller)
 
 

@@ -12,13 +12,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
 
 from edit_eval.records import Judgement, Reading, Results, Sample, Scoring, Status
 from edit_eval.statistics.agreement import beside_votes
 from edit_eval.statistics.battles import BACKWARD, FORWARD, Fought, fought, lost_for_want_of_an_edit, together, votes_of
 from edit_eval.statistics.people import Vote
 from edit_eval.statistics.preferences import PENALTY, davidson, fit_strengths, preferences, told_apart
+from late_imports import Late
+
+optimize = Late("scipy.optimize")
 
 SCORE = "overall"
 OUTCOMES = {"A": (1.0, 0.0), "B": (0.0, 0.0), "C": (0.5, 1.0)}
@@ -215,7 +217,7 @@ def test_davidsons_model_is_the_most_likely_one_by_another_way() -> None:
             total -= odds[one.choice] - math.log(sum(map(math.exp, odds.values())))
         return total
 
-    best = minimize(less_likely, np.zeros(6), method="BFGS", options={"gtol": 1e-7}).x
+    best = optimize.minimize(less_likely, np.zeros(6), method="BFGS", options={"gtol": 1e-7}).x
     found = davidson(votes, "abcd")
     assert found["strengths"] == pytest.approx(best[:4] - best[:4].mean(), abs=1e-4)
     assert (math.log(found["ties"]), found["side"]) == pytest.approx((best[4], best[5]), abs=1e-4)

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
-from scipy.stats import norm
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
@@ -33,6 +31,9 @@ from edit_eval.statistics.best_of import (
 )
 from edit_eval.statistics.instruments import Instrument, Item, as_one
 from edit_eval.statistics.people import Rating
+from late_imports import Late
+
+integrate, stats = Late("scipy.integrate"), Late("scipy.stats")
 
 Record = Callable[[str, object], None]
 OPEN = Scale()
@@ -281,7 +282,11 @@ FAILING = 0.1
 @cache
 def largest(count: int) -> float:
     """What the largest of so many standard normal values is worth."""
-    return quad(lambda z: z * count * norm.pdf(z) * norm.cdf(z) ** (count - 1), -8, 8)[0] if count else 0.0
+    return (
+        integrate.quad(lambda z: z * count * stats.norm.pdf(z) * stats.norm.cdf(z) ** (count - 1), -8, 8)[0]
+        if count
+        else 0.0
+    )
 
 
 def true_gain(size: int, noise: float) -> float:

@@ -291,13 +291,17 @@ def test_a_source_is_one_that_the_cache_knows(folder: Path, cache: Path) -> None
         sample = viewer.runs.open(run).following.matrix.samples[0]
         address = f"/run/{run}/source/{sample.source_digest}"
         assert viewer.ask("GET", address).status == 200
-        (known,) = (cache / "edit-eval" / "sources" / "elsewhere").glob(f"{sample.source_digest}.*")
-        place = os.readlink(known)
-        known.unlink()
+        # As many as there are benchmarks of this room's own that have it.
+        known = {
+            one: os.readlink(one) for one in (cache / "edit-eval/sources/elsewhere").glob(f"{sample.source_digest}.*")
+        }
+        for one in known:
+            one.unlink()
         try:
             assert viewer.ask("GET", address).status == 404
         finally:
-            known.symlink_to(place)
+            for one, place in known.items():
+                one.symlink_to(place)
 
 
 def test_a_name_that_is_no_text_is_no_error(folder: Path, tmp_path: Path) -> None:

@@ -142,6 +142,9 @@ class Protocol(Shape):
     `rounds(sample, models)`, too: the same pairs in so many rounds. The first is asked, and each later one while
     intervals of strengths, corrected for so many looks, do not tell all edit models apart.
 
+    A class that is asked about a sample before there is an edit has `before_edits = True`, and its questions show none:
+    what its reply reads as reason is what the edit model is told (`rewrite:` of the configuration).
+
     It may also have `advice(failed)`: what to write into the configuration where these judgements failed, or "".
     """
 

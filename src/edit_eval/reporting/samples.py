@@ -124,6 +124,8 @@ def _edit_facts(results: Results, edit: Edit) -> Facts:
     yield Text("key"), edit.key
     if edit.reason:
         yield Text("reason"), one_line(edit.reason)
+    if edit.instruction:
+        yield Text("told"), lines_of(edit.instruction)
     if edit.image:
         yield Text("image"), one_line(Path(results.directory) / edit.image)
         yield Text("size"), Text("{} x {}, {:,} bytes", edit.width, edit.height, edit.file_bytes)

@@ -32,7 +32,6 @@ from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
-from scipy.stats import binomtest, mannwhitneyu, norm
 
 from edit_eval.config.components import named
 from edit_eval.edit_models.contract import EditRequest
@@ -139,6 +138,8 @@ def _means(of: Iterable[tuple[str, float]]) -> dict[str, float]:
 
 def has_risen(before: Iterable[float], now: Iterable[float]) -> bool:
     """Whether numbers, one a source, are larger than before by `RISE` and more than chance has it."""
+    from scipy.stats import mannwhitneyu  # takes a second and 60 MB to import
+
     was, of_now = list(before), list(now)
     if not was or not of_now or fmean(of_now) - fmean(was) < RISE:
         return False
@@ -166,7 +167,9 @@ def judge_has_changed(
     changes = [now[name] - first[name] for name in now if name in first]
     if noise is not None and changes:
         error = max(noise, LEAST_NOISE) * math.sqrt(2 / len(changes))
-        return bool(2 * norm.sf(abs(fmean(changes)) / error) < LEVEL)
+        return math.erfc(abs(fmean(changes)) / error / math.sqrt(2)) < LEVEL
+    from scipy.stats import binomtest
+
     moved = [change for change in changes if abs(change) > 1e-9]
     return bool(moved) and bool(binomtest(sum(change > 0 for change in moved), len(moved)).pvalue < LEVEL)
 
@@ -175,6 +178,8 @@ def not_to_edit_pays(now: Window) -> bool:
     """Whether more of a window's unchanged sources are worth more than their edits than chance has it."""
     if not now.pays:
         return False
+    from scipy.stats import binomtest
+
     return bool(binomtest(sum(now.pays), len(now.pays), alternative="greater").pvalue < LEVEL)
 
 

@@ -656,7 +656,7 @@ class Matrix:
     def judgements(self, *, shown: bool = False) -> Iterator[Judgement]:
         """Every judgement of an edit, ordered by edit model, edit seed, judge, repeat, sample; with `shown` as results
         have them."""
-        of = self.shown_judgement if shown else self.judgement
+        of = self.shown_judgement if shown and self.experiment.told else self.judgement
         for model in range(len(self.edit_models)):
             for edit_seed in range(self.experiment.edit_seeds):
                 for judge in self.cells.judges_of_one:

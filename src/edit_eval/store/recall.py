@@ -172,9 +172,11 @@ def _recall_replies(matrix: Matrix, replies: Iterable[Record], retry: Callable[[
             matrix.replies[cell].extend(_mine(matrix, cell, there))
     for cell in asked:
         status = matrix.reading(cell).status
+        if status in (OK, PENDING) or not matrix.replies[cell]:
+            continue
         # Without a critique there is no edit: who wants that again wants the critique.
-        lost = matrix.told_of(matrix.cells.judgement_of(cell)) and retry(EDIT_LOST[0])
-        if status not in (OK, PENDING) and matrix.replies[cell] and (lost or retry(status)):
+        tells = matrix.told_of(matrix.cells.judgement_of(cell))
+        if retry(status) or (tells and retry(EDIT_LOST[0])):
             matrix.forget_replies(cell)
 
 
