@@ -47,8 +47,10 @@ def test_a_vote_is_kept_and_counts(polls: Viewer, folder: Path) -> None:
     run = Run(folder / "first")
     assert [line.choice for line in run.votes.lines] == ["left", "right", "tie", "both_bad", "skip"]
     assert run.preferences()["votes"] == 4
-    comparison = run.summary["comparison"]
-    assert {**run.summary, "comparison": {**comparison, "people": None}} == before
+    after = dict(run.summary)
+    comparison, votes = after["comparison"], after.pop("votes")
+    assert {**after, "comparison": {**comparison, "people": None}} == before, "in no other number"
+    assert (votes["votes"], votes["beside"]) == (4, run.preferences()["beside"])
     assert sum(pair["answers"] for pair in comparison["people"]["pairs"]) == 4
 
 

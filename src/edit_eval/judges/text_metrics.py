@@ -13,9 +13,10 @@ bottom and joined. Spaces do not count (an OCR engine guesses them, and Chinese 
 compatible are one (`：` and `:`), capitals count unless `ignore_case`.
 
 The engine is RapidOCR (Apache-2.0) with onnxruntime on the CPU; its models of PaddleOCR, which read English and
-Chinese, are in its wheel: nothing is downloaded. It reads printed letters of 20 pixels and more nearly without fault
-(tests/judges/test_text_metrics.py draws some); what it misreads in a picture that a person reads well is counted as the
-edit's fault, so look at some before a small difference is believed.
+Chinese, are in its wheel: nothing is downloaded. What it misreads in a picture that a person reads well counts as the
+edit's fault. Of 25 drawn texts a size, thin lines across some of them, the mean `character_error` was 0.01 and 0.03 (64
+and 32 pixels), 0.05 to 0.09 (16 and 20) and 0.41 (12) in English, 0.00 to 0.07 and 0.21 (12) in Chinese: so look at
+some before a small difference is believed.
 """
 
 from __future__ import annotations

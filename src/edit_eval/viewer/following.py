@@ -215,8 +215,9 @@ class Following:
         found, critiques, critics = [], list[Judgement](), matrix.experiment.critics
         for number in range(place, matrix.cells.edits, len(matrix.samples)):
             every = [matrix.shown_judgement(one) for one in matrix.cells.judgements_of(number)]
-            critiques += [one for one in every if one.judge in critics]
             found.append((matrix.shown_edit(number), [one for one in every if one.judge not in critics]))
+            if matrix.kept(number) is None:  # of that which is kept it is said where it was made
+                critiques += [one for one in every if one.judge in critics]
         battles = [one for battle in matrix.battles_of(place) for one in matrix.cells.judgements_of(battle)]
         return matrix.samples[place], found, [matrix.judgement(one) for one in battles], critiques
 
