@@ -159,7 +159,11 @@ def test_an_ascii_locale_keeps_nobody_from_chinese_names(tmp_path: Path) -> None
 def test_a_python_without_docstrings_is_refused_before_anything_is_done(tmp_path: Path) -> None:
     config = written(tmp_path, benchmark={"limit": 1})
     done = subprocess.run(
-        [COMMAND, "run", config], cwd=tmp_path, env={**os.environ, "PYTHONOPTIMIZE": "2"}, capture_output=True, text=True
+        [COMMAND, "run", config],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONOPTIMIZE": "2"},
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 2
     assert "unset PYTHONOPTIMIZE" in done.stderr

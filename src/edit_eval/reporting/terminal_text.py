@@ -144,11 +144,6 @@ def print_beside(console: Console, head: Styled | str, body: Styled) -> None:
         start = Styled(" " * start.cell_len)
 
 
-def print_dim(console: Console, words: str) -> None:
-    """Prints a remark."""
-    print_beside(console, "", Styled(words, style="dim"))
-
-
 def print_facts(console: Console, facts: Iterable[tuple[str, str | Sequence[str]]], indent: int = 0) -> None:
     """Names and values.
 
