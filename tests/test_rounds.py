@@ -7,8 +7,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
+from PIL import Image
 
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError
@@ -149,6 +151,39 @@ def test_pictures_that_are_lost_are_made_again_by_the_critiques_that_there_are(m
     assert [edit.pixels for edit in again.results.edits] == [edit.pixels for edit in made.results.edits]
     assert again.summary["rounds"] == made.summary["rounds"]
     assert len(list(RunDirectory(folder).read("replies"))) == replies, "nobody was asked again"
+
+
+def test_rounds_are_held_against_the_first_source_and_the_round_before(tmp_path: Path) -> None:
+    configuration = written(tmp_path)
+    del configuration["rewrite"]
+    configuration["benchmark"]["count"] = 3
+    configuration["rounds"] |= {"max": 2, "stop": None}
+    configuration["evaluation"] = {"controls": 0}
+    for against in ("first", "last"):
+        configuration["judges"][against] = {
+            "type": "picture_metrics",
+            "params": {"device_ids": "cpu:1"},
+            "protocol": {"against": against},
+        }
+    run = evaluate(configuration, run_dir=tmp_path / "run", report=False, spectator=Ears())
+    edits = {(edit.edit_model, edit.sample_id): run.path / edit.image for edit in run.results.edits}
+    found = {(one.judge, one.edit_model, one.sample_id): one.score for one in run.results.judgements}
+    for sample in run.results.samples:
+        source, first, second = (
+            np.asarray(Image.open(path).convert("RGB"), dtype=float) / 255
+            for path in (
+                sample.pictures["source"].path,
+                edits["retoucher", sample.id],
+                edits["retoucher@2", sample.id],
+            )
+        )
+        for judge, model, before, edit in (
+            ("first", "retoucher", source, first),
+            ("last", "retoucher", source, first),
+            ("first", "retoucher@2", source, second),
+            ("last", "retoucher@2", first, second),
+        ):
+            assert found[judge, model, sample.id] == pytest.approx(np.abs(before - edit).mean(), abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edit_eval.config.identity import Identity, digest
-from edit_eval.protocols.contract import Question, Score, View
+from edit_eval.protocols.contract import Question, Score, View, earlier
 from edit_eval.records import Picture, Reply, Scale
 from edit_eval.store.keys import SCHEMA, edit_key, replay_key, reply_key
 from edit_eval.store.matrix import EDIT_SEED_STRIDE, Matrix
@@ -205,6 +205,21 @@ def test_a_follower_is_judged_beside_the_edit_that_it_was_made_of() -> None:
         return matrix.key(1)
 
     assert key("a") != key("b")
+
+
+def test_a_follower_can_be_held_against_the_source_of_the_first_turn_or_the_edit_of_the_last() -> None:
+    def shown(against: str, second: str = "b") -> tuple[str, str]:
+        shows = (earlier(against), View("edit"))  # type: ignore[arg-type]
+        samples = small_samples(3, follows={1: 0, 2: 1})
+        matrix = small_matrix(samples, protocol=Asking([ask("kept", user="Rate it.", shows=shows)]))
+        for number, pixels in enumerate(("a", second, "c")):
+            matrix.set_edit(number, imagined_edit(matrix, number, pixels))
+        assert matrix.question(2).shows[0].name == "source"
+        return matrix.pictures(2)[against].known_by, matrix.key(2)
+
+    assert [shown(against)[0] for against in ("first", "last", "source")] == ["digest-0", "b", "b"]
+    assert shown("first")[1] == shown("first", "x")[1] != shown("last")[1]
+    assert shown("last")[1] != shown("last", "x")[1]
 
 
 def test_a_control_has_a_key_of_what_it_shows() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from typing import Protocol as Shape
 
 from edit_eval.judges.contract import PROBABILITIES
@@ -39,7 +39,9 @@ class View(NamedTuple):
     """A picture as a judge is shown it."""
 
     picture: str
-    """`edit`; in a battle also `other`, the second edit; or one of the sample's: `source`, `reference`, `mask`."""
+    """`edit`; in a battle also `other`, the second edit; or one of the sample's: `source`, `reference`, `mask`. Of a
+    sample that follows others `first` is the source of the first of them; `last` is the edit of the turn or the round
+    before. Both are the `source` where there is none."""
     steps: tuple[Step, ...] = ()
     label: str = ""
     """What the request calls it; empty: as `picture`. Two views of one picture in a question need one."""
@@ -53,6 +55,16 @@ class View(NamedTuple):
     def reads(self) -> tuple[str, ...]:
         """The pictures that it shows or takes a size from."""
         return (self.picture, *(str(step[1]) for step in self.steps if step[0] == "like"))
+
+
+Against = Literal["source", "first", "last"]
+"""What an edit is held against: its source, or what was there at the first turn, or before the last one."""
+EARLIER = ("first", "last")
+
+
+def earlier(against: Against) -> View:
+    """What an edit is held against, called `source` as judges know it."""
+    return View(picture=against, label="" if against == "source" else "source")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +183,7 @@ def fault(protocol: Protocol, sample: Sample) -> str:
         return f"it has no {error}"
     except LookupError as error:
         return str(error)
-    there = {*sample.pictures, "edit", *(("source",) if sample.follows else ())}
+    there = {*sample.pictures, "edit", *(("source",) if sample.follows else ()), *EARLIER}
     if hasattr(protocol, "battles"):
         there.add("other")
     lacking = {name for question in questions for view in question.shows for name in view.reads} - there

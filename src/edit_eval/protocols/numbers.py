@@ -2,7 +2,8 @@
 
 What such a judge measures is said by its class (`measures`, see `edit_eval.judges.contract`); each is a score of its
 own. One question a sample. The edit is compared with the `target`: the sample's `reference` where it has one, else its
-`source`; the judge knows it by its name. Other pictures are shown where a measure needs them.
+`source`; the judge knows it by its name. Other pictures are shown where a measure needs them. With `against` it is
+compared with what was there turns or rounds earlier: how far edits drift.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.protocols.contract import MEASURED, Question, Score, View
+from edit_eval.protocols.contract import MEASURED, Against, Question, Score, View, earlier
 from edit_eval.records import Reading, Reply, Sample, Scale, Status
 from edit_eval.text import Text
 
@@ -35,6 +36,9 @@ class Numbers:
         """What the judge measures: filled in from its class."""
         headline: str = ""
         """The measure that coverage, gates and margins count; empty: the judge's first."""
+        against: Against = "source"
+        """What the edit is compared with: its source, the source of the first turn, or the edit of the turn or the
+        round before. With `first` and `last` a reference is left out."""
 
         def __post_init__(self) -> None:
             for name, what in self.measures.items():
@@ -49,6 +53,7 @@ class Numbers:
             raise ConfigurationError(
                 Text("protocol: `numbers` is for a judge that measures; this judge is asked questions")
             )
+        self._against = parameters.against
         self._needs = {name: tuple(what.get("needs", ())) for name, what in parameters.measures.items()}
         self.scores = {
             name: Score(scale=Scale(**{key: what[key] for key in OF_A_SCALE if key in what}), needs=(name,))
@@ -63,13 +68,15 @@ class Numbers:
             there.add("source")
         told = {name: fact for name in FACTS if isinstance(fact := sample.facts.get(name), str) and fact.strip()}
         there |= told.keys()
+        if self._against != "source":
+            there.discard("reference")
         if lacking := next((name for name in self._needs[self.headline] if name not in there), ""):
             raise LookupError(f"it has no `{lacking}`, which `{self.headline}` needs")
         given = tuple(name for name, needs in self._needs.items() if there >= {*needs})
         needed = {name for measure in given for name in self._needs[measure]}
         shown = {"edit", "reference" if "reference" in there else "source", *needed} - {*FACTS}
         ordered = [*(name for name in ORDER if name in shown), *sorted(shown - {*ORDER})]
-        views = tuple(View(picture=name) for name in ordered)
+        views = tuple(earlier(self._against) if name == "source" else View(picture=name) for name in ordered)
         user = "\n".join(fact for name, fact in told.items() if name in needed)
         return [Question(name="numbers", gives=given, user=user, shows=views, form=MEASURED)]
 

@@ -23,7 +23,7 @@ from edit_eval.benchmarks.categories import canonical
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import FORMS, is_prose, read_answer
 from edit_eval.judges.contract import PROBABILITIES
-from edit_eval.protocols.contract import Question, Score, Values, View
+from edit_eval.protocols.contract import Against, Question, Score, Values, View, earlier
 from edit_eval.protocols.objects import WORDS, Entry, entries_of, number, object_schema, one_of, read_object
 from edit_eval.protocols.replies import advice_on_limits, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
@@ -41,7 +41,7 @@ LEVELS = tuple("0123456789")
 BY_ITEM = ("json", "labels")
 """The forms in which a judge says something of each item, and we add up."""
 
-_VIEWS = {"source": View(picture="source"), "edited": View(picture="edit")}
+_IMAGES = ("source", "edited")
 _SCALE = Scale(lowest=0.0, highest=HIGHEST)
 _STEP = Scale(lowest=-STEP, highest=STEP)
 _SCORE = {"score": Score(scale=_SCALE, needs=("score",))}
@@ -72,6 +72,9 @@ class Rubric:
         places (`five_dimensions.v2`), the criteria move on by one. Empty: every reading asks the same."""
         images: list[Literal["source", "edited"]] = field(default_factory=lambda: ["source", "edited"])
         """What the judge is shown, in this order; `[edited]` shows the edit alone."""
+        against: Against = "source"
+        """Which picture is the source: the sample's; `first`, that of the first turn; or `last`, the edit of the turn
+        or the round before."""
         language: Literal["en", "zh"] = "en"
         """Of the rubrics; by default the benchmark's."""
         prompts: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -81,9 +84,11 @@ class Rubric:
         """Whether the general rubric stands in for a category without one of its own, too."""
 
         def __post_init__(self) -> None:
-            strangers = [name for name in self.images if name not in _VIEWS]
+            strangers = [name for name in self.images if name not in _IMAGES]
             if strangers or "edited" not in self.images or len({*self.images}) != len(self.images):
                 raise ValueError(f"images: {self.images} is neither [edited] nor source and edited in either order")
+            if self.against != "source" and "source" not in self.images:
+                raise ValueError(f"against: {self.against} is a picture to be shown, and `images` leaves it out")
             if self.asked == "one_by_one" and self.answer != PROBABILITIES:
                 raise ValueError(f"asked: one_by_one needs `answer: probabilities`; this is `answer: {self.answer}`")
             if len({*self.orders}) != len(self.orders):
@@ -114,6 +119,7 @@ class Rubric:
             name: loading.RubricText(**{**text, "criteria": tuple(text["criteria"])}) for name, text in texts.items()
         }
         self._parameters = parameters
+        self._views = {"source": earlier(parameters.against), "edited": View(picture="edit")}
         self._orders = math.lcm(*(_TURNS[one] for one in parameters.orders))
         self._turned: dict[tuple[str, int], loading.RubricText] = {}
         self._system: dict[tuple[str, int], str] = {}  # by category and order
@@ -181,7 +187,9 @@ class Rubric:
             **about,
             system=loading.fill(system, values),
             user=user,
-            shows=tuple(_VIEWS[name] for name in images),
+            shows=tuple(
+                View(picture="edit") if name == "edited" else earlier(self._parameters.against) for name in images
+            ),
             form=form,
             again=rubric.ask_again.get(form, ""),
         )
