@@ -111,7 +111,6 @@ def serve(
                 app,
                 log_level="warning",
                 access_log=False,
-                http="h11",  # httptools, where it is installed, takes headers without an end
                 ws="none",
                 server_header=False,
                 timeout_graceful_shutdown=5,

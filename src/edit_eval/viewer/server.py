@@ -282,7 +282,6 @@ def serve(
         make_app(runs, token=token, anywhere=anywhere, pages=pages),
         log_level="warning",
         access_log=False,
-        http="h11",  # httptools, where it is installed, takes headers without an end
         ws="none",
         server_header=False,
         timeout_graceful_shutdown=1,
