@@ -14,8 +14,8 @@ from typing import Any
 
 import uvicorn
 
-from edit_eval.viewer.runs import Runs
 from edit_eval.viewer.connections import Connection
+from edit_eval.viewer.runs import Runs
 from edit_eval.viewer.server import make_app
 
 
