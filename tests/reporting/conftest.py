@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from browser_tabs import Tabs
+from browser_tabs import NO_IDLE, Tabs
 from reporting.reported_runs import build_hostile_run, build_run
 from reporting.reports import Report, report_on
 from reporting.three_scores import with_three_scores
@@ -58,9 +58,6 @@ def three_scores(tmp_path_factory: pytest.TempPathFactory) -> Report:
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Report:
     """A run in which every word tries to be markup, a script or a path."""
     return report_on(build_hostile_run(tmp_path_factory.mktemp("hostile")))
-
-
-NO_IDLE = "window.requestIdleCallback = () => {}"
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from browser_tabs import Tabs
+from browser_tabs import NO_IDLE, Tabs
 from viewer.large_run import write_large_run
 from viewer.served import Viewer
 
@@ -60,7 +60,7 @@ def tabs(browser: Any, faults: list[str]) -> Tabs:
         "console": lambda said: faults.append(said.text) if "Content Security" in said.text else None,
         "request": lambda made: None if made.url.startswith(ALLOWED) else faults.append(made.url),
     }
-    return Tabs(browser, listeners)
+    return Tabs(browser, listeners, NO_IDLE)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from typing import Any
 
 import uvicorn
 
+from edit_eval.viewer.connections import Connection
 from edit_eval.viewer.runs import Runs
 from edit_eval.viewer.server import make_app
 
@@ -39,7 +40,7 @@ class Viewer:
         self.host = f"127.0.0.1:{self.port}"
         self.address = f"http://{self.host}"
         app = make_app(self.runs, token=token, anywhere=anywhere)
-        settings = {"log_level": "error", "ws": "none", "timeout_graceful_shutdown": 1, **more}
+        settings = {"log_level": "error", "ws": "none", "timeout_graceful_shutdown": 1, "http": Connection, **more}
         self._server = uvicorn.Server(uvicorn.Config(app, **settings))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
         self._thread.start()

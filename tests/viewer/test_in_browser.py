@@ -36,6 +36,7 @@ def test_from_the_list_to_a_picture_at_full_size(viewer: Viewer, open_tab: Open)
     tab.keyboard.press("Escape")
     tab.click("#language button[value=zh]")
     assert "运行" in tab.inner_text(".masthead nav")
+    tab.locator("[data-chart=overall]").first.evaluate("(one) => one.scrollIntoView()")
     tab.locator("[data-chart=overall] svg").first.wait_for()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 WITHIN = 10.0
 """Seconds in which a request must have come, a vote's body with it."""
@@ -12,11 +12,12 @@ MOST_WAITING = 256
 """Connections that may wait at once: with one more the oldest is closed. Half of the server's limit of connections."""
 
 
-class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+class Connection(H11Protocol):
     """uvicorn's own, which is closed where half a request is all that comes.
 
     uvicorn bounds connections and has no such time: whoever opens enough of them, and needs no token for that, would
-    have everybody else answered with 503.
+    have everybody else answered with 503. Of h11, whose headers have a limit: httptools, which uvicorn takes where it
+    is installed, reads one that never ends.
     """
 
     def connection_made(self, transport: Any) -> None:

@@ -93,7 +93,7 @@ def test_reasons_cost_more_than_a_bare_score(tmp_path: Path) -> None:
     reasoned = durations(tmp_path, **judge, evaluation={"answer": "reason_then_score"})["judge:qwen3_vl"]
     assert bare.unit < reasoned.unit
     assert "estimated" in bare.source
-    assert bare.load == reasoned.load == pytest.approx(62.1)
+    assert bare.load == reasoned.load == pytest.approx(62, abs=0.5)
 
 
 def test_the_testing_models_take_what_they_are_told(tmp_path: Path) -> None:
