@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -72,6 +73,14 @@ def test_a_service_that_is_killed_begins_anew_on_its_ledger_and_one_that_is_aske
     first = ready(start(tmp_path, 0))
     port = first.served.port
     assert [one["status"] for one in first.served.score(pair(250, id="a"), pair(10, id="b"))] == ["ok", "ok"]
+
+    with socket.create_connection(("127.0.0.1", port)) as endless:
+        endless.sendall(b"POST /v1/score HTTP/1.1\r\nX: ")
+        with contextlib.suppress(OSError):  # it has been refused under way
+            for _ in range(64):
+                endless.sendall(b"a" * 2**16)
+        with contextlib.suppress(ConnectionError):
+            assert endless.recv(12) in (b"HTTP/1.1 400", b"")
 
     other = start(tmp_path, port)  # a second one on this port
     assert other.wait(120) == 2

@@ -9,8 +9,6 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import uvicorn
-
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
@@ -24,7 +22,40 @@ from edit_eval.text import Text
 from edit_eval.viewer.guard import is_loopback
 from edit_eval.viewer.server import address_of, listen
 
+try:
+    import uvicorn
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+except ImportError as missing:
+    raise ConfigurationError(
+        Text("`serve` needs {}, which is not installed; `pip install 'edit-eval[serve]'` brings it", missing.name)
+    ) from missing
+
 PORT = 7861
+MOST_HEAD = 1 << 20
+"""Bytes of a request before its body."""
+
+
+class Connection(HttpToolsProtocol):
+    """Refuses a head without an end, which httptools would read on; it takes half the time that h11 takes."""
+
+    _head = 0
+    _in_head = True
+
+    def data_received(self, data: bytes) -> None:
+        if self._in_head:
+            self._head += len(data)
+            if self._head > MOST_HEAD:
+                self.send_400_response("Too long a header.")
+                return
+        super().data_received(data)
+
+    def on_headers_complete(self) -> None:
+        self._head, self._in_head = 0, False
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._in_head = True
+        super().on_message_complete()
 
 
 def configuration_for(
@@ -111,6 +142,7 @@ def serve(
                 app,
                 log_level="warning",
                 access_log=False,
+                http=Connection,
                 ws="none",
                 server_header=False,
                 timeout_graceful_shutdown=5,
