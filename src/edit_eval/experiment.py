@@ -26,7 +26,7 @@ from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
 from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol, rounds_of
-from edit_eval.protocols.contract import Question, fault
+from edit_eval.protocols.contract import EARLIER, Question, fault
 from edit_eval.records import CONTROL, Sample, Told
 from edit_eval.scheduling.batches import spread
 from edit_eval.text import Text, counted
@@ -302,6 +302,18 @@ class Experiment:
         """One question with its texts."""
         questions = judge.protocol.questions(self.samples[sample])
         return next(question for question in questions if question.name == name)
+
+    @cached_property
+    def shows_earlier(self) -> bool:
+        """Whether a judge is shown what was there turns or rounds before."""
+        every = (one.question for asked in self.asked.values() for of in asked for one in of)
+        return self.grows or any(view.picture in EARLIER for question in every for view in question.shows)
+
+    def first_of(self, position: int) -> Sample:
+        """The first sample of the chain in which the one at a position is; itself where it follows none."""
+        while position in self.predecessors:
+            position = self.predecessors[position]
+        return self.samples[position]
 
     @cached_property
     def predecessors(self) -> dict[int, int]:

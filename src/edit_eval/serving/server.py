@@ -35,7 +35,7 @@ MOST_HEAD = 1 << 20
 """Bytes of a request before its body."""
 
 
-class Connection(HttpToolsProtocol):
+class _Connection(HttpToolsProtocol):
     """Refuses a head without an end, which httptools would read on; it takes half the time that h11 takes."""
 
     _head = 0
@@ -142,7 +142,7 @@ def serve(
                 app,
                 log_level="warning",
                 access_log=False,
-                http=Connection,
+                http=_Connection,
                 ws="none",
                 server_header=False,
                 timeout_graceful_shutdown=5,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from edit_eval.config.identity import Identity
 from edit_eval.experiment import CONTROLS, Experiment
 from edit_eval.protocols.asked import AskedJudge, asked_digest
-from edit_eval.protocols.contract import EARLIER, Question, in_order
+from edit_eval.protocols.contract import Question, in_order
 from edit_eval.protocols.judging import (
     JudgedScores,
     applying,
@@ -23,17 +23,7 @@ from edit_eval.protocols.judging import (
     score,
     unasked,
 )
-from edit_eval.records import (
-    CONTROL,
-    DECLINED,
-    Edit,
-    Judgement,
-    Reading,
-    Reply,
-    Sample,
-    Status,
-    Told,
-)
+from edit_eval.records import CONTROL, DECLINED, Edit, Judgement, Reading, Reply, Sample, Status, Told
 from edit_eval.statistics.battles import votes_of
 from edit_eval.statistics.preferences import told_apart
 from edit_eval.store.cells import Cells
@@ -330,25 +320,11 @@ class Matrix:
         before = self.predecessor(edit) if edit < self.cells.edits else None
         if before is not None:
             own = {"source": Shown(self.edits[before].image, pixels=self.edits[before].pixels), **own}
-        if not self._shows_earlier or "source" not in own:
+        if not self.experiment.shows_earlier or "source" not in own:
             return own
-        first, last = self.sample_of(edit), self.last(edit)
-        while first.id in self._followed:
-            first = self._followed[first.id]
-        of_first = first.pictures["source"]
+        first, last = self.experiment.first_of(self.cells.sample(edit)).pictures["source"], self.last(edit)
         was = own["source"] if last is None else Shown(self.edits[last].image, pixels=self.edits[last].pixels)
-        return {**own, "first": Shown(of_first.path, of_first.digest), "last": was}
-
-    @cached_property
-    def _shows_earlier(self) -> bool:
-        """Whether a judge is shown what was there turns or rounds before."""
-        every = (one.question for asked in self.experiment.asked.values() for of in asked for one in of)
-        return any(view.picture in EARLIER for question in every for view in question.shows)
-
-    @cached_property
-    def _followed(self) -> dict[str, Sample]:
-        """For the name of each sample that follows another the other."""
-        return {self.samples[n].id: self.samples[before] for n, before in self.experiment.predecessors.items()}
+        return {**own, "first": Shown(first.path, first.digest), "last": was}
 
     def last(self, edit: int) -> int | None:
         """The edit of the turn or the round before; None for what is no edit, and for a first one."""
@@ -377,7 +353,7 @@ class Matrix:
             if edit in self.cells.battles:
                 return self.cells.fighters(edit)
             return () if self.cells.control(edit).other is None else (self.made_by(edit),)
-        before = self.last(edit) if self._shows_earlier else self.predecessor(edit)
+        before = self.last(edit) if self.experiment.shows_earlier else self.predecessor(edit)
         return (edit,) if before is None else (before, edit)
 
     def is_there(self, edit: int) -> bool:
@@ -537,7 +513,7 @@ class Matrix:
 
     def shown_with(self, edit: int) -> list[int]:
         """All edits, controls and battles whose questions can show an edit's picture, itself first."""
-        rounds = self.behind(edit) if self._shows_earlier else ()
+        rounds = self.behind(edit) if self.experiment.shows_earlier else ()
         return [edit, *self.followers(edit), *rounds, *self._shuffled.get(edit, ()), *self._battles.get(edit, ())]
 
     def followers(self, edit: int) -> list[int]:
