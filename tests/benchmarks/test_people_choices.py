@@ -11,7 +11,7 @@ from authors_files import Authors
 from five_dimension_files import picture
 
 from edit_eval import evaluate
-from edit_eval.benchmarks.editreward_bench import EditRewardBench
+from edit_eval.benchmarks.editreward import EditRewardBench
 from edit_eval.benchmarks.genai_bench import GenAIBench
 from edit_eval.benchmarks.mmrb2 import MMRB2
 from edit_eval.reporting.agreement import agreement_sheet

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from edit_eval.benchmarks.editreward_bench import EditRewardBench
+from edit_eval.benchmarks.editreward import EditRewardBench
 from edit_eval.benchmarks.genai_bench import GenAIBench
 from edit_eval.benchmarks.mmrb2 import MMRB2
 from edit_eval.edit_models.contract import EditRequest, OnStep
