@@ -21,6 +21,7 @@ RUBRIC = {
     "asked": "together",
     "orders": [],
     "images": ["source", "edited"],
+    "against": "source",
     "language": "en",
     "prompts": {},
     "general": False,
