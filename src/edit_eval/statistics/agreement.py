@@ -264,7 +264,8 @@ class Agreement:
         low = percentiles(other)
         if math.isnan(seen) or (seen if low is None else low[0]) <= 0:
             return {"value": None, "ci95": None}
-        return {"value": none_for_nan(judge(self.samples.once)[0] / seen), "ci95": percentiles(one / other)}
+        shares = np.divide(one, other, out=np.full_like(one, math.nan), where=other > 0)  # of the few draws below, none
+        return {"value": none_for_nan(judge(self.samples.once)[0] / seen), "ci95": percentiles(shares)}
 
     def unanswered(self) -> dict[str, Any]:
         """What `other` says of what `one` has no answer for, beside what it says of the rest."""
