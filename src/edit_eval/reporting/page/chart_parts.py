@@ -9,7 +9,6 @@ import altair as alt
 from edit_eval.reporting.marks import mark_of
 from edit_eval.reporting.terminal_text import one_line
 
-_LEGEND = alt.Legend(orient="top", direction="horizontal", title=None)
 AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
 
 
@@ -25,12 +24,18 @@ def chart_title(words: str) -> alt.Title:
     return alt.Title(one_line(words), anchor="start", frame="group", fontSize=13, limit=360, offset=10)
 
 
-def series_mark(series: Sequence[str], *, legend: bool = True) -> alt.Shape:
-    """The same field as a mark, for points (see `marks`)."""
+def _legend(shown: Sequence[str] | None) -> alt.Legend:
+    values = alt.Undefined if shown is None else list(shown)
+    return alt.Legend(orient="top", direction="horizontal", title=None, values=values)
+
+
+def series_mark(series: Sequence[str], *, legend: bool = True, shown: Sequence[str] | None = None) -> alt.Shape:
+    """The same field as a mark, for points (see `marks`); in the legend those that are `shown`, by default all."""
     scale = alt.Scale(domain=list(series), range=[mark_of(place) for place in range(len(series))])
-    return alt.Shape("series:N", scale=scale, legend=_LEGEND if legend else None)
+    return alt.Shape("series:N", scale=scale, legend=_legend(shown) if legend else None)
 
 
-def series_colour(series: Sequence[str], *, legend: bool = True) -> alt.Color:
+def series_colour(series: Sequence[str], *, legend: bool = True, shown: Sequence[str] | None = None) -> alt.Color:
     """The field `series` as a colour of the page's palette, in this order for every chart of the page."""
-    return alt.Color("series:N", scale=alt.Scale(domain=list(series)), legend=_LEGEND if legend else None)
+    scale = alt.Scale(domain=list(series))
+    return alt.Color("series:N", scale=scale, legend=_legend(shown) if legend else None)

@@ -67,8 +67,9 @@ def _chart(every: Sequence[Mapping[str, Any]], models: Sequence[str], language: 
             alt.Tooltip("span:N", title=said(Text("95% interval"), language)),
         ],
     )
-    base = base.encode(color=series_colour(models)) if len(models) > 1 else base
-    points = base.encode(shape=series_mark(models)) if len(models) > 1 else base
+    shown = list(dict.fromkeys(row["series"] for row in rows))  # of a model with rounds the first column alone
+    base = base.encode(color=series_colour(models, shown=shown)) if len(models) > 1 else base
+    points = base.encode(shape=series_mark(models, shown=shown)) if len(models) > 1 else base
     y = alt.Y("mean:Q", title=said(Text("Mean"), language)).scale(zero=False)
     layers = [
         base.mark_rule(strokeWidth=2, opacity=0.5).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
