@@ -95,13 +95,13 @@ FILTER = """async (order) => {
 """Sorts all samples anew, and waits until the cards are drawn."""
 
 
-def seconds_to_open(page: Path) -> dict[str, float] | None:
+def seconds_to_open(page: Path, as_pdf: bool = False) -> dict[str, float] | None:
     """Seconds from the start of navigation, as the page itself sees them; None without Chromium.
 
     `cards`: the first page of cards stands, and can be filtered. `chart`: the first chart is drawn. `pictures`: all
     pictures of those cards are shown. `read`: the browser has read the whole file. The page is open when all four
     are true. Charts further down are drawn when a reader comes near to them, and are not waited for. `filter` is how
-    long the open page takes to sort all samples anew and to show them.
+    long the open page takes to sort all samples anew and to show them; `pdf`, if it is wanted, to print them all into a file.
     """
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     try:
@@ -119,9 +119,14 @@ def seconds_to_open(page: Path) -> dict[str, float] | None:
         marks: dict[str, float] = tab.evaluate("window.marks")
         tab.wait_for_timeout(1000)
         filtered = [tab.evaluate(FILTER, order) for order in ("worst", "best", "models", "benchmark", "worst")]
+        found = {name: round(marks[name], 2) for name in MARKED}
+        found["filter"] = round(statistics.median(filtered), 3)
+        if as_pdf:
+            begin = time.perf_counter()
+            tab.pdf(path=page.with_suffix(".pdf"), format="A4", print_background=True)
+            found["pdf"] = round(time.perf_counter() - begin, 1)
         browser.close()
-    found = {name: round(marks[name], 2) for name in MARKED}
-    return {**found, "filter": round(statistics.median(filtered), 3)}
+    return found
 
 
 def written(results: Results, summary: dict[str, Any], page: Path) -> tuple[float, float]:
@@ -136,6 +141,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--samples", type=int, default=900)
     parser.add_argument("--without-copies", action="store_true", help="write it without small copies, too: minutes")
+    parser.add_argument("--pdf", action="store_true", help="print it into a file, too: a minute")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         results = large_run(Path(folder), arguments.samples)
@@ -155,7 +161,7 @@ def main() -> None:
             "page_megabytes": round(page.stat().st_size / 1e6, 1),
             "memory_grown_megabytes": round((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024),
         }
-        opened = [seconds_to_open(page) for _ in range(OPENED)]
+        opened = [seconds_to_open(page, arguments.pdf) for _ in range(OPENED)]
         if arguments.without_copies:
             shutil.rmtree(page.parent / "thumbnails")
             figures["without_copies_seconds"], figures["without_copies_processor_seconds"] = (
