@@ -101,7 +101,7 @@ def seconds_to_open(page: Path, as_pdf: bool = False) -> dict[str, float] | None
     `cards`: the first page of cards stands, and can be filtered. `chart`: the first chart is drawn. `pictures`: all
     pictures of those cards are shown. `read`: the browser has read the whole file. The page is open when all four
     are true. Charts further down are drawn when a reader comes near to them, and are not waited for. `filter` is how
-    long the open page takes to sort all samples anew and to show them; `pdf`, if it is wanted, to print them all into a file.
+    long the open page takes to sort all samples anew and to show them; `pdf`, if wanted, to print them all.
     """
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     try:
