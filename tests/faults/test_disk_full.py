@@ -90,7 +90,7 @@ def test_a_full_disk_stops_the_run_and_a_free_one_lets_it_go_on(
     assert "all finished work is kept; rerun the same command to resume" in said
     assert "\n" not in said
     if part >= 0.3:
-        assert re.search(r"the remaining (1 edit|\d+ edits) and 9 judgements need about", said)
+        assert re.search(r"the remaining (1 edit|\d+ edits) and [89] judgements need about", said)
     assert not workers_of(disk / "run")
     done = {r["key"] for r in lines(disk / "run", "edits") if r["status"] == "ok"}
     assert not [r for r in lines(disk / "run", "edits") if r["status"] != "ok"], "no edit is blamed"
