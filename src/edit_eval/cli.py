@@ -343,6 +343,7 @@ def gate(
 ) -> None:
     """Run both, the same samples and judges, and exit with 3 unless the candidate is shown to be no worse."""
     from edit_eval.gating import gate as hold
+    from edit_eval.new_files import written_whole
     from edit_eval.reporting.gate import gate_sheet, gated_document
     from edit_eval.reporting.writers.markdown import markdown_sheet
     from edit_eval.reporting.writers.terminal import print_sheet
@@ -363,7 +364,8 @@ def gate(
     document = gated_document(found.comparison, found.passed, found.guidance, found.faults)
     answer(lambda: document, lambda: print_sheet(shown, language=language))
     if markdown is not None:
-        markdown.write_text(f"{markdown_sheet(shown, language)}\n", "utf-8")
+        with written_whole(markdown) as temporary:
+            temporary.write_text(f"{markdown_sheet(shown, language)}\n", "utf-8")
     end_if_short(not found.passed)
 
 

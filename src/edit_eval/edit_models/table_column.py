@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from edit_eval.benchmarks.table import NAMED, TableBenchmark
-from edit_eval.edit_models.contract import EditRequest, OnStep
-from edit_eval.errors import ConfigurationError, LoadError, ModelError, Stopped
-from edit_eval.pictures import open_picture
+from edit_eval.edit_models.given_edits import GivenEdits
+from edit_eval.errors import ConfigurationError
 from edit_eval.records import Sample
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
 
 REGISTERED = {"table_column": "TableColumn"}
 
@@ -40,14 +35,12 @@ class _Edits(_Sources):
         return found
 
 
-class TableColumn:
+class TableColumn(GivenEdits):
     """Edits that were made elsewhere: a column of pictures in a table, a row each.
 
     The table may be the benchmark's own or another one; a row's edit is that of the sample with its id: its `id`, else
     its source's file name, else its row, as the benchmark `table` has it. Several models are several columns.
     """
-
-    holds_device = False
 
     @dataclass
     class Parameters:
@@ -66,46 +59,22 @@ class TableColumn:
         pictures_path: str | None = None
         """The folder from which the paths in the table count; None: the table's own."""
 
-    def __init__(self, parameters: Parameters) -> None:
-        self._parameters = parameters
-        self._edits: Mapping[str, Sample] = {}
+    @staticmethod
+    def read(parameters: TableColumn.Parameters) -> Mapping[str, Sample]:
+        """Each row's edit. Raises `ConfigurationError` for a table that cannot be read, or has no such column."""
+        return _edits(parameters)
 
-    def load(self, devices: Sequence[str]) -> None:
-        """Reads the table; needs no device. Raises `LoadError` if there is none."""
-        try:
-            self._edits = _edits(self._parameters)
-        except (ConfigurationError, Stopped) as error:
-            raise LoadError(str(error)) from error
-
-    def edit(self, request: EditRequest, on_step: OnStep) -> Image:
-        """Returns the sample's picture as it is, RGB.
-
-        Raises `ModelError` if there is none, with its reason, and `UnreadableError` for one that has changed.
-        """
-        edit, column = self._edits.get(request.sample_id), self._parameters.column
-        if edit is None or edit.fault:
-            why = edit.fault if edit else f"{self._parameters.table} has no row of that id"
-            raise ModelError(f"no edit of sample {request.sample_id!r} in the column {column}: {why}")
-        picture = edit.pictures["source"]
-        edited = open_picture(picture.path, digest=picture.digest)
-        on_step(1, 1)
-        return edited
+    def absent(self, sample_id: str) -> tuple[str, str]:
+        given = self._parameters
+        return (
+            f"no edit of sample {sample_id!r} in the column {given.column}",
+            f"{given.table} has no row of that id",
+        )
 
     def about(self) -> dict[str, str]:
         """How many edits there are."""
         there = sum(not edit.fault for edit in self._edits.values())
         return {"table": self._parameters.table, "column": self._parameters.column, "edits": str(there)}
-
-    @staticmethod
-    def revision(parameters: TableColumn.Parameters) -> str:
-        """SHA-256 over the ids and the contents of the column's pictures, so that a changed one is noticed.
-
-        Raises `ConfigurationError` for a table that cannot be read, and one without that column.
-        """
-        digest = hashlib.sha256()
-        for name, edit in _edits(parameters).items():
-            digest.update(f"{name}\0{edit.source_digest}\n".encode())
-        return digest.hexdigest()
 
 
 def _edits(parameters: TableColumn.Parameters) -> dict[str, Sample]:
