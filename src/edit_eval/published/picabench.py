@@ -1,8 +1,8 @@
 """`picabench`: PICABench (Andrew613/PICABench on the hub, arXiv 2510.17681), its rows, its questions, its number.
 
 Facts: Andrew0613/PICABench@0514acd on GitHub, README.md (form of a row; boxes lie on a canvas whose longer side is
-1024 pixels), PicaEval_gpt.py (what is cut out and shown, how a reply is read, which mean is taken). Columns of the hub's data set,
-and that its rows are counted from 0: readers of it in public repositories (code search, 2026-11-23).
+1024 pixels), PicaEval_gpt.py (what is cut out and shown, how a reply is read, which mean is taken). Columns of the
+hub's data set, and that its rows are counted from 0: readers of it in public repositories (code search, 2026-11-23).
 """
 
 from __future__ import annotations
