@@ -15,7 +15,7 @@ from edit_eval.benchmarks.editreward import EditRewardBench
 from edit_eval.benchmarks.genai_bench import GenAIBench
 from edit_eval.benchmarks.mmrb2 import MMRB2
 from edit_eval.reporting.agreement import agreement_sheet
-from edit_eval.reporting.writers.markdown import markdown_sheet
+from edit_eval.reporting.table import markdown_sheet
 from faults.faulty_runs import Ears
 
 CHOSEN = ["A", "A", "A", "A", "B", "B"]
