@@ -1,8 +1,8 @@
-"""`picabench`: PICABench (Andrew613/PICABench, arXiv 2510.17681), its rows, its questions, its number.
+"""`picabench`: PICABench (Andrew613/PICABench on the hub, arXiv 2510.17681), its rows, its questions, its number.
 
-Facts: Andrew613/PICABench on GitHub, README.md (form of a row; boxes lie on a canvas whose longer side is 1024 pixels),
-PicaEval_gpt.py (what is cut out and shown, how a reply is read, which mean is taken). Columns of the hub's data set,
-and that its rows are counted from 0: readers of it in public repositories (code search, 2026-11-23).
+Facts: Andrew0613/PICABench@0514acd on GitHub, README.md (form of a row; boxes lie on a canvas whose longer side is
+1024 pixels), PicaEval_gpt.py (what is cut out and shown, how a reply is read, which mean is taken). Columns of the
+hub's data set, and that its rows are counted from 0: readers of it in public repositories (code search, 2026-11-23).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class PICABench(RowBenchmark):
     protocol = "picabench"
     wanted = ("*.parquet",)
     about: ClassVar[Mapping[str, str]] = {
-        "source": "arXiv 2510.17681; github and hub Andrew613/PICABench",
+        "source": "arXiv 2510.17681; github Andrew0613/PICABench, hub Andrew613/PICABench",
         "licence": "the README of the code says Apache-2.0; none is given with the data",
         "samples": "900 of eight laws of physics, with several questions each; English",
         "formula": "share of an edit's questions that are answered as they should be; mean over the edits, times 100",

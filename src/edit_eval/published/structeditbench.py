@@ -1,7 +1,7 @@
 """`structeditbench`: StructEditBench (StructBench, arXiv 2510.05091): edits of charts, formulas, tables, puzzles.
 
-Facts: the authors' repository, README.md (columns; 1,714 edits, 32,031 questions; weights) and qwen_scoring.py (what is
-asked, what is read, the means), as stored copies have them (code search, 2026-11-23);
+Facts: zhuole1025/Structured-Visuals@c8cc9f4, README.md (columns; 1,714 edits, 32,031 questions; weights) and
+qwen_scoring.py (what is asked, what is read, the means);
 EvolvingLMMs-Lab/lmms-eval@75571cf, tasks/structeditbench/utils.py (names of the columns with source and
 instruction, kinds of charts).
 """
