@@ -21,11 +21,10 @@ from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, Row, Row
 from edit_eval.benchmarks.values import shown
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.contract import Missing, Question, Score, Values, View, parts
-from edit_eval.protocols.objects import list_schema, number
-from edit_eval.protocols.replies import read_list, read_number, read_values
+from edit_eval.protocols.replies import list_schema, number, read_list, read_number, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
-from edit_eval.rubrics.users_files import authors_texts, own_prompts
+from edit_eval.rubrics.loading import authors_texts, own_prompts
 from edit_eval.text import Text
 
 REGISTERED = {"benchmark:gedit": "GEdit", "protocol:viescore": "VIEScore"}

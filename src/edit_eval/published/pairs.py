@@ -26,7 +26,7 @@ from edit_eval.protocols.contract import Question
 from edit_eval.protocols.pairwise import RUBRIC, Aspect, Comparing
 from edit_eval.records import Sample
 from edit_eval.rubrics import loading
-from edit_eval.rubrics.users_files import authors_texts, read_text
+from edit_eval.rubrics.loading import authors_texts, read_text
 from edit_eval.text import Text
 
 REGISTERED = {"protocol:genarena": "GenArena", "protocol:geditbench_v2": "GEditBenchV2"}
