@@ -1,5 +1,5 @@
 """All measures of one judge, the floors that they are held against, and the verdict. Why the floors are where they are
-stands in docs/trust.md."""
+is in docs/audit.md."""
 
 from __future__ import annotations
 
