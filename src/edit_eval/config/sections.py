@@ -52,7 +52,7 @@ from edit_eval.config.schema import (
 from edit_eval.errors import ConfigurationError
 from edit_eval.hub import is_address
 from edit_eval.text import Text
-from edit_eval.trackers.table import TRACKERS
+from edit_eval.trackers.adapters import TRACKERS
 
 TOP_KEYS = (
     "benchmark",

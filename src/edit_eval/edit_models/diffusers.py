@@ -30,10 +30,18 @@ from edit_eval.edit_models.published_durations import of_qwen_image
 from edit_eval.edit_models.release_table import COUNTED, RELEASE, RELEASES
 from edit_eval.errors import LoadError, PictureError
 from edit_eval.pretrained import folders
-from edit_eval.pretrained.language_attention import DESCRIPTION, without_cudnn
-from edit_eval.pretrained.loading import check_call, check_value, library_versions, load_errors, prepare_devices
+from edit_eval.pretrained.loading import (
+    WITHOUT_CUDNN,
+    check_call,
+    check_value,
+    library_versions,
+    load_errors,
+    load_in_parallel,
+    prepare_devices,
+    read_ahead,
+    without_cudnn,
+)
 from edit_eval.pretrained.processors import IMAGE_BACKEND, load_any_processor
-from edit_eval.pretrained.reading_ahead import load_in_parallel, read_ahead
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -231,7 +239,7 @@ class DiffusersModel:
             "offload": offload,
             **{key: shown(value) for key, value in settings.plain.items() if key != "pipeline"},
             **card_of(settings),
-            "attention": f"{attention}; text encoder: {DESCRIPTION}",
+            "attention": f"{attention}; text encoder: {WITHOUT_CUDNN}",
             "loras": "; ".join(f"{lora.name} {lora.weight:g}" for lora in parameters.loras),
             "scheduler": type(pipeline.scheduler).__name__ if hasattr(pipeline, "scheduler") else "",
             "image_backend": IMAGE_BACKEND,

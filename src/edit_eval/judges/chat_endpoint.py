@@ -18,8 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from edit_eval.endpoints.client import NOT_IN_THE_KEY, Ask, Client, ServerParameters
-from edit_eval.endpoints.failures import Failure, plain
+from edit_eval.endpoints.client import NOT_IN_THE_KEY, Ask, Client, Failure, ServerParameters, plain
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import LoadError
 from edit_eval.judges.answers import tokens_given

@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from edit_eval.endpoints.client import Ask, Client
-from edit_eval.endpoints.failures import Failure, plain
+from edit_eval.endpoints.client import Ask, Client, Failure, plain
 from edit_eval.errors import LoadError
 from edit_eval.judges import label_tokens
 from edit_eval.judges.chat_servers import (

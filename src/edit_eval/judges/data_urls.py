@@ -9,7 +9,7 @@ from collections import OrderedDict
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from edit_eval.endpoints.sent_pictures import png, scaled
+from edit_eval.endpoints.client import png, scaled
 from edit_eval.pictures import pixel_digest
 
 if TYPE_CHECKING:

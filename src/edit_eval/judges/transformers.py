@@ -27,8 +27,9 @@ from edit_eval.judges.processing import control_tokens, judge_processor, pixels
 from edit_eval.judges.sampling import drawing, seed_of
 from edit_eval.judges.thinking import OPENING, Marks, ThoughtProgress, switch_in
 from edit_eval.pretrained import folders
-from edit_eval.pretrained.language_attention import DESCRIPTION, without_cudnn
 from edit_eval.pretrained.loading import (
+    BESIDE_OTHERS,
+    WITHOUT_CUDNN,
     check_complete,
     check_value,
     device_map,
@@ -37,9 +38,10 @@ from edit_eval.pretrained.loading import (
     load_errors,
     on_cpu,
     prepare_devices,
+    read_ahead,
+    without_cudnn,
 )
 from edit_eval.pretrained.processors import image_backend
-from edit_eval.pretrained.reading_ahead import BESIDE_OTHERS, read_ahead
 from edit_eval.records import Reply, Status
 
 REGISTERED = {"transformers": "TransformersJudge"}
@@ -174,7 +176,7 @@ class TransformersJudge:
             "commit": location.commit,
             "dtype": parameters.dtype,
             "offload": offload,
-            "attention": f"{model.config._attn_implementation}, {DESCRIPTION}",
+            "attention": f"{model.config._attn_implementation}, {WITHOUT_CUDNN}",
             "image_backend": image_backend(self._processor.image_processor),
             "pixels": pixels(self._processor.image_processor, self._family),
             "thinking": thinking,

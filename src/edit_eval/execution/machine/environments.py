@@ -48,7 +48,7 @@ sys.path[:] = [sys.argv.pop(1)] + [p for p in sys.path if p]
 try:
     from edit_eval.workers.process import main
 except ModuleNotFoundError as error:
-    from edit_eval.workers.lacking import tell
+    from edit_eval.workers.failures import tell
     tell(error, int(sys.argv[2]))
 main(sys.argv[1:])
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import email.utils
 import time
 
-from edit_eval.endpoints.gate import Throttle, retry_after
+from edit_eval.endpoints.transport import Throttle, retry_after
 from endpoints.own_loop import run_apart
 
 
