@@ -27,10 +27,17 @@ from edit_eval.benchmarks.source_cache import SHELF
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.execution.machine.environments import uv_folder
 from edit_eval.pictures import TEMPORARY
-from edit_eval.store.holders import shards_at_work
-from edit_eval.store.known_runs import KnownRun, known_runs
-from edit_eval.store.ours import MARK, files_within, folders_left, is_marked, remove_empty
-from edit_eval.store.run_directory import SHARDS, RunDirectory
+from edit_eval.store.run_directory import (
+    MARK,
+    SHARDS,
+    RunDirectory,
+    files_within,
+    folders_left,
+    is_marked,
+    remove_empty,
+    shards_at_work,
+)
+from edit_eval.store.run_folders import KnownRun, known_runs
 from edit_eval.text import Text
 from edit_eval.user_cache import cache_folder
 

@@ -22,10 +22,10 @@ from edit_eval.execution.engine.workload import fill_work, is_left, settled
 from edit_eval.records import Reply, Status, Told
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import Estimates
+from edit_eval.scheduling.fleet import Replica, ReplicaState
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import Replica, ReplicaState
+from edit_eval.scheduling.simulation import rest_of_a_run
 from edit_eval.scheduling.tasks import Model, Task, Work
-from edit_eval.scheduling.time_left import rest_of_a_run
 from edit_eval.workers.messages import Message
 from examples_of import examples
 from small_matrix import Asking, ask, imagined_edit, small_matrix, small_samples

@@ -38,15 +38,13 @@ from edit_eval.experiment import Experiment
 from edit_eval.records import Sample, Status
 from edit_eval.scheduling.batches import companies, cut_batches
 from edit_eval.scheduling.estimates import Estimates, roughly
+from edit_eval.scheduling.fleet import Replica
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import Replica
-from edit_eval.scheduling.simulation import Began
+from edit_eval.scheduling.simulation import Began, rest_of_a_run
 from edit_eval.scheduling.tasks import Model, Work
-from edit_eval.scheduling.time_left import rest_of_a_run
-from edit_eval.store.holders import Shard
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import ModelsSay, changed_since_the_last_start, several_kinds, unlike_machines
-from edit_eval.store.run_directory import CannotWrite, RunDirectory
+from edit_eval.store.run_directory import CannotWrite, RunDirectory, Shard
 from edit_eval.text import Text
 
 

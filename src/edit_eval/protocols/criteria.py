@@ -20,11 +20,10 @@ from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import NoAnswer, excerpt
 from edit_eval.protocols.contract import Missing, Question, Score, View, parts
-from edit_eval.protocols.objects import list_schema, number
-from edit_eval.protocols.replies import read_list, read_number, read_values
+from edit_eval.protocols.replies import list_schema, number, read_list, read_number, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
-from edit_eval.rubrics.users_files import authors_texts, own_prompts, read_text
+from edit_eval.rubrics.loading import authors_texts, own_prompts, read_text
 from edit_eval.text import Text
 
 REGISTERED = {"criteria": "Criteria"}

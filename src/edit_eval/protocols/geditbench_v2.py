@@ -16,7 +16,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.hub import local_path
 from edit_eval.protocols.pairwise import Aspect
 from edit_eval.protocols.published_pairs import PublishedPairs
-from edit_eval.rubrics.users_files import read_text
+from edit_eval.rubrics.loading import read_text
 from edit_eval.text import Text
 
 REGISTERED = {"geditbench_v2": "GEditBenchV2"}

@@ -12,7 +12,7 @@ from typing import ClassVar
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.protocols.pairwise import Aspect
 from edit_eval.protocols.published_pairs import PublishedPairs
-from edit_eval.rubrics.users_files import authors_texts
+from edit_eval.rubrics.loading import authors_texts
 
 REGISTERED = {"genarena": "GenArena"}
 

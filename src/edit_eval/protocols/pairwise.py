@@ -16,8 +16,7 @@ from typing import Any, Literal
 from edit_eval.judges.contract import PROBABILITIES
 from edit_eval.protocols.battles import Meeting, Meetings, both_orders, preference, values_in
 from edit_eval.protocols.contract import Question, Score, View
-from edit_eval.protocols.objects import WORDS, Entry, object_schema, one_of, read_object
-from edit_eval.protocols.replies import advice_on_limits, read_values
+from edit_eval.protocols.replies import WORDS, Entry, advice_on_limits, object_schema, one_of, read_object, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample
 from edit_eval.rubrics import loading
 

@@ -15,11 +15,10 @@ from typing import Any, ClassVar, Literal
 from edit_eval.benchmarks.authors_files import AUTHORS_FILES, AuthorsFile
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.contract import Missing, Question, Score, Values, View, parts
-from edit_eval.protocols.objects import list_schema, number
-from edit_eval.protocols.replies import read_list, read_number, read_values
+from edit_eval.protocols.replies import list_schema, number, read_list, read_number, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
-from edit_eval.rubrics.users_files import authors_texts, own_prompts
+from edit_eval.rubrics.loading import authors_texts, own_prompts
 from edit_eval.text import Text
 
 REGISTERED = {"viescore": "VIEScore"}

@@ -11,8 +11,7 @@ from edit_eval.config.faults import Place, did_you_mean
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.placement import read_devices_flag
 from edit_eval.config.shipped import shipped
-from edit_eval.config.yaml_text import parse
-from edit_eval.config.yaml_writing import write_yaml
+from edit_eval.config.yaml_text import parse, write_yaml
 from edit_eval.errors import ConfigurationError
 from edit_eval.new_files import refuse_existing
 from edit_eval.starting.models import ModelDraft, apart, on_devices

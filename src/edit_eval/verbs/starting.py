@@ -220,7 +220,7 @@ def config_show(
     """Print a configuration merged with what it extends and with the flags; a comment says where a value came from."""
     from edit_eval.config.loading import as_written, load_configuration
     from edit_eval.config.shipped import shipped
-    from edit_eval.config.yaml_writing import write_yaml
+    from edit_eval.config.yaml_text import write_yaml
 
     names = {str(path): name for name, path in shipped().items()}
     if resolved:

@@ -22,8 +22,8 @@ from edit_eval.errors import Stopped
 from edit_eval.execution.engine.contracts import Records, Users
 from edit_eval.execution.machine.memory import memory_advice, memory_figures
 from edit_eval.records import Status
+from edit_eval.scheduling.fleet import Replica, ReplicaState
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import Replica, ReplicaState
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.text import Text
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from edit_eval.execution.contract import Gpu, WorkerSpecification
-from edit_eval.scheduling.replicas import Replica
+from edit_eval.scheduling.fleet import Replica
 from edit_eval.scheduling.tasks import Task
 
 

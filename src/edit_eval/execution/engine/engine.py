@@ -30,8 +30,8 @@ from edit_eval.execution.engine.contracts import (
 from edit_eval.execution.engine.reading_again import FIRST_TICKET, ReadingAgain
 from edit_eval.execution.machine.installation import with_install_line
 from edit_eval.records import model_title
+from edit_eval.scheduling.fleet import Command, Replica, ReplicaState
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import Command, Replica, ReplicaState
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.run_directory import CannotWrite
 from edit_eval.text import Text, joined

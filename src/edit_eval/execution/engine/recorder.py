@@ -17,10 +17,10 @@ from edit_eval.records import NO_EDIT, Edit, Judgement, Reply, Status
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.small_copies import size_of_run
-from edit_eval.store.matrix import Matrix, Shown
-from edit_eval.store.recall import ADDRESS, edit_record, where_of
+from edit_eval.store.cells import Shown
+from edit_eval.store.matrix import Matrix
+from edit_eval.store.recall import ADDRESS, altered_pictures, edit_record, where_of
 from edit_eval.store.run_directory import RunDirectory
-from edit_eval.store.verification import altered_pictures
 
 ASK_STRIDE = 1000
 """How far apart the seeds of askings are: a judge that draws its answers draws another one. More than any readings, and

@@ -24,11 +24,10 @@ from edit_eval.reporting.progress.view import Assignment, AssignmentRow, DeviceV
 from edit_eval.reporting.progress.words import failed, loaded, skipped
 from edit_eval.reporting.slow_devices import DeviceTimes, time_of
 from edit_eval.scheduling.estimates import Estimates, Mean
+from edit_eval.scheduling.fleet import Replica, ReplicaState
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import Replica, ReplicaState
-from edit_eval.scheduling.simulation import Elapsed
+from edit_eval.scheduling.simulation import Elapsed, TimeLeft, rest_of_a_run
 from edit_eval.scheduling.tasks import Task, Work
-from edit_eval.scheduling.time_left import TimeLeft, rest_of_a_run
 from edit_eval.store.matrix import Matrix
 from edit_eval.text import Text
 
