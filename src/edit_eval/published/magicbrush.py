@@ -2,16 +2,17 @@
 
 Facts: osunlp/MagicBrush on the hub: Parquet of train and dev (columns; dev has 528 turns in 266 sessions), and the test
 set as a zip with a password (edit_sessions.json, local_captions.json, images/; 1,053 turns in 535 sessions);
-OSU-NLP-Group/MagicBrush@fcfc892, evaluation/ (what is compared, names of files) and edit_cli_single_multi_turn.py.
+OSU-NLP-Group/MagicBrush@fcfc892, evaluation/image_eval.py (what is compared, names of files, means) and
+edit_cli_single_multi_turn.py.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -20,15 +21,22 @@ from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.benchmarks.plain_files import PlainFiles, given
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Held, Row, RowBenchmark
 from edit_eval.errors import ConfigurationError
-from edit_eval.records import Sample
+from edit_eval.protocols.contract import Missing, Question, Score
+from edit_eval.protocols.criteria import settled
+from edit_eval.protocols.numbers import Numbers
+from edit_eval.records import Judgement, Reading, Reply, Sample, Status
 from edit_eval.text import Text
 
-REGISTERED = {"magicbrush": "MagicBrush"}
+REGISTERED = {"benchmark:magicbrush": "MagicBrush", "protocol:magicbrush": "MagicBrushScores"}
 
 FINAL, EARLIER = "final turn", "earlier turn"
 """The categories where turns follow one another: the authors compare the last of a session alone."""
 _COLUMNS = ("img_id", "turn_index", "instruction", "source_img", "target_img")
 _CAPTIONS = "local_captions.json"
+NAMES = {"l1_bicubic": "L1", "l2_bicubic": "L2", "image_similarity": "CLIP-I or DINO", "text_similarity": "CLIP-T"}
+"""A judge's measure -> the authors' name."""
+OF_EARLIER = "earlier_"
+"""How the scores of earlier turns begin, where turns follow one another."""
 
 
 class MagicBrush(FilesBenchmark):
@@ -100,7 +108,7 @@ class MagicBrush(FilesBenchmark):
         found = list(super().samples())
         followed = {sample.follows for sample in found}
         for sample in found:
-            yield sample if sample.id in followed else dataclasses.replace(sample, category=FINAL)
+            yield sample if sample.id in followed else replace(sample, category=FINAL)
 
     def draft(self, row: Row) -> Draft:
         """A sample a row."""
@@ -134,3 +142,53 @@ class MagicBrush(FilesBenchmark):
         if not whole:
             raise ConfigurationError(Text("benchmark.captions_path: {} is not session -> file -> caption", file))
         return dict(found)
+
+
+class MagicBrushScores(Numbers):
+    """What a judge measured, each value a score of its own, as in `numbers`.
+
+    Where turns follow one another the authors compare the last ones alone, and so does each of these scores; those of
+    the turns before are `earlier_...` beside them. `published` has the authors' means. Their script stops where one
+    picture is missing: then there is no such number. L1 and L2 take `picture_metrics: {bicubic: true}`; which of CLIP-I
+    and DINO it is, is said by the encoder of `embedding_metrics`.
+    """
+
+    def __init__(self, parameters: Numbers.Parameters) -> None:
+        super().__init__(parameters)
+        self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
+            name: partial(_mean, measure) for measure, name in NAMES.items() if measure in self.scores
+        }
+        earlier = [f"{OF_EARLIER}{name}" for name in self.scores]
+        self.scores |= {
+            name: Score(scale=one.scale, needs=(name,)) for name, one in zip(earlier, self.scores.values(), strict=True)
+        }
+
+    def counts(self, sample: Sample) -> bool:
+        """Whether it is no turn that another follows."""
+        return sample.category != EARLIER
+
+    def questions(self, sample: Sample) -> list[Question]:
+        """As `numbers`; of an earlier turn the same under other names."""
+        asked = super().questions(sample)
+        if self.counts(sample):
+            return asked
+        return [replace(one, gives=tuple(f"{OF_EARLIER}{name}" for name in one.gives)) for one in asked]
+
+    def read(self, question: Question, reply: Reply) -> Reading:
+        """As `numbers`."""
+        plain = replace(question, gives=tuple(name.removeprefix(OF_EARLIER) for name in question.gives))
+        found = super().read(plain, reply)
+        if plain.gives == question.gives:
+            return found
+        return replace(found, values={f"{OF_EARLIER}{name}": value for name, value in found.values.items()})
+
+
+def _mean(measure: str, judgements: Sequence[Judgement]) -> float:
+    counted = [one for one in settled(judgements) if one.category != EARLIER]
+    numbers = []
+    for one in counted:
+        status, reason = one.outcome(measure) or (Status.UNDEFINED, "its benchmark does not have what that needs")
+        if status is not Status.OK:
+            raise Missing(status, f"the authors' script stops at `{one.sample_id}`: {reason}")
+        numbers.append(one.scores[measure])
+    return math.fsum(numbers) / len(numbers)
