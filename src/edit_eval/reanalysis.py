@@ -28,9 +28,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edit_eval.benchmarks.kris import LEVELS, PLACES, questions_of
 from edit_eval.errors import ConfigurationError
-from edit_eval.protocols.imgedit import authors_numbers
+from edit_eval.published.imgedit import authors_numbers
+from edit_eval.published.kris import LEVELS, PLACES, questions_of
 from edit_eval.records import Edit, Judgement, Results, Sample, Scale, Scoring, Status
 from edit_eval.statistics.summary import summarise
 from edit_eval.text import Text

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from five_dimension_files import picture
 
-from edit_eval.benchmarks.gedit import GEdit
 from edit_eval.benchmarks.parquet_rows import ParquetRows
 from edit_eval.benchmarks.selection import refuse_bad
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError
+from edit_eval.published.gedit import GEdit
 from edit_eval.records import Sample
 from late_imports import Late
 

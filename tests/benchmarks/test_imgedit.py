@@ -11,11 +11,11 @@ import pytest
 from authors_files import Authors
 from five_dimension_files import picture
 
-from edit_eval.benchmarks.imgedit import ImgEdit
 from edit_eval.benchmarks.json_rows import json_rows
 from edit_eval.benchmarks.selection import select
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import with_clusters
+from edit_eval.published.imgedit import ImgEdit
 
 ROWS = {
     "1082": {"id": "animal/1.jpg", "prompt": "Smooth the shell.", "edit_type": "adjust"},

@@ -9,9 +9,9 @@ import pytest
 from authors_files import Authors
 from five_dimension_files import picture
 
-from edit_eval.benchmarks.kris import PLACES, Kris
 from edit_eval.protocols.contract import fault
-from edit_eval.protocols.kris import Kris as Protocol
+from edit_eval.published.kris import PLACES, Kris
+from edit_eval.published.kris import KrisScores as Protocol
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import pytest
 from authors_files import Authors
 from five_dimension_files import picture
 
-from edit_eval.benchmarks.magicbrush import MagicBrush
 from edit_eval.benchmarks.selection import select
 from edit_eval.errors import ConfigurationError
+from edit_eval.published.magicbrush import MagicBrush
 from late_imports import Late
 
 pyarrow, parquet = Late("pyarrow"), Late("pyarrow.parquet")

@@ -9,9 +9,9 @@ import pytest
 from authors_files import Authors
 from five_dimension_files import picture
 
-from edit_eval.benchmarks.risebench import RISEBench
 from edit_eval.protocols.contract import fault
-from edit_eval.protocols.reasoned_edits import RISEBench as Protocol
+from edit_eval.published.risebench import RISEBench
+from edit_eval.published.risebench import RISEBenchScores as Protocol
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 from authors_files import Authors
 from five_dimension_files import picture
 
-from edit_eval.benchmarks.unireditbench import UniREditBench
+from edit_eval.published.unireditbench import UniREditBench
 
 
 def test_the_files_as_the_hub_has_them(tmp_path: Path) -> None:

@@ -12,16 +12,15 @@ import random
 import pytest
 from judged import judged, judgement, sample
 
-from edit_eval.benchmarks.imgedit import TYPES
-from edit_eval.benchmarks.kris import PLACES, questions_of
 from edit_eval.judges.picture_metrics import PictureMetrics
 from edit_eval.protocols.contract import Missing
-from edit_eval.protocols.imgedit import _LINES, ImgEdit
-from edit_eval.protocols.kris import Kris
-from edit_eval.protocols.magicbrush import MagicBrush
 from edit_eval.protocols.numbers import Numbers
-from edit_eval.protocols.reasoned_edits import RISEBench, UniREditBench
-from edit_eval.protocols.viescore import VIEScore
+from edit_eval.published.gedit import VIEScore
+from edit_eval.published.imgedit import _LINES, TYPES, ImgEditScores
+from edit_eval.published.kris import PLACES, KrisScores, questions_of
+from edit_eval.published.magicbrush import MagicBrushScores
+from edit_eval.published.risebench import RISEBenchScores
+from edit_eval.published.unireditbench import UniREditBenchScores
 from edit_eval.records import Reply, Status
 
 SETS = 200
@@ -125,7 +124,7 @@ def rise(samples):
 
 def test_risebench(tmp_path):
     draw = random.Random("rise")
-    asking = official(RISEBench, tmp_path)
+    asking = official(RISEBenchScores, tmp_path)
     for _ in range(SETS):
         kinds = draw.choice([(ALL, PUZZLE), (ALL, FREE, PUZZLE), (ALL, ALL, ALL, FREE)])
         dirty = draw.choice([0, 0.1, 0.4])
@@ -142,7 +141,7 @@ def test_risebench(tmp_path):
 
 def test_risebench_whose_consistency_free_replies_cannot_be_read(tmp_path):
     """The column decides, not the replies: 0.8 * 5 + 0.2 * 5, where consistency is 1."""
-    asking = official(RISEBench, tmp_path)
+    asking = official(RISEBenchScores, tmp_path)
     replies = {"consistency": "Final Score: 1", "reasoning": "Final Score: 5", "plausibility": "Final Score: 5"}
     free = judged(asking, sample("b", "x", facts={"asks": list(FREE)}), dict.fromkeys(FREE, "?"))
     whole = judged(asking, sample("a", "x", facts={"asks": list(ALL)}), replies)
@@ -151,7 +150,7 @@ def test_risebench_whose_consistency_free_replies_cannot_be_read(tmp_path):
 
 def test_unireditbench(tmp_path):
     draw = random.Random("uniredit")
-    asking = official(UniREditBench, tmp_path)
+    asking = official(UniREditBenchScores, tmp_path)
     asks = ("consistency", "reasoning_both", "plausibility")
     for _ in range(SETS):
         dirty = draw.choice([0, 0.1, 0.4])
@@ -186,7 +185,7 @@ LINES = [
 
 def test_imgedit(tmp_path):
     draw = random.Random("imgedit")
-    asking = official(ImgEdit, tmp_path)
+    asking = official(ImgEditScores, tmp_path)
     for _ in range(SETS):
         dirty = draw.choice([0, 0.2, 0.6])
         types, rows = {}, []
@@ -235,7 +234,7 @@ DOUBLE = [
 
 def test_kris(tmp_path):
     draw = random.Random("kris")
-    asking = official(Kris, tmp_path)
+    asking = official(KrisScores, tmp_path)
     scripts = {kind: 1 for kind in PLACES if "knowledge" in questions_of(kind)}
     scripts |= {"temporal_prediction": 2, "multi-element_composition": 2}
     kinds = ["biology", "rule-based_reasoning", "temporal_prediction", "multi-element_composition", "color_change"]
@@ -296,7 +295,7 @@ def test_gedit():
 def test_magicbrush():
     draw = random.Random("magicbrush")
     measures = PictureMetrics.measures(PictureMetrics.Parameters(bicubic=True))
-    asking = MagicBrush(Numbers.Parameters(measures=measures))
+    asking = MagicBrushScores(Numbers.Parameters(measures=measures))
     for _ in range(SETS):
         rows, numbers, stops = [], [], False
         for number in range(draw.randint(1, 8)):

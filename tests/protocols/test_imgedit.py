@@ -5,16 +5,15 @@ import json
 import pytest
 from judged import judged, judgement, sample
 
-from edit_eval.benchmarks.imgedit import TYPES
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.contract import Missing
-from edit_eval.protocols.imgedit import _LINES, ImgEdit
+from edit_eval.published.imgedit import _LINES, TYPES, ImgEditScores
 from edit_eval.records import Reply, Status
 
 
 def protocol(**parameters):
-    made = ImgEdit.Parameters(**parameters)
-    return ImgEdit(made, json.loads(json.dumps(ImgEdit.texts(made))))
+    made = ImgEditScores.Parameters(**parameters)
+    return ImgEditScores(made, json.loads(json.dumps(ImgEditScores.texts(made))))
 
 
 def said(*numbers):

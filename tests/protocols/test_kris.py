@@ -6,7 +6,7 @@ import pytest
 from judged import judged, judgement, sample
 
 from edit_eval.protocols.contract import Missing
-from edit_eval.protocols.kris import Kris
+from edit_eval.published.kris import KrisScores
 from edit_eval.records import Status
 
 PLAIN = ("consistency", "instruction", "quality")
@@ -14,12 +14,12 @@ KNOWING = ("consistency", "knowledge", "quality")
 
 
 def protocol(**parameters):
-    made = Kris.Parameters(**parameters)
-    return Kris(made, json.loads(json.dumps(Kris.texts(made))))
+    made = KrisScores.Parameters(**parameters)
+    return KrisScores(made, json.loads(json.dumps(KrisScores.texts(made))))
 
 
 def official(folder):
-    texts = {one.text for one in Kris.official.values()}
+    texts = {one.text for one in KrisScores.official.values()}
     (folder / "prompts.py").write_text("\n".join(f"{name} = 'Of {{instruct}}'" for name in texts))
     return protocol(prompts="official", prompts_path=str(folder))
 
@@ -32,7 +32,7 @@ def row(asking, name, category, asks, *numbers):
         if isinstance(given, str):
             replies.append(given)
         elif asking.is_official:
-            names = Kris.official[question].reads
+            names = KrisScores.official[question].reads
             replies.append(json.dumps({"reasoning": "So.", **dict(zip(names, values, strict=True))}))
         else:
             replies.append(json.dumps({"score": values}))

@@ -6,8 +6,8 @@ from judged import judged, judgement, sample
 from edit_eval.judges.embedding_metrics import EmbeddingMetrics
 from edit_eval.judges.picture_metrics import PictureMetrics
 from edit_eval.protocols.contract import Missing, fault
-from edit_eval.protocols.magicbrush import MagicBrush
 from edit_eval.protocols.numbers import Numbers
+from edit_eval.published.magicbrush import MagicBrushScores
 from edit_eval.records import Reply, Status
 
 PIXELS = PictureMetrics.measures(PictureMetrics.Parameters(bicubic=True))
@@ -15,7 +15,7 @@ CLIP = EmbeddingMetrics.measures(EmbeddingMetrics.Parameters(text_similarity=Tru
 
 
 def protocol(measures):
-    return MagicBrush(Numbers.Parameters(measures=measures))
+    return MagicBrushScores(Numbers.Parameters(measures=measures))
 
 
 def row(asking, name, category, value, **about):

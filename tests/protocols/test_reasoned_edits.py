@@ -6,7 +6,8 @@ import pytest
 from judged import judged, judgement, sample
 
 from edit_eval.protocols.contract import Missing, scoring
-from edit_eval.protocols.reasoned_edits import RISEBench, UniREditBench
+from edit_eval.published.risebench import RISEBenchScores
+from edit_eval.published.unireditbench import UniREditBenchScores
 from edit_eval.records import Scale, Status
 
 ALL = ("consistency", "reasoning", "plausibility")
@@ -15,12 +16,12 @@ PUZZLE = ("logical_consistency", "logical_reasoning")
 BOTH = ("consistency", "reasoning_both", "plausibility")
 
 
-def protocol(cls=RISEBench, **parameters):
+def protocol(cls=RISEBenchScores, **parameters):
     made = cls.Parameters(**parameters)
     return cls(made, json.loads(json.dumps(cls.texts(made))))
 
 
-def official(folder, cls=RISEBench):
+def official(folder, cls=RISEBenchScores):
     texts = {one.text for one in cls.official.values()}
     (folder / "utils.py").write_text("\n".join(f"{name} = 'Of {{instruct}}'" for name in texts))
     return protocol(cls, prompts="official", prompts_path=str(folder))
@@ -70,7 +71,7 @@ class TestScores:
     def test_scales(self):
         made = scoring("risebench", protocol())
         assert (made.headline, made.scale) == ("accuracy", Scale(lowest=0, highest=1))
-        assert scoring("unireditbench", protocol(UniREditBench)).scale == Scale(lowest=1, highest=5)
+        assert scoring("unireditbench", protocol(UniREditBenchScores)).scale == Scale(lowest=1, highest=5)
 
 
 class TestRISEPublished:
@@ -119,7 +120,7 @@ class TestRISEPublished:
 class TestUniREditPublished:
     @pytest.fixture(params=["ours", "official"])
     def asking(self, request, tmp_path):
-        return official(tmp_path, UniREditBench) if request.param == "official" else protocol(UniREditBench)
+        return official(tmp_path, UniREditBenchScores) if request.param == "official" else protocol(UniREditBenchScores)
 
     def test_nothing_is_halved_and_what_is_missing_is_left_out(self, asking):
         rows = [

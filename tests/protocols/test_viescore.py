@@ -13,7 +13,7 @@ from judged import judged, judgement, sample
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.contract import Missing, fault, scoring
 from edit_eval.protocols.replies import advice_on_limits
-from edit_eval.protocols.viescore import VIEScore
+from edit_eval.published.gedit import VIEScore
 from edit_eval.records import LANGUAGES, Reply, Scale, Status
 
 AUTHORS = '''# This file is generated automatically

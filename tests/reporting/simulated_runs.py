@@ -36,7 +36,7 @@ STEPS = 10
 TEN = Scale(lowest=0.0, highest=10.0)
 
 
-PROTOCOLS = {"rubric": "edit_eval.protocols.rubric:Rubric", "viescore": "edit_eval.protocols.viescore:VIEScore"}
+PROTOCOLS = {"rubric": "edit_eval.protocols.rubric:Rubric", "viescore": "edit_eval.published.gedit:VIEScore"}
 
 
 @cache

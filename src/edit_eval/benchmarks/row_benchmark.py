@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.file_tree import FileTree, FoundFile
 from edit_eval.benchmarks.json_rows import PROBLEM, json_rows
+from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.benchmarks.plain_files import given
 from edit_eval.benchmarks.source_cache import CachedSource, SourceCache, kind_of
 from edit_eval.benchmarks.source_pass import LOOK_AGAIN, MAX_TEXT, CheckedRow, Origin, SourcePass, unique_id
@@ -286,6 +287,31 @@ class RowBenchmark(ABC):
             rationale=draft.rationale,
             fault="; ".join(dict.fromkeys(faults)),
         )
+
+
+class ParquetBenchmark(RowBenchmark):
+    """Rows in Parquet files, pictures and all. A subclass says which columns are read."""
+
+    wanted: ClassVar[tuple[str, ...]] = ("*.parquet",)
+
+    def files(self) -> list[Path]:
+        """The Parquet files."""
+        return parquet_files(str(self.path), allow_links=self.parameters.allow_links)
+
+    @abstractmethod
+    def columns(self) -> Sequence[str]:
+        """The names of those that are read."""
+
+    def rows(self) -> Iterator[Mapping[str, Any]]:
+        """A row of the files each, or those that it stands for."""
+        read = ParquetRows(self.files(), self.columns())
+        for row in read.rows():
+            self.share = read.share
+            yield from self.unfold(row)
+
+    def unfold(self, row: dict[str, Any]) -> Iterable[Mapping[str, Any]]:
+        """The rows that a row of a file stands for; by default itself."""
+        return [row]
 
 
 class FilesBenchmark(RowBenchmark):

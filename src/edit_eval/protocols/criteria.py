@@ -66,8 +66,8 @@ class CriteriaProtocol:
     """What protocols of criteria have in common. A subclass says which rubric it asks by, and what the scores are."""
 
     Parameters: ClassVar[Any] = PromptParameters
-    rubric: ClassVar[str]
-    """The name of our packaged file."""
+    rubric: ClassVar[Mapping[str, Any]]
+    """Our wording, as it would stand in a file."""
     official_file: ClassVar[AuthorsFile | None] = None
     """Where the authors have their prompts."""
     official: ClassVar[Mapping[str, Official]] = {}
@@ -101,7 +101,7 @@ class CriteriaProtocol:
     @classmethod
     def load(cls, parameters: Any) -> Any:
         """The rubric as plain data."""
-        return loading.packaged(f"{cls.rubric}.v1", "en")
+        return cls.rubric
 
     @classmethod
     def _official(cls, path: str | None, texts: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -221,6 +221,24 @@ class Criteria(CriteriaProtocol):
         scale = Scale(lowest=lowest, highest=highest, mean_over="categories")
         given = dict.fromkeys(name for text in texts.values() for name in text["gives"] if name != self.headline)
         self.scores: Mapping[str, Score] = {self.headline: Score(scale=scale), **parts(given, scale)}
+
+
+ONE_NUMBER = {
+    "answer": "Answer with one JSON object and nothing else: your reasons in at most sixty words, without quotation "
+    "marks in them, then your number, a whole one from {lowest} to {highest}.\n"
+    '{"reasoning": "...", "score": [{form}]}',
+    "ask_again": 'Answer with one JSON object only, of exactly the form {"reasoning": "...", "score": [{form}]}: brief '
+    "reasons without quotation marks in them, then a whole number from {lowest} to {highest}.",
+}
+"""How a rubric of ours has a judge answer a question with one criterion."""
+
+
+def question(
+    about: str, shows: Sequence[str], tells: Sequence[str], criteria: Mapping[str, tuple[str, str]], **ends: float
+) -> dict[str, Any]:
+    """A question of a rubric; `criteria` has title and text of each, `ends` its own `lowest` and `highest`."""
+    asked = {name: {"title": title, "asks": asks} for name, (title, asks) in criteria.items()}
+    return {"about": about, "shows": shows, "tells": tells, "criteria": asked, **ends}
 
 
 def worded(rubric: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,14 +10,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
-from edit_eval.benchmarks.row_benchmark import Draft, Row, RowBenchmark, RowParameters
+from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, Row, RowParameters
 from edit_eval.benchmarks.values import kind
 from edit_eval.protocols.checklist import Checklist
 from edit_eval.protocols.contract import Missing, Question, Score, Step, View
@@ -42,7 +40,7 @@ _COLUMNS = ("physics_category", "physics_law", "edit_operation", "annotated_qa_p
 _SCALE = Scale(lowest=0, highest=1)
 
 
-class PICABench(RowBenchmark):
+class PICABench(ParquetBenchmark):
     """PICABench: 900 edits with a physical consequence: light, reflection, support, deformation, states that change.
 
     A sample's category is its law of physics, its tags are the field (optics, mechanics, state) and the operation, its
@@ -59,7 +57,6 @@ class PICABench(RowBenchmark):
 
     sizes = (900,)
     protocol = "picabench"
-    wanted = ("*.parquet",)
     about: ClassVar[Mapping[str, str]] = {
         "source": "arXiv 2510.17681; github Andrew0613/PICABench, hub Andrew613/PICABench",
         "licence": "the README of the code says Apache-2.0; none is given with the data",
@@ -69,20 +66,12 @@ class PICABench(RowBenchmark):
         "picture that cannot be opened is judged as a white one, an edit that is missing leaves the mean",
     }
 
-    def files(self) -> list[Path]:
-        """The Parquet files."""
-        return parquet_files(str(self.path), allow_links=self.parameters.allow_links)
-
     def kept(self) -> str:
         """The column with the instruction."""
         return f"{self.parameters.prompt}_prompt"
 
-    def rows(self) -> Iterator[Mapping[str, Any]]:
-        """A row of the files each, with its number."""
-        read = ParquetRows(self.files(), (*_COLUMNS, self.kept()))
-        for number, row in enumerate(read.rows()):
-            self.share = read.share
-            yield {"number": number, **row}
+    def columns(self) -> Sequence[str]:
+        return (*_COLUMNS, self.kept())
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
         """The source."""
@@ -93,7 +82,7 @@ class PICABench(RowBenchmark):
         tags = tuple(filter(None, (row.text("physics_category"), row.text("edit_operation"))))
         law = row.text("physics_law", required=True)
         instruction = row.text(self.kept(), required=True)
-        return Draft(f"{row.values['number']:05d}", instruction, law, {"questions": _asked(row)}, tags=tags)
+        return Draft(f"{row.index:05d}", instruction, law, {"questions": _asked(row)}, tags=tags)
 
 
 def _asked(row: Row) -> list[dict[str, Any]]:

@@ -12,11 +12,10 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar
 
-from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
-from edit_eval.benchmarks.row_benchmark import Draft, Row, RowBenchmark, RowParameters
+from edit_eval.benchmarks.parquet_rows import ParquetRows
+from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, Row, RowParameters
 from edit_eval.benchmarks.values import kind
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import NoAnswer
@@ -55,7 +54,7 @@ TEXTS = {
 }
 
 
-class StructEditBench(RowBenchmark):
+class StructEditBench(ParquetBenchmark):
     """StructEditBench: 1,714 edits of charts, formulas, graphs, puzzles, figures and tables, with questions about each.
 
     A sample's category is one of six, its tag what the row calls it where that is a kind of chart, its id the number of
@@ -70,7 +69,6 @@ class StructEditBench(RowBenchmark):
 
     sizes = (1714,)
     protocol = "structeditbench"
-    wanted = ("*.parquet",)
     about: ClassVar[Mapping[str, str]] = {
         "source": "arXiv 2510.05091; hub hshjerry0315/StructEditBench",
         "licence": "the README of the code says Apache-2.0; none is given with the data",
@@ -80,23 +78,19 @@ class StructEditBench(RowBenchmark):
         "fails counts as a wrong answer",
     }
 
-    def files(self) -> list[Path]:
-        """The Parquet files."""
-        return parquet_files(str(self.path), allow_links=self.parameters.allow_links)
-
-    def rows(self) -> Iterator[Mapping[str, Any]]:
-        """A row of the files each, with its number, without the pictures that edit models have made."""
+    def columns(self) -> Sequence[str]:
+        """Without the pictures that edit models have made."""
         there = ParquetRows(self.files(), ()).columns()
-        columns = {"source": _first(_SOURCES, there), "instruction": _first(_INSTRUCTIONS, there)}
-        read = ParquetRows(self.files(), ("category", "qa_list", *columns.values()))
-        for number, row in enumerate(read.rows()):
-            self.share = read.share
-            taken = {ours: row[theirs] for ours, theirs in columns.items()}
-            yield {"number": number, "category": row["category"], "qa_list": row["qa_list"], **taken}
+        self._source, self._instruction = (_first(names, there) for names in (_SOURCES, _INSTRUCTIONS))
+        return ("category", "qa_list", self._source, self._instruction)
+
+    def unfold(self, row: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
+        """The row, its instruction under one name."""
+        yield {**row, "instruction": row[self._instruction]}
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
         """The source."""
-        return {"source": row["source"]}
+        return {"source": row[self._source]}
 
     def draft(self, row: Row) -> Draft:
         """A sample a row."""
@@ -104,8 +98,9 @@ class StructEditBench(RowBenchmark):
         chart = said in _CHARTS or "chart" in said
         category = "chart" if chart else said
         tags = (said,) if chart and said != "chart" else ()
-        number = f"{row.values['number']:05d}"
-        return Draft(number, row.text("instruction", required=True), category, {"questions": _asked(row)}, tags=tags)
+        return Draft(
+            f"{row.index:05d}", row.text("instruction", required=True), category, {"questions": _asked(row)}, tags=tags
+        )
 
 
 def _first(names: Sequence[str], there: Sequence[str]) -> str:
@@ -147,6 +142,25 @@ def _accuracy(sample: Sample, values: Values) -> float:
     return sum(WEIGHTS[about] * share for about, share in shares.items()) if len(shares) > 1 else shares[EDITING]
 
 
+def _published(score: str, category: str, judgements: Sequence[Judgement]) -> float:
+    found = [_counted(score, one) for one in settled(judgements) if one.readings and category in ("", one.category)]
+    if not found:
+        raise Missing(Status.UNDEFINED, "no edit was judged")
+    return math.fsum(found) / len(found)
+
+
+def _counted(score: str, one: Judgement) -> float:
+    """What an edit counts for, 0 to 100: a verdict is right where it has the word `Correct`."""
+    shares = {}
+    for about in WEIGHTS:
+        right = ["Correct" in read.text for name, read in one.readings[0].items() if name.startswith(about)]
+        shares[about] = 100 * sum(right) / len(right) if right else None
+    if score != "accuracy":
+        return shares[score] or 0.0
+    editing, maintain = shares[EDITING] or 0.0, shares[MAINTAIN]
+    return editing if maintain is None else WEIGHTS[MAINTAIN] * maintain + WEIGHTS[EDITING] * editing
+
+
 class StructScore:
     """Puts the sample's questions about the edit, and has each answer held against the right one, without the picture.
 
@@ -168,6 +182,12 @@ class StructScore:
         EDITING: Score(scale=_SCALE, of=partial(_share, EDITING)),
         MAINTAIN: Score(scale=_SCALE, of=partial(_share, MAINTAIN)),
     }
+    published: ClassVar[Mapping[str, Callable[[Sequence[Judgement]], float]]] = {
+        "Overall": partial(_published, "accuracy", ""),
+        "Editing": partial(_published, EDITING, ""),
+        "Maintain": partial(_published, MAINTAIN, ""),
+        **{category: partial(_published, "accuracy", category) for category in CATEGORIES},
+    }
 
     @staticmethod
     def texts(parameters: Any) -> dict[str, str]:
@@ -176,12 +196,6 @@ class StructScore:
 
     def __init__(self, parameters: Any, texts: Mapping[str, str]) -> None:
         self._texts = texts
-        self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
-            "Overall": partial(_published, "accuracy", ""),
-            "Editing": partial(_published, EDITING, ""),
-            "Maintain": partial(_published, MAINTAIN, ""),
-            **{category: partial(_published, "accuracy", category) for category in CATEGORIES},
-        }
 
     def questions(self, sample: Sample) -> list[Question]:
         """Two for each of the sample's: what is there, which shows the edit alone, and whether that is right."""
@@ -221,22 +235,3 @@ class StructScore:
             return [found], ""
 
         return read_values(question, reply, numbers)
-
-
-def _published(score: str, category: str, judgements: Sequence[Judgement]) -> float:
-    found = [_counted(score, one) for one in settled(judgements) if one.readings and category in ("", one.category)]
-    if not found:
-        raise Missing(Status.UNDEFINED, "no edit was judged")
-    return math.fsum(found) / len(found)
-
-
-def _counted(score: str, one: Judgement) -> float:
-    """What an edit counts for, 0 to 100: a verdict is right where it has the word `Correct`."""
-    shares = {}
-    for about in WEIGHTS:
-        right = ["Correct" in read.text for name, read in one.readings[0].items() if name.startswith(about)]
-        shares[about] = 100 * sum(right) / len(right) if right else None
-    if score != "accuracy":
-        return shares[score] or 0.0
-    editing, maintain = shares[EDITING] or 0.0, shares[MAINTAIN]
-    return editing if maintain is None else WEIGHTS[MAINTAIN] * maintain + WEIGHTS[EDITING] * editing

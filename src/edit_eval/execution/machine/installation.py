@@ -31,7 +31,7 @@ PACKAGES = {
 EXTRAS = ("diffusers", "openai", "metrics")
 """Extras of edit-eval that models need."""
 
-PACKAGE_OF = {"PIL": "pillow", "cv2": "opencv-python", "sklearn": "scikit-learn", "skimage": "scikit-image"}
+PACKAGE_OF = {"PIL": "pillow", "cv2": "opencv-python-headless", "sklearn": "scikit-learn", "skimage": "scikit-image"}
 """The package that brings a module of another name."""
 
 PIP_SETTING = re.compile(r"^(?P<section>global|install|:env:)\.(?P<key>find-links|index-url)=(?P<value>.+)$")
