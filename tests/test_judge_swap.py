@@ -15,7 +15,7 @@ from rich.console import Console
 from edit_eval import cli, evaluate
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.agreement import agreement_sheet
-from edit_eval.reporting.writers.terminal import print_sheet
+from edit_eval.reporting.table import print_sheet
 from edit_eval.run import Run
 from edit_eval.store.joined import joined
 from small_benchmark import configuration, sample_id, write_benchmark

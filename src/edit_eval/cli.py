@@ -49,8 +49,8 @@ def _print_numbers(run: Any, *, drawn: bool = True) -> None:
     def show() -> None:
         from edit_eval.reporting.agreement import agreement_sheet
         from edit_eval.reporting.results_sheet import print_summary
+        from edit_eval.reporting.table import print_sheet
         from edit_eval.reporting.terminal_text import stdout_console
-        from edit_eval.reporting.writers.terminal import print_sheet
 
         print_summary(run.summary, stdout_console(), language=spoken(run.language))
         if "agreement" in run.summary:
@@ -250,8 +250,8 @@ def report(
         raise ConfigurationError(Text("--as JUDGE needs --bridge FILE, and --bridge needs --as: give both or neither"))
     if as_ is not None and bridge is not None:
         from edit_eval.bridging import read_bridge, translate
+        from edit_eval.reporting.table import print_sheet
         from edit_eval.reporting.translated import translated_sheet
-        from edit_eval.reporting.writers.terminal import print_sheet
 
         told = translate(made, read_bridge(bridge), as_)
         return answer(lambda: told, lambda: print_sheet(translated_sheet(told), language=spoken(made.language)))
@@ -345,8 +345,7 @@ def gate(
     from edit_eval.gating import gate as hold
     from edit_eval.new_files import written_whole
     from edit_eval.reporting.gate import gate_sheet, gated_document
-    from edit_eval.reporting.writers.markdown import markdown_sheet
-    from edit_eval.reporting.writers.terminal import print_sheet
+    from edit_eval.reporting.table import markdown_sheet, print_sheet
 
     command = ("edit-eval", *sys.argv[1:])
     found = hold(

@@ -22,7 +22,7 @@ from edit_eval.statistics.best_of import best_of, instrument
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
 from edit_eval.statistics.people import ratings_of, read_answers, read_people
-from edit_eval.statistics.rounds import with_critics
+from edit_eval.statistics.steps import with_critics
 from edit_eval.statistics.summary import judges_document, summarise, votes_document
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import Examined, examined

@@ -13,7 +13,7 @@ from five_dimension_files import picture
 from edit_eval import evaluate
 from edit_eval.benchmarks.people_choices import MMRB2, EditRewardBench, GenAIBench
 from edit_eval.reporting.agreement import agreement_sheet
-from edit_eval.reporting.writers.markdown import markdown_sheet
+from edit_eval.reporting.table import markdown_sheet
 from faults.faulty_runs import Ears
 
 CHOSEN = ["A", "A", "A", "A", "B", "B"]

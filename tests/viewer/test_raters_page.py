@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.reporting.votes import write_votes
+from edit_eval.reporting.strengths import write_votes
 from edit_eval.run import Run
 from edit_eval.statistics.people import read_people_file
 from edit_eval.store.journal import seal, unseal

@@ -158,7 +158,7 @@ def test_a_vote_on_an_edit_that_was_made_anew_does_not_count(polls: Viewer, fold
 
 
 def test_what_is_exported_is_what_agreement_reads(polls: Viewer, folder: Path, tmp_path: Path) -> None:
-    from edit_eval.reporting.votes import write_votes
+    from edit_eval.reporting.strengths import write_votes
 
     for rater in ("Ann", "Ben"):
         task = following(polls, rater)

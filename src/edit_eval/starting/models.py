@@ -15,7 +15,7 @@ from typing import Any, Literal
 from edit_eval.config import components
 from edit_eval.config.faults import did_you_mean, nearest_path
 from edit_eval.config.sections import NAME
-from edit_eval.edit_models.image_folder import SUFFIXES
+from edit_eval.edit_models.given_edits import SUFFIXES
 from edit_eval.edit_models.release_table import RELEASES
 from edit_eval.errors import ConfigurationError
 from edit_eval.pictures import slug

@@ -38,10 +38,9 @@ from edit_eval.statistics.intervals import FloatArray, IntArray, cluster_codes, 
 from edit_eval.statistics.people import Vote
 from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.published_ratings import as_others_rate
-from edit_eval.statistics.rounds import rounds
 from edit_eval.statistics.series import Series, Sureness, ends, finite, gain, mean, series_of, sureness
+from edit_eval.statistics.steps import rounds, turns
 from edit_eval.statistics.timing import timing
-from edit_eval.statistics.turns import turns
 
 # Controls: does a judge put edits above what is none: the source itself, a grey picture, another sample's edit? One
 # that does not has seen nothing, or no edit model of the run has made anything; either way its means say nothing.

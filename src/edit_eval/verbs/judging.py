@@ -19,7 +19,7 @@ judging = typer.Typer()
 
 def print_audited(made: Any) -> None:
     from edit_eval.reporting.audit import audit_sheet, places_of
-    from edit_eval.reporting.writers.terminal import print_sheet
+    from edit_eval.reporting.table import print_sheet
 
     sheet = [*audit_sheet(made.passport, made.ways), *places_of(made.run.path, made.page, made.file)]
     answer(made.as_plain, lambda: print_sheet(sheet, language=spoken(made.run.language)))
@@ -49,7 +49,7 @@ def agreement(
 ) -> None:
     """How well judges agree with themselves, each other and people, and how often they give no score."""
     from edit_eval.reporting.agreement import agreement_sheet
-    from edit_eval.reporting.writers.terminal import print_sheet
+    from edit_eval.reporting.table import print_sheet
     from edit_eval.run import Run
 
     if to is not None and bridge is None:
@@ -83,8 +83,8 @@ def leaderboard(
     from edit_eval.passports import passport_folder
     from edit_eval.reporting.leaderboard import leaderboard_sheet
     from edit_eval.reporting.page.leaderboard import write_leaderboard
+    from edit_eval.reporting.table import print_sheet
     from edit_eval.reporting.terminal_text import readable
-    from edit_eval.reporting.writers.terminal import print_sheet
     from edit_eval.run import Run
     from edit_eval.run import leaderboard as leaderboard_of
 
@@ -109,7 +109,7 @@ def reanalyse(
     """What others' result files come to: their number as they count it, and without what is no score, with bounds."""
     from edit_eval.reanalysis import reanalyse as found_in
     from edit_eval.reporting.reanalysis import reanalysis_sheet
-    from edit_eval.reporting.writers.terminal import print_sheet
+    from edit_eval.reporting.table import print_sheet
 
     documents = found_in(files, rows)
     answer(lambda: documents, lambda: print_sheet(reanalysis_sheet(documents)))
@@ -146,8 +146,8 @@ def best_of(
     From a run with several edits of each sample (`evaluation.edit_seeds`). Nothing is edited or judged.
     """
     from edit_eval.reporting.best_of import best_of_sheet
-    from edit_eval.reporting.page.export import write_best_of
-    from edit_eval.reporting.writers.terminal import print_sheet
+    from edit_eval.reporting.page.files import write_best_of
+    from edit_eval.reporting.table import print_sheet
     from edit_eval.run import Run
 
     made = Run(run)

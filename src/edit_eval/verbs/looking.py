@@ -21,8 +21,7 @@ def status(
     sample: Annotated[str | None, typer.Argument(metavar="SAMPLE", help="Show one sample in full.")] = None,
 ) -> None:
     """Show run progress, or one sample in full."""
-    from edit_eval.reporting.samples import print_sample, sample_document
-    from edit_eval.reporting.status import print_status, status_document
+    from edit_eval.reporting.status import print_sample, print_status, sample_document, status_document
     from edit_eval.run import Run
 
     made = Run(run)
@@ -75,8 +74,8 @@ def export(
 
     With --samples it covers only those in the column sample_id: the report's gallery saves such a CSV (Export).
     """
-    from edit_eval.reporting.page.export import export as write
-    from edit_eval.reporting.page.export import ids_in
+    from edit_eval.reporting.page.files import export as write
+    from edit_eval.reporting.page.files import ids_in
     from edit_eval.run import Run
 
     made = Run(run)

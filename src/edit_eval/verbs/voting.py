@@ -26,8 +26,8 @@ def vote_show(
     ] = None,
 ) -> None:
     """Show how strong each edit model is by people's votes, with intervals, and how each rater votes."""
-    from edit_eval.reporting.votes import preferences_sheet
-    from edit_eval.reporting.writers.terminal import print_sheet
+    from edit_eval.reporting.strengths import preferences_sheet
+    from edit_eval.reporting.table import print_sheet
     from edit_eval.run import Run
 
     made = Run(run)
@@ -43,7 +43,7 @@ def vote_export(
     force: Force = False,
 ) -> None:
     """Write each edit's share of the votes it could have won, by rater. Each edit appears once."""
-    from edit_eval.reporting.votes import write_votes
+    from edit_eval.reporting.strengths import write_votes
     from edit_eval.run import Run
 
     made = Run(run)

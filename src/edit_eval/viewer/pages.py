@@ -17,7 +17,7 @@ from edit_eval import __version__
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Sample
 from edit_eval.reporting.language import said
-from edit_eval.reporting.page.export import export
+from edit_eval.reporting.page.files import export
 from edit_eval.reporting.page.page import (
     Served,
     asset,

@@ -13,7 +13,7 @@ from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.new_files import refuse_existing, written_whole
 from edit_eval.records import Sample
-from edit_eval.reporting.page.export import SIDE, in_limits
+from edit_eval.reporting.page.files import SIDE, in_limits
 from edit_eval.reporting.page.gallery import thumbnails
 from edit_eval.small_copies import CopyLimits
 from edit_eval.store.votes import PAGES, AskedPair, Ballot, VoteLine, read_asked, read_votes

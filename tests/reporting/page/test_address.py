@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edit_eval.reporting.links import link
+from edit_eval.reporting.entries import link
 
 
 def test_a_link_says_what_it_is_given_in_one_order_and_escapes_it() -> None:

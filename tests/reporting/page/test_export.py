@@ -18,7 +18,7 @@ from PIL import Image
 from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results
-from edit_eval.reporting.page.export import export
+from edit_eval.reporting.page.files import export
 from edit_eval.statistics.summary import summarise
 from reporting.reported_runs import build_run
 
@@ -132,7 +132,7 @@ def test_what_is_there_is_not_written_over(made: Results, tmp_path: Path) -> Non
 
 
 def test_a_write_that_fails_leaves_nothing(made: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from edit_eval.reporting.page import export as module
+    from edit_eval.reporting.page import files as module
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")

@@ -5,7 +5,7 @@ import pytest
 
 from edit_eval.records import Activity, Edit, Judgement, Picture, Results, Sample, Status
 from edit_eval.reporting.page.files import markdown
-from edit_eval.reporting.writers.markdown import inline
+from edit_eval.reporting.table import inline
 from edit_eval.statistics.summary import summarise
 from reporting.reported_runs import RUBRIC
 from reporting.reports import Report

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import vl_convert
 
-from edit_eval.reporting.page.vega import vega
+from edit_eval.reporting.page.page import vega
 
 
 @pytest.fixture

@@ -20,9 +20,9 @@ from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of, short_category
 from edit_eval.reporting.page.files import whole
 from edit_eval.reporting.page.gallery import thumbnails
+from edit_eval.reporting.page.html import page_sheet, page_table
 from edit_eval.reporting.page.page import asset, digest_of
 from edit_eval.reporting.page.rendering import say_in, template_environment
-from edit_eval.reporting.writers.html import page_sheet, page_table
 from edit_eval.small_copies import size_for
 from edit_eval.statistics.audit.findings import Findings
 from edit_eval.statistics.audit.measure import average

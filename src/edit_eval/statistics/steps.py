@@ -1,9 +1,14 @@
-"""Rounds: an edit, a critique of it, an edit that is told the critique; what each is worth to who is not the critic.
+"""How scores change from step to step: from turn to turn, and from round to round.
 
-Every sample is in every round's number: one whose edit the critic found good enough keeps that edit. What the critic
-itself sees is no evidence: it is what the edit model is told, and what a stop selects by. Beside the rounds are the
-best of them by the critic, and the best of as many edits that were told nothing: without that, a loop's gain may be
-that of trying often.
+Turns: each one's source is the edit before it. A chain is a sample that follows none and those that follow it, one
+after the other. A turn is held against the first turn of the same chain: later turns ask for other things, and of the
+chains that came so far the easy ones are more.
+
+Rounds: an edit, a critique of it, an edit that is told the critique; what each is worth to who is not the critic. Every
+sample is in every round's number: one whose edit the critic found good enough keeps that edit. What the critic itself
+sees is no evidence: it is what the edit model is told, and what a stop selects by. Beside the rounds are the best of
+them by the critic, and the best of as many edits that were told nothing: without that, a loop's gain may be that of
+trying often.
 """
 
 from __future__ import annotations
@@ -14,11 +19,134 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from edit_eval.records import CONTROL, Judgement, Results, Status
+import numpy as np
+
+from edit_eval.records import CONTROL, Judgement, Results, Sample, Status
 from edit_eval.statistics.best_of import best_of, chances, edits_each, shared_family
 from edit_eval.statistics.instruments import judges_of
-from edit_eval.statistics.series import Series, gain, series_of
-from edit_eval.statistics.turns import Chain, by_chain, change_of, clusters_of, mean_of, mean_over
+from edit_eval.statistics.intervals import cluster_codes, estimate
+from edit_eval.statistics.series import Series, gain, largest_difference, series_of, sureness
+
+
+def turns_of(samples: Sequence[Sample]) -> dict[str, tuple[int, str]]:
+    """For each sample which turn of its chain it is, from 1, and the sample that the chain begins with."""
+    by_id = {sample.id: sample for sample in samples}
+    found: dict[str, tuple[int, str]] = {}
+    for sample in samples:
+        chain = [sample.id]
+        while (before := by_id[chain[-1]].follows) in by_id and before not in chain:
+            chain.append(before)
+        found[sample.id] = len(chain), chain[-1]
+    return found
+
+
+def turns(results: Results) -> list[dict[str, Any]]:
+    """For each edit model and judge whose headline is given at several turns what there is of each turn.
+
+    `turn`, from 1; judgements that are `scored`, of `total` (a turn that fails fails those behind it); their `mean`,
+    `ci95`, `no_ci95`, over samples and clustered on source images; and `change`: by how much better than the first
+    turn, paired on the chains that have both (`chains`), with `change_ci95` and `no_change_ci95`. Empty where no sample
+    follows another.
+    """
+    place = turns_of(results.samples)
+    if max((turn for turn, _ in place.values()), default=1) < 2:
+        return []
+    found = []
+    for judge, series in series_of(results).items():
+        for model in results.edit_models:
+            by_turn: dict[int, list[Judgement]] = defaultdict(list)
+            for one in _asked(results, judge, model, series):
+                by_turn[place[one.sample_id][0]].append(one)
+            if len(by_turn) > 1:
+                first = _by_chain(results, place, by_turn[min(by_turn)], series)
+                steps = [
+                    {
+                        "turn": turn,
+                        **_step(results, some, series, first, _by_chain(results, place, some, series), number > 0),
+                    }
+                    for number, (turn, some) in enumerate(sorted(by_turn.items()))
+                ]
+                scale = asdict(replace(series.scale, mean_over="samples"))
+                found.append(
+                    {"edit_model": model, "judge": judge, "score": series.score, "scale": scale, "turns": steps}
+                )
+    return found
+
+
+Chain = dict[tuple[str, int], tuple[float, str]]
+"""By the sample that a chain begins with and the edit seed: the mean score over its repeats, and its cluster."""
+
+
+def _asked(results: Results, judge: str, edit_model: str, series: Series) -> list[Judgement]:
+    """Those for which the score applies."""
+    return [
+        one
+        for one in results.judgements
+        if (one.judge, one.edit_model) == (judge, edit_model) and one.outcome(series.score) is not None
+    ]
+
+
+def _step(
+    results: Results, judgements: Sequence[Judgement], series: Series, first: Chain, own: Chain, is_later: bool
+) -> dict[str, Any]:
+    """Of one step: how many are `scored`, of `total`; their mean over judgements, clustered on source images; and its
+    change from the first."""
+    clusters = _clusters_of(results)
+    known = [(one.scores[series.score], clusters[one.sample_id]) for one in judgements if series.score in one.scores]
+    return {
+        "scored": len(known),
+        "total": len(judgements),
+        **_mean_over(known, series),
+        **_change_of(first, own, series, is_later),
+    }
+
+
+def _by_chain(
+    results: Results, place: dict[str, tuple[int, str]], judgements: Sequence[Judgement], series: Series
+) -> Chain:
+    """For each chain and edit seed the mean score of a turn over its repeats, and the chain's cluster."""
+    clusters = _clusters_of(results)
+    scores: dict[tuple[str, int], list[float]] = defaultdict(list)
+    for one in judgements:
+        if series.score in one.scores:
+            scores[place[one.sample_id][1], one.edit_seed].append(one.scores[series.score])
+    return {chain: (math.fsum(some) / len(some), clusters[chain[0]]) for chain, some in scores.items()}
+
+
+def _clusters_of(results: Results) -> dict[str, str]:
+    return {sample.id: sample.cluster or sample.id for sample in results.samples}
+
+
+def _mean_over(known: Sequence[tuple[float, str]], series: Series) -> dict[str, Any]:
+    """`mean`, `ci95`, `no_ci95` over values, each with its cluster."""
+    if not known:
+        return {"mean": None, "ci95": None, "no_ci95": "no_scores"}
+    values, images = zip(*known, strict=True)
+    made = estimate(np.array(values, dtype=np.float64), cluster_codes(images))
+    sure = sureness(made, series.scale)
+    return {"mean": made.value, "ci95": sure.ci95, "no_ci95": sure.no_ci95}
+
+
+def _change_of(first: Chain, later: Chain, series: Series, is_later: bool) -> dict[str, Any]:
+    """`change`, `change_ci95`, `no_change_ci95` from the first to a later step, paired on the `chains` that have both;
+    above 0 is better."""
+    both = sorted(first.keys() & later.keys()) if is_later else []
+    if not both:
+        return {
+            "chains": len(both),
+            "change": None,
+            "change_ci95": None,
+            "no_change_ci95": "no_scores" if is_later else None,
+        }
+    changes = [gain(series.scale) * (later[chain][0] - first[chain][0]) for chain in both]
+    made = estimate(np.array(changes, dtype=np.float64), cluster_codes([first[chain][1] for chain in both]))
+    reach = largest_difference(series.scale)
+    return {
+        "chains": len(both),
+        "change": made.value,
+        "change_ci95": made.interval(lowest=-reach, highest=reach),
+        "no_change_ci95": made.doubt,
+    }
 
 
 def with_critics(results: Results) -> Results:
@@ -65,7 +193,7 @@ class _Rounds:
         self._results, self._column, self._chain = results, column, chain
         self._critic, self._judge, self._series = critic, judge, series
         self._alone = {sample.id: (1, sample.id) for sample in results.samples}
-        self._clusters = clusters_of(results)
+        self._clusters = _clusters_of(results)
 
     def document(self) -> dict[str, Any]:
         told = self._results.told[self._chain[1]]
@@ -85,14 +213,10 @@ class _Rounds:
         }
 
     def _of(self, column: str) -> list[Judgement]:
-        return [
-            one
-            for one in self._results.judgements
-            if (one.judge, one.edit_model) == (self._judge, column) and one.outcome(self._series.score) is not None
-        ]
+        return _asked(self._results, self._judge, column, self._series)
 
     def _scores(self, judgements: Sequence[Judgement]) -> Chain:
-        return by_chain(self._results, self._alone, judgements, self._series)
+        return _by_chain(self._results, self._alone, judgements, self._series)
 
     def _round(self, number: int, column: str, first: Chain) -> dict[str, Any]:
         judgements = self._of(column)
@@ -103,10 +227,7 @@ class _Rounds:
             "edit_model": column,
             "edits": len(edits) - kept,
             "kept": kept,
-            "scored": sum(self._series.score in one.scores for one in judgements),
-            "total": len(judgements),
-            **mean_of(self._results, judgements, self._series),
-            **change_of(first, self._scores(judgements), self._series, number > 1),
+            **_step(self._results, judgements, self._series, first, self._scores(judgements), number > 1),
         }
 
     def _best(self, first: Chain) -> dict[str, Any]:
@@ -145,8 +266,8 @@ class _Rounds:
             "edits": len(made),
             "scored": len(chosen),
             "total": len({(edit.sample_id, edit.edit_seed) for edit in self._results.edits}),
-            **mean_over([*chosen.values()], self._series),
-            **change_of(first, chosen, self._series, True),
+            **_mean_over([*chosen.values()], self._series),
+            **_change_of(first, chosen, self._series, True),
             "own_change": math.fsum(own) / len(own) if own else None,
         }
 
