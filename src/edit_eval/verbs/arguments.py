@@ -50,4 +50,5 @@ RunDir = Annotated[
 Passports = Annotated[
     Path | None, typer.Option("--passports", metavar="DIR", help="Folder of judges' passports. Default: your cache.")
 ]
+Markdown = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Also write it as Markdown.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")]
