@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from edit_eval.errors import LoadError
 from edit_eval.judges.answers import FORMS, read_answer, score_line
-from edit_eval.judges.qwen3_vl import Qwen3VL
+from edit_eval.judges.transformers import Qwen3VL
 from edit_eval.records import Reply, Status
 from judges.local_judges import JUDGES, loaded, picture, request, rewrite
 
@@ -441,7 +441,7 @@ class TestLoading:
         information.mkdir()
         (information / "METADATA").write_text("Metadata-Version: 2.1\nName: torchvision\nVersion: 0.1.0\n")
         code = (
-            "import sys; from edit_eval.judges.qwen3_vl import Qwen3VL\n"
+            "import sys; from edit_eval.judges.transformers import Qwen3VL\n"
             "Qwen3VL(Qwen3VL.Parameters(model_name=sys.argv[1])).load(['cpu'])"
         )
         environment = os.environ | {"PYTHONPATH": str(tmp_path)}

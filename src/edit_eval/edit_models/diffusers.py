@@ -11,22 +11,29 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from edit_eval.edit_models.contract import EditRequest, OnStep
 from edit_eval.edit_models.diffusers_pipeline import (
     SHORTEST_SIDE,
+    Lora,
+    apply,
+    assembled,
     call_on_canvas,
+    caller,
     check_load,
     class_of_part,
+    inputs_of,
     keywords_for,
+    known_to,
     load_part,
+    load_rest,
+    loops_of,
+    lora_revision,
     native_attention,
     offload_weights,
+    part_locations,
     pass_token_types,
     to_picture,
 )
-from edit_eval.edit_models.loras import Lora, apply, known_to, lora_revision
-from edit_eval.edit_models.modular_pipeline import assembled, caller, inputs_of, load_rest, loops_of, part_locations
 from edit_eval.edit_models.preset_lookup import card_of, index_file, index_of, revision_of, row_of, settings_of, shown
 from edit_eval.edit_models.preset_table import PIPELINE
 from edit_eval.edit_models.presets import PROMPTS, Pipeline, Settings, settle, size_for
-from edit_eval.edit_models.published_durations import of_qwen_image
 from edit_eval.edit_models.release_table import COUNTED, RELEASE, RELEASES
 from edit_eval.errors import LoadError, PictureError
 from edit_eval.pretrained import folders
@@ -46,7 +53,8 @@ from edit_eval.pretrained.processors import IMAGE_BACKEND, load_any_processor
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-REGISTERED = {"diffusers": "DiffusersModel"}
+
+REGISTERED = {"diffusers": "DiffusersModel", "qwen_image_edit": "QwenImageEdit"}
 
 PARTS = (
     "transformer",
@@ -486,3 +494,67 @@ def _numbers(result: Any, row: Pipeline) -> Any:
             raise PictureError(f"{row.name} returned {found.shape[0]} pictures for one edit")
         found = found[-1]  # of a batch the only one, of a video the last frame
     return found[None]
+
+
+# -- how long edits take by what others have measured, for `plan`; nothing here was measured by us --
+
+FORWARD_SECONDS = 0.50
+"""One forward of Qwen-Image-Edit's transformer at 1 megapixel with stock diffusers: an image of 50 steps with CFG,
+which is 100 forwards, takes 51.5 s in vLLM-Omni's documentation."""
+AROUND_SECONDS = 1.2
+"""Both prompt encodings, VAE, post-processing: 1.05 s + 0.11 s on an H100 (published by SGLang and LightX2V)."""
+QWEN_IMAGE_BYTES = 57.7e9
+"""Qwen-Image-Edit in bfloat16: 20.43 + 8.29 + 0.13 billion parameters."""
+LOAD_BYTES_A_SECOND = 1.0e9
+"""From a disk that was not read before, imports included."""
+
+
+def of_qwen_image(steps: int, weight: float) -> tuple[float, float, str]:
+    """Seconds of a load and of an edit of 1 megapixel by a model of Qwen-Image's architecture, and who says so."""
+    forwards = steps * (2 if weight > 1 else 1)
+    source = f"{forwards} forward{'s' * (forwards != 1)} at {FORWARD_SECONDS:g} s, published for an H100"
+    return QWEN_IMAGE_BYTES / LOAD_BYTES_A_SECOND, forwards * FORWARD_SECONDS + AROUND_SECONDS, source
+
+
+class QwenImageEdit(DiffusersModel):
+    """Qwen-Image-Edit, and -Plus (2509, 2511), through diffusers' pipelines.
+
+    Which of the two pipelines, the model's `model_index.json` says. `diffusers` is the same with further parameters.
+    """
+
+    @dataclass
+    class Parameters(PipelineParameters):
+        """What decides the pixels."""
+
+        model_name: str = "Qwen/Qwen-Image-Edit"
+        """A folder, or a name on the Hugging Face Hub."""
+        num_inference_steps: int | None = 50
+        """Steps of denoising; null: what is recommended."""
+        negative_prompt: str | None = " "
+        """Always passed: without one diffusers drops the guidance in silence."""
+        true_cfg_scale: float = 4.0
+        """Weight of the instruction against the negative prompt; 1 and below is none, in half the time."""
+        only: ClassVar[tuple[str, ...]] = ("QwenImageEditPipeline", "QwenImageEditPlusPipeline")
+        # What `diffusers` has besides, as it is there where nothing is said.
+        pipeline: ClassVar[str | None] = None
+        size: ClassVar[list[int] | None] = None
+        loras: ClassVar[list[Lora]] = []
+
+        @property
+        def guidance(self) -> dict[str, float]:
+            """By the names that the pipelines' calls have for them."""
+            return {"true_cfg_scale": self.true_cfg_scale}
+
+    @staticmethod
+    def effective(parameters: Any) -> dict[str, Any]:
+        """As for `diffusers`, without the pipeline: of an unknown name on the Hub it shows when the model is there, and
+        a key must not change by that."""
+        found = DiffusersModel.effective(parameters)
+        del found["pipeline"]
+        return found
+
+    @staticmethod
+    def duration(parameters: Any) -> tuple[float, float, str] | None:
+        """Seconds of a load and of an edit, as others have measured them; for weights of any name."""
+        settings = settings_of(parameters, index_of(parameters))
+        return of_qwen_image(settings.steps or 0, settings.guidance["true_cfg_scale"])

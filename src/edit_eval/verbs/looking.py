@@ -118,11 +118,11 @@ def fetch(config: Config, *, options: Options) -> None:
     A machine without a network that has the same caches can run it with HF_HUB_OFFLINE=1.
     """
     from edit_eval.config.loading import load_configuration
-    from edit_eval.execution.advice import fetching
+    from edit_eval.execution.advice import cards
     from edit_eval.reporting.formats import memory
 
     found = []
-    for each in fetching.fetch(load_configuration(config, **options)):
+    for each in cards.fetch(load_configuration(config, **options)):
         found.append(each)
         if not wants_json():
             print(said(Text("{}: {}: {}, in {}", worded(each.what), each.name, memory(each.bytes), each.path)))
