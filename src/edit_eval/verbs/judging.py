@@ -64,7 +64,10 @@ def agreement(
 
 @verb(judging, short_help="Edit models of several runs, ranked by one judge.")
 def leaderboard(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Runs of the same samples by the same judge.")],
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN...", help="Runs of the same samples by the same judge; pushed: hub:OWNER/NAME."),
+    ],
     *,
     out: Annotated[
         Path | None,
@@ -84,10 +87,10 @@ def leaderboard(
     from edit_eval.reporting.page.leaderboard import write_leaderboard
     from edit_eval.reporting.table import print_sheet
     from edit_eval.reporting.terminal_text import readable
-    from edit_eval.run import Run
     from edit_eval.run import leaderboard as leaderboard_of
+    from edit_eval.run import standing_of
 
-    made = [Run(run, passports or passport_folder()) for run in runs]
+    made = [standing_of(run, passports or passport_folder()) for run in runs]
     board, language = leaderboard_of(made), spoken(made[0].language)
     if out is not None:
         write_leaderboard(board, out, language=language, force=force)
