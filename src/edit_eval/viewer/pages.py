@@ -47,7 +47,6 @@ from edit_eval.viewer.voting import PairDraw, SidedPair, asked_pair, disputed, i
 from edit_eval.viewer.watching import WatchedRun
 
 _PLACES = re.compile(r"\d{1,7}(-\d{1,7})?(,\d{1,7}(-\d{1,7})?)*", re.A)
-_PLAIN = ("elements.js", "preferences.js")
 
 
 @cache
@@ -66,7 +65,7 @@ def run_page(watched: WatchedRun) -> str:
         live = {**watched.state_data(), "events": f"{watched.base}/events"}
         served = Served(
             watched.pictures,
-            above=Markup(own("live.html")),
+            above=Markup('<section id="live" class="live" hidden aria-live="off"></section>'),
             style=own("live.css"),
             script=own("follow.js") + "\n" + own("live.js"),
             data={
@@ -155,7 +154,7 @@ def plain_page(
     """A page that `scripts` fill from `data`. Not `served`: for the disk."""
     titles = both(lambda one: f"{said(title, one)} · edit-eval")
     style = stylesheet("page.css", "gallery.css", more=f"{own('live.css')}\n{own('plain.css')}")
-    program = closed(*_PLAIN, more="\n".join(map(own, scripts)))
+    program = closed("elements.js", more="\n".join(map(own, scripts)))
     early = asset("early.js")
     told = {"language": language, "titles": titles, "chinese": chinese_of(program)}
     return (

@@ -49,24 +49,21 @@ from edit_eval.small_copies import CopyLimits, size_of_run
 from edit_eval.text import Text, joined
 from edit_eval.user_cache import cache_folder
 
-_STYLES = ("page.css", "verdict.css", "results.css", "gallery.css", "detail.css", "print.css")
+_STYLES = ("page.css", "results.css", "gallery.css", "detail.css", "print.css")
 _EARLY = "early.js"
 """Runs before anything is drawn, so that a page whose reader chose another theme or language does not flash."""
 _SCRIPTS = (
     "elements.js",
-    "preferences.js",
     "charts.js",
     "comparison.js",
     "samples.js",
     "filters.js",
     "gallery.js",
-    "verdict.js",
     "stage.js",
     "words.js",
     "detail.js",
     "address.js",
     "selection.js",
-    "print.js",
     "start.js",
 )
 _QUOTED = re.compile(r"""//.*|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`|("(?:[^"\\\n]|\\.)*")""")
