@@ -19,6 +19,7 @@ from edit_eval import __version__
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.new_files import refuse_existing, written_whole
+from edit_eval.pictures import CopyLimits
 from edit_eval.records import Edit, Sample
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.files import SIDE, export, in_limits
@@ -35,7 +36,6 @@ from edit_eval.reporting.page.page import (
     stylesheet,
 )
 from edit_eval.reporting.table import both
-from edit_eval.small_copies import CopyLimits
 from edit_eval.statistics.summary import summarise
 from edit_eval.store.comparable import compare_runs, together
 from edit_eval.store.run_directory import refuse_what_leads_elsewhere

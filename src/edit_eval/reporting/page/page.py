@@ -32,7 +32,7 @@ import yaml
 from markupsafe import Markup
 
 from edit_eval import __version__
-from edit_eval.pictures import write_durably
+from edit_eval.pictures import CopyLimits, size_of_run, write_durably
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import Entry, link, to_part
@@ -45,7 +45,6 @@ from edit_eval.reporting.page.html import followed, page_sheet, page_table
 from edit_eval.reporting.page.rendering import say_in, template_environment, told_of
 from edit_eval.reporting.page.verdict import verdict_told
 from edit_eval.reporting.table import both
-from edit_eval.small_copies import CopyLimits, size_of_run
 from edit_eval.text import Text, joined
 from edit_eval.user_cache import cache_folder
 
