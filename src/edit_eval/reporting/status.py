@@ -400,7 +400,7 @@ def sample_document(results: Results, sample_id: str) -> dict[str, Any]:
 
 
 def _plain(judgement: Judgement) -> dict[str, Any]:
-    return {**asdict(judgement), "again": sorted(judgement.again)}
+    return {**asdict(judgement), "again": sorted(judgement.again), "ruled_out": sorted(judgement.ruled_out)}
 
 
 def print_sample(results: Results, sample_id: str, console: Console | None = None) -> None:
