@@ -13,7 +13,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 import edit_eval.scenes
-from edit_eval.benchmarks.categories import CATEGORIES
+from edit_eval.benchmarks.contract import CATEGORIES
 from edit_eval.errors import ConfigurationError, ModelError
 from edit_eval.pictures import open_picture
 from edit_eval.records import Sample

@@ -6,7 +6,7 @@ import random
 from inspect import isfunction
 from types import ModuleType
 
-from edit_eval.benchmarks.categories import CATEGORIES
+from edit_eval.benchmarks.contract import CATEGORIES
 from edit_eval.scenes.scenarios import causal, environmental, physical, referential, social
 from edit_eval.scenes.scenarios.stage import Plan, Scenario, Stage
 
