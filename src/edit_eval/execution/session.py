@@ -19,10 +19,9 @@ from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import Stopped
 from edit_eval.execution.advice.checks import Context, refuse, short_limits
 from edit_eval.execution.choices import choose
-from edit_eval.execution.contract import Driver, Gpu, Machine, WorkerSpecification
+from edit_eval.execution.contract import Driver, Gpu, Machine, Specifications, WorkerSpecification
 from edit_eval.execution.drivers.local import LocalDriver
 from edit_eval.execution.drivers.ray import RayDriver
-from edit_eval.execution.engine.contracts import Specifications
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.interruption import ENDED, GRACE_SECONDS, Interruption
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot, cut_off_sentences
