@@ -15,7 +15,7 @@ from PIL import Image
 from rich.console import Console
 
 from edit_eval import cli, evaluate, passports
-from edit_eval.anchors import judge_anchors
+from edit_eval.auditing import judge_anchors
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.passports import Anchor, Passport, Subject

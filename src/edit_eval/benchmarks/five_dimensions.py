@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.categories import canonical
-from edit_eval.benchmarks.json_items import ItemReader
-from edit_eval.benchmarks.json_rows import PROBLEM
+from edit_eval.benchmarks.json_items import PROBLEM, ItemReader
 from edit_eval.benchmarks.plain_files import PlainFiles
 from edit_eval.benchmarks.row_benchmark import Draft, Held, Row, RowBenchmark, decoded
 from edit_eval.benchmarks.source_pass import LOOK_AGAIN, Origin
@@ -127,7 +126,7 @@ class FiveDimensions(RowBenchmark):
         reader, size, item = ItemReader(self.path, self._known), max(self._pass.bytes, 1), None
         for item in reader.items():
             self.share = reader.position / size
-            problem = {PROBLEM: Text("the item {}", item.problem)} if item.problem else {}
+            problem = {PROBLEM: item.problem} if item.problem else {}
             yield {NAMES: [*item.names], GROUP: item.group, **item.values, **problem}
         if item is None:
             raise ConfigurationError(Text("benchmark.data_path: {} has no samples", self.path))

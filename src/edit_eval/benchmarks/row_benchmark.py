@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.file_tree import FileTree, FoundFile
-from edit_eval.benchmarks.json_rows import PROBLEM, json_rows
+from edit_eval.benchmarks.json_items import KEY, PLACE, PROBLEM, ItemReader
 from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.benchmarks.plain_files import given
 from edit_eval.benchmarks.source_cache import CachedSource, SourceCache, kind_of
@@ -368,7 +368,13 @@ class FilesBenchmark(RowBenchmark):
 
     def parsed(self, data: bytes, found: FoundFile) -> Iterator[dict[str, Any]]:
         """The rows of a file. Raises `ConfigurationError` for one that has none."""
-        return json_rows(data, str(found.path))
+        number = -1
+        for number, item in enumerate(ItemReader(found.path, data=data).items()):
+            place = {PLACE: item.place} if item.group else {}
+            problem = {PROBLEM: item.problem} if item.problem else {}
+            yield {KEY: item.key or item.group or str(number), **place, **item.values, **problem}
+        if number < 0:
+            raise ConfigurationError(Text("benchmark.data_path: {} has no rows", found.path))
 
     def unfold(self, row: dict[str, Any], found: FoundFile) -> Sequence[dict[str, Any]]:
         """The rows that a row of a file stands for; by default itself."""

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.file_tree import FileTree, is_archive
-from edit_eval.benchmarks.json_rows import PROBLEM
+from edit_eval.benchmarks.json_items import PROBLEM
 from edit_eval.benchmarks.plain_files import PlainFiles
 from edit_eval.benchmarks.row_benchmark import Draft, Held, Row, RowBenchmark, RowParameters, decoded, held_as
 from edit_eval.benchmarks.source_pass import CheckedRow, Origin

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.file_tree import FoundFile
-from edit_eval.benchmarks.json_rows import KEY
+from edit_eval.benchmarks.json_items import KEY
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Held, Row
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.contract import Missing, Score

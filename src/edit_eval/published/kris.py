@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.file_tree import FoundFile
-from edit_eval.benchmarks.json_rows import KEY
+from edit_eval.benchmarks.json_items import KEY
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, Row
 from edit_eval.protocols.contract import Missing, Score
 from edit_eval.protocols.criteria import CriteriaProtocol, Official, question, settled

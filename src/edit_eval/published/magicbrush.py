@@ -16,7 +16,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from edit_eval.benchmarks.json_rows import KEY, PLACE
+from edit_eval.benchmarks.json_items import KEY, PLACE
 from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.benchmarks.plain_files import PlainFiles, given
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Held, Row, RowBenchmark
