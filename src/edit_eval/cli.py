@@ -12,19 +12,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edit_eval.command_line import answer, app, end_if_short, main, print_json, say, verb, wants_json, words
+from edit_eval.command_line import (
+    Config,
+    Passports,
+    RunDir,
+    RunFolder,
+    answer,
+    app,
+    end_if_short,
+    main,
+    print_json,
+    say,
+    verb,
+    wants_json,
+    words,
+)
 from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, RunInterrupted, Stopped
 from edit_eval.reporting.language import said, speak, spoken
 from edit_eval.text import Text
-from edit_eval.verbs.arguments import Config, Passports, RunDir, RunFolder
-from edit_eval.verbs.components import components
-from edit_eval.verbs.environments import environments
-from edit_eval.verbs.judging import judging, print_audited
-from edit_eval.verbs.looking import looking
+from edit_eval.verbs.judging import judging, print_audited, voting
+from edit_eval.verbs.looking import components, environments, looking
 from edit_eval.verbs.serving import serving
 from edit_eval.verbs.sharing import sharing
 from edit_eval.verbs.starting import config, starting
-from edit_eval.verbs.voting import voting
 
 if TYPE_CHECKING:
     from edit_eval.config.loading import LoadingOptions as Options
@@ -87,7 +97,7 @@ def _evaluate(
         say(Text("shard {} is done; other shards of {} still have work left", shard, made.path))
         return answer(lambda: made.summary, lambda: None)
     if anchors:
-        from edit_eval.anchors import judge_anchors
+        from edit_eval.auditing import judge_anchors
 
         made = judge_anchors(configuration, made)
     _print_numbers(made)
@@ -249,9 +259,8 @@ def report(
     if (as_ is None) != (bridge is None):
         raise ConfigurationError(Text("--as JUDGE needs --bridge FILE, and --bridge needs --as: give both or neither"))
     if as_ is not None and bridge is not None:
-        from edit_eval.bridging import read_bridge, translate
+        from edit_eval.bridging import read_bridge, translate, translated_sheet
         from edit_eval.reporting.table import print_sheet
-        from edit_eval.reporting.translated import translated_sheet
 
         told = translate(made, read_bridge(bridge), as_)
         return answer(lambda: told, lambda: print_sheet(translated_sheet(told), language=spoken(made.language)))
@@ -343,8 +352,8 @@ def gate(
 ) -> None:
     """Run both, the same samples and judges, and exit with 3 unless the candidate is shown to be no worse."""
     from edit_eval.gating import gate as hold
+    from edit_eval.gating import gate_sheet, gated_document
     from edit_eval.new_files import written_whole
-    from edit_eval.reporting.gate import gate_sheet, gated_document
     from edit_eval.reporting.table import markdown_sheet, print_sheet
 
     command = ("edit-eval", *sys.argv[1:])

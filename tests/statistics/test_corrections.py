@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from edit_eval.statistics.corrections import benjamini_hochberg, holm
+from edit_eval.statistics.intervals import benjamini_hochberg, holm
 
 
 def test_by_hand():

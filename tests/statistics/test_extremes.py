@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from edit_eval.records import Results, Scale, Scoring, Status
-from edit_eval.statistics.extremes import extremes
+from edit_eval.statistics.summary import extremes
 
 
 def test_the_worst_of_each_judge_and_never_a_mean_over_judges(make_sample, make_results) -> None:

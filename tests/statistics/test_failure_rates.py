@@ -9,8 +9,8 @@ import pytest
 from edit_eval.records import Edit, Status
 from edit_eval.statistics.columns import columns_of
 from edit_eval.statistics.comparison import compare
-from edit_eval.statistics.corrections import holm
-from edit_eval.statistics.failure_rates import edits_by_model, exchange_p_value, failed_edits, failure_interval
+from edit_eval.statistics.failures import edits_by_model, exchange_p_value, failed_edits, failure_interval
+from edit_eval.statistics.intervals import holm
 from late_imports import Late
 from small_columns import IDENTITY, column, drawn, failing
 

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from edit_eval.statistics.intervals import estimate
-from edit_eval.statistics.paired import image_wins, ruled_out_share, strict_lower, tipping_share
+from edit_eval.statistics.intervals import estimate, image_wins, ruled_out_share, strict_lower, tipping_share
 
 
 def gains(count, gain, noise=0.3, seed=1):

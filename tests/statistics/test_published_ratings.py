@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from edit_eval.statistics.published_ratings import Outcome, geditbench_v2, genarena
+from edit_eval.statistics.battles import Outcome, geditbench_v2, genarena
 
 GOOD = {"ash": 0.0, "birch": 0.5, "cedar": 0.2, "dogwood": 1.1}
 

@@ -16,7 +16,7 @@ from edit_eval.run import Run
 from edit_eval.statistics.people import read_people_file
 from edit_eval.store.journal import seal, unseal
 from edit_eval.store.votes import FileHead, add_saved_votes, read_asked
-from edit_eval.viewer.raters_page import write_raters_page
+from edit_eval.viewer.pages import write_raters_page
 from viewer.large_run import write_large_run
 
 MODELS = ("kestrel", "marmot", "pangolin")

@@ -18,18 +18,18 @@ import numpy as np
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Scale
 from edit_eval.statistics.columns import ScoreColumn
-from edit_eval.statistics.corrections import holm
-from edit_eval.statistics.failure_rates import PairedFailures, with_adjusted_p
+from edit_eval.statistics.failures import PairedFailures, with_adjusted_p
 from edit_eval.statistics.intervals import (
     FEWEST_CLUSTERS,
     Estimate,
     FloatArray,
     cluster_codes,
     estimate,
+    holm,
     normal_quantile,
+    strict_lower,
 )
 from edit_eval.statistics.outcomes import untested
-from edit_eval.statistics.paired import strict_lower
 from edit_eval.statistics.power import ALPHA, POWER, clusters_needed
 from edit_eval.statistics.series import ends, gain, groups_of, largest_difference
 from edit_eval.text import Text

@@ -25,9 +25,8 @@ from edit_eval.reporting.page.page import asset, digest_of
 from edit_eval.reporting.page.rendering import say_in, template_environment
 from edit_eval.small_copies import size_for
 from edit_eval.statistics.audit.findings import Findings
-from edit_eval.statistics.audit.measure import average
+from edit_eval.statistics.audit.measure import DOSE, Trial, average
 from edit_eval.statistics.audit.order import axes
-from edit_eval.statistics.audit.shown import DOSE, Trial
 from edit_eval.statistics.audit.two import PairTrial
 from edit_eval.statistics.battles import Fought
 from edit_eval.text import Text
