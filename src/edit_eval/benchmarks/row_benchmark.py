@@ -44,6 +44,15 @@ class RowParameters:
 
 
 @dataclass
+class ParquetParameters(RowParameters):
+    """What may be said of those whose files are Parquet."""
+
+    data_path: str
+    """Where the data set is on the hub; or a Parquet file of it, or the folder in which (or below which) they all
+    lie."""
+
+
+@dataclass
 class FilesParameters(RowParameters):
     """What may be said of those whose pictures are files."""
 
@@ -291,6 +300,7 @@ class RowBenchmark(ABC):
 class ParquetBenchmark(RowBenchmark):
     """Rows in Parquet files, pictures and all. A subclass says which columns are read."""
 
+    Parameters: ClassVar[Any] = ParquetParameters
     wanted: ClassVar[tuple[str, ...]] = ("*.parquet",)
 
     def files(self) -> list[Path]:
