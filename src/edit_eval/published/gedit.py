@@ -17,8 +17,8 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
+from edit_eval.benchmarks.plain_files import shown
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, Row, RowParameters
-from edit_eval.benchmarks.values import shown
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.contract import Missing, Question, Score, Values, View, parts
 from edit_eval.protocols.replies import list_schema, number, read_list, read_number, read_values

@@ -3,7 +3,7 @@
 Facts: PKU-YuanGroup/ImgEdit@547185d, Benchmark/: Basic/basic_edit.json (737 rows), UGE/UGE_edit.json (47 rows) and
 Multiturn/Multiturn_readme.md (columns); Basic/prompts.json, Basic/step1_get_avgscore.py, step2_typescore.py,
 UGE/get_average_score.py (what is asked, the means). The pictures are Benchmark.tar of sysuyy/ImgEdit on the hub; what
-is in it is known from those who read it (tests/benchmarks/published_files.yaml has who): the rows of Basic and of the
+is in it is known from those who read it (tests/published/published_files.yaml has who): the rows of Basic and of the
 turns, not those of UGE (one reader has them there, as JSONL, another says that they are not). No script makes the
 overall number: nine of the twelve rows of the authors' table are the mean of their nine types (the other three are none
 of the means that could be meant).

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+from edit_eval.benchmarks.json_items import kind
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, Row, RowParameters
-from edit_eval.benchmarks.values import kind
 from edit_eval.protocols.contract import Missing, Score, Values
 from edit_eval.protocols.criteria import CriteriaProtocol, question, settled
 from edit_eval.records import Judgement, Reading, Sample, Scale, Status

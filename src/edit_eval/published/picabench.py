@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal
 
+from edit_eval.benchmarks.json_items import kind
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, Row, RowParameters
-from edit_eval.benchmarks.values import kind
 from edit_eval.protocols.checklist import Checklist
 from edit_eval.protocols.contract import Missing, Question, Score, Step, View
 from edit_eval.protocols.criteria import settled

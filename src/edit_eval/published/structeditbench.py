@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+from edit_eval.benchmarks.json_items import kind
 from edit_eval.benchmarks.parquet_rows import ParquetRows
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, Row, RowParameters
-from edit_eval.benchmarks.values import kind
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import NoAnswer
 from edit_eval.protocols.contract import Missing, Question, Score, Values, View
