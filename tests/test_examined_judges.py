@@ -23,7 +23,7 @@ from edit_eval.pictures import pixel_digest
 from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.run import Run
 from edit_eval.scenes.ladder import Ladder
-from edit_eval.scenes.recipes import RECIPE_KEY, Recipe, drawn
+from edit_eval.scenes.rungs import RECIPE_KEY, Recipe, drawn
 from edit_eval.statistics.audit.measure import Measure
 from edit_eval.store.comparable import compare_runs
 from small_benchmark import configuration
