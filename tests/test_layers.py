@@ -38,10 +38,7 @@ VAGUE = {
 LONGEST = 800
 DOCS = SOURCE.parents[1] / "docs"
 TWICE = {
-    "execution scenes": {"Plan"},
-    "protocols scenes": {"View"},
     "records.py scenes": {"Edit"},
-    "scenes statistics": {"Comparison"},
 }
 """The only classes with a name of another one's, by their rooms: what draws scenes, whose text is in the key of
 each drawn edit."""

@@ -13,6 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from edit_eval.command_line import (
+    Config,
+    Markdown,
+    Passports,
+    RunDir,
+    RunFolder,
     answer,
     answer_with,
     app,
@@ -27,15 +32,11 @@ from edit_eval.command_line import (
 from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, RunInterrupted, Stopped
 from edit_eval.reporting.language import said, speak, spoken
 from edit_eval.text import Text
-from edit_eval.verbs.arguments import Config, Markdown, Passports, RunDir, RunFolder
-from edit_eval.verbs.components import components
-from edit_eval.verbs.environments import environments
-from edit_eval.verbs.judging import judging, print_audited
-from edit_eval.verbs.looking import looking
+from edit_eval.verbs.judging import judging, print_audited, voting
+from edit_eval.verbs.looking import components, environments, looking
 from edit_eval.verbs.serving import serving
 from edit_eval.verbs.sharing import sharing
 from edit_eval.verbs.starting import config, starting
-from edit_eval.verbs.voting import voting
 
 if TYPE_CHECKING:
     from edit_eval.config.loading import LoadingOptions as Options
@@ -98,7 +99,7 @@ def _evaluate(
         say(Text("shard {} is done; other shards of {} still have work left", shard, made.path))
         return answer(lambda: made.summary, lambda: None)
     if anchors:
-        from edit_eval.anchors import judge_anchors
+        from edit_eval.auditing import judge_anchors
 
         made = judge_anchors(configuration, made)
     _print_numbers(made)
@@ -263,8 +264,7 @@ def report(
     if markdown is not None and as_ is None:
         raise ConfigurationError(Text("--markdown needs --as JUDGE; the report has its own Markdown, report.md"))
     if as_ is not None and bridge is not None:
-        from edit_eval.bridging import read_bridge, translate
-        from edit_eval.reporting.translated import translated_sheet
+        from edit_eval.bridging import read_bridge, translate, translated_sheet
 
         told = translate(made, read_bridge(bridge), as_)
         return answer_with(lambda: told, translated_sheet(told), spoken(made.language), markdown)
@@ -354,7 +354,7 @@ def gate(
 ) -> None:
     """Run both, the same samples and judges, and exit with 3 unless the candidate is shown to be no worse."""
     from edit_eval.gating import gate as hold
-    from edit_eval.reporting.gate import gate_sheet, gated_document
+    from edit_eval.gating import gate_sheet, gated_document
 
     command = ("edit-eval", *sys.argv[1:])
     found = hold(

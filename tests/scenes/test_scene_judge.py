@@ -19,11 +19,10 @@ from edit_eval.judges.contract import JudgeRequest
 from edit_eval.records import Status
 from edit_eval.scenes.benchmark import picture_of
 from edit_eval.scenes.drawing import draw
-from edit_eval.scenes.edits import Edit, apply
+from edit_eval.scenes.edits import Edit, Reference, apply
 from edit_eval.scenes.judge import CHINESE, CRITERIA, SceneJudge, assess, score
 from edit_eval.scenes.language import write
-from edit_eval.scenes.plans import category_of, plan
-from edit_eval.scenes.references import Reference
+from edit_eval.scenes.scenarios import category_of, plan
 from edit_eval.scenes.scene import Scene, Thing
 from judges.scene_ladder import Rung, ladder
 

@@ -19,7 +19,7 @@ from edit_eval.records import Judgement, Reading, Results, Sample, Scoring, Stat
 from edit_eval.scenes.judge import assess, score
 from edit_eval.scenes.ladder import Ladder
 from edit_eval.scenes.language import read
-from edit_eval.scenes.recipes import Recipe, drawn, recipe_of
+from edit_eval.scenes.rungs import Recipe, drawn, recipe_of
 from edit_eval.scenes.scene import scene_of
 from edit_eval.statistics.audit.findings import Findings, findings_of_two
 from edit_eval.statistics.audit.two import PairTrial

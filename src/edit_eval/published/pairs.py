@@ -1,7 +1,7 @@
 """`genarena`, `geditbench_v2`: pairwise protocols of others, in our wording, or in theirs, which `fetch` downloads.
 
 Sound where theirs are not: both orders, no letter out of a word, no answer is no tie. The numbers that they would give
-for the same answers stand beside ours (`statistics/published_ratings.py`).
+for the same answers stand beside ours (`statistics/battles.py`).
 
 Facts: GenArena (Li et al., arXiv 2602.06013), whose question is that of MMRB2's edit pairs:
 ruihanglix/genarena@dd09b86, genarena/prompts/mmrb2.py, genarena/battle.py. GEdit-Bench v2 (Jiang et al., arXiv

@@ -390,17 +390,13 @@ def sample_document(results: Results, sample_id: str) -> dict[str, Any]:
     """
     sample = _sample(results, sample_id)
     edits = [
-        {**asdict(edit), "judgements": [_plain(one) for one in _judgements(results, edit)]}
+        {**asdict(edit), "judgements": [asdict(one) for one in _judgements(results, edit)]}
         for edit in _edits(results, sample)
     ]
-    controls = [_plain(control) for control in results.controls if control.sample_id == sample.id]
+    controls = [asdict(control) for control in results.controls if control.sample_id == sample.id]
     document = {"run": results.name, "directory": results.directory, "sample": asdict(sample)}
     plain: dict[str, Any] = readable({**document, "edits": edits, "controls": controls})
     return plain
-
-
-def _plain(judgement: Judgement) -> dict[str, Any]:
-    return {**asdict(judgement), "again": sorted(judgement.again)}
 
 
 def print_sample(results: Results, sample_id: str, console: Console | None = None) -> None:

@@ -34,7 +34,7 @@ from edit_eval.text import Text
 
 
 @dataclass(frozen=True)
-class Standing:
+class _Ranked:
     """One edit model."""
 
     edit_model: str
@@ -59,9 +59,7 @@ class Standing:
         return sum(found.get(status.value, 0) for status in JUDGE_FAILED)
 
 
-def standings_table(
-    found: Sequence[Verdict], summary: Mapping[str, Any], edit_models: Sequence[str]
-) -> Table[Standing]:
+def standings_table(found: Sequence[Verdict], summary: Mapping[str, Any], edit_models: Sequence[str]) -> Table[_Ranked]:
     """A row for each edit model, as the first judge ranks them; of each judge rank, mean, interval and coverage, of one
     that compares rank, strength and interval."""
     edits = {one["edit_model"]: one for one in summary.get("edits") or ()}
@@ -69,7 +67,7 @@ def standings_table(
     ranked = [[column.name for column in one.columns] for one in found[:1]] + [list(of) for of in battles.values()]
     order = next(iter(ranked), [])
     rows = [
-        Standing(
+        _Ranked(
             name,
             edit_models.index(name),
             {part.judge: part for one in found for part in one.parts if part.edit_model == name},
@@ -82,7 +80,7 @@ def standings_table(
     several = len(found) + len(battles) > 1
     shown = [_ranked(one, rows, over=several) for one in found]
     shown += [_of_battles(judge, rows, over=several) for judge in battles]
-    name: Column[Standing] = Column(
+    name: Column[_Ranked] = Column(
         Text("Edit model"),
         lambda row: row.edit_model,
         "name",
@@ -105,10 +103,10 @@ def _by_model(of: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return {one["edit_model"]: one for one in by_strength(next(iter(of["scores"].values()))["strengths"])}
 
 
-def _failed_at_all(title: Text, count: Callable[[Standing], int], statuses: Sequence[Status]) -> Column[Standing]:
+def _failed_at_all(title: Text, count: Callable[[_Ranked], int], statuses: Sequence[Status]) -> Column[_Ranked]:
     """How many of each edit model ended so; it leads to them, where they differ to all that have no score."""
 
-    def to(row: Standing) -> str:
+    def to(row: _Ranked) -> str:
         counts = [dict(part.coverage["by_status"]) for part in row.parts.values()]
         ended = {status.value for status in statuses for one in counts if one.get(status.value)}
         return link(model=row.edit_model, status=ended.pop() if len(ended) == 1 else "unscored") if count(row) else ""
@@ -122,7 +120,7 @@ def _failed_at_all(title: Text, count: Callable[[Standing], int], statuses: Sequ
     )
 
 
-def _ranked(one: Verdict, rows: Sequence[Standing], *, over: bool) -> list[Column[Standing]]:
+def _ranked(one: Verdict, rows: Sequence[_Ranked], *, over: bool) -> list[Column[_Ranked]]:
     judge, head = one.judge, one.judge if over else ""
     blocks = [row.parts[judge].overall for row in rows if judge in row.parts]
     ends = [end for block in blocks for end in (*(block["ci95"] or ()), block["mean"]) if end is not None]
@@ -131,20 +129,20 @@ def _ranked(one: Verdict, rows: Sequence[Standing], *, over: bool) -> list[Colum
     digits = one.parts[0].digits
     axis = Text("from {} to {}", formats.score(low, digits), formats.score(high, digits))
 
-    def of(row: Standing) -> Figures | None:
+    def of(row: _Ranked) -> Figures | None:
         return Figures(row.parts[judge], row.parts[judge].overall) if judge in row.parts else None
 
-    def strip(row: Standing) -> Strip | None:
+    def strip(row: _Ranked) -> Strip | None:
         found = of(row)
         if found is None or not found.block["ci95"]:
             return None
         from_, to_ = map(share, found.block["ci95"])
         return Strip(from_, share(found.block["mean"]), to_, row.place)
 
-    def incomplete(row: Standing) -> bool:
+    def incomplete(row: _Ranked) -> bool:
         return (found := of(row)) is not None and not found.complete
 
-    rank: Column[Standing] = Column(Text("Rank"), lambda row: str(row.ranks.get(judge, "")), "word", look="quiet")
+    rank: Column[_Ranked] = Column(Text("Rank"), lambda row: str(row.ranks.get(judge, "")), "word", look="quiet")
     return [
         replace(rank, when=lambda row: row.ranks, over=head),
         MEAN.of(of, over=head),
@@ -154,17 +152,17 @@ def _ranked(one: Verdict, rows: Sequence[Standing], *, over: bool) -> list[Colum
     ]
 
 
-def _of_battles(judge: str, rows: Sequence[Standing], *, over: bool) -> list[Column[Standing]]:
+def _of_battles(judge: str, rows: Sequence[_Ranked], *, over: bool) -> list[Column[_Ranked]]:
     head = judge if over else ""
     known = [row.strengths[judge] for row in rows if judge in row.strengths]
     ends = [end for one in known for end in (*(one["ci95"] or ()), one["strength"]) if end is not None]
     low, high = _ends(ends, Scale())
     axis = Text("from {} to {}", signed(low), signed(high))
 
-    def of(row: Standing) -> Mapping[str, Any] | None:
+    def of(row: _Ranked) -> Mapping[str, Any] | None:
         return row.strengths.get(judge)
 
-    def strip(row: Standing) -> Strip | None:
+    def strip(row: _Ranked) -> Strip | None:
         one = of(row)
         if one is None or one["strength"] is None or not one["ci95"]:
             return None
@@ -172,21 +170,21 @@ def _of_battles(judge: str, rows: Sequence[Standing], *, over: bool) -> list[Col
         share = partial(_share, low, high)
         return Strip(share(from_), share(one["strength"]), share(to_), row.place)
 
-    def rank(row: Standing) -> str:
+    def rank(row: _Ranked) -> str:
         one = of(row)
         return "" if one is None or one["rank"] is None else str(one["rank"])
 
-    def strength(row: Standing) -> str | None:
+    def strength(row: _Ranked) -> str | None:
         return signed(one["strength"]) if (one := of(row)) else None
 
-    def share(row: Standing) -> str | None:
+    def share(row: _Ranked) -> str | None:
         one = of(row)
         return None if one is None or one["share"] is None else formats.share(one["share"], 1)
 
-    def interval(row: Standing) -> str:
+    def interval(row: _Ranked) -> str:
         return bounds(one["ci95"]) if (one := of(row)) else ""
 
-    between: Column[Standing] = Column(Text("95% interval"), interval, over=head)
+    between: Column[_Ranked] = Column(Text("95% interval"), interval, over=head)
     return [
         Column(Text("Rank"), rank, "word", look="quiet", over=head),
         Column(Text("Strength"), strength, look="strong", over=head),
