@@ -15,7 +15,7 @@ LOOK = """async ([within, rules]) => {
 
 
 def stumbling_blocks(tab: Any, within: str = "html") -> list[str]:
-    """A line for each in the page, or the part of it, that a tab shows now; skips the test where axe is not installed."""
+    """A line for each in the page, or part of it, that a tab shows now; skips the test where axe is not installed."""
     pytest.importorskip("axe_playwright_python")
     if not tab.evaluate("() => 'axe' in window"):
         tab.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8"))
