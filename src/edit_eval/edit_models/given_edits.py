@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from edit_eval.benchmarks.people_choices import MMRB2, EditRewardBench, GenAIBench
 from edit_eval.benchmarks.source_cache import file_digest
 from edit_eval.benchmarks.table import NAMED, TableBenchmark
 from edit_eval.edit_models.contract import EditRequest, OnStep
@@ -25,7 +26,8 @@ from edit_eval.text import Text
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-REGISTERED = {"image_folder": "ImageFolder", "table_column": "TableColumn"}
+
+REGISTERED = {"image_folder": "ImageFolder", "table_column": "TableColumn", "edit_of_pair": "EditOfPair"}
 
 
 class GivenEdits:
@@ -274,3 +276,35 @@ def _edits(parameters: TableColumn.Parameters) -> dict[str, Sample]:
             .replace("benchmark.fields.", "")
         )
         raise ConfigurationError(text) from error
+
+
+_DATA: Mapping[str, Any] = {"mmrb2": MMRB2, "genai_bench": GenAIBench, "editreward_bench": EditRewardBench}
+"""A row a data set: what registers benchmarks does not go along into an environment of its own."""
+
+
+class EditOfPair(GivenEdits):
+    """One side of the pairs of a data set of people's choices: `A` is the first edit of each, `B` the second."""
+
+    @dataclass
+    class Parameters:
+        """The YAML's `params`."""
+
+        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+        data: Literal["mmrb2", "genai_bench", "editreward_bench"]
+        """Which data set: the benchmark's type."""
+        data_path: str
+        """As the benchmark has it."""
+        side: Literal["A", "B"]
+        """Which edit of each pair."""
+
+    @staticmethod
+    def read(parameters: EditOfPair.Parameters) -> Mapping[str, Sample]:
+        """Each pair's edit on that side. Raises `ConfigurationError` like the benchmark."""
+        data = _DATA[parameters.data]
+        rows = data(data.Parameters(data_path=parameters.data_path, edits=parameters.side))
+        return {edit.id: edit for edit in rows.samples()}
+
+    def absent(self, sample_id: str) -> tuple[str, str]:
+        given = self._parameters
+        return f"no edit {given.side} of {sample_id!r}", f"{given.data_path} has no pair of that id"
