@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from edit_eval.benchmarks.categories import CATEGORIES
+from edit_eval.benchmarks.contract import CATEGORIES
 from edit_eval.records import Scale, Status
 from edit_eval.scenes.ladder import BRIEF, BRIEFLY, EXAMINED, VIEWS
 from edit_eval.statistics.audit.findings import (

@@ -32,9 +32,8 @@ from edit_eval.edit_models.given_edits import SUFFIXES
 from edit_eval.edit_models.release_table import RELEASES
 from edit_eval.errors import ConfigurationError
 from edit_eval.hub import is_address
-from edit_eval.new_files import refuse_existing
+from edit_eval.new_files import harmless, refuse_existing
 from edit_eval.pictures import slug
-from edit_eval.spreadsheets import harmless
 from edit_eval.text import Text, counted
 
 TEMPLATE = "instructions.csv"

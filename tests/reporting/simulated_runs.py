@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval import records
-from edit_eval.benchmarks.categories import SUBSETS
+from edit_eval.benchmarks.contract import SUBSETS
 from edit_eval.config.identity import Identity
 from edit_eval.config.schema import ProtocolSection
 from edit_eval.errors import Stopped

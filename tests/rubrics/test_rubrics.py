@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edit_eval.benchmarks.categories import CATEGORIES, title
+from edit_eval.benchmarks.contract import CATEGORIES, title
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import FORMS, read_answer
 from edit_eval.published.gedit import TEXTS

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image, ImageChops, ImageStat
 from pydantic import TypeAdapter, ValidationError
 
-from edit_eval.benchmarks.categories import CATEGORIES
+from edit_eval.benchmarks.contract import CATEGORIES
 from edit_eval.errors import ModelError
 from edit_eval.scenes.benchmark import picture_of
 from edit_eval.scenes.editor import SceneEditor

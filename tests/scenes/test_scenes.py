@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from edit_eval.benchmarks.categories import CATEGORIES
+from edit_eval.benchmarks.contract import CATEGORIES
 from edit_eval.errors import ConfigurationError, ModelError
 from edit_eval.pictures import open_picture
 from edit_eval.records import Sample

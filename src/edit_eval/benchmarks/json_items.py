@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from edit_eval.benchmarks.values import kind
 from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
 
@@ -301,3 +300,15 @@ class ItemReader:
         """The bytes and lines of the file before a place of the text."""
         size = place if self._text.isascii() else len(self._text[:place].encode())
         return self._bytes + size, self._lines + self._text.count("\n", 0, place)
+
+
+def kind(value: object) -> str:
+    """What a JSON value is, for people."""
+    kinds = {
+        str: Text("a string"),
+        bool: Text("a boolean"),
+        list: Text("a list"),
+        dict: Text("an object"),
+        type(None): "null",
+    }
+    return kinds.get(type(value), Text("a number"))

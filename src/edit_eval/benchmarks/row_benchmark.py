@@ -13,12 +13,11 @@ from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.file_tree import FileTree, FoundFile
-from edit_eval.benchmarks.json_items import KEY, PLACE, PROBLEM, ItemReader
+from edit_eval.benchmarks.json_items import KEY, PLACE, PROBLEM, ItemReader, kind
 from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
-from edit_eval.benchmarks.plain_files import given
+from edit_eval.benchmarks.plain_files import given, shown
 from edit_eval.benchmarks.source_cache import CachedSource, SourceCache, kind_of
 from edit_eval.benchmarks.source_pass import LOOK_AGAIN, MAX_TEXT, CheckedRow, Origin, SourcePass, unique_id
-from edit_eval.benchmarks.values import kind, nearest, shown
 from edit_eval.errors import ConfigurationError, PictureError
 from edit_eval.hub import local_path
 from edit_eval.records import LANGUAGES, Picture, Sample
@@ -42,6 +41,15 @@ class RowParameters:
     """Where the pictures are laid; None: `edit-eval/sources` in the user's cache."""
     allow_links: bool = False
     """Whether links in `data_path` may lead out of it; those of the hub's own cache always may."""
+
+
+@dataclass
+class ParquetParameters(RowParameters):
+    """What may be said of those whose files are Parquet."""
+
+    data_path: str
+    """Where the data set is on the hub; or a Parquet file of it, or the folder in which (or below which) they all
+    lie."""
 
 
 @dataclass
@@ -292,6 +300,7 @@ class RowBenchmark(ABC):
 class ParquetBenchmark(RowBenchmark):
     """Rows in Parquet files, pictures and all. A subclass says which columns are read."""
 
+    Parameters: ClassVar[Any] = ParquetParameters
     wanted: ClassVar[tuple[str, ...]] = ("*.parquet",)
 
     def files(self) -> list[Path]:
@@ -410,3 +419,9 @@ def remarks(what: str, declared: str, picture: CachedSource) -> list[str]:
 
 def _is_picture(value: Any) -> bool:
     return isinstance(value, bytes) or (isinstance(value, Mapping) and isinstance(value.get("bytes"), bytes))
+
+
+def nearest(word: str, valid: Sequence[str]) -> str:
+    """For the end of an error: the valid word that was probably meant, or all of them."""
+    near = difflib.get_close_matches(word, valid, n=1)
+    return Text("did you mean {!r}?", near[0]) if near else Text("valid are {}", valid)

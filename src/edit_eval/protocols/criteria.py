@@ -234,10 +234,14 @@ ONE_NUMBER = {
 
 
 def question(
-    about: str, shows: Sequence[str], tells: Sequence[str], criteria: Mapping[str, tuple[str, str]], **ends: float
+    about: str, shows: Sequence[str], tells: Sequence[str], criteria: Mapping[str, str | tuple[str, str]], **ends: float
 ) -> dict[str, Any]:
-    """A question of a rubric; `criteria` has title and text of each, `ends` its own `lowest` and `highest`."""
-    asked = {name: {"title": title, "asks": asks} for name, (title, asks) in criteria.items()}
+    """A question of a rubric. `criteria` has the text of each, behind its title where that is not its name in capitals;
+    `ends` are its own `lowest` and `highest`."""
+    asked = {}
+    for name, text in criteria.items():
+        title, asks = (name.capitalize(), text) if isinstance(text, str) else text
+        asked[name] = {"title": title, "asks": asks}
     return {"about": about, "shows": shows, "tells": tells, "criteria": asked, **ends}
 
 

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar, Literal
 
-from edit_eval.benchmarks.categories import canonical
+from edit_eval.benchmarks.contract import canonical
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import FORMS, is_prose, read_answer
 from edit_eval.judges.contract import PROBABILITIES

@@ -17,8 +17,8 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
-from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, Row, RowParameters
-from edit_eval.benchmarks.values import shown
+from edit_eval.benchmarks.plain_files import shown
+from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.contract import Missing, Question, Score, Values, View, parts
 from edit_eval.protocols.replies import list_schema, number, read_list, read_number, read_values
@@ -137,10 +137,8 @@ class GEdit(ParquetBenchmark):
     """
 
     @dataclass
-    class Parameters(RowParameters):
+    class Parameters(ParquetParameters):
         data_path: str = "hub:stepfun-ai/GEdit-Bench@58159f3"
-        """Where the data set is on the hub; or a Parquet file of it, or the folder in which (or below which) they all
-        lie."""
         language: str = "en"
         """`en` or `zh`: which half of the instructions. The files call the Chinese one `cn`."""
         subset: Literal["full", "intersection"] = "full"

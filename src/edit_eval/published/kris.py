@@ -79,9 +79,8 @@ _PARTS = (
     ["sources", "edit"],
 )
 _FOLLOWED = (
-    "Instruction",
     "Is the change that was asked for there, on the right object, of the right kind and to the right degree, all of "
-    "it? Whatever else has changed does not matter.",
+    "it? Whatever else has changed does not matter."
 )
 RUBRIC = {
     "lowest": 1,
@@ -109,11 +108,9 @@ RUBRIC = {
             *_BOTH,
             ["edit_instruction"],
             {
-                "consistency": (
-                    "Consistency",
-                    "Is everything that the instruction does not speak of as it was: who and what is in the picture, "
-                    "places, colours, light, layout? Whether the change itself was made well does not matter.",
-                )
+                "consistency": "Is everything that the instruction does not speak of as it was: who and what is in "
+                "the picture, places, colours, light, layout? Whether the change itself was made well does not "
+                "matter."
             },
         ),
         "quality": question(
@@ -122,12 +119,9 @@ RUBRIC = {
             ["edit"],
             [],
             {
-                "quality": (
-                    "Quality",
-                    "Are shapes, bodies, lettering and surfaces whole and clean, light and perspective believable, "
-                    "without anything doubled, melted or smeared? Softness or a low resolution is no fault unless it "
-                    "hides what things are.",
-                )
+                "quality": "Are shapes, bodies, lettering and surfaces whole and clean, light and perspective "
+                "believable, without anything doubled, melted or smeared? Softness or a low resolution is no fault "
+                "unless it hides what things are."
             },
         ),
         "instruction": question(*_BOTH, ["edit_instruction"], {"instruction": _FOLLOWED}),
@@ -137,11 +131,8 @@ RUBRIC = {
             ["source", "edit"],
             ["edit_instruction", "explanation"],
             {
-                "instruction": (
-                    "Instruction",
-                    "Is all that could not be put right, in the way in which it is? Where nothing was changed, or "
-                    "the wrong thing, 1.",
-                )
+                "instruction": "Is all that could not be put right, in the way in which it is? Where nothing was "
+                "changed, or the wrong thing, 1."
             },
         ),
         "viewpoint": question(
@@ -149,11 +140,8 @@ RUBRIC = {
             ["source", "edit", "reference"],
             ["edit_instruction"],
             {
-                "instruction": (
-                    "Instruction",
-                    "Does the second image show the scene from the side that was asked for, as the third does: which "
-                    "way things face, what hides what, how lines run together?",
-                )
+                "instruction": "Does the second image show the scene from the side that was asked for, as the third "
+                "does: which way things face, what hides what, how lines run together?"
             },
         ),
         "knowledge": question(
@@ -161,55 +149,40 @@ RUBRIC = {
             ["edit_instruction", "explanation"],
             {
                 "instruction": _FOLLOWED,
-                "knowledge": (
-                    "Knowledge",
-                    "Is the result what is to be expected in the real world, or by the rules of the task, as it is "
-                    "explained? Where the instruction was not followed (2 or less), 1.",
-                ),
+                "knowledge": "Is the result what is to be expected in the real world, or by the rules of the task, "
+                "as it is explained? Where the instruction was not followed (2 or less), 1.",
             },
         ),
         "consistency_frames": question(
             *_FRAMES,
             ["edit_instruction", "frame"],
             {
-                "consistency": (
-                    "Consistency",
-                    "Does that frame belong to the others: the same people and things, the same style, the same "
-                    "place? What moves or grows in between may differ.",
-                )
+                "consistency": "Does that frame belong to the others: the same people and things, the same style, "
+                "the same place? What moves or grows in between may differ."
             },
         ),
         "instruction_frames": question(
             *_FRAMES,
             ["edit_instruction", "frame"],
             {
-                "instruction": (
-                    "Instruction",
-                    "Is that frame what has to be seen at its place in the sequence, with things as far on as they "
-                    "must be there?",
-                )
+                "instruction": "Is that frame what has to be seen at its place in the sequence, with things as far "
+                "on as they must be there?"
             },
         ),
         "consistency_parts": question(
             *_PARTS,
             ["edit_instruction"],
             {
-                "consistency": (
-                    "Consistency",
-                    "Find which of them gives the last image its ground. Is everything of it that the instruction "
-                    "does not speak of as it was: layout, light, who and what is in it?",
-                )
+                "consistency": "Find which of them gives the last image its ground. Is everything of it that the "
+                "instruction does not speak of as it was: layout, light, who and what is in it?"
             },
         ),
         "instruction_parts": question(
             *_PARTS,
             ["edit_instruction"],
             {
-                "instruction": (
-                    "Instruction",
-                    "Is everything that was asked for there, taken from the right image, in the right place and "
-                    "looking as it does there?",
-                )
+                "instruction": "Is everything that was asked for there, taken from the right image, in the right "
+                "place and looking as it does there?"
             },
         ),
     },

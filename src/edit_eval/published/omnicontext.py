@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
-from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, Row, RowParameters
+from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
 from edit_eval.protocols.contract import Missing, Score, Values
 from edit_eval.protocols.criteria import ONE_NUMBER, CriteriaProtocol, Official, PromptParameters, question, settled
 from edit_eval.records import Judgement, Sample, Scale, Status
@@ -68,10 +68,8 @@ class OmniContext(ParquetBenchmark):
     """
 
     @dataclass
-    class Parameters(RowParameters):
+    class Parameters(ParquetParameters):
         data_path: str = "hub:OmniGen2/OmniContext"
-        """Where the data set is on the hub; or a Parquet file of it, or the folder in which (or below which) they all
-        lie."""
 
     sizes = (400,)
     protocol = "omnicontext"

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal
 
-from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, Row, RowParameters
-from edit_eval.benchmarks.values import kind
+from edit_eval.benchmarks.json_items import kind
+from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
 from edit_eval.protocols.checklist import Checklist
 from edit_eval.protocols.contract import Missing, Question, Score, Step, View
 from edit_eval.protocols.criteria import settled
@@ -48,10 +48,8 @@ class PICABench(ParquetBenchmark):
     """
 
     @dataclass
-    class Parameters(RowParameters):
+    class Parameters(ParquetParameters):
         data_path: str = "hub:Andrew613/PICABench"
-        """Where the data set is on the hub; or a Parquet file of it, or the folder in which (or below which) they all
-        lie."""
         prompt: Literal["superficial", "intermediate", "explicit"] = "superficial"
         """How much the instruction says of the consequence: nothing, the law, or how it is to look."""
 

@@ -41,6 +41,7 @@ WEIGHTS: Mapping[frozenset[str], Mapping[str, float]] = {
 """What a score weighs of what an edit is asked, by what that is (`calculate_score`)."""
 SCALE = Scale(lowest=LOWEST, highest=HIGHEST)
 FINAL = ("Final Score",)
+"""Behind which the authors have a judge write its number."""
 _BY_PICTURE, _BY_PICTURE_ALONE = "logical_reasoning_reference", "logical_reasoning_same"
 _OF_NO_PUZZLE = 3
 """So many numbers has an edit that is no puzzle."""
@@ -268,6 +269,7 @@ def _by_picture(category: str, row: Row) -> list[str]:
 
 
 def weighted(values: Values) -> float:
+    """What the numbers of an edit come to, by what it was asked."""
     return sum(weight * values[name] for name, weight in WEIGHTS[frozenset(values)].items())
 
 
@@ -281,6 +283,7 @@ def _halved(score: float, values: Values) -> float:
 
 
 def full_marks(values: Values) -> float:
+    """1 where every number is the highest."""
     return float(all(value == HIGHEST for value in values.values()))
 
 
@@ -401,6 +404,7 @@ def _edited(judgements: Sequence[Judgement]) -> Sequence[Judgement]:
 
 
 def mean(scores: Sequence[float]) -> float:
+    """Of the edits that have one. Raises `Missing` where none has."""
     if not scores:
         raise Missing(Status.UNDEFINED, "no reply can be read")
     return math.fsum(scores) / len(scores)

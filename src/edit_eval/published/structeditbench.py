@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+from edit_eval.benchmarks.json_items import kind
 from edit_eval.benchmarks.parquet_rows import ParquetRows
-from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, Row, RowParameters
-from edit_eval.benchmarks.values import kind
+from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import NoAnswer
 from edit_eval.protocols.contract import Missing, Question, Score, Values, View
@@ -62,10 +62,8 @@ class StructEditBench(ParquetBenchmark):
     """
 
     @dataclass
-    class Parameters(RowParameters):
+    class Parameters(ParquetParameters):
         data_path: str = "hub:hshjerry0315/StructEditBench"
-        """Where the data set is on the hub; or a Parquet file of it, or the folder in which (or below which) they all
-        lie."""
 
     sizes = (1714,)
     protocol = "structeditbench"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from edit_eval.benchmarks.categories import CATEGORIES, canonical
+from edit_eval.benchmarks.contract import CATEGORIES, canonical
 from edit_eval.records import DECLINED, Scale
 from edit_eval.reporting import formats
 

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.new_files import refuse_existing, written_whole
+from edit_eval.new_files import refuse_existing, write_rows, written_whole
 from edit_eval.records import Sample
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed
 from edit_eval.reporting.names import judgement_status
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Table
-from edit_eval.spreadsheets import write_rows
 from edit_eval.statistics.battles import Fought
 from edit_eval.statistics.people import ratings_of
 from edit_eval.store.votes import Votes

@@ -27,7 +27,7 @@ from typing import Any
 import yaml
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
-from edit_eval.benchmarks.categories import CATEGORIES, SUBSETS, canonical, title
+from edit_eval.benchmarks.contract import CATEGORIES, SUBSETS, canonical, title
 from edit_eval.config.yaml_text import parse_ours
 from edit_eval.errors import ConfigurationError
 from edit_eval.hub import local_path

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from edit_eval.benchmarks.categories import CATEGORIES
-from edit_eval.benchmarks.contract import AUDIT
+from edit_eval.benchmarks.contract import AUDIT, CATEGORIES
 from edit_eval.benchmarks.source_cache import FULL
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.pictures import write_durably

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from edit_eval.benchmarks.categories import CATEGORIES
+from edit_eval.benchmarks.contract import CATEGORIES
 from edit_eval.scenes.edits import Edit, Reference, refer
 from edit_eval.scenes.scene import FORMS, Scene, Thing
 

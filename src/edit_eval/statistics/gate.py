@@ -69,8 +69,8 @@ class Candidate:
     """The same of failed edits."""
     lower: float | None
     """With a margin: the lower end of the one-sided 95 % interval of the difference over all samples that either has,
-    by Bonferroni for as many columns as there are but the first; see `paired.strict_lower`. Of all that missing scores
-    could be, the least; None where that has no end."""
+    by Bonferroni for as many columns as there are but the first; see `intervals.strict_lower`. Of all that missing
+    scores could be, the least; None where that has no end."""
     detectable: float | None
     """The loss that would have been found four times in five; see `Pair.detectable`."""
     total: int

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-from edit_eval.benchmarks.categories import CATEGORIES, canonical
+from edit_eval.benchmarks.contract import CATEGORIES, canonical
 from edit_eval.config.components import import_class
 from edit_eval.config.identity import Identity
 from edit_eval.config.schema import Configuration, ModelSection
