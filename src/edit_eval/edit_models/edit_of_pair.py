@@ -1,0 +1,44 @@
+"""Edits that come with people's choices between two: one side of each pair of such a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from edit_eval.benchmarks.people_choices import MMRB2, EditRewardBench, GenAIBench
+from edit_eval.edit_models.given_edits import GivenEdits
+from edit_eval.records import Sample
+
+REGISTERED = {"edit_of_pair": "EditOfPair"}
+
+_DATA: Mapping[str, Any] = {"mmrb2": MMRB2, "genai_bench": GenAIBench, "editreward_bench": EditRewardBench}
+"""A row a data set: what registers benchmarks does not go along into an environment of its own."""
+
+
+class EditOfPair(GivenEdits):
+    """One side of the pairs of a data set of people's choices: `A` is the first edit of each, `B` the second."""
+
+    @dataclass
+    class Parameters:
+        """The YAML's `params`."""
+
+        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+        data: Literal["mmrb2", "genai_bench", "editreward_bench"]
+        """Which data set: the benchmark's type."""
+        data_path: str
+        """As the benchmark has it."""
+        side: Literal["A", "B"]
+        """Which edit of each pair."""
+
+    @staticmethod
+    def read(parameters: EditOfPair.Parameters) -> Mapping[str, Sample]:
+        """Each pair's edit on that side. Raises `ConfigurationError` like the benchmark."""
+        data = _DATA[parameters.data]
+        rows = data(data.Parameters(data_path=parameters.data_path, edits=parameters.side))
+        return {edit.id: edit for edit in rows.samples()}
+
+    def absent(self, sample_id: str) -> tuple[str, str]:
+        given = self._parameters
+        return f"no edit {given.side} of {sample_id!r}", f"{given.data_path} has no pair of that id"
