@@ -23,6 +23,7 @@ from edit_eval.text import Text
 
 if TYPE_CHECKING:
     from edit_eval.config.loading import LoadingOptions as Options
+    from edit_eval.reporting.table import Sheet
 else:
     Options = dict  # imported, it would hold up `--help`
 
@@ -265,6 +266,17 @@ def answer(document: Callable[[], Any], show: Callable[[], None]) -> None:
         show()
 
 
+def answer_with(document: Callable[[], Any], sheet: Sheet, language: str, markdown: Path | None) -> None:
+    """`answer` with a sheet, which is also written to the file `markdown`, where one is named."""
+    from edit_eval.new_files import written_whole
+    from edit_eval.reporting.table import markdown_sheet, print_sheet
+
+    answer(document, lambda: print_sheet(sheet, language=language))
+    if markdown is not None:
+        with written_whole(markdown) as temporary:
+            temporary.write_text(f"{markdown_sheet(sheet, language)}\n", "utf-8", "backslashreplace")
+
+
 def end_if_short(short: bool) -> None:
     """Ends the command where its result, which is printed, is not what was asked for."""
     if short:
@@ -325,4 +337,5 @@ RunDir = Annotated[
 Passports = Annotated[
     Path | None, typer.Option("--passports", metavar="DIR", help="Folder of judges' passports. Default: your cache.")
 ]
+Markdown = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Also write it as Markdown.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")]

@@ -397,6 +397,11 @@ class FilesBenchmark(RowBenchmark):
         return held_as(self._pictures.read(found), name, held, self._pictures.origin(found))
 
 
+def numbered(name: str, held: Iterable[Any]) -> dict[str, Any]:
+    """`source`, `source_2`, ...: what holds each of several pictures of a kind, by the sample's names."""
+    return {f"{name}_{number}" if number > 1 else name: one for number, one in enumerate(held, 1)}
+
+
 def held_as(data: bytes, name: str, path: str, origins: tuple[Origin, ...] = ()) -> Held:
     """A picture that lies in a file, whose path the row has."""
     return Held(data, f"{name} {shown(path)}", PurePosixPath(path).suffix[1:], origins)

@@ -10,7 +10,6 @@ TIGER-AI-Lab/VIEScore@2cbea4e (viescore/).
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +20,7 @@ from edit_eval.benchmarks.plain_files import shown
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.contract import Missing, Question, Score, Values, View, parts
+from edit_eval.protocols.criteria import least_or_guessed, mean_of
 from edit_eval.protocols.replies import list_schema, number, read_list, read_number, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
@@ -322,27 +322,12 @@ def _published(name: str, seed: int | None, judgements: Sequence[Judgement]) -> 
         if one.status is Status.PENDING:
             raise Missing(Status.PENDING, "not every edit has been judged yet")
         if one.readings:  # else there was nothing to judge: the authors pass it over
-            sides = {side: _side(one, side, seed) for side in GIVES}
+            sides = {side: least_or_guessed(one, side, seed, LOWEST, HIGHEST) for side in GIVES}
             numbers.append(math.sqrt(sides["SC"] * sides["PQ"]) if name == "O" else sides[name])
     if not categories or not all(categories.values()):
         empty = min((category for category, numbers in categories.items() if not numbers), default="")
         raise Missing(Status.UNDEFINED, f"no edit of `{empty}` was judged" if empty else "no edit was judged")
-    means = [math.fsum(numbers) / len(numbers) for numbers in categories.values()]
-    return math.fsum(means) / len(means)
-
-
-def _side(judgement: Judgement, side: str, seed: int | None) -> float:
-    reading = judgement.readings[0][side]
-    if reading.status is Status.OK:
-        return min(reading.values.values())
-    if seed is None:
-        raise Missing(
-            reading.status,
-            f"the reply about {side} of `{judgement.sample_id}` cannot be read, where the authors guess a number; "
-            "set `protocol.guess_seed` for theirs",
-        )
-    place = f"{seed} {judgement.sample_id} {judgement.edit_seed} {judgement.repeat} {side}"
-    return random.Random(place).randint(LOWEST, HIGHEST)
+    return mean_of([mean_of(numbers) for numbers in categories.values()])
 
 
 def _official(path: str | None) -> dict[str, dict[str, str]]:

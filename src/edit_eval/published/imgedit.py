@@ -11,7 +11,6 @@ of the means that could be meant).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +23,7 @@ from edit_eval.benchmarks.json_items import KEY
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Held, Row
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.contract import Missing, Score
-from edit_eval.protocols.criteria import CriteriaProtocol, Official, question, settled
+from edit_eval.protocols.criteria import CriteriaProtocol, Official, mean_of, question, settled
 from edit_eval.records import Judgement, Sample, Scale, Status
 from edit_eval.text import Text
 
@@ -312,10 +311,7 @@ def _overall(official: bool, judgements: Sequence[Judgement]) -> float:
         numbers = authors_numbers(reading.text) if official else [*reading.values.values()]
         if numbers:
             types.setdefault(one.category, []).append(round(sum(numbers) / len(numbers), 2))
-    if not types:
-        raise Missing(Status.UNDEFINED, "no reply can be read")
-    means = [round(sum(scores) / len(scores), 2) for scores in types.values()]
-    return math.fsum(means) / len(means)
+    return mean_of([round(sum(scores) / len(scores), 2) for scores in types.values()], "no reply can be read")
 
 
 def authors_numbers(text: str) -> list[int]:

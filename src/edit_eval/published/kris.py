@@ -8,7 +8,6 @@ metrics_*.py: what is shown for which type, readers; summarize.py: types, dimens
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,10 +18,10 @@ from typing import Any, ClassVar
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.file_tree import FoundFile
 from edit_eval.benchmarks.json_items import KEY
-from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, Row
-from edit_eval.protocols.contract import Missing, Score
-from edit_eval.protocols.criteria import CriteriaProtocol, Official, question, settled
-from edit_eval.records import Judgement, Reading, Scale, Status
+from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, Row, numbered
+from edit_eval.protocols.contract import Score
+from edit_eval.protocols.criteria import CriteriaProtocol, Official, mean_of, question, settled
+from edit_eval.records import Judgement, Reading, Scale
 from edit_eval.text import Text
 
 REGISTERED = {"benchmark:kris": "Kris", "protocol:kris": "KrisScores"}
@@ -216,8 +215,7 @@ class Kris(FilesBenchmark):
         """All sources, and what is right where that is a picture."""
         sources = row.get("ori_img") or []
         sources = sources if isinstance(sources, list) else [sources]
-        names = [f"source_{number}" if number > 1 else "source" for number in range(1, len(sources) + 1)]
-        held = dict(zip(names, sources, strict=True)) | ({"reference": row["gt_img"]} if row.get("gt_img") else {})
+        held = numbered("source", sources) | ({"reference": row["gt_img"]} if row.get("gt_img") else {})
         return {name: f"{row['type']}/{one}" if isinstance(one, str) else one for name, one in held.items()}
 
     def draft(self, row: Row) -> Draft:
@@ -316,9 +314,7 @@ class KrisScores(CriteriaProtocol):
         for one in settled(judgements):
             if one.readings and level in ("", PLACES.get(one.category, ("", ""))[0]):
                 numbers += self._numbers(one)
-        if not numbers:
-            raise Missing(Status.UNDEFINED, "no edit has all of its numbers")
-        return math.fsum(numbers) / len(numbers)
+        return mean_of(numbers, "no edit has all of its numbers")
 
     def _numbers(self, one: Judgement) -> list[float]:
         """All numbers of an edit; none where one is missing."""

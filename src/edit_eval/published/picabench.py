@@ -18,9 +18,9 @@ from typing import Any, ClassVar, Literal
 from edit_eval.benchmarks.json_items import kind
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
 from edit_eval.protocols.checklist import Checklist
-from edit_eval.protocols.contract import Missing, Question, Score, Step, View
-from edit_eval.protocols.criteria import settled
-from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
+from edit_eval.protocols.contract import Question, Score, Step, View
+from edit_eval.protocols.criteria import mean_of, settled
+from edit_eval.records import Judgement, Reading, Reply, Sample, Scale
 from edit_eval.text import Text
 
 REGISTERED = {"benchmark:picabench": "PICABench", "protocol:picabench": "PICAEval"}
@@ -189,9 +189,7 @@ def _published(law: str, judgements: Sequence[Judgement]) -> float:
         if one.readings and law in ("", one.category):
             right = [_authors_answer(reading.text) == _wanted(name) for name, reading in one.readings[0].items()]
             shares.append(sum(right) / len(right))
-    if not shares:
-        raise Missing(Status.UNDEFINED, "no edit was judged")
-    return 100 * math.fsum(shares) / len(shares)
+    return 100 * mean_of(shares)
 
 
 def _authors_answer(text: str) -> str:
