@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from edit_eval.benchmarks.categories import CATEGORIES
+from edit_eval.benchmarks.contract import CATEGORIES
 from edit_eval.records import Scale, Status
 from edit_eval.scenes.ladder import BRIEF, BRIEFLY, EXAMINED, VIEWS
 from edit_eval.statistics.audit.findings import (
@@ -27,9 +27,8 @@ from edit_eval.statistics.audit.findings import (
     Findings,
     findings_of,
 )
-from edit_eval.statistics.audit.measure import share
+from edit_eval.statistics.audit.measure import ShownEdit, Trial, share
 from edit_eval.statistics.audit.order import PAIRS, ahead
-from edit_eval.statistics.audit.shown import ShownEdit, Trial
 
 WORTH = {
     "right": 1.0, "dose_75": 0.86, "extra": 0.80, "dose_50": 0.66, "no_consequence": 0.6, "dose_25": 0.42,

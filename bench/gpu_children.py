@@ -23,9 +23,8 @@ from edit_eval.edit_models.diffusers_pipeline import STOCK_CANVAS, call_on_canva
 from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
 from edit_eval.judges.qwen3_vl import Qwen3VL
 from edit_eval.pretrained import folders
-from edit_eval.pretrained.loading import library_versions, prepare_devices
+from edit_eval.pretrained.loading import library_versions, load_in_parallel, prepare_devices
 from edit_eval.pretrained.processors import load_processor
-from edit_eval.pretrained.reading_ahead import load_in_parallel
 from gpu_architectures import architecture
 from gpu_models import PARTS, NetworkTimes, random_network, random_part, watch_pipeline, weight_bytes
 from gpu_models import write_folders as write_configurations

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "src"), str(HERE)]
 
-from edit_eval.judges.qwen3_vl import Qwen3VL  # noqa: E402
+from edit_eval.judges.transformers import Qwen3VL  # noqa: E402
 
 BATCHES, ROUNDS = 4, 5
 
@@ -42,8 +42,7 @@ class SleepingJudge(Qwen3VL):
     def load(self, devices: Sequence[str], offload: str = "none") -> None:
         """Loads the processor alone."""
         from edit_eval.judges.judge_table import family_of_type
-        from edit_eval.judges.picture_patches import keep_levels
-        from edit_eval.judges.processing import judge_processor
+        from edit_eval.judges.processing import judge_processor, keep_levels
         from edit_eval.pretrained import folders
 
         assert isinstance(self.parameters, SleepingJudge.Parameters)

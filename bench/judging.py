@@ -126,7 +126,7 @@ def serve() -> None:
 
 def _schema_of(text: str) -> str:
     """The schema of the object that a prompt shows in a line of its own, where it shows one."""
-    from edit_eval.protocols.objects import WORDS, number, object_schema, one_of
+    from edit_eval.protocols.replies import WORDS, number, object_schema, one_of
 
     shown = next((line for line in text.splitlines() if line.startswith('{"')), "")
     if not shown:

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from edit_eval.records import Results
 from edit_eval.reporting.page.files import write_report
-from edit_eval.reporting.page.vega import vega
+from edit_eval.reporting.page.page import vega
 from edit_eval.statistics.summary import summarise
 from reporting.reported_runs import build_run, landscape, pictured
 from viewing import keep_copies

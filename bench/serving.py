@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import base64
 import contextlib
+import http.client
 import io
 import itertools
 import json
@@ -37,6 +38,7 @@ import numpy as np
 from PIL import Image
 
 EACH = 16
+CLIENTS = 64
 PART = 128
 """Pairs a request of the burst: a thousand PNGs are more than a service takes in one body."""
 JUDGE = """
@@ -74,14 +76,27 @@ def seconds_of(process: int) -> float:
     return total
 
 
-def post(address: str, pairs: list[dict[str, str]]) -> float:
-    """How long the answer took, in seconds; every pair has a score."""
-    body = json.dumps({"pairs": pairs}).encode()
-    began = time.monotonic()
-    with urllib.request.urlopen(urllib.request.Request(address, data=body), timeout=600) as answer:
-        results = json.load(answer)["results"]
-    assert [one["status"] for one in results] == ["ok"] * len(pairs)
-    return time.monotonic() - began
+def body(pairs: list[dict[str, str]]) -> bytes:
+    """A request of these pairs: made before the clock runs, as what it costs is the client's."""
+    return json.dumps({"pairs": pairs}).encode()
+
+
+class Client:
+    """Posts bodies on one connection that it keeps, as a trainer's session does."""
+
+    def __init__(self, address: str) -> None:
+        parts = urllib.parse.urlsplit(address)
+        self._path = parts.path
+        self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=600)
+
+    def post(self, data: bytes) -> float:
+        """How long the answer took, in seconds; every pair has a score."""
+        began = time.monotonic()
+        self._connection.request("POST", self._path, data, {"Content-Type": "application/json"})
+        answer = self._connection.getresponse().read()
+        took = time.monotonic() - began
+        assert {one["status"] for one in json.loads(answer)["results"]} == {"ok"}
+        return took
 
 
 def started(folder: str, batch_seconds: float, program: list[str], *flags: str) -> tuple[subprocess.Popen[str], str]:
@@ -110,21 +125,23 @@ def measured(pairs: list[dict[str, str]], batch_seconds: float, watch: bool, dec
     with tempfile.TemporaryDirectory() as folder:
         flags = [] if watch else ["--window", "0"]
         process, address = started(folder, batch_seconds, [sys.executable, "-m", "edit_eval"], *flags)
-        post(address, pairs[:8])
+        Client(address).post(body(pairs[:8]))
         quiet = -1.0
         while (before := seconds_of(process.pid)) - quiet > 0.05:  # drawing scenes for canaries is no part of a pair
             quiet = before
             time.sleep(5)
-        began = time.monotonic()
-        parts = [pairs[n : n + PART] for n in range(0, len(pairs), PART)]
+        parts = [body(pairs[n : n + PART]) for n in range(0, len(pairs), PART)]
         with ThreadPoolExecutor(len(parts)) as at_once:
-            list(at_once.map(lambda part: post(address, part), parts))
-        took = time.monotonic() - began
-        used = seconds_of(process.pid) - before
-        with ThreadPoolExecutor(64) as clients:
             began = time.monotonic()
-            each = sorted(clients.map(lambda pair: post(address, [pair]), pairs))
+            list(at_once.map(lambda part: Client(address).post(part), parts))
+            took = time.monotonic() - began
+        used = seconds_of(process.pid) - before
+        shares = [[body([pair]) for pair in pairs[n::CLIENTS]] for n in range(CLIENTS)]
+        with ThreadPoolExecutor(CLIENTS) as clients:
+            began = time.monotonic()
+            of_each = list(clients.map(lambda bodies: [*map(Client(address).post, bodies)], shares))
             clients_took = time.monotonic() - began
+        each = sorted(itertools.chain.from_iterable(of_each))
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
     return {

@@ -12,7 +12,7 @@ from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.scenes.edits import apply
 from edit_eval.scenes.judge import assess, score
 from edit_eval.scenes.language import read
-from edit_eval.scenes.recipes import Recipe, drawn
+from edit_eval.scenes.rungs import Recipe, drawn
 from edit_eval.scenes.scene import scene_of
 from ladder_results import Scores, Shown
 

@@ -16,7 +16,7 @@ import typer
 from jinja2 import nodes
 
 import edit_eval
-from edit_eval.benchmarks.categories import CATEGORIES, title
+from edit_eval.benchmarks.contract import CATEGORIES, title
 from edit_eval.cli import app
 from edit_eval.config.components import built_in, describe
 from edit_eval.config.shipped import shipped, summary

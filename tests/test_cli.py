@@ -40,7 +40,7 @@ FLAGS = {
 
 HEAVY = {
     *("torch", "diffusers", "transformers", "accelerate", "safetensors", "openai", "numpy", "scipy", "altair"),
-    *("vl_convert", "jinja2", "ijson", "pynvml", "yaml", "PIL", "filelock"),
+    *("vl_convert", "jinja2", "pynvml", "yaml", "PIL", "filelock"),
 }
 """What no help needs. (Pydantic is typer's own: it is imported for the help of a verb.)"""
 

@@ -18,7 +18,7 @@ from edit_eval import cli, compare, evaluate
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.reporting.agreement import agreement_sheet
 from edit_eval.reporting.comparison import gate_lines, print_comparison
-from edit_eval.reporting.writers.terminal import print_sheet
+from edit_eval.reporting.table import print_sheet
 from edit_eval.run import Run
 from edit_eval.statistics.agreement import people_agreement
 from edit_eval.statistics.comparison import Comparison

@@ -15,7 +15,7 @@ from PIL import Image
 from rich.console import Console
 
 from edit_eval import cli, evaluate, passports
-from edit_eval.anchors import judge_anchors
+from edit_eval.auditing import judge_anchors
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.passports import Anchor, Passport, Subject
@@ -23,7 +23,7 @@ from edit_eval.pictures import pixel_digest
 from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.run import Run
 from edit_eval.scenes.ladder import Ladder
-from edit_eval.scenes.recipes import RECIPE_KEY, Recipe, drawn
+from edit_eval.scenes.rungs import RECIPE_KEY, Recipe, drawn
 from edit_eval.statistics.audit.measure import Measure
 from edit_eval.store.comparable import compare_runs
 from small_benchmark import configuration

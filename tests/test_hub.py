@@ -27,13 +27,8 @@ FILES = {"data/a.parquet": b"a" * 1000, "data/b.parquet": b"b" * 1000, "README.m
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SmallHub]:
-    """What `HF_ENDPOINT` and `HF_HOME` would say, which the library reads when it is imported."""
     with SmallHub() as server:
-        monkeypatch.setattr(constants, "ENDPOINT", server.url)
-        template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace("https://huggingface.co", server.url)
-        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        server.stands_in(monkeypatch, tmp_path / "hub")
         yield server
 
 
@@ -55,14 +50,17 @@ class TestWhatIsThere:
         assert parquet("hub:o/n") == folder
         assert hub.asked_for_data == []
 
-    def test_a_commit_needs_seven_digits_and_no_network_once_it_is_there(self, hub: SmallHub) -> None:
+    def test_a_commit_needs_seven_digits_and_no_network_once_it_is_there(
+        self, hub: SmallHub, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         old = hub.put("o/n", FILES)
         hub.put("o/n", {"data/a.parquet": b"new"})
         folder = parquet(f"hub:o/n@{old[:7]}")
         assert (folder.name, (folder / "data/a.parquet").read_bytes()) == (old, FILES["data/a.parquet"])
         hub.asked.clear()
+        monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
         assert parquet(f"hub:o/n@{old[:7]}") == parquet(f"hf://datasets/o/n@{old}") == folder
-        assert hub.asked == []
+        assert hub.asked_for_data == []
 
     def test_one_file_or_folder_of_it(self, hub: SmallHub) -> None:
         hub.put("o/n", FILES)

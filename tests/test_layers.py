@@ -38,14 +38,10 @@ VAGUE = {
 LONGEST = 800
 DOCS = SOURCE.parents[1] / "docs"
 TWICE = {
-    "benchmarks protocols": {"ImgEdit", "Kris", "MagicBrush", "RISEBench", "UniREditBench"},
-    "execution scenes": {"Plan"},
-    "protocols scenes": {"View"},
     "records.py scenes": {"Edit"},
-    "scenes statistics": {"Comparison"},
 }
-"""The only classes with a name of another one's, by their rooms: a benchmark, and the protocol that its authors gave
-it; and what draws scenes, whose text is in the key of each drawn edit."""
+"""The only classes with a name of another one's, by their rooms: what draws scenes, whose text is in the key of
+each drawn edit."""
 
 
 def name(path: Path) -> str:

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from command_lines import Command, caller
-from edit_eval.benchmarks.kris import PLACES, questions_of
 from edit_eval.errors import ConfigurationError
+from edit_eval.published.kris import PLACES, questions_of
 from edit_eval.reanalysis import COUNTED, GEDIT_GROUPS, KEPT, reanalyse
 
 GEDIT_COLUMNS = (

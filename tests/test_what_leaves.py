@@ -11,7 +11,7 @@ import pytest
 
 from command_lines import Command, caller, finish, one_error
 from edit_eval import passports
-from edit_eval.spreadsheets import as_meant, write_rows
+from edit_eval.new_files import as_meant, write_rows
 from edit_eval.statistics.people import read_people_scores, read_people_votes
 
 command = pytest.fixture(caller)

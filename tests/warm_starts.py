@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 import edit_eval.pictures
 
 IMPORTED = {
-    "command": ("ijson.backends.yajl2_c", "pydantic.root_model", "pynvml", "scipy.special"),
+    "command": ("pydantic.root_model", "pynvml", "scipy.special"),
     "worker": (
         *("edit_eval.workers.process", "edit_eval.testing.fake_models", "edit_eval.judges.chat_endpoint"),
         *("edit_eval.scenes.editor", "edit_eval.scenes.judge", "edit_eval.scenes.ladder"),

@@ -12,19 +12,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edit_eval.command_line import answer, app, end_if_short, main, print_json, say, verb, wants_json, words
+from edit_eval.command_line import (
+    Config,
+    Markdown,
+    Passports,
+    RunDir,
+    RunFolder,
+    answer,
+    answer_with,
+    app,
+    end_if_short,
+    main,
+    print_json,
+    say,
+    verb,
+    wants_json,
+    words,
+)
 from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, RunInterrupted, Stopped
 from edit_eval.reporting.language import said, speak, spoken
 from edit_eval.text import Text
-from edit_eval.verbs.arguments import Config, Passports, RunDir, RunFolder
-from edit_eval.verbs.components import components
-from edit_eval.verbs.environments import environments
-from edit_eval.verbs.judging import judging, print_audited
-from edit_eval.verbs.looking import looking
+from edit_eval.verbs.judging import judging, print_audited, voting
+from edit_eval.verbs.looking import components, environments, looking
 from edit_eval.verbs.serving import serving
 from edit_eval.verbs.sharing import sharing
 from edit_eval.verbs.starting import config, starting
-from edit_eval.verbs.voting import voting
 
 if TYPE_CHECKING:
     from edit_eval.config.loading import LoadingOptions as Options
@@ -49,8 +61,8 @@ def _print_numbers(run: Any, *, drawn: bool = True) -> None:
     def show() -> None:
         from edit_eval.reporting.agreement import agreement_sheet
         from edit_eval.reporting.results_sheet import print_summary
+        from edit_eval.reporting.table import print_sheet
         from edit_eval.reporting.terminal_text import stdout_console
-        from edit_eval.reporting.writers.terminal import print_sheet
 
         print_summary(run.summary, stdout_console(), language=spoken(run.language))
         if "agreement" in run.summary:
@@ -87,7 +99,7 @@ def _evaluate(
         say(Text("shard {} is done; other shards of {} still have work left", shard, made.path))
         return answer(lambda: made.summary, lambda: None)
     if anchors:
-        from edit_eval.anchors import judge_anchors
+        from edit_eval.auditing import judge_anchors
 
         made = judge_anchors(configuration, made)
     _print_numbers(made)
@@ -240,6 +252,7 @@ def report(
     bridge: Annotated[
         Path | None, typer.Option(metavar="FILE", help="With --as: what `agreement --bridge OLD NEW --to FILE` wrote.")
     ] = None,
+    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="With --as: also write it as Markdown.")] = None,
 ) -> None:
     """Write the report again from the records; for an audit, its page."""
     from edit_eval.auditing import drawn_again
@@ -248,13 +261,13 @@ def report(
     made = Run(run)
     if (as_ is None) != (bridge is None):
         raise ConfigurationError(Text("--as JUDGE needs --bridge FILE, and --bridge needs --as: give both or neither"))
+    if markdown is not None and as_ is None:
+        raise ConfigurationError(Text("--markdown needs --as JUDGE; the report has its own Markdown, report.md"))
     if as_ is not None and bridge is not None:
-        from edit_eval.bridging import read_bridge, translate
-        from edit_eval.reporting.translated import translated_sheet
-        from edit_eval.reporting.writers.terminal import print_sheet
+        from edit_eval.bridging import read_bridge, translate, translated_sheet
 
         told = translate(made, read_bridge(bridge), as_)
-        return answer(lambda: told, lambda: print_sheet(translated_sheet(told), language=spoken(made.language)))
+        return answer_with(lambda: told, translated_sheet(told), spoken(made.language), markdown)
     made.summary  # noqa: B018 (what is no run is said here, not by the process that draws)
     if examined := drawn_again(made):
         print_audited(examined)
@@ -335,18 +348,13 @@ def gate(
     allow_unscored: Annotated[
         float | None, typer.Option(metavar="SHARE", help="Leave out unscored samples, up to this share.")
     ] = None,
-    markdown: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write it as Markdown, for a pull request.")
-    ] = None,
+    markdown: Markdown = None,
     *,
     options: Options,
 ) -> None:
     """Run both, the same samples and judges, and exit with 3 unless the candidate is shown to be no worse."""
     from edit_eval.gating import gate as hold
-    from edit_eval.new_files import written_whole
-    from edit_eval.reporting.gate import gate_sheet, gated_document
-    from edit_eval.reporting.writers.markdown import markdown_sheet
-    from edit_eval.reporting.writers.terminal import print_sheet
+    from edit_eval.gating import gate_sheet, gated_document
 
     command = ("edit-eval", *sys.argv[1:])
     found = hold(
@@ -359,13 +367,9 @@ def gate(
         tell=say,
         **options,
     )
-    language = spoken(found.baseline.language)
     shown = gate_sheet(found.comparison, found.passed, found.guidance, found.faults)
     document = gated_document(found.comparison, found.passed, found.guidance, found.faults)
-    answer(lambda: document, lambda: print_sheet(shown, language=language))
-    if markdown is not None:
-        with written_whole(markdown) as temporary:
-            temporary.write_text(f"{markdown_sheet(shown, language)}\n", "utf-8")
+    answer_with(lambda: document, shown, spoken(found.baseline.language), markdown)
     end_if_short(not found.passed)
 
 

@@ -23,6 +23,7 @@ from edit_eval.text import Text
 
 if TYPE_CHECKING:
     from edit_eval.config.loading import LoadingOptions as Options
+    from edit_eval.reporting.table import Sheet
 else:
     Options = dict  # imported, it would hold up `--help`
 
@@ -265,6 +266,17 @@ def answer(document: Callable[[], Any], show: Callable[[], None]) -> None:
         show()
 
 
+def answer_with(document: Callable[[], Any], sheet: Sheet, language: str, markdown: Path | None) -> None:
+    """`answer` with a sheet, which is also written to the file `markdown`, where one is named."""
+    from edit_eval.new_files import written_whole
+    from edit_eval.reporting.table import markdown_sheet, print_sheet
+
+    answer(document, lambda: print_sheet(sheet, language=language))
+    if markdown is not None:
+        with written_whole(markdown) as temporary:
+            temporary.write_text(f"{markdown_sheet(sheet, language)}\n", "utf-8", "backslashreplace")
+
+
 def end_if_short(short: bool) -> None:
     """Ends the command where its result, which is printed, is not what was asked for."""
     if short:
@@ -278,3 +290,52 @@ def _say_how_to_go_on(end: RunInterrupted, run_dir: Path | None) -> None:
     where = [] if run_dir else ["--run-dir", str(end.run_dir)]
     say(Text("interrupted: all finished work is kept in {}; to resume:", end.run_dir))
     print(f"  {in_folder(str(Path.cwd()), ['edit-eval', *sys.argv[1:], *where])}", file=sys.stderr)
+
+
+# -- what several verbs are given --
+
+
+def _configurations(incomplete: str) -> list[str]:
+    """What a shell offers for CONFIG: shipped names, YAML files, and folders on the way to them."""
+    from edit_eval.config.shipped import shipped
+
+    names = [name for name in shipped() if name.startswith(incomplete)]
+    return [*names, *(path for path in _paths(incomplete) if path.endswith(("/", ".yaml", ".yml")))]
+
+
+def _runs(incomplete: str) -> list[str]:
+    """What a shell offers for RUN: run directories, those in runs/ too; else folders on the way to one."""
+    folders = [path for path in (*_paths("runs/"), *_paths(incomplete)) if path.endswith("/")]
+    fitting = dict.fromkeys(path for path in folders if path.startswith(incomplete))
+    return [path.rstrip("/") for path in fitting if Path(path, "config").is_dir()] or [*fitting]
+
+
+def _paths(incomplete: str) -> list[str]:
+    """The paths that begin so; a folder's ends with a slash."""
+    head, slash, start = incomplete.rpartition("/")
+    folder = Path(head + slash)
+    try:
+        names = sorted(path.name + "/" * path.is_dir() for path in folder.iterdir())
+    except OSError:
+        return []
+    return [head + slash + name for name in names if name.startswith(start) and name[0] != "."]
+
+
+Config = Annotated[
+    str,
+    typer.Argument(
+        metavar="CONFIG",
+        help="The YAML file, or a name that `list` shows.",
+        autocompletion=_configurations,
+    ),
+]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.", autocompletion=_runs)]
+RunDir = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Run directory; resumes if it exists. Default: a folder in runs/."),
+]
+Passports = Annotated[
+    Path | None, typer.Option("--passports", metavar="DIR", help="Folder of judges' passports. Default: your cache.")
+]
+Markdown = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Also write it as Markdown.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")]

@@ -17,8 +17,7 @@ from typing import Protocol as Shape
 
 import msgspec
 
-from edit_eval.benchmarks.lint import lint, tidied
-from edit_eval.benchmarks.selection import refuse_bad, refuse_nothing, select
+from edit_eval.benchmarks.selection import lint, refuse_bad, refuse_nothing, select, tidied
 from edit_eval.config.components import NotHere, called_by, import_class, staying_here
 from edit_eval.config.families import shared_families
 from edit_eval.config.identity import Identity, digest, identity

@@ -28,10 +28,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edit_eval.benchmarks.kris import LEVELS, PLACES, questions_of
 from edit_eval.errors import ConfigurationError
-from edit_eval.protocols.imgedit import authors_numbers
+from edit_eval.published.imgedit import authors_numbers
+from edit_eval.published.kris import LEVELS, PLACES, questions_of
 from edit_eval.records import Edit, Judgement, Results, Sample, Scale, Scoring, Status
+from edit_eval.reporting import formats
+from edit_eval.reporting.results_sheet import published_lines
+from edit_eval.reporting.table import Column, Line, Sheet, Table
 from edit_eval.statistics.summary import summarise
 from edit_eval.text import Text
 
@@ -208,7 +211,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return [name if names.count(name) == 1 else f"{name} ({place})" for place, name in enumerate(names, 1)]
 
 
-# The forms. Each reader takes all files and gives what of them it knows.
+# -- the forms. Each reader takes all files and gives what of them it knows --
 
 
 def _gedit(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
@@ -501,3 +504,83 @@ def _csv_rows(file: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(_text(file).splitlines()))
     except csv.Error as error:
         raise ConfigurationError(Text("{} is no CSV ({})", file, error)) from None
+
+
+# -- what others' result files come to: a sheet for every display --
+
+Row = Mapping[str, Any]
+_STANDS_OUT = 3
+"""Doubtful rows from which on a category is named."""
+
+
+def reanalysis_sheet(documents: Sequence[Row]) -> Sheet:
+    """For each document of `reanalysis.reanalyse` a table with a row for each edit model, and what to know of it."""
+    return [part for document in documents for part in _of_document(document)]
+
+
+def _of_document(document: Row) -> Iterator[Line | Table[Row]]:
+    yield Line(Text("{} ({})", document["form"], document["language"]), "strong")
+    rows = [_row(document, zeros) for zeros in document["zeros"]]
+    yield Table(_columns(), rows)
+    for note in document["notes"]:
+        yield Line(Text("note: {}", note), "problem")
+    for zeros in document["zeros"]:
+        yield from map(Line, _doubts(zeros))
+    yield Line(
+        Text(
+            "Counted: the mean of what the file has. Kept: without rows that are no score, or may be none; "
+            "worst and best: if these were at either end of the scale."
+        ),
+        "quiet",
+    )
+    yield from map(Line, published_lines(document))
+    yield Line()
+
+
+def _row(document: Row, zeros: Row) -> dict[str, Any]:
+    counted, kept = (one for one in document["results"] if one["edit_model"] == zeros["edit_model"])
+    blocks = [one["scores"][one["headline"]] for one in (counted, kept)]
+    theirs = next(iter(counted["published"].values()))["value"]
+    return {**zeros, "theirs": theirs, "counted_mean": blocks[0], "kept_mean": blocks[1]}
+
+
+def _columns() -> list[Column[Row]]:
+    def mean(name: str) -> Any:
+        return lambda row: formats.score(row[name]["mean"])
+
+    def interval(name: str) -> Any:
+        return lambda row: formats.span(row[name]["ci95"])
+
+    def bounds(row: Row) -> str:
+        return formats.span([row["kept_mean"]["worst_case_mean"], row["kept_mean"]["best_case_mean"]])
+
+    return [
+        Column(Text("Edit model"), lambda row: row["edit_model"], kind="name"),
+        Column(Text("Rows"), lambda row: str(row["rows"])),
+        Column(Text("In doubt"), lambda row: str(row["doubtful"])),
+        Column(Text("Theirs"), lambda row: formats.published(row["theirs"])),
+        Column(Text("Counted"), mean("counted_mean")),
+        Column(Text("95% interval"), interval("counted_mean"), roomy=True),
+        Column(Text("Kept"), mean("kept_mean"), look="strong"),
+        Column(Text("95% interval"), interval("kept_mean")),
+        Column(Text("Worst–best"), bounds),
+    ]
+
+
+def _doubts(zeros: Row) -> Iterator[Text]:
+    """Why rows are in doubt, and in which categories most of them are."""
+    if not zeros["doubtful"]:
+        return
+    yield Text("{}: {} of {} rows are in doubt ({:; }).", *(zeros[name] for name in _SAID))
+    shares = sorted(zeros["categories"].items(), key=lambda one: -one[1]["doubtful"] / one[1]["rows"])
+    often = [(name, of) for name, of in shares if of["doubtful"] >= _STANDS_OUT and _is_often(of, zeros)]
+    for name, of in often[:_STANDS_OUT]:
+        yield Text("{}: {} of the {} rows of {} are.", zeros["edit_model"], of["doubtful"], of["rows"], name)
+
+
+_SAID = ("edit_model", "doubtful", "rows", "reasons")
+
+
+def _is_often(of: Row, zeros: Row) -> bool:
+    """Whether a category has twice its part of them."""
+    return bool(of["doubtful"] * zeros["rows"] >= 2 * zeros["doubtful"] * of["rows"])

@@ -22,7 +22,7 @@ from edit_eval.statistics.best_of import best_of, instrument
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
 from edit_eval.statistics.people import ratings_of, read_answers, read_people
-from edit_eval.statistics.rounds import with_critics
+from edit_eval.statistics.steps import with_critics
 from edit_eval.statistics.summary import judges_document, summarise, votes_document
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import Examined, examined
@@ -35,6 +35,7 @@ from edit_eval.store.provenance import mixed_environments
 from edit_eval.store.recall import recall_run
 from edit_eval.store.run_directory import RunDirectory, of_ledger
 from edit_eval.store.run_folders import damaged, recorded
+from edit_eval.store.standing import Standing, is_standing, read_standing
 from edit_eval.store.votes import Votes, read_votes
 from edit_eval.text import Text
 
@@ -429,14 +430,24 @@ def compare(
         raise
 
 
-def leaderboard(runs: str | Path | Run | Sequence[str | Path | Run]) -> Leaderboard:
-    """The edit models of several runs beside each other, by every judge that all of them have.
+def leaderboard(runs: str | Path | Run | Standing | Sequence[str | Path | Run | Standing]) -> Leaderboard:
+    """The edit models of several runs, here or pushed (`hub:OWNER/NAME`), by every judge that all of them have.
 
     Ranks by judges of single edits, strengths by judges that compare, with coverage and the judges' passports. Raises
     `ConfigurationError` for runs that may not be compared: other samples, another judge, another protocol.
     """
-    given = [runs] if isinstance(runs, str | Path | Run) else runs
-    return ShownLeaderboard(**vars(read_leaderboard([_opened(run) for run in given])))
+    given = [runs] if isinstance(runs, str | Path | Run | Standing) else runs
+    return ShownLeaderboard(**vars(read_leaderboard([standing_of(run) for run in given])))
+
+
+def standing_of(run: str | Path | Run | Standing, passports: Path | None = None) -> Run | Standing:
+    """A run to rank: a run directory, or one that was pushed (`hub:OWNER/NAME`, a folder with its `standing.json`).
+
+    `passports` as for a `Run`; what was pushed brings its own.
+    """
+    if isinstance(run, Run | Standing):
+        return run
+    return read_standing(run) if is_standing(run) else Run(Path(run), passports)
 
 
 def _opened(run: str | Path | Run) -> Run:

@@ -3,7 +3,7 @@
 What can go can be made again, or nobody needs it: pictures that no run has used for a while and none names, scenes and
 environments likewise, small copies in a report, logs. Edits, replies, votes and passports are nobody's to clear away;
 a run goes only where somebody names it. Nothing goes that we did not write: a run bears our mark, and in it and in the
-cache only files with names of ours are looked at (`store.ours`).
+cache only files with names of ours are looked at (`store.run_directory`).
 """
 
 from __future__ import annotations
@@ -27,10 +27,17 @@ from edit_eval.benchmarks.source_cache import SHELF
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.execution.machine.environments import uv_folder
 from edit_eval.pictures import TEMPORARY
-from edit_eval.store.holders import shards_at_work
-from edit_eval.store.known_runs import KnownRun, known_runs
-from edit_eval.store.ours import MARK, files_within, folders_left, is_marked, remove_empty
-from edit_eval.store.run_directory import SHARDS, RunDirectory
+from edit_eval.store.run_directory import (
+    MARK,
+    SHARDS,
+    RunDirectory,
+    files_within,
+    folders_left,
+    is_marked,
+    remove_empty,
+    shards_at_work,
+)
+from edit_eval.store.run_folders import KnownRun, known_runs
 from edit_eval.text import Text
 from edit_eval.user_cache import cache_folder
 

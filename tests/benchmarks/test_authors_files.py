@@ -13,19 +13,21 @@ from pathlib import Path
 import pytest
 from five_dimension_files import picture
 
-from edit_eval.benchmarks import authors_files, imgedit
-from edit_eval.benchmarks.authors_files import AUTHORS_FILES, AuthorsFile
+from edit_eval.benchmarks import authors_files
+from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError, Stopped
-from edit_eval.execution.advice.fetching import fetch
-from edit_eval.protocols.geditbench_v2 import GEditBenchV2
-from edit_eval.protocols.imgedit import ImgEdit
-from edit_eval.protocols.kris import Kris
-from edit_eval.protocols.reasoned_edits import RISEBench, UniREditBench
-from edit_eval.protocols.viescore import VIEScore
+from edit_eval.execution.advice.cards import fetch
+from edit_eval.published import imgedit
+from edit_eval.published.gedit import VIEScore
+from edit_eval.published.imgedit import ImgEditScores
+from edit_eval.published.kris import KrisScores
 from edit_eval.published.omnicontext import OmniContextScores
+from edit_eval.published.pairs import GEditBenchV2
+from edit_eval.published.risebench import RISEBenchScores
+from edit_eval.published.unireditbench import UniREditBenchScores
 
-TEXT = ("{" + ", ".join(f'"{name}": "Judge <edit_prompt>."' for name in ImgEdit.official) + "}").encode()
+TEXT = ("{" + ", ".join(f'"{name}": "Judge <edit_prompt>."' for name in ImgEditScores.official) + "}").encode()
 FILE = AuthorsFile("o/n", "a" * 40, "eval/prompts.json", "MIT", hashlib.sha256(TEXT).hexdigest())
 
 
@@ -65,11 +67,10 @@ def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Host]:
 
 
 def test_each_protocol_has_its_own() -> None:
-    assert OmniContextScores.official_file.licence == "Apache-2.0"
-    classes = {"imgedit": ImgEdit, "kris": Kris, "risebench": RISEBench, "unireditbench": UniREditBench}
-    found = {name: cls.official_file for name, cls in {**classes, "viescore": VIEScore}.items()}
-    assert found == AUTHORS_FILES
-    assert all(len(file.commit) == 40 and len(file.digest) == 64 for file in AUTHORS_FILES.values())
+    classes = (VIEScore, ImgEditScores, KrisScores, RISEBenchScores, UniREditBenchScores, OmniContextScores)
+    files = [cls.official_file for cls in classes]
+    assert len({file.digest for file in files}) == len(classes)
+    assert all(len(file.commit) == 40 and len(file.digest) == 64 for file in files)
 
 
 def test_once_and_then_without_a_network(host: Host) -> None:
@@ -131,19 +132,19 @@ def test_rows_that_do_not_come_with_their_pictures(host: Host, tmp_path: Path, m
 def test_a_configuration_is_fetched_with_its_prompts(
     host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ImgEdit, "official_file", FILE)
+    monkeypatch.setattr(ImgEditScores, "official_file", FILE)
     host.files[f"/o/n/{'a' * 40}/eval/prompts.json"] = TEXT
     (tmp_path / "data").mkdir()
     (tmp_path / "c.yaml").write_text(
         f"benchmark: {{type: imgedit, data_path: {tmp_path / 'data'}}}\nprotocol: {{prompts: official}}\n"
         "diffusion_model: {type: testing}\nreward_model: {type: testing}\n"
     )
-    official = ImgEdit.Parameters(prompts="official")
+    official = ImgEditScores.Parameters(prompts="official")
     with pytest.raises(ConfigurationError, match="is not here"):
-        ImgEdit.texts(official)
+        ImgEditScores.texts(official)
     _, prompts = fetch(load_configuration(tmp_path / "c.yaml"))
     assert (prompts.name, prompts.path, prompts.bytes) == (str(FILE), str(FILE.place), len(TEXT))
-    assert ImgEdit.texts(official)["add"]["user_prompt_template"] == "Judge {edit_instruction}."
+    assert ImgEditScores.texts(official)["add"]["user_prompt_template"] == "Judge {edit_instruction}."
 
 
 def test_every_file_of_a_protocol_that_has_several_is_fetched(

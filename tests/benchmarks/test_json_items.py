@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from five_dimension_files import Place, item
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from edit_eval.benchmarks.json_items import BenchmarkItem, ItemReader
 from edit_eval.errors import ConfigurationError, EditEvalError
 
 
@@ -183,3 +185,29 @@ def test_a_whole_number_that_python_refuses_is_said_with_its_place(place: Place,
     text = json.dumps([item(0, padding="x" * before), {**item(1), name: 7}]).replace(": 7", ": " + "9" * 10_000)
     with pytest.raises(ConfigurationError, match=r"at byte \d+ \(line 1\): a whole number of more"):
         place.samples(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "items"),
+    [
+        ('[{"a": 1}, 3]', [{"a": 1}, "the item is a number, not an object"]),
+        ('{"x": {"a": NaN}, "x": {}}', [("x", {"a": None}), ("x", {})]),
+        ('{"x": [{"a": 1}, {"a": 2}], "y": []}', [("x 1", {"a": 1}), ("x 2", {"a": 2})]),
+        ('{"a": {"b": [1]}, "c": 2}\n\n{"a": {"b": 3}}\n', [{"a": {"b": [1]}, "c": 2}, {"a": {"b": 3}}]),
+        ('{"a": [{"b": 1}], "c": 2}', [{"a": [{"b": 1}], "c": 2}]),
+        ('[{"a": 1, "a": 2}]', ["the item has 'a' twice"]),
+    ],
+)
+def test_all_of_every_item(text: str, items: list[Any], tmp_path: Path) -> None:
+    """As benchmarks of others are read, whose files have objects of objects and sessions."""
+
+    def told(one: BenchmarkItem) -> Any:
+        where = one.key or (f"{one.group} {one.place}" if one.group else "")
+        return one.problem or ((where, one.values) if where else one.values)
+
+    assert [told(one) for one in ItemReader(tmp_path, data=text.encode()).items()] == items
+
+
+def test_a_table_may_be_an_object_of_objects(place: Place) -> None:
+    samples = place.samples({"a": item(0), "b": item(1)})
+    assert [each.fault for each in samples] == ["", ""]

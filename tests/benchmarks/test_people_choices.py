@@ -11,11 +11,9 @@ from authors_files import Authors
 from five_dimension_files import picture
 
 from edit_eval import evaluate
-from edit_eval.benchmarks.editreward import EditRewardBench
-from edit_eval.benchmarks.genai_bench import GenAIBench
-from edit_eval.benchmarks.mmrb2 import MMRB2
+from edit_eval.benchmarks.people_choices import MMRB2, EditRewardBench, GenAIBench
 from edit_eval.reporting.agreement import agreement_sheet
-from edit_eval.reporting.writers.markdown import markdown_sheet
+from edit_eval.reporting.table import markdown_sheet
 from faults.faulty_runs import Ears
 
 CHOSEN = ["A", "A", "A", "A", "B", "B"]
@@ -92,7 +90,7 @@ def test_pairs_of_mmrb2_and_judges_beside_the_choice_with_the_level_of_a_constan
     [(GenAIBench, ("leftvote", "rightvote", "bothbad_vote")), (EditRewardBench, ("A>B", "B>A", "A=B"))],
 )
 def test_pairs_in_parquet(cls: Any, words: tuple[str, ...], tmp_path: Path) -> None:
-    names = cls.columns
+    names = cls.named
     rows = {
         **({names["id"]: [f"e{n}" for n in range(3)]} if "id" in names else {}),
         names["instruction"]: [f"Do {n}." for n in range(3)],

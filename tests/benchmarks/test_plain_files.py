@@ -15,13 +15,13 @@ from authors_files import Authors
 from five_dimension_files import picture
 
 from edit_eval.benchmarks.file_tree import FileTree
-from edit_eval.benchmarks.gedit import GEdit
-from edit_eval.benchmarks.imgedit import ImgEdit
-from edit_eval.benchmarks.magicbrush import MagicBrush
 from edit_eval.benchmarks.parquet_rows import parquet_files
 from edit_eval.benchmarks.plain_files import PlainFiles
 from edit_eval.benchmarks.table import TableBenchmark
 from edit_eval.errors import ConfigurationError
+from edit_eval.published.gedit import GEdit
+from edit_eval.published.imgedit import ImgEdit
+from edit_eval.published.magicbrush import MagicBrush
 from edit_eval.records import Sample
 from late_imports import Late
 

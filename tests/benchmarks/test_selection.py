@@ -1,4 +1,4 @@
-"""Which samples take part: filters, a limit a category, and bad samples named."""
+"""Which samples take part: filters, a limit a category, bad samples named; what is odd about them and no fault."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from edit_eval.benchmarks.selection import refuse_bad, refuse_nothing, select
+from edit_eval.benchmarks.contract import CATEGORIES, SUBSETS, canonical, title
+from edit_eval.benchmarks.selection import lint, refuse_bad, refuse_nothing, select, tidied
 from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.records import Picture, Sample
 
@@ -147,3 +148,77 @@ def test_nothing_but_bad_samples_is_refused_and_one_good_one_is_enough() -> None
 def test_the_file_of_an_empty_benchmark_has_its_own_name() -> None:
     with pytest.raises(ConfigurationError, match="no sample in /home/bag of tricks;"):
         select((), source="/home/bag of tricks")
+
+
+def labelled(index: int, **about: Any) -> Sample:
+    source = Picture(path="s.png", digest=f"{index:064}")
+    usual = {"id": f"s{index}", "pictures": {"source": source}, "instruction": "Add a hat.", "category": "add"}
+    return Sample(index=index, **{**usual, **about})
+
+
+def test_nothing_is_said_of_samples_that_are_as_they_should_be() -> None:
+    samples = [labelled(n, category=("add", "remove")[n % 2], difficulty="easy", tags=("a",)) for n in range(6)]
+    assert lint(samples) == ()
+    assert tidied(samples[0]) is samples[0]
+
+
+def test_labels_with_space_around_them_are_taken_without_it() -> None:
+    samples = [labelled(n, difficulty=("medium", " medium")[n == 3], tags=(" warm  light",)) for n in range(5)]
+    assert lint(samples) == (
+        "difficulty ' medium' is taken as 'medium' (1 sample: index 3)",
+        "tag ' warm  light' is taken as 'warm light' (5 samples: index 0, 1, 2, 3, 4)",
+    )
+    assert {(one.difficulty, one.tags) for one in map(tidied, samples)} == {("medium", ("warm light",))}
+    assert tidied(labelled(0, category=" Physical ")).category == "physical"
+
+
+def test_a_label_beside_a_frequent_one_is_named_and_left() -> None:
+    samples = [labelled(n, difficulty="easy") for n in range(10)] + [labelled(10, difficulty="esay")]
+    samples += [labelled(11, difficulty="Easy")]
+    assert lint(samples) == (
+        "difficulty 'esay' (1 sample: index 10) may mean 'easy' (10 samples): left unchanged",
+        "difficulty 'Easy' (1 sample: index 11) may mean 'easy' (10 samples): left unchanged",
+    )
+    levels = [labelled(n, difficulty="level 1") for n in range(10)] + [labelled(10, difficulty="level 2")]
+    words = [labelled(n, difficulty=("subject-remove", "subject-replace")[n % 2]) for n in range(10)]
+    assert lint(levels) == lint(words) == ()
+
+
+def test_sets_of_unequal_size() -> None:
+    samples = [labelled(n, category="add" if n else "remove", instructions={"en": "x"}) for n in range(4)]
+    samples[1] = labelled(1, instructions={"en": "x", "zh": "y"})
+    unequal, language = lint(samples)
+    assert unequal.startswith("categories are of unequal size, 'add' 3 to 'remove' 1: the mean over samples weights")
+    assert language == "only 1 of 4 samples have an instruction in `zh`"
+
+
+def test_the_same_edit_twice() -> None:
+    twice = {"pictures": labelled(0).pictures, "instruction": "add a  Hat."}
+    (note,) = lint([labelled(0), labelled(1, **twice), labelled(2, **twice, fault="bad")])
+    assert note == "index 1 ('s1') repeats index 0 ('s0') (same picture and instruction): both count"
+
+
+def test_what_differs_only_in_names_and_numbers_is_said_once() -> None:
+    said = [f"index {n} ('s{n}'): source 'a{n}.png' calls itself 'png' and is jpg" for n in range(8)]
+    assert lint([], [*said, "columns"]) == (
+        f"{said[0]} (likewise 7 samples: index 1, 2, 3, 4, 5 and 2 more)",
+        "columns",
+    )
+
+
+@pytest.mark.parametrize("category", CATEGORIES)
+def test_every_spelling_is_the_canonical_name(category):
+    for name in (category, category.capitalize(), category.upper(), f" {category} ", SUBSETS[category]):
+        assert canonical(name) == category
+    assert title(category, "en") != title(category, "zh")
+    assert title(SUBSETS[category], "zh") == title(category, "zh")
+
+
+def test_other_names_come_back_unchanged():
+    for name in ("Typography", "排版", "", " x "):
+        assert canonical(name) == name
+        assert title(name, "zh") == name
+
+
+def test_an_unknown_language_has_the_english_titles():
+    assert title("causal", "fr") == title("causal", "en")

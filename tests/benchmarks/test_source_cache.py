@@ -277,7 +277,7 @@ def test_memory(place: Place) -> None:
             file.write(json.dumps(item(number, src_img_b64=encoded(buffer.getvalue()))) + "\n")
     assert place.path.stat().st_size > 25_000_000
     code = """
-import sys, ijson
+import sys
 from PIL import Image
 from edit_eval.benchmarks.five_dimensions import FiveDimensions
 def peak():

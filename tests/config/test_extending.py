@@ -11,8 +11,7 @@ import yaml
 
 from edit_eval.config.loading import as_written, load_configuration
 from edit_eval.config.shipped import shipped
-from edit_eval.config.yaml_text import parse
-from edit_eval.config.yaml_writing import write_yaml
+from edit_eval.config.yaml_text import parse, write_yaml
 from edit_eval.errors import ConfigurationError
 
 Write = Callable[[str, Any], str]

@@ -8,8 +8,8 @@ import pytest
 
 from edit_eval.config.faults import Faults
 from edit_eval.config.loading import load_configuration
-from edit_eval.config.overrides import apply_overrides
 from edit_eval.config.schema import Configuration
+from edit_eval.config.yaml_text import apply_overrides
 from edit_eval.errors import ConfigurationError
 
 

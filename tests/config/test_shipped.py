@@ -22,9 +22,7 @@ from edit_eval.edit_models.release_table import RELEASES, Release
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.prediction import durations_of
 from edit_eval.judges.judge_table import published
-from edit_eval.starting.models import look_at_model
-from edit_eval.starting.pictures import Pictures
-from edit_eval.starting.writing import configuration_text
+from edit_eval.starting import Pictures, configuration_text, look_at_model
 from edit_eval.workers.model_class import make_parameters
 
 REPOSITORY = Path(__file__).resolve().parents[2]

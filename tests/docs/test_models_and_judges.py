@@ -17,7 +17,9 @@ from edit_eval.edit_models.image_folder import ImageFolder
 from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
 from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.judges.embedding_metrics import EmbeddingMetrics
+from edit_eval.judges.face_metrics import FaceMetrics
 from edit_eval.judges.judge_table import PUBLISHED
+from edit_eval.judges.perceptual_metrics import PerceptualMetrics
 from edit_eval.judges.picture_metrics import PictureMetrics
 from edit_eval.judges.qwen3_vl import Qwen3VL
 from edit_eval.judges.recorded import Recorded
@@ -51,6 +53,8 @@ def test_every_yaml_block_fits_its_class() -> None:
         "transformers": TransformersJudge.Parameters,
         "chat_endpoint": ChatEndpoint.Parameters,
         "picture_metrics": PictureMetrics.Parameters,
+        "perceptual_metrics": PerceptualMetrics.Parameters,
+        "face_metrics": FaceMetrics.Parameters,
         "embedding_metrics": EmbeddingMetrics.Parameters,
         "recorded": Recorded.Parameters,
         "text_metrics": TextMetrics.Parameters,

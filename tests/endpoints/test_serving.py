@@ -19,8 +19,7 @@ import pytest
 import scripted_server
 from edit_eval.endpoints import serving
 from edit_eval.endpoints.engines import ENGINES
-from edit_eval.endpoints.processes import members
-from edit_eval.endpoints.serving import RUN, Serve, Server, ServerEnvironment, telling_line
+from edit_eval.endpoints.serving import RUN, Serve, Server, ServerEnvironment, members, telling_line
 from edit_eval.errors import LoadError
 from judge_server import JudgeServer
 

@@ -13,8 +13,7 @@ from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.execution.shards import read_shard, shards_of
 from edit_eval.experiment import Experiment, load_samples
 from edit_eval.scheduling.batches import cut_batches
-from edit_eval.store.holders import Shard
-from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.run_directory import RunDirectory, Shard
 from small_benchmark import configuration, write_benchmark
 
 SLURM_ARRAY = {

@@ -13,8 +13,8 @@ import pytest
 from edit_eval import evaluate
 from edit_eval.records import Status
 from edit_eval.run import Run
-from edit_eval.store.ours import MARK, mark
 from edit_eval.store.recall import ADDRESS
+from edit_eval.store.run_directory import MARK, mark
 from faults.faulty_runs import (
     TWO_QUESTIONS,
     Ears,

@@ -16,7 +16,7 @@ import pytest
 from edit_eval import evaluate
 from edit_eval.errors import Stopped
 from edit_eval.execution.drivers import local
-from edit_eval.execution.engine import reading_again
+from edit_eval.execution.engine import blame
 from edit_eval.records import Status
 from edit_eval.run import Run
 from edit_eval.store.run_directory import CannotWrite
@@ -116,7 +116,7 @@ def test_a_plug_in_that_changes_during_the_run_makes_nothing_under_the_old_key(t
 def test_pictures_of_a_folder_that_change_during_the_run_are_not_taken_for_the_old_ones(
     tmp_path: Path, undisturbed: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading_again, "AGAIN_AFTER", (0.1, 0.2))
+    monkeypatch.setattr(blame, "AGAIN_AFTER", (0.1, 0.2))
     folder = tmp_path / "edits"
     folder.mkdir()
     for edit in undisturbed.results.edits:
@@ -195,7 +195,7 @@ def test_sources_that_are_gone_for_a_moment_are_read_again(tmp_path: Path, undis
 def test_a_source_that_stays_away_is_left_pending_and_all_else_is_done(
     tmp_path: Path, undisturbed: Run, monkeypatch: pytest.MonkeyPatch, order: str
 ) -> None:
-    monkeypatch.setattr(reading_again, "AGAIN_AFTER", (0.1, 0.2))
+    monkeypatch.setattr(blame, "AGAIN_AFTER", (0.1, 0.2))
     write_benchmark(tmp_path)
     what = {"judge": {"batch_size": 1, "device_ids": "cpu:2"}, "execution": {"order": order}}
     taken: list[Path] = []

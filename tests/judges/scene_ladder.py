@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from PIL import Image, ImageChops, ImageStat
 
-from edit_eval.scenes.drawing import Drawing, draw
+from edit_eval.scenes.drawing import Drawing, draw, sources
 from edit_eval.scenes.edits import Edit, apply, twins
-from edit_eval.scenes.light import sources
 from edit_eval.scenes.scene import Scene
 
 

@@ -11,21 +11,21 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from edit_eval.judges import data_urls
-from edit_eval.judges.data_urls import DataUrls
+from edit_eval.judges import chat_endpoint
+from edit_eval.judges.chat_endpoint import DataUrls
 
 
 @pytest.fixture
 def encoded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """The sizes of the pictures that were encoded."""
     sizes: list[tuple[int, int]] = []
-    png = data_urls.png
+    png = chat_endpoint.png
 
     def counted(picture: Any) -> bytes:
         sizes.append(picture.size)
         return png(picture)
 
-    monkeypatch.setattr(data_urls, "png", counted)
+    monkeypatch.setattr(chat_endpoint, "png", counted)
     return sizes
 
 
@@ -49,8 +49,8 @@ def test_equal_pictures_are_encoded_once_and_others_are_told_apart(encoded: list
 
 def test_a_read_only_picture_is_known_by_itself_until_somebody_paints_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[Any] = []
-    digest = data_urls.pixel_digest
-    monkeypatch.setattr(data_urls, "pixel_digest", lambda one: counted.append(one) or digest(one))
+    digest = chat_endpoint.pixel_digest
+    monkeypatch.setattr(chat_endpoint, "pixel_digest", lambda one: counted.append(one) or digest(one))
     urls, shown = DataUrls(), picture(1)
     shown.readonly = 1
     assert urls.of(shown) is urls.of(shown)
@@ -86,7 +86,7 @@ def test_a_larger_picture_is_scaled_down_and_known_again(encoded: list[tuple[int
 
 def test_the_oldest_are_let_go(monkeypatch: pytest.MonkeyPatch, encoded: list[tuple[int, int]]) -> None:
     urls = DataUrls()
-    monkeypatch.setattr(data_urls, "MOST_KEPT", int(2.5 * len(urls.of(picture(0)))))
+    monkeypatch.setattr(chat_endpoint, "MOST_KEPT", int(2.5 * len(urls.of(picture(0)))))
     for number in (1, 0, 2, 0, 1):  # 1 is the oldest when 2 comes
         urls.of(picture(number))
     assert len(encoded) == 4
@@ -95,7 +95,7 @@ def test_the_oldest_are_let_go(monkeypatch: pytest.MonkeyPatch, encoded: list[tu
 def test_one_that_cannot_be_encoded_fails_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     urls = DataUrls()
     with monkeypatch.context() as broken:
-        broken.setattr(data_urls, "png", lambda picture: 1 // 0)
+        broken.setattr(chat_endpoint, "png", lambda picture: 1 // 0)
         for _ in range(2):
             with pytest.raises(ZeroDivisionError):
                 urls.of(picture(1))

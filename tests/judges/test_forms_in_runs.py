@@ -19,7 +19,7 @@ from edit_eval.experiment import Experiment, load_samples
 from edit_eval.judges.answers import LEAST_MASS
 from edit_eval.records import Status
 from edit_eval.reporting.results_sheet import print_summary
-from edit_eval.reporting.samples import print_sample
+from edit_eval.reporting.status import print_sample
 from edit_eval.rubrics.loading import RUBRICS, load_rubrics
 from edit_eval.run import Run
 from faults.faulty_runs import Ears

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from edit_eval.judges.generation import SWITCHES, Marks, switch_in
 from edit_eval.judges.judge_table import FAMILIES, TORCHVISION, Family, family_of_type
-from edit_eval.judges.thinking import SWITCHES, Marks, switch_in
 from late_imports import Late
 
 transformers: Any = Late("transformers")

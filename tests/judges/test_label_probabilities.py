@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from edit_eval.errors import ModelError
-from edit_eval.judges.label_probabilities import Labels, Tokens, read
+from edit_eval.judges.generation import Labels, TokenRow, label_probabilities
 from late_imports import Late
 
 torch = Late("torch")
@@ -36,7 +36,7 @@ class Longest:
         return "".join(TOKENS[token] if token >= 0 else "?" for token in tokens)
 
 
-def distribution(context: Tokens, likely: Sequence[int] = ()) -> list[float]:
+def distribution(context: TokenRow, likely: Sequence[int] = ()) -> list[float]:
     random = Random(repr(context))
     weights = [random.random() * (50.0 if token in likely else 1.0) for token in range(len(TOKENS))]
     return [weight / sum(weights) for weight in weights]
@@ -48,25 +48,25 @@ class Model:
     def __init__(self) -> None:
         self.passes = 0
 
-    def __call__(self, beginnings: Sequence[Tokens]) -> list[object]:
+    def __call__(self, beginnings: Sequence[TokenRow]) -> list[object]:
         self.passes += 1
         places = 1 + max(map(len, beginnings))
         padded = [(*row, *[END] * places) for row in beginnings]
         return [torch.tensor([distribution(row[:place]) for row in padded]).log() for place in range(places)]
 
 
-def said(path: Tokens) -> float:
+def said(path: TokenRow) -> float:
     """The probability that an answer begins with these tokens."""
     return math.prod(distribution(path[:place])[token] for place, token in enumerate(path))
 
 
-def paths(text: str) -> set[Tokens]:
+def paths(text: str) -> set[TokenRow]:
     return {tuple(Longest().encode(spelling)) for spelling in (text, f" {text}")}
 
 
 def found(labels: Sequence[str], prompt: str = "\n") -> tuple[dict[str, float], int]:
     model = Model()
-    (shares,) = read([Labels(Longest(), prompt, labels, [END])], model)
+    (shares,) = label_probabilities([Labels(Longest(), prompt, labels, [END])], model)
     return shares, model.passes
 
 
@@ -97,14 +97,14 @@ def test_where_one_label_begins_another_each_is_the_whole_answer() -> None:
 def test_two_questions_at_once_are_read_as_alone() -> None:
     model = Model()
     some = [["1", "10"], ["Yes", "No"]]
-    assert read([Labels(Longest(), "\n", labels, [END]) for labels in some], model) == [
+    assert label_probabilities([Labels(Longest(), "\n", labels, [END]) for labels in some], model) == [
         pytest.approx(found(labels)[0]) for labels in some
     ]
 
 
 def test_what_may_stand_around_an_answer_is_no_part_of_it() -> None:
-    (shares,) = read([Labels(Longest(), "", ["1", "10"], [END], ["N"], ["No"])], Model())
-    openings: list[Tokens] = [(), (9,)]
+    (shares,) = label_probabilities([Labels(Longest(), "", ["1", "10"], [END], ["N"], ["No"])], Model())
+    openings: list[TokenRow] = [(), (9,)]
     for label, share in shares.items():
         rows = [(*opening, *path) for opening in openings for path in paths(label)]
         assert share == pytest.approx(sum(said((*row, end)) for row in rows for end in (END, 8))), label
@@ -120,7 +120,7 @@ def test_a_prompt_whose_end_would_be_joined_to_the_label_is_there_already() -> N
 
     TOKENS.append("J")
     try:
-        shares = read([Labels(Joining(), "\n", ["J", "1"], [END])], Model())[0]
+        shares = label_probabilities([Labels(Joining(), "\n", ["J", "1"], [END])], Model())[0]
         assert shares["J"] == pytest.approx(said((12,)) + said((3, 12)))
     finally:
         TOKENS.pop()
@@ -135,13 +135,13 @@ def test_what_cannot_be_told_apart_or_written_is_refused() -> None:
 
 def test_a_label_that_begins_with_next_to_nothing_costs_no_pass() -> None:
     class Sure(Model):
-        def __call__(self, beginnings: Sequence[Tokens]) -> list[object]:
+        def __call__(self, beginnings: Sequence[TokenRow]) -> list[object]:
             steps = super().__call__(beginnings)
             steps[0] = torch.full((len(beginnings), len(TOKENS)), -30.0)
             steps[0][:, 2] = 0.0  # type: ignore[index]
             return steps
 
     model = Sure()
-    (shares,) = read([Labels(Longest(), "\n", ["0", "Y1", "Y0"], [END])], model)
+    (shares,) = label_probabilities([Labels(Longest(), "\n", ["0", "Y1", "Y0"], [END])], model)
     assert shares == {"0": pytest.approx(1), "Y1": pytest.approx(0, abs=1e-12), "Y0": pytest.approx(0, abs=1e-12)}
     assert model.passes == 1, "what stands behind a space and a `Y`, and before it; nothing behind `Y` alone"

@@ -18,7 +18,7 @@ from edit_eval.errors import LoadError
 from edit_eval.judges import transformers as transformers_judge
 from edit_eval.judges.answers import read_answer
 from edit_eval.judges.qwen3_vl import Qwen3VL
-from edit_eval.pretrained.reading_ahead import BESIDE_OTHERS
+from edit_eval.pretrained.loading import BESIDE_OTHERS
 from edit_eval.records import Status
 from judges.local_judges import JUDGES, loaded, picture, request, rewrite
 
@@ -37,7 +37,7 @@ class TestSpeed:
         import torch
 
         from edit_eval.judges.judge_table import family_of_type
-        from edit_eval.judges.picture_patches import patches
+        from edit_eval.judges.processing import patches
         from edit_eval.pretrained.processors import load_processor
 
         folder = tiny_models / name
@@ -112,7 +112,7 @@ class TestSpeed:
     @pytest.mark.models
     def test_prepare_imports_what_loading_needs(self, tiny_models: Path) -> None:
         code = (
-            "import sys; from edit_eval.judges.qwen3_vl import Qwen3VL\n"
+            "import sys; from edit_eval.judges.transformers import Qwen3VL\n"
             "judge = Qwen3VL(Qwen3VL.Parameters(model_name=sys.argv[1]))\n"
             "assert 'torch' not in sys.modules\n"
             "judge.prepare()\n"

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.judges.sampling import drawing, seed_of
+from edit_eval.judges.generation import drawing, seed_of
 from judges.local_judges import JUDGES, loaded, request
 from late_imports import Late
 

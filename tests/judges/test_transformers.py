@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from edit_eval.errors import LoadError, ModelError
-from edit_eval.judges import grammars
+from edit_eval.judges import generation
 from edit_eval.judges.answers import read_answer
 from edit_eval.judges.contract import AnswerForm, JudgeRequest
-from edit_eval.judges.thinking import ThoughtProgress
+from edit_eval.judges.generation import ThoughtProgress
 from edit_eval.judges.transformers import TransformersJudge
 from edit_eval.records import Reply, Status
 from edit_eval.scenes.benchmark import Scenes
@@ -147,7 +147,7 @@ def by_hand(judge: TransformersJudge, asked: JudgeRequest, label: str, *, whole:
         length = inputs["input_ids"].shape[1]
         with torch.inference_mode():
             if judge._numbers is not None:
-                from edit_eval.judges.picture_patches import patches
+                from edit_eval.judges.processing import patches
 
                 inputs["pixel_values"] = patches(inputs, judge._processor.image_processor, judge._numbers)
             for name, filling in (("input_ids", tokens), ("attention_mask", (1,)), ("mm_token_type_ids", (0,))):
@@ -432,21 +432,21 @@ class TestSchemas:
     def test_without_the_library_answers_are_free_and_that_is_said(
         self, tiny_judges: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(grammars, "PACKAGE", "no_such_package")
+        monkeypatch.setattr(generation, "GRAMMAR_LIBRARY", "no_such_package")
         judge = any_loaded(tiny_judges / "qwen3.5")
-        assert judge.about()["schema"] == "not enforced: no_such_package is not installed"
+        assert judge.about()["schema"] == "not enforced: llguidance is not installed"
         assert "{" not in str(judge.judge(requests("json", schema=SCHEMA))[0])
         off = any_loaded(tiny_judges / "qwen3.5", enforce_schema=False)
         assert off.about()["schema"] == "not enforced"
 
     def test_an_environment_without_the_library_lacks_nothing(self) -> None:
         assert "llguidance" not in needed_modules("edit_eval.judges.transformers")
-        assert {"torch", "transformers"} < {*needed_modules("edit_eval.judges.qwen3_vl")}
+        assert {"torch", "transformers"} < {*needed_modules("edit_eval.judges.transformers")}
 
     def test_a_tokenizer_that_the_library_cannot_read_is_named(self, tiny_judges: Path) -> None:
         pytest.importorskip("llguidance")
         with pytest.raises(ModelError, match=r"cannot read this judge's tokenizer .*: set enforce_schema to false"):
-            grammars.Grammars(object(), 10, [0])
+            generation.Grammars(object(), 10, [0])
 
     def test_a_schema_that_cannot_be_enforced_is_named(self, tiny_judges: Path) -> None:
         pytest.importorskip("llguidance")

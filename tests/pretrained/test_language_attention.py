@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.pretrained.language_attention import DESCRIPTION, without_cudnn
+from edit_eval.pretrained.loading import WITHOUT_CUDNN, without_cudnn
 
 
 def allowed() -> tuple[bool, bool]:
@@ -63,7 +63,7 @@ def test_judge_and_text_encoder_read_without_pictures_are_looked_at_with(
     monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", look)
     judge = loaded_judge(tiny_models / "qwen3-vl-moe")
     judge.judge([request(number) for number in range(3)])
-    assert judge.about()["attention"].endswith(DESCRIPTION)
+    assert judge.about()["attention"].endswith(WITHOUT_CUDNN)
     editor = loaded_editor(tiny_models / "qwen-image-edit")
     edited(editor)
     assert (True, False) in seen  # language: causal or masked, without cuDNN

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from edit_eval.pretrained import reading_ahead
-from edit_eval.pretrained.reading_ahead import load_in_parallel, read_ahead
+from edit_eval.pretrained import loading
+from edit_eval.pretrained.loading import load_in_parallel, read_ahead
 
 
 @pytest.fixture
@@ -62,9 +62,9 @@ def test_what_is_not_there_is_left_to_loading(model: Path, asked: list[tuple[str
 def test_more_than_half_of_the_memory_is_not_asked_for(
     model: Path, asked: list[tuple[str, int, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading_ahead, "_memory", lambda: 599)
+    monkeypatch.setattr(loading, "_memory", lambda: 599)
     assert not finished(str(model))
-    monkeypatch.setattr(reading_ahead, "_memory", lambda: 600)
+    monkeypatch.setattr(loading, "_memory", lambda: 600)
     assert finished(str(model))
 
 
@@ -73,7 +73,7 @@ def test_who_reads_ahead_waits_until_no_other_process_does(
 ) -> None:
     """A judge would else halve the disk of the edit model that is loaded first."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with reading_ahead._my_turn():
+    with loading._my_turn():
         thread = read_ahead(str(model))
         assert thread is not None
         thread.join(0.3)

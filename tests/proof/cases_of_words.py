@@ -22,8 +22,9 @@ describe fetch config config/show vote vote/show vote/export vote/page vote/impo
 TYPES = """
 five_dimensions gedit imgedit kris ladder magicbrush msebench omnicontext picabench risebench scenes structeditbench
 table unireditbench wiseedit blank copy_source diffusers image_endpoint image_folder qwen_image_edit scene_editor
-scene_rungs table_column testing chat_endpoint embedding_metrics picture_metrics technical_metrics text_metrics
-qwen3_vl recorded scene_judge transformers checklist criteria numbers on_trial rubric viescore
+scene_rungs table_column testing chat_endpoint embedding_metrics face_metrics perceptual_metrics picture_metrics
+technical_metrics text_metrics qwen3_vl recorded scene_judge transformers checklist criteria numbers on_trial rubric
+viescore
 """
 
 GOOD = """\

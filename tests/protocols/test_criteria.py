@@ -11,9 +11,10 @@ from judged import judged, sample
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.contract import fault, scoring
 from edit_eval.protocols.criteria import Criteria
-from edit_eval.protocols.imgedit import ImgEdit
-from edit_eval.protocols.kris import Kris
-from edit_eval.protocols.reasoned_edits import RISEBench, UniREditBench
+from edit_eval.published.imgedit import ImgEditScores
+from edit_eval.published.kris import KrisScores
+from edit_eval.published.risebench import RISEBenchScores
+from edit_eval.published.unireditbench import UniREditBenchScores
 from edit_eval.records import Reply, Status
 
 RUBRIC = {
@@ -140,8 +141,8 @@ class TestOwnWords:
         prompts = {"add": {"system_prompt": "How well?"}}
         (tmp_path / "own.yaml").write_text(json.dumps(prompts))
         for said in (prompts, str(tmp_path / "own.yaml")):
-            assert made(ImgEdit, prompts=said).questions(sample())[0].system == "How well?"
-        assert made(ImgEdit).questions(sample())[0].system != "How well?"
+            assert made(ImgEditScores, prompts=said).questions(sample())[0].system == "How well?"
+        assert made(ImgEditScores).questions(sample())[0].system != "How well?"
 
     @pytest.mark.parametrize(
         ("prompts", "said"),
@@ -154,10 +155,10 @@ class TestOwnWords:
     )
     def test_mistakes_are_named(self, prompts, said):
         with pytest.raises(ConfigurationError, match=said):
-            made(Kris if "quality" in prompts else ImgEdit, prompts=prompts)
+            made(KrisScores if "quality" in prompts else ImgEditScores, prompts=prompts)
 
 
-@pytest.mark.parametrize("protocol", [ImgEdit, Kris, RISEBench, UniREditBench])
+@pytest.mark.parametrize("protocol", [ImgEditScores, KrisScores, RISEBenchScores, UniREditBenchScores])
 def test_our_words_say_what_they_must(protocol):
     for name, text in protocol.texts(protocol.Parameters()).items():
         whole = text["system_prompt"] + text["user_prompt_template"]
@@ -172,16 +173,16 @@ TEXT = "Rate it.\nPrompt Compliance: A number from 1 to 5.\nIt is <edit_prompt>.
 
 
 def official(tmp_path, text=TEXT):
-    from edit_eval.benchmarks.imgedit import TYPES
+    from edit_eval.published.imgedit import TYPES
 
     (tmp_path / "prompts.json").write_text(json.dumps(dict.fromkeys(TYPES, text)))
-    return made(ImgEdit, prompts="official", prompts_path=str(tmp_path))
+    return made(ImgEditScores, prompts="official", prompts_path=str(tmp_path))
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _shared(tmp_path_factory):
     global ASKING, OFFICIAL
-    ASKING, OFFICIAL = made(ImgEdit), official(tmp_path_factory.mktemp("official"))
+    ASKING, OFFICIAL = made(ImgEditScores), official(tmp_path_factory.mktemp("official"))
 
 
 class TestOfficialWords:
@@ -191,11 +192,11 @@ class TestOfficialWords:
         assert question.user == "Rate it.\nPrompt Compliance: A number from 1 to 5.\nIt is Add {x}.."
 
     def test_a_template_of_pythons_loses_its_doubled_braces(self, tmp_path):
-        names = {one.text for one in Kris.official.values()}
+        names = {one.text for one in KrisScores.official.values()}
         text = 'Judge {instruct}: {{"score": X}}'
         lines = [f"{name} = {(text if name != 'prompt_quality' else '{{x}}')!r}" for name in names]
         (tmp_path / "prompts.py").write_text("\n".join([*lines, "raise SystemExit('run')"]))
-        asking = made(Kris, prompts="official", prompts_path=str(tmp_path))
+        asking = made(KrisScores, prompts="official", prompts_path=str(tmp_path))
         first, *_, last = asking.questions(sample(facts={"asks": ["consistency", "quality"]}))
         assert first.user == 'Judge Add a hat.: {"score": X}'
         assert last.user == "{{x}}", "it is sent without being filled in"
@@ -233,7 +234,7 @@ class TestOfficialWords:
     def test_what_is_not_the_authors_file(self, tmp_path, name, text, said):
         (tmp_path / name).write_text(text)
         with pytest.raises(ConfigurationError, match=said):
-            made(ImgEdit, prompts="official", prompts_path=str(tmp_path))
+            made(ImgEditScores, prompts="official", prompts_path=str(tmp_path))
 
     def test_a_rubric_of_ones_own_has_none(self, tmp_path):
         (tmp_path / "rubric.yaml").write_text(yaml.safe_dump(RUBRIC))

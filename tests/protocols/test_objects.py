@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from edit_eval.judges.answers import NoAnswer
 from edit_eval.protocols.contract import Missing
-from edit_eval.protocols.objects import WORDS, entries_of, list_schema, number, object_schema, one_of, read_object
+from edit_eval.protocols.replies import WORDS, entries_of, list_schema, number, object_schema, one_of, read_object
 
 SCHEMA = object_schema({"why": WORDS, "done": one_of("A", "B"), "light": number(-1, 1), "shape": number(-1, 1)})
 WHOLE = {"why": "it fits", "done": "A", "light": 0.25, "shape": -1}

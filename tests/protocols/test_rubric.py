@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edit_eval.benchmarks.categories import CATEGORIES
+from edit_eval.benchmarks.contract import CATEGORIES
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import FORMS, read_answer
 from edit_eval.protocols.contract import fault, scoring

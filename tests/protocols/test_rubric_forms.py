@@ -8,7 +8,7 @@ import pytest
 from judged import judged, sample
 from test_rubric import protocol, question
 
-from edit_eval.benchmarks.categories import CATEGORIES
+from edit_eval.benchmarks.contract import CATEGORIES
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.asked import ask
 from edit_eval.protocols.contract import fault, in_order, scoring

@@ -1,9 +1,10 @@
 """The numbers that the authors' own scripts gave for these rows, run once outside of this project, and ours.
 
 `PicaEval_gpt.py` (extract_yes_no_answer, parse_structured_response, calculate_accuracy_by_dimension) of
-Andrew613/PICABench, `statistic.py` of beepkh/WiseEdit@58cadba with both languages alike, `analyze_scores` of
+Andrew0613/PICABench@0514acd, `statistic.py` of beepkh/WiseEdit@58cadba with both languages alike, `analyze_scores` of
 VectorSpaceLab/OmniGen2@0f72fa9, omnicontext/calculate_statistics.py; `process_evaluation_results` and the means of
-StructBench's qwen_scoring.py; the summary of ByteDance-Seed/VINCIE@30fcf36, evaluation/compute_score.py.
+zhuole1025/Structured-Visuals@c8cc9f4, qwen_scoring.py; the summary of
+ByteDance-Seed/VINCIE@30fcf36, evaluation/compute_score.py.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFilter
 
-from edit_eval.benchmarks.categories import CATEGORIES, SUBSETS
+from edit_eval.benchmarks.contract import CATEGORIES, SUBSETS
 from edit_eval.records import (
     Activity,
     Edit,

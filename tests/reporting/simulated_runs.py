@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval import records
-from edit_eval.benchmarks.categories import SUBSETS
+from edit_eval.benchmarks.contract import SUBSETS
 from edit_eval.config.identity import Identity
 from edit_eval.config.schema import ProtocolSection
 from edit_eval.errors import Stopped
 from edit_eval.execution.contract import Meter, WorkerSpecification
-from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.pilot import PilotCells, choose_pilot
 from edit_eval.execution.engine.recorder import Recorder
@@ -31,12 +30,13 @@ from edit_eval.scheduling.tasks import Model, Work
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.workers.messages import Message
+from simulated_driver import Fate, SimulatedDriver
 
 STEPS = 10
 TEN = Scale(lowest=0.0, highest=10.0)
 
 
-PROTOCOLS = {"rubric": "edit_eval.protocols.rubric:Rubric", "viescore": "edit_eval.protocols.viescore:VIEScore"}
+PROTOCOLS = {"rubric": "edit_eval.protocols.rubric:Rubric", "viescore": "edit_eval.published.gedit:VIEScore"}
 
 
 @cache

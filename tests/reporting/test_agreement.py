@@ -12,7 +12,7 @@ from rich.console import Console
 
 from edit_eval.records import Results, Scale, Scoring
 from edit_eval.reporting.agreement import agreement_sheet
-from edit_eval.reporting.writers.terminal import print_sheet
+from edit_eval.reporting.table import print_sheet
 from edit_eval.statistics.agreement import people_agreement
 from edit_eval.statistics.people import Rating
 from edit_eval.statistics.summary import judges_document

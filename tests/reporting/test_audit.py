@@ -11,10 +11,9 @@ from rich.console import Console
 from edit_eval.passports import Passport, Subject
 from edit_eval.records import Scale, Status
 from edit_eval.reporting.audit import _fault, audit_sheet, places_of, rows, weaknesses
-from edit_eval.reporting.writers.terminal import print_sheet
+from edit_eval.reporting.table import print_sheet
 from edit_eval.statistics.audit.findings import findings_of
-from edit_eval.statistics.audit.measure import Measure
-from edit_eval.statistics.audit.shown import DOSE, ShownEdit, Trial
+from edit_eval.statistics.audit.measure import DOSE, Measure, ShownEdit, Trial
 
 AXES = ("hue", "place", "size", "count", "light")
 

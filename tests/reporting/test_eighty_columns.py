@@ -20,9 +20,8 @@ from edit_eval.reporting.plans import print_findings
 from edit_eval.reporting.progress.displays import plan_table
 from edit_eval.reporting.progress.view import Assignment, AssignmentRow
 from edit_eval.reporting.results_sheet import print_summary
-from edit_eval.reporting.samples import print_sample
-from edit_eval.reporting.status import print_status
-from edit_eval.reporting.writers.terminal import print_sheet
+from edit_eval.reporting.status import print_sample, print_status
+from edit_eval.reporting.table import print_sheet
 from edit_eval.statistics.comparison import compare
 from edit_eval.statistics.summary import summarise
 from reporting.reported_runs import build_run

@@ -13,13 +13,11 @@ from edit_eval.reporting import agreement, comparison_tables, people_differences
 from edit_eval.reporting.agreement import agreement_sheet
 from edit_eval.reporting.comparison import print_comparison
 from edit_eval.reporting.page.files import markdown
+from edit_eval.reporting.page.html import page_table
 from edit_eval.reporting.page.notebook import notebook_html
 from edit_eval.reporting.page.page import page
 from edit_eval.reporting.results_sheet import print_summary
-from edit_eval.reporting.table import Column, Line, Table
-from edit_eval.reporting.writers.html import page_table
-from edit_eval.reporting.writers.markdown import markdown_table
-from edit_eval.reporting.writers.terminal import print_sheet
+from edit_eval.reporting.table import Column, Line, Table, markdown_table, print_sheet
 from edit_eval.sharing.card import card
 from edit_eval.statistics.comparison import compare_models
 from edit_eval.statistics.people import Vote

@@ -8,7 +8,7 @@ import pytest
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results
-from edit_eval.reporting.page.export import ids_in, selected
+from edit_eval.reporting.page.files import ids_in, selected
 from edit_eval.reporting.scores import write_scores
 from reporting.reported_runs import build_hostile_run, build_run
 

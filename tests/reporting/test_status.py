@@ -13,10 +13,8 @@ from rich.cells import cell_len
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Picture, Reading, Results, Scale, Scoring, Status
-from edit_eval.reporting.progress.live_file import write_live
-from edit_eval.reporting.progress.view import Count, DeviceView, Snapshot
-from edit_eval.reporting.samples import print_sample, sample_document
-from edit_eval.reporting.status import status_document
+from edit_eval.reporting.progress.view import Count, DeviceView, Snapshot, write_live
+from edit_eval.reporting.status import print_sample, sample_document, status_document
 from edit_eval.store.run_directory import RunDirectory
 from reporting.status_runs import (
     EDITS,

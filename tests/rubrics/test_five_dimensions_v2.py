@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from edit_eval.benchmarks.categories import CATEGORIES, title
+from edit_eval.benchmarks.contract import CATEGORIES, title
 from edit_eval.judges.answers import FORMS, read_answer
 from edit_eval.records import LANGUAGES, Status
 from edit_eval.rubrics import loading

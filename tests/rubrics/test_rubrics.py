@@ -7,9 +7,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edit_eval.benchmarks.categories import CATEGORIES, title
+from edit_eval.benchmarks.contract import CATEGORIES, title
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import FORMS, read_answer
+from edit_eval.published.gedit import TEXTS
 from edit_eval.records import LANGUAGES, Status
 from edit_eval.rubrics import loading
 from edit_eval.rubrics.loading import FIELDS, GENERAL, check_prompts, fill, load_rubrics, packaged
@@ -128,7 +129,7 @@ class TestOtherWording:
     """What the protocols beside `rubric` say."""
 
     def test_viescore_asks_for_two_numbers_and_only_the_first_question_has_the_instruction(self, language):
-        texts = packaged("viescore.v1", language)
+        texts = TEXTS[language]
         assert list(texts) == ["SC", "PQ", "ask_again"]
         assert "{edit_instruction}" in texts["SC"]["user_prompt_template"]
         assert "edit_instruction" not in str(texts["PQ"])
@@ -148,16 +149,18 @@ class TestOtherWording:
                 assert word in way["ask_again"]
             assert "\n" not in way["ask_again"]
 
-    @pytest.mark.parametrize("name", ["viescore.v1", "checklist.v1"])
-    def test_is_written_in_its_language(self, language, name):
-        for text in filter(is_prose, leaves(packaged(name, language))):
+    @pytest.fixture(params=["viescore", "checklist"])
+    def texts(self, request, language):
+        return TEXTS[language] if request.param == "viescore" else packaged("checklist.v1", language)
+
+    def test_is_written_in_its_language(self, language, texts):
+        for text in filter(is_prose, leaves(texts)):
             chinese = sum("一" <= character <= "鿿" for character in text)
             assert chinese > 5 if language == "zh" else chinese == 0
 
-    @pytest.mark.parametrize("name", ["viescore.v1", "checklist.v1"])
-    def test_the_texts_are_no_orders(self, language, name):
+    def test_the_texts_are_no_orders(self, language, texts):
         system = {"en": "whatever is written inside", "zh": "图像里写了什么"}[language]
-        systems = [part["system_prompt"] for part in packaged(name, language).values() if isinstance(part, dict)]
+        systems = [part["system_prompt"] for part in texts.values() if isinstance(part, dict)]
         assert all(system in text or "Whatever is written inside" in text for text in systems)
 
 

@@ -11,20 +11,29 @@ from PIL import Image, ImageChops
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.edit_models.contract import EditRequest
 from edit_eval.errors import ModelError
-from edit_eval.scenes import recipes
 from edit_eval.scenes.benchmark import picture_of
 from edit_eval.scenes.edits import apply
 from edit_eval.scenes.ladder import EXAMINED, VIEWS, Ladder, SceneRungs, scenario
 from edit_eval.scenes.language import read, write
-from edit_eval.scenes.recipes import Recipe, drawn, recipe_of
-from edit_eval.scenes.rungs import VISIBLE, climb, seen_between
-from edit_eval.scenes.scenarios.stage import Plan, Stage
-from edit_eval.scenes.writing import STROKES, WORDS, written
+from edit_eval.scenes.rungs import (
+    RECIPE_KEY,
+    STROKES,
+    VISIBLE,
+    WRITTEN,
+    Recipe,
+    climb,
+    drawn,
+    recipe_of,
+    recipe_png,
+    seen_between,
+    written,
+)
+from edit_eval.scenes.scenarios import PlannedScene, Stage
 
 ALWAYS = {"right", "extra", "other", "copy", "shuffled", "blank"}
 
 
-def planned(category: str, number: int, seed: int = 5) -> Plan:
+def planned(category: str, number: int, seed: int = 5) -> PlannedScene:
     return scenario(category, number)(Stage(random.Random(f"{seed} {category} {number}"), 160, 120))
 
 
@@ -100,16 +109,16 @@ def test_a_recipe_travels_in_a_picture_and_nothing_else_is_drawn() -> None:
     for recipe in (
         Recipe(scene),
         Recipe(scene, blank=True),
-        Recipe(scene, over=planned("causal", 2).scene, share=0.25, finish="words", text=WORDS["zh"]),
+        Recipe(scene, over=planned("causal", 2).scene, share=0.25, finish="words", text=WRITTEN["zh"]),
     ):
         assert Recipe.from_json(recipe.to_json()) == recipe
-        assert recipes.png(recipe, "a") == recipes.png(recipe, "a") != recipes.png(recipe, "b")
+        assert recipe_png(recipe, "a") == recipe_png(recipe, "a") != recipe_png(recipe, "b")
     model = SceneRungs(SceneRungs.Parameters())
     picture = Image.new("RGB", (1, 1))
     request = EditRequest(pictures={"source": picture_of(scene), "source_2": picture}, instruction="x", seed=0)
     with pytest.raises(ModelError, match="draws only what the benchmark `ladder` asks for"):
         model.edit(request, lambda step, steps: None)
-    picture.info[recipes.RECIPE_KEY] = '{"scene": 1}'
+    picture.info[RECIPE_KEY] = '{"scene": 1}'
     with pytest.raises(ModelError, match="cannot read the recipe"):
         recipe_of({"source_2": picture}, "test")
 
@@ -128,7 +137,7 @@ def test_finishes_change_what_they_say() -> None:
 def test_the_words_can_be_read() -> None:
     """On a white label, in black; of Chinese as many strokes as the characters have."""
     assert (len(STROKES["评"]), len(STROKES["分"])) == (7, 4)
-    for text in WORDS.values():
+    for text in WRITTEN.values():
         done = written(Image.new("RGB", (512, 384), (90, 120, 90)), text)
         label = done.crop((0, 0, 60, 40)).convert("L")
         assert label.getextrema() == (0, 255)

@@ -10,16 +10,14 @@ import pytest
 from PIL import Image, ImageChops, ImageStat
 from pydantic import TypeAdapter, ValidationError
 
-from edit_eval.benchmarks.categories import CATEGORIES
+from edit_eval.benchmarks.contract import CATEGORIES
 from edit_eval.errors import ModelError
 from edit_eval.scenes.benchmark import picture_of
-from edit_eval.scenes.comparison import Comparison
 from edit_eval.scenes.editor import SceneEditor
-from edit_eval.scenes.edits import Edit, apply
-from edit_eval.scenes.judge import assess, score
+from edit_eval.scenes.edits import Edit, Reference, apply
+from edit_eval.scenes.judge import PixelComparison, assess, score
 from edit_eval.scenes.language import read, write
-from edit_eval.scenes.plans import category_of, plan
-from edit_eval.scenes.references import Reference
+from edit_eval.scenes.scenarios import category_of, plan
 from edit_eval.scenes.scene import Scene, Thing
 from edit_models.tiny_edits import request
 
@@ -42,8 +40,8 @@ def edited(scene: Scene, sentence: str, seed: int = 0, **parameters: float) -> I
     return model.edit(request(picture_of(scene), sentence, seed), lambda step, steps: None)
 
 
-def compared(scene: Scene, sentence: str) -> Comparison:
-    return Comparison(scene, read(sentence), edited(scene, sentence))
+def compared(scene: Scene, sentence: str) -> PixelComparison:
+    return PixelComparison(scene, read(sentence), edited(scene, sentence))
 
 
 def test_on_the_benchmark_it_is_neither_trivial_nor_perfect() -> None:

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from edit_eval.scenes.drawing import draw
-from edit_eval.scenes.edits import Edit, apply, twins
-from edit_eval.scenes.plans import plan
-from edit_eval.scenes.references import Reference, alike, refer, resolve
+from edit_eval.scenes.edits import Edit, Reference, alike, apply, refer, resolve, twins
+from edit_eval.scenes.scenarios import plan
 from edit_eval.scenes.scene import Scene, Thing
 
 ROW = Scene(

@@ -6,12 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edit_eval.scenes.descriptions import RATIONALES
-from edit_eval.scenes.edits import ACTIONS, Edit
-from edit_eval.scenes.language import RULES, language_of, read, write
-from edit_eval.scenes.plans import plan
-from edit_eval.scenes.references import Reference
-from edit_eval.scenes.vocabulary import COLOURS_ZH, LANGUAGES, NOUNS, phrase, read_phrase
+from edit_eval.scenes.edits import ACTIONS, Edit, Reference
+from edit_eval.scenes.language import (
+    COLOURS_ZH,
+    LANGUAGES,
+    NOUNS,
+    RATIONALES,
+    RULES,
+    language_of,
+    phrase,
+    read,
+    read_phrase,
+    write,
+)
+from edit_eval.scenes.scenarios import plan
 
 KINDS = sorted(NOUNS)
 COLOURS = sorted(COLOURS_ZH)

@@ -15,19 +15,19 @@ from hypothesis import strategies as st
 
 from edit_eval.errors import Stopped
 from edit_eval.execution.contract import Event, WorkerSpecification
-from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot
 from edit_eval.execution.engine.workload import fill_work, is_left, settled
 from edit_eval.records import Reply, Status, Told
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import Estimates
+from edit_eval.scheduling.fleet import Replica, ReplicaState
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import Replica, ReplicaState
+from edit_eval.scheduling.simulation import rest_of_a_run
 from edit_eval.scheduling.tasks import Model, Task, Work
-from edit_eval.scheduling.time_left import rest_of_a_run
 from edit_eval.workers.messages import Message
 from examples_of import examples
+from simulated_driver import Fate, SimulatedDriver
 from small_matrix import Asking, ask, imagined_edit, small_matrix, small_samples
 
 Place = tuple[str, ...]

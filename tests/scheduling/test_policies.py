@@ -7,8 +7,8 @@ import pytest
 
 from edit_eval.execution.advice.prediction import Durations, Prediction, simulate
 from edit_eval.scheduling.estimates import Estimates
+from edit_eval.scheduling.fleet import Command, Replica, ReplicaState
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import Command, Replica, ReplicaState
 from edit_eval.scheduling.tasks import Model, Work
 
 SIZES = {"physical": 50, "environmental": 50, "social": 70, "causal": 50, "referential": 50}

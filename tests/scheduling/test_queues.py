@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edit_eval.scheduling.fleet import Replica
 from edit_eval.scheduling.queues import QUEUES, BatchSyncQueue, PullQueue, RankedTasks, RoundRobinQueue
-from edit_eval.scheduling.replicas import Replica
 from edit_eval.scheduling.tasks import PILOT, Model, Task
 
 MODEL = Model("editor", "edit", (("cuda:0",), ("cuda:1",)))

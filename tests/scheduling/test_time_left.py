@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from edit_eval.scheduling import time_left as time_left_module
+from edit_eval.scheduling import simulation as simulation_module
 from edit_eval.scheduling.estimates import Estimates
+from edit_eval.scheduling.fleet import ReplicaState
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import ReplicaState
-from edit_eval.scheduling.simulation import Elapsed
+from edit_eval.scheduling.simulation import Demand, Elapsed, TimeLeft, rest_of_a_run, time_left
 from edit_eval.scheduling.tasks import Model, Work
-from edit_eval.scheduling.time_left import Demand, TimeLeft, rest_of_a_run, time_left
 
 A, B, C = (frozenset({f"cuda:{n}"}) for n in range(3))
 
@@ -81,7 +80,7 @@ def begun(
 
 def bound(work: Work, estimates: Estimates, policy: Policy, monkeypatch: pytest.MonkeyPatch) -> float | None:
     """What is told of a run that is too long to be simulated."""
-    monkeypatch.setattr(time_left_module, "MOST_SIMULATED", 0)
+    monkeypatch.setattr(simulation_module, "MOST_SIMULATED", 0)
     return rest_of_a_run(work, estimates, policy).seconds
 
 

@@ -11,9 +11,11 @@ import pytest
 import yaml
 
 from command_lines import Command, caller
-from edit_eval import evaluate
+from edit_eval import ConfigurationError, evaluate, leaderboard
 from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.run import Run
+from edit_eval.sharing.push import push
+from edit_eval.store.standing import standing
 from late_imports import Late, needs
 from small_benchmark import configuration, sample_id, write_benchmark
 from writable_hub import TOKEN, WritableHub
@@ -34,11 +36,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[WritableHub]:
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WritableHub]:
     with WritableHub() as server:
-        monkeypatch.setattr(constants, "ENDPOINT", server.url)
-        monkeypatch.setattr("huggingface_hub.hf_api.ENDPOINT", server.url, raising=False)
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        server.stands_in(monkeypatch, tmp_path / "hub")
         monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)  # whose servers are more than a test can play
         monkeypatch.setenv("HF_TOKEN", TOKEN)
         yield server
@@ -55,7 +55,11 @@ def test_what_lies_there(command: Command, hub: WritableHub, run: Path, tmp_path
     assert done.code == 0, done.err
     assert done.document["address"] == f"{hub.url}/datasets/me/edits"
     assert hub.private == {"datasets/me/edits": True}
-    assert {*hub.files} == {"README.md", "summary.json", "data/testing/00000.parquet"} == {*done.document["files"]}
+    assert (
+        {*hub.files}
+        == {"README.md", "summary.json", "standing.json", "data/testing/00000.parquet"}
+        == {*done.document["files"]}
+    )
     assert json.loads(hub.files["summary.json"]) == Run(run).summary
 
     table = _rows(hub, tmp_path)
@@ -96,7 +100,7 @@ def test_a_second_push_uploads_no_large_file_again_and_clears_what_is_gone(
     assert command("push", run, "me/edits", "--sources").code == 0
     assert len(hub.uploads) == 2
     assert command("push", run, "me/edits", "--without-images").code == 0
-    assert {*hub.files} == {"README.md", "summary.json", "data/testing/00000.parquet"}
+    assert {*hub.files} == {"README.md", "summary.json", "standing.json", "data/testing/00000.parquet"}
 
 
 def test_sources_go_when_somebody_says_so(command: Command, hub: WritableHub, run: Path, tmp_path: Path) -> None:
@@ -145,6 +149,73 @@ def test_a_public_one_does_not_become_private_in_silence(command: Command, hub: 
     assert command("push", run, "me/edits", "--without-images").code == 0
     done = command("push", run, "me/edits", "--without-images", "--private")
     assert (done.code, "me/edits is public already" in done.err) == (2, True)
+
+
+@pytest.fixture
+def boards(hub: WritableHub, run: Path) -> list[Path]:
+    """Two runs of the same samples by the same judge, both pushed, each under its folder's name."""
+    other = run.with_name("other")
+    if not other.exists():
+        plain = configuration(run.parent, judge={"fail": [sample_id(1)]})
+        plain["diffusion_model"] = {"type": "copy_source", "params": {"device_ids": "cpu:1"}}
+        evaluate(plain, run_dir=other, report=False)
+    for one in (run, other):
+        push(Run(one), f"me/{one.name}", images=False)
+    return [run, other]
+
+
+def test_a_leaderboard_of_what_was_pushed_is_that_of_the_runs(
+    command: Command, hub: WritableHub, boards: list[Path], tmp_path: Path
+) -> None:
+    done = command("leaderboard", "hub:me/run", "hub:me/other", "--json", "--out", tmp_path / "board")
+    assert done.code == 0, done.err
+    here = json.loads(json.dumps(leaderboard(boards).document()))
+    there = done.document
+    places = [(one.pop("run"), one.pop("name")) for one in there["columns"]]
+    assert {*places} == {("me/run", "run"), ("me/other", "other")}
+    for one in here["columns"]:
+        del one["run"], one["name"]
+    assert there == here
+    assert [(one["scored"], one["total"]) for one in here["columns"]] == [(3, 4), (3, 4)]
+    for name in ("README.md", "index.html"):
+        assert "3/4" in (tmp_path / "board" / name).read_text("utf-8")
+    assert not [line for line in hub.asked_for_data if "standing.json" not in line], "nothing else is downloaded"
+    downloaded = tmp_path / "run"
+    downloaded.mkdir()
+    files = [*hub.commits["datasets/me/run"].values()][-1]
+    (downloaded / "standing.json").write_bytes(files["standing.json"])
+    assert [one.mean for one in leaderboard([downloaded, boards[1]]).comparison.columns] == [5.0, 5.0]  # type: ignore[union-attr]
+    text = files["standing.json"].decode()
+    assert str(boards[0].parent) not in text
+    assert "Score: 5.000" not in text
+
+
+def test_what_no_leaderboard_can_be_made_of(
+    command: Command, hub: WritableHub, boards: list[Path], tmp_path: Path
+) -> None:
+    hub.put("me/old", {"summary.json": b"{}", "README.md": b"edit-eval"})
+    done = command("leaderboard", "hub:me/run", "hub:me/old")
+    assert done.code == 2
+    assert "me/old has no standing.json" in done.err
+    assert "`edit-eval push RUN me/old`" in done.err
+    plain = standing(Run(boards[0]))
+    strange: dict[str, Any] = {
+        "fewer": {"judgements": [one for one in plain["judgements"] if one["status"] == "ok"]},
+        "twice": {"judgements": plain["judgements"][:1] * len(plain["judgements"])},
+        "more": {"judgements": [{**one, "scores": {"score": 11.0}} for one in plain["judgements"]]},
+        "nobody": {"edit_models": []},
+        "endless": {"repeats": 10**12},
+        "later": {"schema": 2},
+    }
+    for name, changed in strange.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "standing.json").write_text(json.dumps({**plain, **changed}))
+        with pytest.raises(ConfigurationError, match="is of another edit-eval" if name == "later" else "is damaged"):
+            leaderboard([boards[1], tmp_path / name])
+    asked = [{**one, "asked": {"testing": {"score": "other"}}} for one in plain["samples"]]
+    (tmp_path / "later" / "standing.json").write_text(json.dumps({**plain, "samples": asked}))
+    with pytest.raises(ConfigurationError, match="question"):
+        leaderboard([boards[1], tmp_path / "later"])
 
 
 def test_without_a_network(command: Command, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

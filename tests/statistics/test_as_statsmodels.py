@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edit_eval.statistics.corrections import benjamini_hochberg, holm
-from edit_eval.statistics.intervals import Estimate, estimate, skewness_by_chance
+from edit_eval.statistics.intervals import Estimate, benjamini_hochberg, estimate, holm, skewness_by_chance
 from edit_eval.statistics.power import detectable_difference
 
 

@@ -12,10 +12,9 @@ import pytest
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.records import Scale, Status
 from edit_eval.scenes.ladder import Ladder
-from edit_eval.statistics.audit import order, steadiness
+from edit_eval.statistics.audit import order
 from edit_eval.statistics.audit.findings import findings_of
-from edit_eval.statistics.audit.measure import Measure, average, share
-from edit_eval.statistics.audit.shown import ShownEdit, Trial
+from edit_eval.statistics.audit.measure import Measure, ShownEdit, Trial, average, share
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 import audit_power  # type: ignore[import-not-found]
@@ -82,7 +81,7 @@ def test_ties_count_half_and_what_is_unscored_is_in_no_pair() -> None:
     found = order.order(made, 0.5, [("right", "copy")])
     assert (found.value, found.n, found.scenes) == (0.5, 1, 1)
     assert found.passed is False  # one scene shows nothing
-    assert steadiness.unscored(made, 0.5).value == 0.25
+    assert order.unscored(made, 0.5).value == 0.25
 
 
 def test_what_is_disputed_of_a_scene_is_in_no_pair() -> None:
@@ -143,10 +142,10 @@ def test_the_spread_is_that_of_two_askings() -> None:
     for scene in range(4000):
         first, second = 0.5 + 0.03 * chance.standard_normal(2)
         rows |= {(str(scene), "right", ""): first, (str(scene), "right", "again"): second}
-    found = steadiness.scatter(trial(rows), "again", 0.05)
+    found = order.scatter(trial(rows), "again", 0.05)
     assert found.value == pytest.approx(0.03, rel=0.05)
     assert found.passed
-    assert steadiness.smallest_difference(0.03) == pytest.approx(1.96 * 2**0.5 * 0.03, rel=1e-3)
+    assert order.smallest_difference(0.03) == pytest.approx(1.96 * 2**0.5 * 0.03, rel=1e-3)
 
 
 def test_of_few_scenes_the_spread_is_a_root_too() -> None:
@@ -154,7 +153,7 @@ def test_of_few_scenes_the_spread_is_a_root_too() -> None:
     rows: dict[tuple[str, str, str], float | None] = {}
     for scene, second in (("a", 0.5), ("b", 0.6)):
         rows |= {(scene, "right", ""): 0.9, (scene, "right", "again"): second}
-    found = steadiness.scatter(trial(rows), "again", 0.07)
+    found = order.scatter(trial(rows), "again", 0.07)
     assert (found.value, found.ci95, found.passed) == (pytest.approx(0.25), None, False)
     assert found.missed
 
@@ -164,9 +163,9 @@ def test_who_does_not_look_sees_nothing() -> None:
     for scene in range(50):
         rows |= {(str(scene), "right", ""): 0.8, (str(scene), "right", "instruction"): 0.8 - 0.02 * (scene % 2)}
     made = trial(rows)
-    assert steadiness.sees(made, "instruction", 0.05, 0.75).value == 0.5  # within the noise
-    assert steadiness.sees(made, "instruction", 0.0, 0.75).value == 0.75
-    assert steadiness.sees(made, "instruction", 0.05, 0.75).missed
+    assert order.sees(made, "instruction", 0.05, 0.75).value == 0.5  # within the noise
+    assert order.sees(made, "instruction", 0.0, 0.75).value == 0.75
+    assert order.sees(made, "instruction", 0.05, 0.75).missed
 
 
 def test_a_judge_truly_at_ninety_passes_and_one_at_the_floor_does_not() -> None:

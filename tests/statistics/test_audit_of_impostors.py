@@ -8,7 +8,7 @@ import pytest
 
 from edit_eval.records import Scale
 from edit_eval.statistics.audit.findings import Findings, findings_of
-from edit_eval.statistics.audit.shown import Trial
+from edit_eval.statistics.audit.measure import Trial
 from judges_on_trial import DAMNED, IMPOSTORS, PLANTED, seeing, silent_about_flaws
 from ladder_results import SCALE, Scores, Shown, ladder, results_of, times
 

@@ -16,9 +16,8 @@ import pytest
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
 from edit_eval.reporting.best_of import best_of_csv, best_of_sheet
-from edit_eval.reporting.page.best_of_chart import best_of_charts, best_of_svg
-from edit_eval.reporting.table import Line
-from edit_eval.reporting.writers.markdown import markdown_sheet
+from edit_eval.reporting.page.drawings import best_of_charts, best_of_svg
+from edit_eval.reporting.table import Line, markdown_sheet
 from edit_eval.statistics.best_of import (
     all_fail,
     best_of,

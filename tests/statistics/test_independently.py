@@ -10,8 +10,7 @@ import pytest
 
 import independently
 from edit_eval.statistics.comparison import compare
-from edit_eval.statistics.intervals import estimate
-from edit_eval.statistics.paired import image_wins, ruled_out_share, strict_lower, tipping_share
+from edit_eval.statistics.intervals import estimate, image_wins, ruled_out_share, strict_lower, tipping_share
 from edit_eval.statistics.people import Rating
 from edit_eval.statistics.people_differences import corrected
 from independently import Seen, of_differences, people_corrected

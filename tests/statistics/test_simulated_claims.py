@@ -11,10 +11,9 @@ import pytest
 
 from clustered_designs import DESIGNS, images_of
 from edit_eval.statistics.agreement import drift
-from edit_eval.statistics.corrections import holm
-from edit_eval.statistics.failure_rates import exchange_p_value, failure_interval
+from edit_eval.statistics.failures import exchange_p_value, failure_interval
 from edit_eval.statistics.instruments import Item
-from edit_eval.statistics.intervals import estimate
+from edit_eval.statistics.intervals import estimate, holm
 from edit_eval.statistics.power import ALPHA
 from edit_eval.statistics.rank_agreement import Samples, Within, with_interval
 

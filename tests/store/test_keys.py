@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from edit_eval.config.identity import Identity, digest
 from edit_eval.protocols.contract import Question, Score, View, earlier
 from edit_eval.records import Picture, Reply, Scale
-from edit_eval.store.keys import SCHEMA, edit_key, replay_key, reply_key
+from edit_eval.store.cells import SCHEMA, edit_key, replay_key, reply_key
 from edit_eval.store.matrix import EDIT_SEED_STRIDE, Matrix
 from small_matrix import Asking, ask, asked_judge, imagined_edit, small_matrix, small_sample, small_samples
 

@@ -9,8 +9,8 @@ import pytest
 from edit_eval.records import Reply, Status
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import edit_record, recall_run
-from edit_eval.store.reuse import reuse
 from edit_eval.store.run_directory import CannotWrite, RunDirectory
+from edit_eval.store.run_folders import reuse
 from small_matrix import Asking, ask, made_edit, reply_line, small_matrix, small_samples
 
 

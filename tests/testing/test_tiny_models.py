@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import subprocess
 import sys
@@ -11,33 +10,11 @@ from typing import Any
 
 import pytest
 
-import edit_eval
 import tiny_models as module
 from edit_eval.pretrained.folders import folder_digest
 from tiny_models import build
 
 NAMES = ["qwen-image-edit", "qwen-image-edit-plus", "qwen3-vl", "qwen3-vl-moe", "qwen2.5-vl"]
-
-SOURCE = Path(edit_eval.__file__).parent
-LIGHT = [
-    *sorted((SOURCE / "pretrained").glob("*.py")),
-    SOURCE / "edit_models" / "diffusers.py",
-    SOURCE / "edit_models" / "diffusers_pipeline.py",
-    SOURCE / "edit_models" / "qwen_image_edit.py",
-    SOURCE / "judges" / "qwen3_vl.py",
-]
-
-
-@pytest.mark.parametrize("file", LIGHT, ids=lambda file: file.stem)
-def test_modules_are_light_and_parse_as_python_3_10(file: Path) -> None:
-    tree = ast.parse(file.read_text(encoding="utf-8"), feature_version=(3, 10))
-    names = set()
-    for node in tree.body:  # module level; what stands under `if TYPE_CHECKING` is not there at run time
-        if isinstance(node, ast.Import):
-            names |= {alias.name.split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            names.add(str(node.module).split(".")[0])
-    assert names <= set(sys.stdlib_module_names) | {"PIL", "edit_eval"}
 
 
 @pytest.mark.real_models
@@ -130,8 +107,8 @@ def test_command_line(tiny_models: Path, capsys: pytest.CaptureFixture[str], tmp
 
 def test_adapters_import_nothing_heavy() -> None:
     code = (
-        "import sys, edit_eval.judges.qwen3_vl\n"
-        "import edit_eval.edit_models.qwen_image_edit\n"
+        "import sys, edit_eval.judges.transformers\n"
+        "import edit_eval.edit_models.diffusers\n"
         "heavy = {'torch', 'numpy', 'diffusers', 'transformers', 'huggingface_hub', 'pydantic'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )

@@ -16,7 +16,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.execution import tracking
 from edit_eval.execution.spectator import Spectator
 from edit_eval.execution.tracking import Trackers
-from edit_eval.trackers.table import TRACKERS
+from edit_eval.trackers.adapters import TRACKERS
 from small_benchmark import configuration, write_benchmark
 
 PACKAGES = Path(__file__).parent / "packages"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from edit_eval.reporting.links import link
+from edit_eval.reporting.entries import link
 from edit_eval.run import Run
 from viewer.served import Viewer
 

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from edit_eval.errors import LoadError
-from edit_eval.workers.lacking import lacking
+from edit_eval.workers.failures import lacking
 
 
 def failed(code: str) -> BaseException:
@@ -57,7 +57,7 @@ def test_other_failures_lack_nothing(code: str) -> None:
 
 def test_who_cannot_begin_says_it_without_secrets() -> None:
     code = (
-        "import os, sys\nfrom edit_eval.workers.lacking import tell\n"
+        "import os, sys\nfrom edit_eval.workers.failures import tell\n"
         "tell(ModuleNotFoundError('no module of ' + os.environ['MY_KEY'], name='PIL'), int(sys.argv[1]))"
     )
     into, out = os.pipe()

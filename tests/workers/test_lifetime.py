@@ -101,7 +101,7 @@ def test_a_model_s_children_are_not_waited_for_and_can_be_ended(source: Path, tm
 
 def test_where_the_group_is_somebody_else_s_nobody_waits_to_kill_it() -> None:
     """A worker that was started by hand, in the group of a shell."""
-    code = "import os; from edit_eval.workers.lifetime import bind_to_engine; bind_to_engine(); "
+    code = "import os; from edit_eval.workers.process import bind_to_engine; bind_to_engine(); "
     code += "print(open(f'/proc/self/task/{os.getpid()}/children').read().split())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, "[]\n")

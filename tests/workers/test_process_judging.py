@@ -13,7 +13,7 @@ from PIL import Image
 
 from edit_eval.workers import process
 from edit_eval.workers.messages import Message
-from edit_eval.workers.replies import KEPT
+from edit_eval.workers.process import KEPT
 from workers.started_worker import ODD_MODELS, StartedWorker, request
 
 

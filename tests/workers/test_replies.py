@@ -9,7 +9,7 @@ import pytest
 
 from edit_eval.errors import ModelError
 from edit_eval.records import Reply, Status
-from edit_eval.workers.replies import KEPT, LONGEST_NAME, LONGEST_REPLY, MOST_VALUES, as_results
+from edit_eval.workers.process import KEPT, LONGEST_NAME, LONGEST_REPLY, MOST_VALUES, as_results
 
 
 def test_texts_and_replies_in_their_order() -> None:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from edit_eval.benchmarks.plain_files import MAX_FILE_BYTES, PlainFiles, given, place_of
+from edit_eval.benchmarks.plain_files import MAX_FILE_BYTES, PlainFiles, given, place_of, shown
 from edit_eval.benchmarks.source_pass import Origin
-from edit_eval.benchmarks.values import shown
 from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
 

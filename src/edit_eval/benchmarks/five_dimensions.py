@@ -11,13 +11,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from edit_eval.benchmarks.categories import canonical
-from edit_eval.benchmarks.json_items import ItemReader
-from edit_eval.benchmarks.json_rows import PROBLEM
-from edit_eval.benchmarks.plain_files import PlainFiles
-from edit_eval.benchmarks.row_benchmark import Draft, Held, Row, RowBenchmark, decoded
+from edit_eval.benchmarks.contract import canonical
+from edit_eval.benchmarks.json_items import PROBLEM, ItemReader, kind
+from edit_eval.benchmarks.plain_files import PlainFiles, shown
+from edit_eval.benchmarks.row_benchmark import Draft, Held, Row, RowBenchmark, decoded, nearest
 from edit_eval.benchmarks.source_pass import LOOK_AGAIN, Origin
-from edit_eval.benchmarks.values import kind, nearest, shown
 from edit_eval.errors import ConfigurationError, PictureError
 from edit_eval.records import LANGUAGES
 from edit_eval.text import Text, joined
@@ -127,7 +125,7 @@ class FiveDimensions(RowBenchmark):
         reader, size, item = ItemReader(self.path, self._known), max(self._pass.bytes, 1), None
         for item in reader.items():
             self.share = reader.position / size
-            problem = {PROBLEM: Text("the item {}", item.problem)} if item.problem else {}
+            problem = {PROBLEM: item.problem} if item.problem else {}
             yield {NAMES: [*item.names], GROUP: item.group, **item.values, **problem}
         if item is None:
             raise ConfigurationError(Text("benchmark.data_path: {} has no samples", self.path))

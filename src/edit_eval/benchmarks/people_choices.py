@@ -1,23 +1,41 @@
-"""What data sets of people's choices between two edits have in common: source, instruction, edits A and B, the choice.
+"""`mmrb2`, `genai_bench`, `editreward_bench`: people's choices between two edits of a source by an instruction.
 
 The choice is in a sample's facts: `chosen` is `A`, `B` or `tie`; `raters`, where there are several, what each said. It
-is shown to no judge, and `agreement` holds every judge of the run against it. The edits are read by `edit_of_pair`.
+is shown to no judge, and `agreement` holds every judge of the run against it. The edits are read by `edit_of_pair`,
+beside which this file runs.
+
+Facts: facebookresearch/MMRB2@7ff0552, benchmark/: README.md and edit_response_only.json (rows, `chosen`, the three
+`human_annotations` from 1, B by far, to 6, A by far), 4_finalize_release.py and build_from_hf.py (edit.json with
+`prompt_content`, paths), evaluate/compute_scores/compute_accuracy.py (each order counts by itself);
+TIGER-AI-Lab/GenAI-Bench@f0b0334, inference.py (hub data set, configuration, split, `vote_type` and what it means),
+inference_configs.json (columns); TIGER-AI-Lab/EditReward@edb027e, EditReward/evaluate/inference_2pair_hf.py (hub data
+set, columns, `ranking`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
-from edit_eval.benchmarks.row_benchmark import Draft, Row, RowBenchmark, RowParameters
+from edit_eval.benchmarks.row_benchmark import (
+    Draft,
+    FilesBenchmark,
+    FilesParameters,
+    ParquetBenchmark,
+    Row,
+    RowParameters,
+    numbered,
+)
 from edit_eval.text import Text
+
+REGISTERED = {"mmrb2": "MMRB2", "genai_bench": "GenAIBench", "editreward_bench": "EditRewardBench"}
 
 CHOSEN, RATERS = "chosen", "raters"
 """The facts of a sample that say what people chose."""
 A, B, TIE = "A", "B", "tie"
+FOR_A = 4
+"""The least of MMRB2's annotations that prefer A."""
 
 
 @dataclass
@@ -28,44 +46,135 @@ class ChoiceParameters(RowParameters):
     """With `A` or `B` these edits stand where the sources do; `edit_of_pair` reads them so."""
 
 
-class ParquetChoices(RowBenchmark):
-    """Rows in Parquet files with all three pictures. A subclass names the columns, and the words for a choice."""
+class MMRB2(FilesBenchmark):
+    """MMRB2's 1,000 pairs of edits, as its scripts build them: `edit.json`, `images`, `input_images`.
 
-    Parameters: ClassVar[Any] = ChoiceParameters
-    wanted: ClassVar[tuple[str, ...]] = ("*.parquet",)
-    columns: ClassVar[Mapping[str, str]]
-    """`source`, `A`, `B`, `instruction`, `choice`, perhaps `id` -> the authors' name."""
-    choices: ClassVar[Mapping[str, str]]
-    """The authors' word -> `A`, `B` or `tie`."""
+    A sample is a pair; its category is the benchmark from which its instruction is. Some have several sources.
+    """
 
-    def files(self) -> list[Path]:
-        """The Parquet files."""
-        return parquet_files(str(self.path), allow_links=self.parameters.allow_links)
+    @dataclass
+    class Parameters(ChoiceParameters, FilesParameters):
+        pass
+
+    names = ("edit.json",)
+    sizes = (1000,)
+    protocol = "genarena"
+    about: ClassVar[Mapping[str, str]] = {
+        "source": "github facebookresearch/MMRB2",
+        "licence": "CC BY-NC 4.0",
+        "samples": "1,000 pairs of edits, three people each",
+        "formula": "share of the answers, in both orders, that are the people's choice",
+        "defects": "A is chosen in 55.5 of 100: a judge that always takes it has that",
+    }
 
     def kept(self) -> str:
         """Which picture stands where the source does."""
         return str(self.parameters.edits)
 
-    def rows(self) -> Iterator[Mapping[str, Any]]:
-        """A row of the files each, with its number."""
-        read = ParquetRows(self.files(), list(self.columns.values()))
-        for number, row in enumerate(read.rows()):
-            self.share = read.share
-            yield {"number": number, **row}
+    def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The sources, or an edit in their place."""
+        side = self.parameters.edits
+        content = (
+            (row.get(f"response_{side.lower()}") or {}).get("response_content") if side else row.get("prompt_content")
+        )
+        found = _parts(content, "image")
+        return numbered("source", found[:1] if side else found)
+
+    def draft(self, row: Row) -> Draft:
+        """A sample a pair, with what people chose."""
+        said = row.values.get("human_annotations")
+        listed = said if isinstance(said, list) else []
+        raters = [A if one >= FOR_A else B for one in listed if isinstance(one, (int, float))]
+        if (chosen := row.values.get("chosen")) not in (A, B):
+            row.faults.append(Text("{} is none of A and B: {!r}", "chosen", str(chosen)))
+        return Draft(
+            row.text("id", required=True),
+            "\n".join(_parts(row.values.get("prompt_content"), "text")),
+            row.text("prompt_source"),
+            {CHOSEN: chosen, RATERS: raters},
+        )
+
+
+def _parts(content: Any, wanted: str) -> Sequence[str]:
+    """Of `[["image", PATH], ["text", WORDS], ...]` those of a kind."""
+    pairs = [one for one in content if isinstance(one, list) and len(one) == 2] if isinstance(content, list) else []
+    return [held for kind, held in pairs if kind == wanted and isinstance(held, str)]
+
+
+class ParquetChoices(ParquetBenchmark):
+    """Rows in Parquet files with all three pictures. A subclass names the columns, and the words for a choice."""
+
+    protocol = "pairwise"
+    named: ClassVar[Mapping[str, str]]
+    """`source`, `A`, `B`, `instruction`, `choice`, perhaps `id` -> the authors' column."""
+    choices: ClassVar[Mapping[str, str]]
+    """The authors' word -> `A`, `B` or `tie`."""
+
+    def kept(self) -> str:
+        """Which picture stands where the source does."""
+        return str(self.parameters.edits)
+
+    def columns(self) -> Sequence[str]:
+        return [*self.named.values()]
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
         """The source, or an edit in its place."""
-        return {"source": row[self.columns[self.parameters.edits or "source"]]}
+        return {"source": row[self.named[self.parameters.edits or "source"]]}
 
     def draft(self, row: Row) -> Draft:
         """A sample a row, with what people chose."""
-        names = self.columns
-        name = row.text(names["id"]) if "id" in names else ""
-        said = row.label(names["choice"], [*self.choices])
+        name = row.text(self.named["id"]) if "id" in self.named else ""
+        said = row.label(self.named["choice"], [*self.choices])
         facts = {CHOSEN: self.choices[said]} if said in self.choices else {}
-        return Draft(name or f"{row.values['number']:05d}", row.text(names["instruction"], required=True), facts=facts)
+        return Draft(name or f"{row.index:05d}", row.text(self.named["instruction"], required=True), facts=facts)
 
 
-def no_choice(row: Row, name: str) -> None:
-    """Notes that a row's choice is none."""
-    row.faults.append(Text("{} is none of A and B: {!r}", name, str(row.values.get(name))))
+class GenAIBench(ParquetChoices):
+    """GenAI-Bench's pairs of edits (`image_edition`, split `test_v1`); two that are equally good, or bad, are a tie."""
+
+    @dataclass
+    class Parameters(ChoiceParameters):
+        data_path: str
+        """The Parquet file of the configuration `image_edition`, or the folder in which it lies."""
+
+    named: ClassVar[Mapping[str, str]] = {
+        "source": "source_image",
+        "A": "left_output_image",
+        "B": "right_output_image",
+        "instruction": "instruct_prompt",
+        "choice": "vote_type",
+    }
+    choices: ClassVar[Mapping[str, str]] = {"leftvote": A, "rightvote": B, "tievote": TIE, "bothbad_vote": TIE}
+    about: ClassVar[Mapping[str, str]] = {
+        "source": "github TIGER-AI-Lab/GenAI-Bench; hub TIGER-Lab/GenAI-Bench",
+        "licence": "MIT",
+        "formula": "share of the answers that are the vote, ties apart by kind; in one order",
+        "defects": "an answer without a verdict counts as wrong",
+    }
+
+
+class EditRewardBench(ParquetChoices):
+    """EditReward-Bench's pairs: two candidates and which of them people prefer.
+
+    Its rows with three and four candidates are left to its own scripts.
+    """
+
+    @dataclass
+    class Parameters(ChoiceParameters):
+        data_path: str
+        """The Parquet file with the rows of two candidates, or the folder in which it lies."""
+
+    named: ClassVar[Mapping[str, str]] = {
+        "id": "id",
+        "source": "source_image",
+        "A": "candidate_1",
+        "B": "candidate_2",
+        "instruction": "instruction",
+        "choice": "ranking",
+    }
+    choices: ClassVar[Mapping[str, str]] = {"A>B": A, "B>A": B, "A=B": TIE}
+    about: ClassVar[Mapping[str, str]] = {
+        "source": "github TIGER-AI-Lab/EditReward; hub TIGER-Lab/EditReward-Bench",
+        "formula": "share of the answers that are the ranking; in one order",
+        "defects": "an answer is looked for with seven patterns, and the first that fits counts",
+    }

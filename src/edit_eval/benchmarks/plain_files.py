@@ -108,3 +108,8 @@ def place_of(path: Path) -> str:
 def given(path: Path) -> PlainFiles:
     """A file that the user names, which may be a link to anywhere."""
     return PlainFiles(path.parent, allow_links=True)
+
+
+def shown(text: str) -> str:
+    """A stranger's text in one short line of ours."""
+    return repr(text if len(text) <= 80 else text[:77] + "...")

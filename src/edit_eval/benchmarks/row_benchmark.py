@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.file_tree import FileTree, FoundFile
-from edit_eval.benchmarks.json_rows import PROBLEM, json_rows
-from edit_eval.benchmarks.plain_files import given
+from edit_eval.benchmarks.json_items import KEY, PLACE, PROBLEM, ItemReader, kind
+from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
+from edit_eval.benchmarks.plain_files import given, shown
 from edit_eval.benchmarks.source_cache import CachedSource, SourceCache, kind_of
 from edit_eval.benchmarks.source_pass import LOOK_AGAIN, MAX_TEXT, CheckedRow, Origin, SourcePass, unique_id
-from edit_eval.benchmarks.values import kind, nearest, shown
 from edit_eval.errors import ConfigurationError, PictureError
 from edit_eval.hub import local_path
 from edit_eval.records import LANGUAGES, Picture, Sample
@@ -41,6 +41,15 @@ class RowParameters:
     """Where the pictures are laid; None: `edit-eval/sources` in the user's cache."""
     allow_links: bool = False
     """Whether links in `data_path` may lead out of it; those of the hub's own cache always may."""
+
+
+@dataclass
+class ParquetParameters(RowParameters):
+    """What may be said of those whose files are Parquet."""
+
+    data_path: str
+    """Where the data set is on the hub; or a Parquet file of it, or the folder in which (or below which) they all
+    lie."""
 
 
 @dataclass
@@ -288,6 +297,32 @@ class RowBenchmark(ABC):
         )
 
 
+class ParquetBenchmark(RowBenchmark):
+    """Rows in Parquet files, pictures and all. A subclass says which columns are read."""
+
+    Parameters: ClassVar[Any] = ParquetParameters
+    wanted: ClassVar[tuple[str, ...]] = ("*.parquet",)
+
+    def files(self) -> list[Path]:
+        """The Parquet files."""
+        return parquet_files(str(self.path), allow_links=self.parameters.allow_links)
+
+    @abstractmethod
+    def columns(self) -> Sequence[str]:
+        """The names of those that are read."""
+
+    def rows(self) -> Iterator[Mapping[str, Any]]:
+        """A row of the files each, or those that it stands for."""
+        read = ParquetRows(self.files(), self.columns())
+        for row in read.rows():
+            self.share = read.share
+            yield from self.unfold(row)
+
+    def unfold(self, row: dict[str, Any]) -> Iterable[Mapping[str, Any]]:
+        """The rows that a row of a file stands for; by default itself."""
+        return [row]
+
+
 class FilesBenchmark(RowBenchmark):
     """Rows in JSON files, pictures in files beside them, either still in zip or tar files."""
 
@@ -342,7 +377,13 @@ class FilesBenchmark(RowBenchmark):
 
     def parsed(self, data: bytes, found: FoundFile) -> Iterator[dict[str, Any]]:
         """The rows of a file. Raises `ConfigurationError` for one that has none."""
-        return json_rows(data, str(found.path))
+        number = -1
+        for number, item in enumerate(ItemReader(found.path, data=data).items()):
+            place = {PLACE: item.place} if item.group else {}
+            problem = {PROBLEM: item.problem} if item.problem else {}
+            yield {KEY: item.key or item.group or str(number), **place, **item.values, **problem}
+        if number < 0:
+            raise ConfigurationError(Text("benchmark.data_path: {} has no rows", found.path))
 
     def unfold(self, row: dict[str, Any], found: FoundFile) -> Sequence[dict[str, Any]]:
         """The rows that a row of a file stands for; by default itself."""
@@ -354,6 +395,11 @@ class FilesBenchmark(RowBenchmark):
             raise LookupError(Text("its name is {}, not a string", kind(held)))
         found = self._pictures.find(held)
         return held_as(self._pictures.read(found), name, held, self._pictures.origin(found))
+
+
+def numbered(name: str, held: Iterable[Any]) -> dict[str, Any]:
+    """`source`, `source_2`, ...: what holds each of several pictures of a kind, by the sample's names."""
+    return {f"{name}_{number}" if number > 1 else name: one for number, one in enumerate(held, 1)}
 
 
 def held_as(data: bytes, name: str, path: str, origins: tuple[Origin, ...] = ()) -> Held:
@@ -378,3 +424,9 @@ def remarks(what: str, declared: str, picture: CachedSource) -> list[str]:
 
 def _is_picture(value: Any) -> bool:
     return isinstance(value, bytes) or (isinstance(value, Mapping) and isinstance(value.get("bytes"), bytes))
+
+
+def nearest(word: str, valid: Sequence[str]) -> str:
+    """For the end of an error: the valid word that was probably meant, or all of them."""
+    near = difflib.get_close_matches(word, valid, n=1)
+    return Text("did you mean {!r}?", near[0]) if near else Text("valid are {}", valid)

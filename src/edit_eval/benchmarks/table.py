@@ -13,12 +13,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.file_tree import FileTree, is_archive
-from edit_eval.benchmarks.json_rows import PROBLEM
-from edit_eval.benchmarks.plain_files import PlainFiles
-from edit_eval.benchmarks.row_benchmark import Draft, Held, Row, RowBenchmark, RowParameters, decoded, held_as
+from edit_eval.benchmarks.json_items import PROBLEM, kind
+from edit_eval.benchmarks.plain_files import PlainFiles, shown
+from edit_eval.benchmarks.row_benchmark import Draft, Held, Row, RowBenchmark, RowParameters, decoded, held_as, nearest
 from edit_eval.benchmarks.source_pass import CheckedRow, Origin
 from edit_eval.benchmarks.tables import PICTURES, TEXT_TABLES, TableFile, find_table, table_names
-from edit_eval.benchmarks.values import kind, nearest, shown
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Sample
 from edit_eval.text import Text

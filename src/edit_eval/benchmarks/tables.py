@@ -10,8 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from edit_eval.benchmarks.json_items import ItemReader
-from edit_eval.benchmarks.json_rows import PROBLEM
+from edit_eval.benchmarks.json_items import PROBLEM, ItemReader
 from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.benchmarks.plain_files import MAX_FILE_BYTES, PlainFiles, given
 from edit_eval.errors import ConfigurationError
@@ -107,7 +106,7 @@ class JsonTable(TableFile):
         for item in reader.items():
             progress(reader.position / size)
             group = {GROUP: item.group} if item.group and GROUP in wanted else {}
-            yield {**group, **item.values, **({PROBLEM: Text("the item {}", item.problem)} if item.problem else {})}
+            yield {**group, **item.values, **({PROBLEM: item.problem} if item.problem else {})}
 
 
 class ParquetTable(TableFile):

@@ -12,8 +12,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from edit_eval.config.faults import Faults, Place, did_you_mean, nearest, shown
-from edit_eval.config.overrides import filled
 from edit_eval.config.placement import PLACEMENT_KEYS_BEFORE
+from edit_eval.config.yaml_text import filled
 from edit_eval.text import Text, joined
 
 TYPES = {

@@ -1,4 +1,4 @@
-"""YAML text to plain values: dicts, lists, text, numbers, booleans, null. Nothing else can come out of it.
+"""YAML text to plain values (dicts, lists, text, numbers, booleans, null; nothing else), and back; `--set`.
 
 Scalars are read by the core schema of YAML 1.2, not by PyYAML's 1.1: `no` and `on` are text, `1e-4` is a number, and
 `00012` and `2026-11-20` stay the text that an id is made of. Keys are always text. A key given twice, a tag such as
@@ -7,15 +7,17 @@ Scalars are read by the core schema of YAML 1.2, not by PyYAML's 1.1: `no` and `
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from edit_eval.config.faults import nearest_path
+from edit_eval.config.faults import Faults, Place, nearest_path
 from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
 
@@ -181,3 +183,128 @@ class _Values:
 
     def _error(self, node: yaml.Node, text: str) -> ConfigurationError:
         return ConfigurationError(Text("{}:{}: {}", self._source, node.start_mark.line + 1, text))
+
+
+WIDTH = 100
+
+
+def scalar(value: Any, *, inside: bool = False) -> str:
+    """A value in one line; `inside`: within brackets."""
+    if isinstance(value, Mapping):
+        return (
+            "{" + ", ".join(f"{scalar(str(k), inside=True)}: {scalar(v, inside=True)}" for k, v in value.items()) + "}"
+        )
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(scalar(each, inside=True) for each in value) + "]"
+    if not isinstance(value, str):
+        return json.dumps(value)
+    return value if _is_plain(value, inside) else json.dumps(value, ensure_ascii=False)
+
+
+def _is_plain(text: str, inside: bool) -> bool:
+    """Whether text needs no quotes."""
+    try:
+        return bool(parse(f"[{text}]" if inside else f"k: {text}", "") == ([text] if inside else {"k": text}))
+    except ConfigurationError:
+        return False
+
+
+def write_yaml(values: Mapping[str, Any], remark: Callable[[Place], str] = lambda place: "") -> str:
+    """A mapping, a key a line; `remark` says what stands behind a value as a comment, if anything."""
+    return "\n".join(_lines(values, (), remark)) + "\n"
+
+
+def _lines(values: Mapping[str, Any], place: Place, remark: Callable[[Place], str]) -> list[str]:
+    found: list[str] = []
+    indent = "  " * len(place)
+    for key, value in values.items():
+        inner = (*place, str(key))
+        head = f"{indent}{scalar(str(key))}:"
+        said = "".join(["  # ", text]) if (text := remark(inner)) else ""  # a comment is English
+        if isinstance(value, Mapping) and value:
+            found += [head, *_lines(value, inner, remark)]
+        elif isinstance(value, str) and "\n" in value and _is_block(value):
+            block = [f"{indent}  {line}" if line else "" for line in value.removesuffix("\n").split("\n")]
+            found += [f"{head} {'|' if value.endswith(chr(10)) else '|-'}{said}", *block]
+        elif isinstance(value, list) and len(scalar(value)) > WIDTH:
+            found += [f"{head}{said}", *(f"{indent}  - {scalar(each)}" for each in value)]
+        else:
+            found.append(f"{head} {scalar(value)}{said}")
+    return found
+
+
+def _is_block(text: str) -> bool:
+    """Whether text of several lines comes back the same from a block."""
+    lines = text.removesuffix("\n").split("\n")
+    wrong = text.startswith((" ", "\n")) or text.endswith("\n\n") or any(line != line.rstrip() for line in lines)
+    return not wrong and text.replace("\n", "").isprintable()
+
+
+def apply_overrides(
+    raw: dict[str, Any], overrides: str | Sequence[str] | Mapping[str, Any], faults: Faults
+) -> list[tuple[Place, Any]]:
+    """Applies each `dotted.key=value` in order, in place; the value is YAML, an index leads into a list.
+
+    Those of a mapping, `{"dotted.key": value}`, are taken as they are.
+    Returns where each went and what it was, those that a later one replaces among them. What is unknown is found later,
+    like any wrong key of the file: `faults.origins` remembers that `--set` wrote it.
+    Raises `ConfigurationError` for what cannot be applied at all.
+    """
+    applied = []
+    given = [overrides] if isinstance(overrides, str) else overrides
+    for override in given:
+        dotted, equals, text = override.partition("=")
+        dotted = dotted.strip()
+        if isinstance(given, Mapping):
+            dotted, equals = override, "="
+        if not equals or not dotted or not all(dotted.split(".")):
+            raise ConfigurationError(Text("--set {}: must be dotted.key=value, such as execution.pilot=false", dotted))
+        try:
+            value = given[override] if isinstance(given, Mapping) else parse(text, "")
+        except ConfigurationError as error:
+            problem = str(error).rpartition("not valid YAML: ")[2].lstrip(":0123456789 ")
+            raise ConfigurationError(Text("--set {}: the value is not valid YAML: {}", dotted, problem)) from None
+        applied.append((_set(raw, dotted.split("."), value, dotted, faults), value))
+    return applied
+
+
+def filled(section: dict[str, Any], key: str) -> Any:
+    """What is at a key; a new mapping where nothing is."""
+    if section.get(key) is None:
+        section[key] = {}
+    return section[key]
+
+
+def _set(target: dict[str, Any] | list[Any], keys: list[str], value: Any, dotted: str, faults: Faults) -> Place:
+    place: Place = ()
+    inner: Any = target
+    while keys:
+        if not isinstance(inner, dict | list):
+            raise ConfigurationError(Text("--set {}: `{:.}` is a value, it has no keys under it", dotted, place))
+        key, keys = _next_key(inner, keys)
+        place = (*place, key)
+        at: Any = key
+        if isinstance(inner, list):
+            if not key.isascii() or not key.isdigit() or int(key) >= len(inner):
+                raise ConfigurationError(
+                    Text("--set {}: `{}` is not an index of a list of {} (counted from 0)", dotted, key, len(inner))
+                )
+            at = int(key)
+        elif keys and inner.get(key) is None:
+            inner[key] = {}
+            faults.origins.setdefault(place, "--set")
+        if not keys:
+            inner[at] = value
+        inner = inner[at]
+    faults.origins[place] = "--set"
+    return place
+
+
+def _next_key(target: dict[str, Any] | list[Any], keys: list[str]) -> tuple[str, list[str]]:
+    """The next key on the way; a key of the file with dots in it (`qwen3.5`) is found, too."""
+    if isinstance(target, dict):
+        for length in range(len(keys), 1, -1):
+            joined = ".".join(keys[:length])
+            if joined in target:
+                return joined, keys[length:]
+    return keys[0], keys[1:]

@@ -11,32 +11,48 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from edit_eval.edit_models.contract import EditRequest, OnStep
 from edit_eval.edit_models.diffusers_pipeline import (
     SHORTEST_SIDE,
+    Lora,
+    apply,
+    assembled,
     call_on_canvas,
+    caller,
     check_load,
     class_of_part,
+    inputs_of,
     keywords_for,
+    known_to,
     load_part,
+    load_rest,
+    loops_of,
+    lora_revision,
     native_attention,
     offload_weights,
+    part_locations,
     pass_token_types,
     to_picture,
 )
-from edit_eval.edit_models.loras import Lora, apply, known_to, lora_revision
-from edit_eval.edit_models.modular_pipeline import assembled, caller, inputs_of, load_rest, loops_of, part_locations
 from edit_eval.edit_models.preset_lookup import card_of, index_file, index_of, revision_of, row_of, settings_of, shown
 from edit_eval.edit_models.preset_table import PIPELINE
 from edit_eval.edit_models.presets import PROMPTS, Pipeline, Settings, settle, size_for
-from edit_eval.edit_models.published_durations import of_qwen_image
 from edit_eval.edit_models.release_table import COUNTED, RELEASE, RELEASES
 from edit_eval.errors import LoadError, PictureError
 from edit_eval.pretrained import folders
-from edit_eval.pretrained.language_attention import DESCRIPTION, without_cudnn
-from edit_eval.pretrained.loading import check_call, check_value, library_versions, load_errors, prepare_devices
+from edit_eval.pretrained.loading import (
+    WITHOUT_CUDNN,
+    check_call,
+    check_value,
+    library_versions,
+    load_errors,
+    load_in_parallel,
+    prepare_devices,
+    read_ahead,
+    without_cudnn,
+)
 from edit_eval.pretrained.processors import IMAGE_BACKEND, load_any_processor
-from edit_eval.pretrained.reading_ahead import load_in_parallel, read_ahead
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
 
 REGISTERED = {"diffusers": "DiffusersModel"}
 
@@ -231,7 +247,7 @@ class DiffusersModel:
             "offload": offload,
             **{key: shown(value) for key, value in settings.plain.items() if key != "pipeline"},
             **card_of(settings),
-            "attention": f"{attention}; text encoder: {DESCRIPTION}",
+            "attention": f"{attention}; text encoder: {WITHOUT_CUDNN}",
             "loras": "; ".join(f"{lora.name} {lora.weight:g}" for lora in parameters.loras),
             "scheduler": type(pipeline.scheduler).__name__ if hasattr(pipeline, "scheduler") else "",
             "image_backend": IMAGE_BACKEND,
@@ -478,3 +494,23 @@ def _numbers(result: Any, row: Pipeline) -> Any:
             raise PictureError(f"{row.name} returned {found.shape[0]} pictures for one edit")
         found = found[-1]  # of a batch the only one, of a video the last frame
     return found[None]
+
+
+# -- how long edits take by what others have measured, for `plan`; nothing here was measured by us --
+
+FORWARD_SECONDS = 0.50
+"""One forward of Qwen-Image-Edit's transformer at 1 megapixel with stock diffusers: an image of 50 steps with CFG,
+which is 100 forwards, takes 51.5 s in vLLM-Omni's documentation."""
+AROUND_SECONDS = 1.2
+"""Both prompt encodings, VAE, post-processing: 1.05 s + 0.11 s on an H100 (published by SGLang and LightX2V)."""
+QWEN_IMAGE_BYTES = 57.7e9
+"""Qwen-Image-Edit in bfloat16: 20.43 + 8.29 + 0.13 billion parameters."""
+LOAD_BYTES_A_SECOND = 1.0e9
+"""From a disk that was not read before, imports included."""
+
+
+def of_qwen_image(steps: int, weight: float) -> tuple[float, float, str]:
+    """Seconds of a load and of an edit of 1 megapixel by a model of Qwen-Image's architecture, and who says so."""
+    forwards = steps * (2 if weight > 1 else 1)
+    source = f"{forwards} forward{'s' * (forwards != 1)} at {FORWARD_SECONDS:g} s, published for an H100"
+    return QWEN_IMAGE_BYTES / LOAD_BYTES_A_SECOND, forwards * FORWARD_SECONDS + AROUND_SECONDS, source

@@ -1,5 +1,5 @@
 """What every adapter of a diffusers pipeline needs: its parts loaded whole and in place, offload, checked pictures, and
-two repairs of what the pipelines do."""
+two repairs of what the pipelines do; modular pipelines; adapters (LoRA)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ import importlib
 import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from edit_eval.edit_models.presets import Pipeline, Settings
 from edit_eval.errors import LoadError, PictureError
+from edit_eval.pretrained import folders
 from edit_eval.pretrained.folders import Location
 from edit_eval.pretrained.loading import (
     check_complete,
@@ -22,6 +27,7 @@ from edit_eval.pretrained.loading import (
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
 
 STOCK_CANVAS = 1024 * 1024
 """Pixels that pipelines with a function `calculate_dimensions` scale every source to, whatever its size."""
@@ -197,3 +203,144 @@ def pass_token_types(encoder: Any) -> None:
         return given, {**keywords, "mm_token_type_ids": kinds}
 
     encoder.register_forward_pre_hook(add, with_kwargs=True)
+
+
+# -- modular pipelines: blocks with inputs in place of a call with arguments, and parts that may lie elsewhere --
+
+
+def assembled(pipeline_class: Any, location: Location, row: Pipeline, settings: Settings) -> Any:
+    """The pipeline without its parts; the block that rewrites prompts is there only if `call` asks for it."""
+
+    def made(blocks: Any = None) -> Any:
+        return pipeline_class(blocks=blocks, pretrained_model_name_or_path=location.name, **location.keywords)
+
+    pipeline = made()
+    if not row.rewriting or settings.call.get(row.rewriting):
+        return pipeline
+    blocks = pipeline.blocks
+    if row.rewriting not in blocks.sub_blocks:
+        raise LoadError(f"model_name: {row.name} has no block {row.rewriting} that could be left out")
+    blocks.sub_blocks.pop(row.rewriting)
+    return made(blocks)
+
+
+def inputs_of(pipeline: Any, row: Pipeline) -> Mapping[str, Any]:
+    """By name, what may be passed to the call: the inputs of all blocks, and the block that rewrites prompts."""
+    inputs = {one.name: one for one in pipeline.blocks.inputs if one.name}
+    return inputs | ({row.rewriting: row.rewriting} if row.rewriting else {})
+
+
+def caller(row: Pipeline) -> Callable[..., Any]:
+    """The call, with the result as an attribute, as standard pipelines have it."""
+
+    def call(pipeline: Any, **given: Any) -> Any:
+        given.pop(row.rewriting, None)  # a block, which is there or not
+        return SimpleNamespace(**pipeline(output=[row.result], **given))
+
+    return call
+
+
+def loops_of(pipeline: Any) -> list[Any]:
+    """All that has a progress bar: a standard pipeline itself, of a modular one each loop among its blocks."""
+    if hasattr(pipeline, "progress_bar"):
+        return [pipeline]
+    found, waiting = [], [pipeline._blocks]
+    while waiting:
+        block = waiting.pop()
+        found += [block] if hasattr(block, "progress_bar") else []
+        waiting += getattr(block, "sub_blocks", {}).values()
+    return found
+
+
+def part_locations(pipeline: Any, location: Location) -> dict[str, tuple[Location, dict[str, Any]]]:
+    """Where each part lies that the blocks need and that is not made on the spot, and its own keywords of loading."""
+    found = {}
+    for name in pipeline.pretrained_component_names:
+        spec = pipeline.get_component_spec(name)
+        source = spec.pretrained_model_name_or_path
+        if not source:
+            raise LoadError(f"model_name: {location.name} does not say where its {name} lies")
+        commit = spec.revision or (location.commit if source == location.name else "")
+        kind = [spec.type_hint.__module__.split(".")[0], spec.type_hint.__name__]
+        own = {"subfolder": spec.subfolder or "", **({"variant": spec.variant} if spec.variant else {})}
+        found[name] = (Location(source, commit, {name: kind}), own)
+    return found
+
+
+def load_rest(pipeline: Any, parts: Mapping[str, Any], commits: Mapping[str, str]) -> None:
+    """Hands the pipeline its `parts`, and has it load the others (tokenizers, schedulers), each at its commit. Raises
+    `LoadError` where one is missing then: the library only logs it."""
+    pipeline.update_components(**parts)
+    revisions = {name: commit or None for name, commit in commits.items()}
+    pipeline.load_components(pipeline.null_component_names, revision=revisions)
+    if missing := pipeline.null_component_names:
+        raise LoadError(f"{', '.join(missing)}: could not be loaded; the worker's log says why")
+
+
+@dataclass
+class Lora:
+    """One adapter."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    name: str
+    """A file, a folder, or a name on the Hugging Face Hub."""
+    file: str | None = None
+    """Of a folder or a repository, the file."""
+    revision: str | None = None
+    """Branch, tag or commit on the Hub."""
+    weight: float = 1.0
+    """By which it is multiplied."""
+    num_inference_steps: int | None = None
+    """Steps that it was trained for; the model's own parameter counts more."""
+    guidance: dict[str, float] = field(default_factory=dict)
+    """Weights that it was trained for; the model's own count more."""
+    scheduler: dict[str, Any] = field(default_factory=dict)
+    """Entries of the scheduler's configuration; `_class_name` is another scheduler."""
+
+
+def lora_revision(lora: Lora) -> str:
+    """What decides an adapter's weights besides its name: a digest of its file or folder, or the revision asked for.
+
+    Raises `ConfigurationError` for the path of no file and no folder.
+    """
+    path = Path(lora.name).expanduser()
+    if path.is_file():
+        return folders.file_digest(path)
+    if lora.file and (path / lora.file).is_file():
+        return folders.file_digest(path / lora.file)
+    return folders.revision(lora.name, lora.revision, "loras", "the adapter")
+
+
+def known_to(pipeline_class: Any, loras: Sequence[Lora]) -> None:
+    """Raises `LoadError` where the pipeline takes no adapters, `ModuleNotFoundError` without peft: before minutes of
+    loading."""
+    if loras and not hasattr(pipeline_class, "load_lora_weights"):
+        raise LoadError(f"loras: {pipeline_class.__name__} takes none")
+    if loras:
+        import peft  # noqa: F401
+
+
+def apply(pipeline: Any, loras: Sequence[Lora]) -> None:
+    """Loads the adapters, weighs them, and changes the schedule as they ask, in their order."""
+    if not loras:
+        return
+    import diffusers
+
+    names = [f"lora_{number}" for number in range(len(loras))]
+    for name, lora in zip(names, loras, strict=True):
+        path = Path(lora.name).expanduser()
+        keywords = {"weight_name": lora.file, "revision": lora.revision}
+        source: str = lora.name
+        if path.is_file():
+            source, keywords["weight_name"] = str(path.parent), path.name
+        given = {key: value for key, value in keywords.items() if value is not None}
+        pipeline.load_lora_weights(source, adapter_name=name, use_safetensors=True, **given)
+        if lora.scheduler:
+            own = dict(lora.scheduler)
+            scheduler = getattr(diffusers, str(own.pop("_class_name", type(pipeline.scheduler).__name__)))
+            pipeline.scheduler = scheduler.from_config(pipeline.scheduler.config, **own)
+    listed = {adapter for adapters in pipeline.get_list_adapters().values() for adapter in adapters}
+    if missing := [lora.name for name, lora in zip(names, loras, strict=True) if name not in listed]:
+        raise LoadError(f"loras: {missing[0]} has no weights for {type(pipeline).__name__}")
+    pipeline.set_adapters(names, [lora.weight for lora in loras])

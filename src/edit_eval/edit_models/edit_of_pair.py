@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from edit_eval.benchmarks.editreward import EditRewardBench
-from edit_eval.benchmarks.genai_bench import GenAIBench
-from edit_eval.benchmarks.mmrb2 import MMRB2
+from edit_eval.benchmarks.people_choices import MMRB2, EditRewardBench, GenAIBench
 from edit_eval.edit_models.given_edits import GivenEdits
 from edit_eval.records import Sample
 

@@ -36,11 +36,18 @@ from edit_eval.edit_models.image_servers import (
     refusal_in_error,
     values,
 )
-from edit_eval.endpoints.client import NOT_IN_THE_KEY, Ask, Client, ServerParameters
+from edit_eval.endpoints.client import (
+    NOT_IN_THE_KEY,
+    Ask,
+    Client,
+    Failure,
+    ServerParameters,
+    listed_models,
+    png,
+    said_in,
+    scaled,
+)
 from edit_eval.endpoints.engines import Route
-from edit_eval.endpoints.failures import Failure, said_in
-from edit_eval.endpoints.model_lists import listed_models
-from edit_eval.endpoints.sent_pictures import png, scaled
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import LoadError, ModelError, PictureError, Refused
 from edit_eval.pictures import UNREPEATABLE, pixel_digest, read_picture

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from edit_eval.edit_models.diffusers import DiffusersModel, PipelineParameters
-from edit_eval.edit_models.loras import Lora
+from edit_eval.edit_models.diffusers import DiffusersModel, PipelineParameters, of_qwen_image
+from edit_eval.edit_models.diffusers_pipeline import Lora
 from edit_eval.edit_models.preset_lookup import index_of, settings_of
-from edit_eval.edit_models.published_durations import of_qwen_image
 
 REGISTERED = {"qwen_image_edit": "QwenImageEdit"}
 

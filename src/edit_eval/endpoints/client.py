@@ -23,6 +23,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http
+import io
+import json
 import math
 import os
 import random
@@ -32,17 +34,18 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from edit_eval.endpoints.engines import Route
-from edit_eval.endpoints.failures import Failure, address_of, plain, said_in, with_hint
-from edit_eval.endpoints.gate import Throttle, retry_after
-from edit_eval.endpoints.model_lists import described_model, listed_models
 from edit_eval.endpoints.serving import Serve, Server, ServerEnvironment, server_devices
-from edit_eval.endpoints.transport import LONGEST, Posting, Unacceptable, Unreached, http_client
+from edit_eval.endpoints.transport import LONGEST, Posting, Throttle, Unacceptable, Unreached, http_client, retry_after
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.privacy import Secrets
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
 
 T = TypeVar("T")
 Ask = Callable[[Any], Awaitable[T]]
@@ -468,3 +471,127 @@ def _reason(error: BaseException) -> str:
     if not isinstance(said, OSError) or isinstance(said, ssl.SSLError) or not said.errno:
         return ""
     return os.strerror(said.errno) if said.errno > 0 else str(said.strerror)  # below 0: a name that has no address
+
+
+HINTS = (
+    (r"answered 404.*\bmodel\b", "is `model` its name as this server knows it?"),
+    (r"answered 40[45](?!.*/v\d+\)$)", "the base_url of most servers ends in /v1"),
+    (r"answered 40[13](?!.* is not set\))", "does api_key_env name the variable with this server's key?"),
+    (r"answered 400.*HTTP request.*HTTPS|UNEXPECTED_EOF|EOF occurred", "is it https in base_url, or http?"),
+    (r"WRONG_VERSION_NUMBER|record layer failure", "this server uses http there, not https"),
+    (r"CERTIFICATE_VERIFY_FAILED", "set SSL_CERT_FILE to a certificate authority's file that Python should trust"),
+)
+"""Words of a final failure, and what they mostly mean. The first that fits is said."""
+
+
+class Failure(Exception):
+    """Why an attempt, or at last a request, has no answer: one line."""
+
+    def __init__(
+        self, text: str, *, again: bool = True, once: bool = False, busy: bool = False, wait: float | None = None
+    ) -> None:
+        super().__init__(text)
+        self.again = again
+        """Whether another attempt may end better."""
+        self.once = once
+        """Whether a second such end is one too many: the server has done its work, for nothing."""
+        self.busy = busy
+        """Whether the server has only asked for less (429)."""
+        self.wait = wait
+        """Seconds that the server asks to be left alone."""
+        self.alive = True
+        """Whether the server answered a canary afterwards."""
+
+
+def with_hint(text: str) -> str:
+    """The line with what it mostly means, where that is known."""
+    return next((f"{text}; {hint}" for words, hint in HINTS if re.search(words, text)), text)
+
+
+def plain(text: str) -> Any:
+    """A text as the JSON that it is, or as it is."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text.strip()
+
+
+def said_in(body: object) -> str:
+    """The reason in an error's body, in whatever form it comes."""
+    for key in ("error", "message", "detail"):
+        if isinstance(body, dict) and key in body:
+            body = body[key]
+    return body if isinstance(body, str) else json.dumps(body, default=str) if body else ""
+
+
+def address_of(url: str, *, path: bool = True) -> str:
+    """Where a server is, without user, password and query; empty for what names no server."""
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return ""
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    return f"{parts.scheme or 'http'}://{host}{port}{parts.path.rstrip('/') * path}" if host else ""
+
+
+LASTING, OF_ITS_FILE = ("root", "parent", "revision"), ("n_params", "n_vocab", "n_embd", "size")
+"""What of a server's entry for a model stays while the model does. `created` does not: vLLM, SGLang and llama.cpp put
+the time of the request there. Nor do `permission` (drawn anew), `max_model_len` and `owned_by`: flags and engine."""
+
+_LONGEST_ENTRY = 300
+"""Characters of each."""
+
+
+async def described_model(openai: Any, name: str) -> str:
+    """What the server's list of models says of one: where it was loaded from (`root`), what it was made of (`parent`),
+    its `revision`, and of llama.cpp's `meta` the model's size; as `root /models/a, revision b`. Empty where the list
+    has no such model, or nothing of these."""
+    listed = await openai.models.list()
+    for one in getattr(listed, "data", None) or ():
+        if one.id == name:
+            plain = one.model_dump()
+            meta = plain.get("meta")
+            said = {key: plain.get(key) for key in LASTING}
+            said |= {key: meta.get(key) for key in OF_ITS_FILE} if isinstance(meta, dict) else {}
+            named = {
+                key: str(value)[:_LONGEST_ENTRY]
+                for key, value in said.items()
+                if isinstance(value, str | int) and value
+            }
+            return ", ".join(f"{key} {value}" for key, value in named.items())
+    return ""
+
+
+async def listed_models(openai: Any) -> list[str]:
+    """An `Ask` for the names of the server's models; none where the server has no such list."""
+    from openai import APIStatusError
+
+    try:
+        listed = await openai.models.list()
+    except APIStatusError as error:
+        if error.status_code in (404, 405, 501):
+            return []
+        raise
+    return [str(model.id) for model in getattr(listed, "data", None) or ()]
+
+
+def scaled(picture: Image, max_pixels: int | None) -> Image:
+    """The picture as RGB; one of a larger area than `max_pixels` scaled down to it, by Lanczos' filter."""
+    from PIL import Image as Images
+
+    rgb = picture.convert("RGB")
+    if max_pixels is None or rgb.width * rgb.height <= max_pixels:
+        return rgb
+    factor = math.sqrt(max_pixels / (rgb.width * rgb.height))
+    size = (max(1, int(rgb.width * factor)), max(1, int(rgb.height * factor)))
+    return rgb.resize(size, Images.Resampling.LANCZOS)
+
+
+def png(picture: Image) -> bytes:
+    """The picture as a PNG: without loss, without metadata."""
+    clean = picture.copy()
+    clean.info = {}
+    file = io.BytesIO()
+    clean.save(file, "PNG", compress_level=1, compress_type=3)  # see `edit_eval.pictures.write_png`
+    return file.getvalue()

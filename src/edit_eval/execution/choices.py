@@ -9,7 +9,6 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from edit_eval.config.schema import Configuration, ExecutionSection, ModelSection
 from edit_eval.execution.contract import Gpu, Machine
-from edit_eval.execution.machine.experts import expert_bytes
 from edit_eval.execution.machine.fitting import (
     Wanted,
     claim_of,
@@ -17,7 +16,7 @@ from edit_eval.execution.machine.fitting import (
     need_together,
     weights_of,
 )
-from edit_eval.execution.machine.weights import GIB, Weights
+from edit_eval.execution.machine.weights import GIB, Weights, expert_bytes
 from edit_eval.scheduling.tasks import Model
 from edit_eval.text import Text
 

@@ -19,10 +19,9 @@ from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import Stopped
 from edit_eval.execution.advice.checks import Context, refuse, short_limits
 from edit_eval.execution.choices import choose
-from edit_eval.execution.contract import Driver, Gpu, Machine, WorkerSpecification
+from edit_eval.execution.contract import Driver, Gpu, Machine, Specifications, WorkerSpecification
 from edit_eval.execution.drivers.local import LocalDriver
 from edit_eval.execution.drivers.ray import RayDriver
-from edit_eval.execution.engine.contracts import Specifications
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.interruption import ENDED, GRACE_SECONDS, Interruption
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot, cut_off_sentences
@@ -38,15 +37,13 @@ from edit_eval.experiment import Experiment
 from edit_eval.records import Sample, Status
 from edit_eval.scheduling.batches import companies, cut_batches
 from edit_eval.scheduling.estimates import Estimates, roughly
+from edit_eval.scheduling.fleet import Replica
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import Replica
-from edit_eval.scheduling.simulation import Began
+from edit_eval.scheduling.simulation import Began, rest_of_a_run
 from edit_eval.scheduling.tasks import Model, Work
-from edit_eval.scheduling.time_left import rest_of_a_run
-from edit_eval.store.holders import Shard
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import ModelsSay, changed_since_the_last_start, several_kinds, unlike_machines
-from edit_eval.store.run_directory import CannotWrite, RunDirectory
+from edit_eval.store.run_directory import CannotWrite, RunDirectory, Shard
 from edit_eval.text import Text
 
 

@@ -14,8 +14,7 @@ from filelock import FileLock, Timeout
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
 from edit_eval.scheduling.batches import cut_batches
-from edit_eval.store.holders import Shard, shards_known
-from edit_eval.store.run_directory import SHARDS
+from edit_eval.store.run_directory import SHARDS, Shard, shards_known
 from edit_eval.text import Text
 
 ASK_EVERY = 0.2  # seconds, for a turn to load

@@ -8,8 +8,8 @@ from typing import Any, Protocol, cast
 from edit_eval.execution.contract import Meter
 from edit_eval.records import Edit, Judgement
 from edit_eval.scheduling.estimates import Estimates
+from edit_eval.scheduling.fleet import Replica
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import Replica
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.run_directory import RunDirectory

@@ -22,7 +22,7 @@ from edit_eval.execution.spectator import Spectator
 from edit_eval.pictures import write_durably
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text
-from edit_eval.trackers.table import TRACKERS, refuse_what_is_missing
+from edit_eval.trackers.adapters import TRACKERS, refuse_what_is_missing
 
 FOLDER = "trackers"
 """In the run directory: `NAME.json` each, with the id under which a tracker knows the run."""

@@ -81,7 +81,9 @@ class Judge(Protocol):
     replies have in `values` a mapping with `lowest`, `highest` (None: open), `higher_is_better`, and `needs`, the
     pictures without which there is no such value (or a fact that is handed over as `user`: `target_caption`,
     `target_text`); the first is the headline. Its protocol is `numbers`. A value that is not defined for a pair of
-    pictures is left out of `values`, and the reply's text says why.
+    pictures is left out of `values`, and the reply's text says why. One that has no meaning for it (the likeness of a
+    face where there was none) names with `where` another value, of those that every reply has: where that is 0, it does
+    not apply. The value that is named need not be a measure, but one measure has to be without `where`.
 
     A class that can say how likely each of a request's `labels` is (the form `probabilities`) has an attribute
     `probabilities = True`, and gives in `values` for each label the probability that the whole answer is this label,

@@ -1,12 +1,20 @@
-"""What ends an answer, and what it is made to begin with: stopping criteria and logits processors for `generate`."""
+"""How a local judge's answer is made: where it ends, its thoughts, chance, schemas, and probabilities of labels."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
 from typing import Any
 
+from edit_eval.errors import ModelError
 from edit_eval.judges.answers import score_line
-from edit_eval.judges.thinking import OPENING, ThoughtProgress
+from edit_eval.judges.contract import JudgeRequest
+from edit_eval.pictures import pixel_digest
 
 SCORE_LINE_TOKENS = 24
 """A whole score and its line's end take fewer tokens than this; later, nobody looks."""
@@ -84,3 +92,359 @@ def forcing(beginnings: Sequence[Sequence[int]], start: int, then: int) -> Any:
             return torch.full_like(scores, -torch.inf).scatter(1, forced, 0.0)
 
     return Forcing()
+
+
+# -- thoughts before an answer --
+#
+# A thought has a budget of its own. One that uses it up is cut off there, and nothing is made of it: what a model
+# would have answered is not known. In a reply a thought stands between `<think>` and `</think>`, whatever marks its
+# model has.
+
+SWITCHES = ("enable_thinking", "thinking")
+"""What chat templates call the variable that switches thinking: Qwen's, Gemma's and GLM's; Kimi's."""
+
+OPENING = 24
+"""Tokens within which a model that opens its thought itself does so."""
+
+
+def switch_in(template: str) -> str:
+    """The variable by which a chat template switches thinking; empty where it has none."""
+    return next((name for name in SWITCHES if re.search(rf"(?<![\w.'\"]){name}(?![\w'\"])", template)), "")
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What stands before and behind a thought."""
+
+    opens: str = "<think>"
+    closes: str = "</think>"
+
+    def is_open(self, prompt: str) -> bool:
+        """Whether a prompt ends within a thought, so that the model goes on with it."""
+        return prompt.rfind(self.opens) > prompt.rfind(self.closes)
+
+
+@dataclass
+class ThoughtProgress:
+    """How far each row of a batch is: in its thought, or in its answer. Fed with the tokens one by one."""
+
+    tokenizer: Any
+    marks: Marks
+    opened: bool
+    """The prompt ends within a thought."""
+    thinking_tokens: int
+    rows: int
+    answers: list[int | None] = field(default_factory=list)
+    """For each row where its answer begins, counted from the first new token; None while it thinks."""
+    cut: list[bool] = field(default_factory=list)
+    """The rows whose thought used up its budget."""
+    opening: tuple[int, ...] = ()
+    """The tokens by which a row may open a thought; empty where the prompt ends within one."""
+
+    def __post_init__(self) -> None:
+        self._closes = self.tokenizer.encode(self.marks.closes, add_special_tokens=False)
+        if not self.opened:
+            self.opening = tuple(self.tokenizer.encode(self.marks.opens, add_special_tokens=False))
+        self.answers, self.cut = [None] * self.rows, [False] * self.rows
+
+    def see(self, row: int, last: Sequence[int], length: int) -> int | None:
+        """Looks at the `last` (`OPENING`, or all) of a row's `length` new tokens; returns where its answer begins."""
+        if self.answers[row] is None and not self.cut[row]:
+            if list(last[-len(self._closes) :]) == self._closes:
+                self.answers[row] = length
+            elif not self.opened and 0 < length <= OPENING and not self._may_open(last):
+                self.answers[row] = 0
+            elif length >= self.thinking_tokens:
+                self.cut[row] = True
+        return self.answers[row]
+
+    def _may_open(self, tokens: Sequence[int]) -> bool:
+        text = self.tokenizer.decode(tokens).lstrip()
+        return text.startswith(self.marks.opens) or self.marks.opens.startswith(text)
+
+    def thought(self, tokens: Sequence[int]) -> str:
+        """The words of a thought, without its marks."""
+        text: str = self.tokenizer.decode(tokens)
+        return text.lstrip().removeprefix(self.marks.opens).removesuffix(self.marks.closes)
+
+
+# -- answers that are drawn by chance, and are the same each time: in any batch, in any process --
+
+
+def seed_of(request: JudgeRequest) -> int:
+    """The seed for the answer to one request, of 31 bits: made of the request's own and of all that the judge is shown.
+
+    Equal requests have equal seeds. A run asks about every sample with the same seed, and with that alone all samples
+    would be answered by the same draws: their scores would err together, and no mean would even that out.
+    """
+    digests = [pixel_digest(picture) for picture in request.pictures.values()]
+    told = repr((request.seed, request.system, request.user, digests))
+    return int(hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:8], 16) >> 1
+
+
+def drawing(seeds: Sequence[int], temperature: float) -> Any:
+    """A processor of logits that draws each row's next token and leaves no other, for a greedy `generate`.
+
+    Row i has a generator of its own on the CPU with seed i, which gives one number a token: where the softmax of the
+    logits over `temperature`, summed up in the vocabulary's order, exceeds it, is the token.
+    """
+    import torch
+    from transformers import LogitsProcessor
+
+    generators = [torch.Generator("cpu").manual_seed(seed) for seed in seeds]
+
+    class Drawing(LogitsProcessor):  # type: ignore[misc, unused-ignore]
+        def __call__(self, input_ids: Any, scores: Any) -> Any:
+            drawn = [torch.rand(1, dtype=torch.float64, generator=generator) for generator in generators]
+            summed = (scores.double() / temperature).softmax(-1).cumsum(-1)
+            place = torch.stack(drawn).to(scores.device) * summed[:, -1:]  # the sum may end a little beside 1
+            token = torch.searchsorted(summed, place, right=True).clamp(max=scores.shape[1] - 1)
+            return torch.full_like(scores, -torch.inf).scatter(1, token, 0.0)
+
+    return Drawing()
+
+
+# -- answers that are held to a JSON schema while they are written, by llguidance where it is installed --
+#
+# Of the libraries for it, it is the one that needs no torch of its own choice, has one wheel for all versions of
+# Python and is behind vLLM's and SGLang's structured outputs, too. What it enforces is checked by the protocol all
+# the same.
+
+GRAMMAR_LIBRARY = "llguidance"
+JSON_WHITESPACE = r"( |\n {0,8})?"
+"""Between the parts of an object. Without an end to it, a model may write spaces until its limit."""
+
+
+def grammar_library_version() -> str:
+    """The version of the library; empty where it is not installed."""
+    try:
+        return metadata.version(GRAMMAR_LIBRARY)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+Answers = Callable[[int, Sequence[int], int], "int | None"]
+
+
+class Grammars:
+    """What a judge's tokenizer may write, by schema."""
+
+    def __init__(self, tokenizer: Any, vocabulary: int, ends: Sequence[int]) -> None:
+        self._end = ends[0]
+        try:
+            import llguidance
+            from llguidance import hf
+
+            self._library = llguidance
+            self._tokenizer = hf.from_tokenizer(tokenizer, n_vocab=vocabulary, eos_token=list(ends))
+        except Exception as error:  # one that is not written in Rust
+            reason = " ".join(str(error).split())[:200]
+            raise ModelError(
+                f"{GRAMMAR_LIBRARY} cannot read this judge's tokenizer ({reason}): set enforce_schema to false"
+            ) from error
+        self._matchers: dict[str, Any] = {}
+
+    def check(self, schema: str) -> None:
+        """Raises `ModelError` for a schema that no answer can be held to."""
+        self._matcher(schema)
+
+    def _matcher(self, schema: str) -> Any:
+        if schema not in self._matchers:
+            options: Any = {"whitespace_pattern": JSON_WHITESPACE}
+            grammar = self._library.LLMatcher.grammar_from_json_schema(json.loads(schema), overrides=options)
+            matcher = self._library.LLMatcher(self._tokenizer, grammar)
+            if matcher.is_error():
+                raise ModelError(
+                    f"the answer cannot be held to its schema: {' '.join(matcher.get_error().split())[:200]}"
+                )
+            self._matchers[schema] = matcher
+        return self._matchers[schema].deep_copy()
+
+    def holding(self, schemas: Sequence[str], start: int, answers: Answers, opening: Sequence[int] = ()) -> Any:
+        """A processor of logits that leaves each row the tokens by which its answer can still become what it is to be.
+
+        `schemas` has one a row; empty: nothing is asked of it. `answers` is told a row, the last of its new tokens,
+        which begin at `start`, and how many they are, and says where the answer begins, None while there is none.
+        `opening` are the tokens with which a row may open a thought instead of its answer; empty: it cannot, or is
+        within one already. Within a thought nothing is asked of it.
+        """
+        import numpy
+        import torch
+        from transformers import LogitsProcessor
+
+        matchers = [self._matcher(schema) if schema else None for schema in schemas]
+        eaten = [0] * len(schemas)
+
+        def nothing(vocabulary: int) -> Any:
+            return numpy.zeros(vocabulary, dtype=bool)
+
+        def permitted(matcher: Any, vocabulary: int) -> Any:
+            bits = numpy.frombuffer(matcher.compute_bitmask(), dtype=numpy.uint8)
+            return numpy.unpackbits(bits, bitorder="little")[:vocabulary].astype(bool)
+
+        def forbid(scores: Any, row: int, allowed: Any) -> None:
+            scores[row, ~torch.from_numpy(allowed).to(scores.device)] = -torch.inf
+
+        class Holding(LogitsProcessor):  # type: ignore[misc, unused-ignore]
+            def __call__(holder, input_ids: Any, scores: Any) -> Any:
+                scores = scores.clone()
+                for row, (last, length) in enumerate(newest(input_ids, start)):
+                    matcher, begin = matchers[row], answers(row, last, length)
+                    if matcher is None:
+                        continue
+                    if begin is None:
+                        if length < len(opening) and last == list(opening[:length]):
+                            allowed = permitted(matcher, scores.shape[1]) if length == 0 else nothing(scores.shape[1])
+                            allowed[opening[length]] = True
+                            forbid(scores, row, allowed)
+                        continue
+                    new = length - begin - eaten[row]  # one, but for the first token of an answer without a thought
+                    if new and not matcher.is_stopped():
+                        matcher.consume_tokens(last[-new:])
+                    eaten[row] = length - begin
+                    if matcher.is_stopped():
+                        allowed = nothing(scores.shape[1])
+                        allowed[self._end] = True
+                    else:
+                        allowed = permitted(matcher, scores.shape[1])
+                    forbid(scores, row, allowed)
+                return scores
+
+        return Holding()
+
+
+# -- how likely each legal answer is, read off the logits of a model that writes nothing --
+#
+# For each label: the product of the probabilities of its tokens, each over the whole vocabulary and after those
+# before it (teacher forcing), for the label as it is and with a space in front, where that is another row of tokens,
+# and behind what the family of the judge may put before any answer. So labels of several tokens, and labels that
+# share their first, are read rightly.
+#
+# Where no label is the beginning of another this is the probability that the answer begins with the label. Else (`1`
+# and `10`) every label of the question is followed by the end of the answer, and the probability is that of the
+# whole answer: with the end asked of some labels only, these would have less than the others for what the judge adds
+# to any.
+#
+# transformers has a `DecisionPipeline` for such questions. It reads labels of one token, one question at a time and
+# not in batches, and divides by the sum over the labels: nobody learns whether the judge wanted to say one of them
+# at all.
+#
+# A pass reads the prompts of a batch and, for each, the distributions along one row of tokens. Labels of one token
+# (`A`, `7`, `Yes`) take one pass; others take one for each further place where labels part, but for places that are
+# less likely than `LEAST_LIKELY`: the levels 1 to 10 take up to eleven, the levels 0 to 9 one.
+
+TokenRow = tuple[int, ...]
+LEAST_LIKELY = 1e-7
+"""A label that begins with something less likely has the probability 0."""
+LABEL_TAIL = 64
+"""Characters of the prompt's end that are looked at for how a label is cut into tokens behind it."""
+
+
+class Labels:
+    """The labels of one question as a tokenizer writes them behind its prompt, and what is known of them so far."""
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        prompt: str,
+        labels: Sequence[str],
+        ends: Sequence[int],
+        openings: Sequence[str] = (),
+        closings: Sequence[str] = (),
+    ) -> None:
+        """`ends` are the tokens that end an answer. `openings` and `closings` are texts of tokens of their own: any of
+        the first may stand before an answer, and any of the second end it, and are no part of it."""
+        written = [tuple(tokenizer.encode(text, add_special_tokens=False)) for text in openings]
+        closing = [tokenizer.encode(text, add_special_tokens=False) for text in closings]
+        self.ends = (*ends, *(tokens[0] for tokens in closing if len(tokens) == 1))
+        self.paths = {
+            label: tuple(
+                dict.fromkeys(
+                    (*opening, *path)
+                    for path in _paths(tokenizer, prompt[-LABEL_TAIL:], label)
+                    for opening in ((), *written)
+                )
+            )
+            for label in labels
+        }
+        owners: dict[TokenRow, str] = {}
+        for label, paths in self.paths.items():
+            for path in paths:
+                if owners.setdefault(path, label) != label:
+                    raise ModelError(
+                        f"the labels `{owners[path]}` and `{label}` are the same to this judge's tokenizer"
+                    )
+        self.whole = any(path[:length] in owners for path in owners for length in range(1, len(path)))
+        """Whether the end of the answer counts."""
+        self._next: dict[TokenRow, set[int]] = {}
+        for path in owners:
+            for place in range(len(path)):
+                self._next.setdefault(path[:place], set()).add(path[place])
+            if self.whole:
+                self._next.setdefault(path, set()).update(self.ends)
+        self._known: dict[TokenRow, dict[int, float]] = {}  # context -> token -> logarithm of its probability
+
+    def wanted(self) -> TokenRow | None:
+        """The longest row of tokens behind which nothing is known and that is likely enough to matter; None: none."""
+        open_ = [context for context in self._next if context not in self._known and self._likely(context)]
+        return max(open_, key=len, default=None)
+
+    def _likely(self, context: TokenRow) -> bool:
+        known = [self._known[context[:k]][context[k]] for k in range(len(context)) if context[:k] in self._known]
+        return math.fsum(known) >= math.log(LEAST_LIKELY)
+
+    def learn(self, context: TokenRow, distributions: Sequence[Any]) -> None:
+        """Takes the logarithms of probabilities behind each beginning of `context`: tensors (vocabulary)."""
+        for length, distribution in enumerate(distributions[: len(context) + 1]):
+            before = context[:length]
+            if before in self._next and before not in self._known:
+                tokens = sorted(self._next[before])
+                self._known[before] = dict(zip(tokens, distribution[tokens].tolist(), strict=True))
+
+    def probabilities(self) -> dict[str, float]:
+        """For each label its probability, over all that could be answered."""
+        return {label: math.fsum(map(self._probability, paths)) for label, paths in self.paths.items()}
+
+    def _probability(self, path: TokenRow) -> float:
+        steps = [self._known.get(path[:place], {}).get(token, -math.inf) for place, token in enumerate(path)]
+        share = math.exp(math.fsum(steps)) if -math.inf not in steps else 0.0
+        if not self.whole or not share:
+            return share
+        behind = self._known.get(path, {})
+        return share * math.fsum(math.exp(behind.get(end, -math.inf)) for end in self.ends)
+
+
+def _paths(tokenizer: Any, tail: str, label: str) -> tuple[TokenRow, ...]:
+    """The rows of tokens that write a label behind `tail`. Raises `ModelError` where there is none."""
+    before = tokenizer.encode(tail, add_special_tokens=False)
+    found = []
+    for spelling in (label, f" {label}"):
+        tokens = tokenizer.encode(tail + spelling, add_special_tokens=False)
+        if tokens[: len(before)] == before:
+            tokens = tokens[len(before) :]
+        else:  # the tokenizer would join the label's beginning with the prompt's end, which is there already
+            tokens = tokenizer.encode(spelling, add_special_tokens=False)
+        written = tokenizer.decode(tokens, skip_special_tokens=True)
+        if tokens and written.strip() == label.strip() and label.strip():
+            found.append(tuple(tokens))
+    if not found:
+        raise ModelError(f"the label `{label}` cannot be written with this judge's tokenizer; use another word for it")
+    return tuple(dict.fromkeys(found))
+
+
+def label_probabilities(
+    labels: Sequence[Labels], ask: Callable[[Sequence[TokenRow]], Sequence[Any]]
+) -> list[dict[str, float]]:
+    """For each question of a batch the probabilities of its labels.
+
+    `ask` is given for each row the tokens that its answer is to begin with. It returns for each place, from before the
+    first of them on, the logarithms of the probabilities of what comes there: a tensor (rows, vocabulary).
+    """
+    while True:
+        wanted = [one.wanted() for one in labels]
+        if all(context is None for context in wanted):
+            return [one.probabilities() for one in labels]
+        contexts = [context or () for context in wanted]
+        distributions = ask(contexts)
+        for row, one in enumerate(labels):
+            one.learn(contexts[row], [step[row] for step in distributions])

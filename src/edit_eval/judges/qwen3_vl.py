@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from edit_eval.judges.local_parameters import LocalParameters
-from edit_eval.judges.transformers import TransformersJudge
+from edit_eval.judges.transformers import LocalParameters, TransformersJudge
 
 REGISTERED = {"qwen3_vl": "Qwen3VL"}
 

@@ -7,28 +7,43 @@ from __future__ import annotations
 
 import copy
 import importlib
+import math
 import os
 import re
 import threading
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from edit_eval.errors import LoadError, ModelError
-from edit_eval.judges import grammars, label_probabilities
 from edit_eval.judges.answers import score_line, tokens_given
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm, JudgeRequest
-from edit_eval.judges.generation import budgets, forcing, stop_at_score
+from edit_eval.judges.generation import (
+    GRAMMAR_LIBRARY,
+    OPENING,
+    Grammars,
+    Labels,
+    Marks,
+    ThoughtProgress,
+    TokenRow,
+    budgets,
+    drawing,
+    forcing,
+    grammar_library_version,
+    label_probabilities,
+    seed_of,
+    stop_at_score,
+    switch_in,
+)
 from edit_eval.judges.judge_table import FAMILIES, Family, card_of, family_of_type, published
-from edit_eval.judges.local_parameters import LocalParameters
-from edit_eval.judges.picture_patches import keep_levels, numbers_of_levels, patches
-from edit_eval.judges.processing import control_tokens, judge_processor, pixels
-from edit_eval.judges.sampling import drawing, seed_of
-from edit_eval.judges.thinking import OPENING, Marks, ThoughtProgress, switch_in
+from edit_eval.judges.processing import control_tokens, judge_processor, keep_levels, numbers_of_levels, patches, pixels
 from edit_eval.pretrained import folders
-from edit_eval.pretrained.language_attention import DESCRIPTION, without_cudnn
 from edit_eval.pretrained.loading import (
+    BESIDE_OTHERS,
+    DTYPES,
+    WITHOUT_CUDNN,
+    check_call,
     check_complete,
     check_value,
     device_map,
@@ -37,12 +52,71 @@ from edit_eval.pretrained.loading import (
     load_errors,
     on_cpu,
     prepare_devices,
+    read_ahead,
+    without_cudnn,
 )
 from edit_eval.pretrained.processors import image_backend
-from edit_eval.pretrained.reading_ahead import BESIDE_OTHERS, read_ahead
 from edit_eval.records import Reply, Status
 
 REGISTERED = {"transformers": "TransformersJudge"}
+
+TAKEN_BY_LOAD = ("dtype", "torch_dtype", "device_map", "revision", "attn_implementation", "output_loading_info")
+TAKEN_BY_CALL = ("input_ids", "inputs", "attention_mask", "pixel_values", "max_new_tokens", "generation_config")
+TAKEN_BY_TEMPERATURE = ("do_sample", "temperature", "top_k", "top_p", "min_p", "num_beams")
+
+EXPERTS = ("grouped_mm", "batched_mm", "eager")
+
+
+@dataclass
+class LocalParameters:
+    """What every judge has that runs through transformers."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    model_name: str
+    """A folder, or a name on the Hugging Face Hub."""
+    revision: str | None = None
+    """Branch, tag or commit on the Hub."""
+    dtype: str = "bfloat16"
+    """bfloat16, float16, float32, or auto: as the weights are stored."""
+    max_new_tokens: int | None = None
+    """At most so many tokens an answer; one that is longer is cut off, and no score. null: 128 for a bare score,
+    512 for reasons before it."""
+    temperature: float = 0.0
+    """0: greedy. Above: answers are drawn, each from a generator of its own, so that no batch changes it."""
+    max_pixels: int | None = None
+    """A larger picture is scaled down to this area for the judge; null: as the model's own files say."""
+    min_pixels: int | None = None
+    """A smaller picture is scaled up to this area."""
+    attn_implementation: str = "sdpa"
+    """`sdpa`, `eager`, or a kernel of transformers that is installed, as `flash_attention_2`."""
+    stop_at_score: bool = True
+    """Ends an answer whose first line is a score of three decimals and nothing else; nobody waits for the rest."""
+    experts_implementation: str | None = None
+    """Kernel of a mixture's experts for prompt and answer (`grouped_mm`, `batched_mm`, `eager`). null: as transformers
+    chooses; with batches of 16 or more try `grouped_mm`, which copies no weights while it answers."""
+    load: dict[str, Any] = field(default_factory=dict)
+    """Further keywords of the model's `from_pretrained`."""
+    call: dict[str, Any] = field(default_factory=dict)
+    """Further keywords of `generate`. The settings in the model's files do not count."""
+
+    def __post_init__(self) -> None:
+        check_value("dtype", self.dtype, (*DTYPES, "auto"))
+        check_call(self.call, (*TAKEN_BY_CALL, *(TAKEN_BY_TEMPERATURE if self.temperature else ())))
+        if clash := sorted(set(self.load) & set(TAKEN_BY_LOAD)):
+            raise ValueError(f"load: {', '.join(clash)} cannot be set there")
+        if self.experts_implementation is not None:
+            check_value("experts_implementation", self.experts_implementation, EXPERTS)
+        if not 0 <= self.temperature < math.inf:
+            raise ValueError(f"temperature: {self.temperature} is neither 0 nor above")
+        if self.max_new_tokens is not None and self.max_new_tokens < 1:
+            raise ValueError(f"max_new_tokens: {self.max_new_tokens}, but an answer needs at least 1")
+        for name in ("min_pixels", "max_pixels"):
+            if (value := getattr(self, name)) is not None and value < 1:
+                raise ValueError(f"{name}: {value} must be a positive number of pixels")
+        if self.min_pixels and self.max_pixels and self.min_pixels > self.max_pixels:
+            raise ValueError(f"min_pixels: {self.min_pixels} is more than max_pixels ({self.max_pixels})")
+
 
 THINKING = ("on", "off")
 
@@ -98,7 +172,7 @@ class TransformersJudge:
         self._always_thinks = False
         self._opened = {True: False, False: False}
         """Whether the prompt ends within a thought where the switch is on, and where it is off."""
-        self._grammars: grammars.Grammars | None = None
+        self._grammars: Grammars | None = None
         self._holds_to_schemas = False
         self._about: dict[str, str] = {}
 
@@ -174,7 +248,7 @@ class TransformersJudge:
             "commit": location.commit,
             "dtype": parameters.dtype,
             "offload": offload,
-            "attention": f"{model.config._attn_implementation}, {DESCRIPTION}",
+            "attention": f"{model.config._attn_implementation}, {WITHOUT_CUDNN}",
             "image_backend": image_backend(self._processor.image_processor),
             "pixels": pixels(self._processor.image_processor, self._family),
             "thinking": thinking,
@@ -255,7 +329,7 @@ class TransformersJudge:
         start, tokenizer = inputs["input_ids"].shape[1], self._processor.tokenizer
         labels = [self._labels(self._text(request), request.labels) for request in requests]
 
-        def ask(beginnings: Sequence[label_probabilities.Tokens]) -> list[Any]:
+        def ask(beginnings: Sequence[TokenRow]) -> list[Any]:
             said = self._model.generate(
                 **inputs,
                 max_new_tokens=1 + max(map(len, beginnings)),
@@ -265,9 +339,9 @@ class TransformersJudge:
             )
             return [step.to(torch.float64).log_softmax(-1) for step in said.logits]
 
-        return [Reply(values=found) for found in label_probabilities.read(labels, ask)]
+        return [Reply(values=found) for found in label_probabilities(labels, ask)]
 
-    def _labels(self, prompt: str, labels: Sequence[str]) -> label_probabilities.Labels:
+    def _labels(self, prompt: str, labels: Sequence[str]) -> Labels:
         """How labels are written behind a prompt. Raises `ModelError` where this judge cannot be asked for them."""
         if self._always_thinks:
             raise ModelError(
@@ -277,7 +351,7 @@ class TransformersJudge:
         frame, others = (self._family.frame, self._family.openings) if self._family else ((), ())
         with self._encoding:
             tokenizer = self._processor.tokenizer
-            return label_probabilities.Labels(tokenizer, prompt, labels, self._ends, (*frame[:1], *others), frame[1:])
+            return Labels(tokenizer, prompt, labels, self._ends, (*frame[:1], *others), frame[1:])
 
     def _refuse_unreadable(self, forms: Sequence[AnswerForm]) -> None:
         """Raises `LoadError` for labels that cannot be told apart, and a schema that cannot be enforced."""
@@ -396,17 +470,17 @@ class TransformersJudge:
         """Finds out whether answers are held to a schema; says what came of it."""
         if not self.parameters.enforce_schema:
             return "not enforced"
-        if not (version := grammars.installed()):
-            return f"not enforced: {grammars.PACKAGE} is not installed"
+        if not (version := grammar_library_version()):
+            return f"not enforced: {GRAMMAR_LIBRARY} is not installed"
         self._holds_to_schemas = True
-        return f"enforced by {grammars.PACKAGE} {version}"
+        return f"enforced by {GRAMMAR_LIBRARY} {version}"
 
-    def _grammar(self) -> grammars.Grammars:
+    def _grammar(self) -> Grammars:
         """What holds answers to schemas; for a large vocabulary it takes a second to make."""
         if self._grammars is None:
             vocabulary = self._model.get_output_embeddings().weight.shape[0]
             with self._encoding:
-                self._grammars = grammars.Grammars(self._processor.tokenizer, vocabulary, self._ends)
+                self._grammars = Grammars(self._processor.tokenizer, vocabulary, self._ends)
         return self._grammars
 
     def _set_generation(self) -> None:

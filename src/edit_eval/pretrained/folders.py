@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError, LoadError
+from edit_eval.text import Text
 
 BLOCK_BYTES = 65536
 BLOCKS = 256
@@ -76,6 +77,18 @@ def folder_digest(folder: Path) -> str:
 def file_digest(path: Path) -> str:
     """The same of one file, wherever it lies."""
     return _digest({path.name: path})
+
+
+def files_revision(**files: str) -> str:
+    """A digest of the files that a user's parameters name, by parameter: what they hold counts, not their names.
+
+    Raises `ConfigurationError` for one that is not there.
+    """
+    paths = {parameter: Path(name).expanduser() for parameter, name in files.items()}
+    for parameter, path in paths.items():
+        if not path.is_file():
+            raise ConfigurationError(Text("{}: there is no file {}", parameter, os.path.abspath(path)))
+    return _digest(paths)
 
 
 def _digest(files: Mapping[str, Path]) -> str:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import os
+import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import EditEvalError, LoadError
+from edit_eval.pretrained.folders import local_folder
 from edit_eval.privacy import hide_secrets
 
 DTYPES = ("bfloat16", "float16", "float32")
@@ -134,3 +142,108 @@ def library_versions(*names: str) -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return versions
+
+
+READ_AHEAD_SHARE = 0.5
+"""Of the host's memory: larger weights would push out their own beginning before it is used."""
+BESIDE_OTHERS = READ_AHEAD_SHARE / 2
+"""Of a judge's weights, which come beside those of an edit model."""
+
+
+def load_in_parallel() -> None:
+    """Has diffusers read the files of a network with several threads; to be called before diffusers is imported.
+
+    The weights are the same. What `HF_ENABLE_PARALLEL_LOADING` says already, stands.
+    """
+    os.environ.setdefault("HF_ENABLE_PARALLEL_LOADING", "YES")
+
+
+def read_ahead(name: str, revision: str | None = None, share: float = READ_AHEAD_SHARE) -> threading.Thread | None:
+    """Has the operating system read a model's weights into its page cache; returns at once, with the thread that asks.
+
+    `name` is a folder or a repository in the Hugging Face cache. None where there is nothing to read, no way to ask,
+    or they are more than that `share` of the host's memory. It costs no memory of this process, and replicas of one
+    host share it. Processes of one user ask in turn, so that a judge does not halve the disk of the first edit model.
+    """
+    folder = local_folder(name) or _cached(name, revision)
+    files = sorted(folder.rglob("*.safetensors")) if folder else []
+    size = sum(file.stat().st_size for file in files)
+    if not size or not hasattr(os, "posix_fadvise") or size > share * _memory():
+        return None
+    thread = threading.Thread(target=_read_files, args=(files,), name="read ahead", daemon=True)
+    thread.start()
+    return thread
+
+
+def _cached(name: str, revision: str | None) -> Path | None:
+    try:
+        from huggingface_hub import snapshot_download
+
+        return Path(snapshot_download(name, revision=revision, local_files_only=True))
+    except Exception:  # what is wrong with it, loading will say
+        return None
+
+
+def _read_files(files: list[Path]) -> None:
+    with _my_turn():
+        for file in files:
+            try:
+                with file.open("rb", buffering=0) as opened:
+                    os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)
+            except OSError:
+                continue
+
+
+@contextlib.contextmanager
+def _my_turn() -> Iterator[None]:
+    """Waits until no other process of this user reads ahead; where that cannot be known, nobody waits."""
+    path = os.path.join(tempfile.gettempdir(), f"edit-eval-reads-ahead-{os.getuid()}")
+    try:
+        turn = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError:
+        yield
+        return
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(turn, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(turn)
+
+
+def _memory() -> int:
+    """Bytes of this host's memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+# Where torch prefers cuDNN (2.9 and newer on Hopper and on Blackwell's data centre GPUs, with a new enough cuDNN), two
+# things speak against it for a model that reads prompts of many lengths and writes answers:
+#
+# * cuDNN plans anew for each new length, 20 to 400 ms a plan (torch pull request 155958, SGLang pull request 4650), and
+#   each token of an answer is a new length.
+# * It is reported to corrupt what Qwen2.5-1.5B and -7B write, in silence, on a B200 (torch issue 193893, open): models
+#   with fewer than 8 heads of keys, as Qwen3-VL-30B-A3B and the text encoder of Qwen-Image-Edit are. On Hopper nobody
+#   has reported it, and nobody has ruled it out.
+#
+# Attention over the prompt is a tenth of a judgement's arithmetic. Pictures keep torch's own choice: few shapes, and
+# as many heads of keys as of queries.
+WITHOUT_CUDNN = "the language model without cuDNN's"
+
+
+def without_cudnn(language_model: Any) -> None:
+    """Has `language_model` compute torch's attention with any kernel but cuDNN's; its other parts are as they were.
+
+    Of other implementations than `sdpa` it changes nothing. Before anything that replaces its `forward`.
+    """
+    import torch
+
+    backend = torch.nn.attention.SDPBackend
+    kernels = [backend.FLASH_ATTENTION, backend.EFFICIENT_ATTENTION, backend.MATH]
+    forward = language_model.forward
+
+    @wraps(forward)
+    def read(*arguments: Any, **keywords: Any) -> Any:
+        with torch.nn.attention.sdpa_kernel(kernels):
+            return forward(*arguments, **keywords)
+
+    language_model.forward = read

@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from edit_eval.judges.contract import PROBABILITIES
 from edit_eval.protocols.contract import Question, Score, Values, View
-from edit_eval.protocols.objects import list_schema, one_of
-from edit_eval.protocols.replies import read_list, read_values, read_yes_or_no
+from edit_eval.protocols.replies import list_schema, one_of, read_list, read_values, read_yes_or_no
 from edit_eval.records import Reading, Reply, Sample, Scale
 from edit_eval.rubrics import loading
 

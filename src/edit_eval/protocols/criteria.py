@@ -8,6 +8,8 @@ its `facts` name (`asks`), else the one that is named as its category, else all.
 
 from __future__ import annotations
 
+import math
+import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,11 +22,10 @@ from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import NoAnswer, excerpt
 from edit_eval.protocols.contract import Missing, Question, Score, View, parts
-from edit_eval.protocols.objects import list_schema, number
-from edit_eval.protocols.replies import read_list, read_number, read_values
+from edit_eval.protocols.replies import list_schema, number, read_list, read_number, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
-from edit_eval.rubrics.users_files import authors_texts, own_prompts, read_text
+from edit_eval.rubrics.loading import authors_texts, own_prompts, read_text
 from edit_eval.text import Text
 
 REGISTERED = {"criteria": "Criteria"}
@@ -67,8 +68,8 @@ class CriteriaProtocol:
     """What protocols of criteria have in common. A subclass says which rubric it asks by, and what the scores are."""
 
     Parameters: ClassVar[Any] = PromptParameters
-    rubric: ClassVar[str]
-    """The name of our packaged file."""
+    rubric: ClassVar[Mapping[str, Any]]
+    """Our wording, as it would stand in a file."""
     official_file: ClassVar[AuthorsFile | None] = None
     """Where the authors have their prompts."""
     official: ClassVar[Mapping[str, Official]] = {}
@@ -102,7 +103,7 @@ class CriteriaProtocol:
     @classmethod
     def load(cls, parameters: Any) -> Any:
         """The rubric as plain data."""
-        return loading.packaged(f"{cls.rubric}.v1", "en")
+        return cls.rubric
 
     @classmethod
     def _official(cls, path: str | None, texts: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -224,6 +225,28 @@ class Criteria(CriteriaProtocol):
         self.scores: Mapping[str, Score] = {self.headline: Score(scale=scale), **parts(given, scale)}
 
 
+ONE_NUMBER = {
+    "answer": "Answer with one JSON object and nothing else: your reasons in at most sixty words, without quotation "
+    "marks in them, then your number, a whole one from {lowest} to {highest}.\n"
+    '{"reasoning": "...", "score": [{form}]}',
+    "ask_again": 'Answer with one JSON object only, of exactly the form {"reasoning": "...", "score": [{form}]}: brief '
+    "reasons without quotation marks in them, then a whole number from {lowest} to {highest}.",
+}
+"""How a rubric of ours has a judge answer a question with one criterion."""
+
+
+def question(
+    about: str, shows: Sequence[str], tells: Sequence[str], criteria: Mapping[str, str | tuple[str, str]], **ends: float
+) -> dict[str, Any]:
+    """A question of a rubric. `criteria` has the text of each, behind its title where that is not its name in capitals;
+    `ends` are its own `lowest` and `highest`."""
+    asked = {}
+    for name, text in criteria.items():
+        title, asks = (name.capitalize(), text) if isinstance(text, str) else text
+        asked[name] = {"title": title, "asks": asks}
+    return {"about": about, "shows": shows, "tells": tells, "criteria": asked, **ends}
+
+
 def worded(rubric: Mapping[str, Any]) -> dict[str, Any]:
     """The prompts of a rubric's questions, put together. Raises `ConfigurationError` for one that lacks a part."""
     try:
@@ -302,3 +325,28 @@ def settled(judgements: Sequence[Judgement]) -> Sequence[Judgement]:
     if not judgements:
         raise Missing(Status.UNDEFINED, "no edit was judged")
     return judgements
+
+
+def mean_of(numbers: Sequence[float], why: str = "no edit was judged") -> float:
+    """Their mean. Raises `Missing` that says `why` there are none."""
+    if not numbers:
+        raise Missing(Status.UNDEFINED, why)
+    return math.fsum(numbers) / len(numbers)
+
+
+def least_or_guessed(one: Judgement, question: str, seed: int | None, lowest: int, highest: int) -> float:
+    """The least number that a reply gives; of one that cannot be read a whole number that is drawn, as some authors do.
+
+    Raises `Missing` where that has no seed.
+    """
+    reading = one.readings[0][question]
+    if reading.status is Status.OK:
+        return min(reading.values.values())
+    if seed is None:
+        raise Missing(
+            reading.status,
+            f"the reply about {question} of `{one.sample_id}` cannot be read, where the authors guess a number; "
+            "set `protocol.guess_seed` for theirs",
+        )
+    place = f"{seed} {one.sample_id} {one.edit_seed} {one.repeat} {question}"
+    return random.Random(place).randint(lowest, highest)

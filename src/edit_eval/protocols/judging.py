@@ -110,7 +110,15 @@ def _read(protocol: Protocol, question: Question, reply: Reply, count: int) -> R
         )
     if found.status is Status.OK and (wrong := _wrong(question, found.values)):
         found = Reading(status=Status.UNPARSEABLE, reason=wrong)
-    return Reading(values=found.values, status=found.status, reason=found.reason, text=text, mass=mass, asked=count)
+    return Reading(
+        values=found.values,
+        status=found.status,
+        reason=found.reason,
+        text=text,
+        mass=mass,
+        asked=count,
+        ruled_out=found.ruled_out,
+    )
 
 
 def _no_distribution(question: Question, reply: Reply) -> str:
@@ -165,7 +173,7 @@ def score(
         try:
             numbers, asked = [], 0
             for reading in readings:
-                put = [value for value in needs if reading[giver[value]].applies]
+                put = [value for value in needs if _applies(reading[giver[value]], value)]
                 if not put or (protocol.scores[name].needs and len(put) < len(needs)):
                     continue
                 values = {}
@@ -202,7 +210,8 @@ def leading(protocol: Protocol, questions: Sequence[Question], scored: JudgedSco
     """The score that a judgement's status is about: the headline, or the first that applies where that does not."""
     if protocol.headline in scored.scores or protocol.headline in scored.missing:
         return protocol.headline
-    return next(iter(applying(protocol, questions)), protocol.headline)
+    there = applying(protocol, questions)
+    return next((name for name in there if name in scored.scores or name in scored.missing), protocol.headline)
 
 
 _Applying = tuple[dict[str, str], tuple[tuple[str, tuple[str, ...]], ...]]
@@ -221,6 +230,10 @@ def _of_kind(
     giver = {value: question for question, gives in given for value in gives}
     needed = ((name, needs or tuple(giver)) for name, needs in scores)
     return giver, tuple((name, needs) for name, needs in needed if needs and giver.keys() >= {*needs})
+
+
+def _applies(reading: Reading, value: str) -> bool:
+    return reading.applies and value not in reading.ruled_out
 
 
 def _value(reading: Reading, value: str) -> float:

@@ -22,6 +22,7 @@ FACTS = ("target_caption", "target_text")
 """Facts that say what a right edit shows, and which writing is in it; a measure may need one as it may need a picture,
 and gets it as `user`."""
 ORDER = ("source", "reference", "edit", "mask")
+OF_A_MEASURE = ("needs", "where")
 OF_A_SCALE = ("lowest", "highest", "higher_is_better")
 
 
@@ -42,7 +43,7 @@ class Numbers:
 
         def __post_init__(self) -> None:
             for name, what in self.measures.items():
-                if unknown := sorted({*what} - {*OF_A_SCALE, "needs"}):
+                if unknown := sorted({*what} - {*OF_A_SCALE, *OF_A_MEASURE}):
                     raise ValueError(f"measures: `{name}` has `{unknown[0]}`, which is not a property of a measure")
             if self.headline and self.measures and self.headline not in self.measures:
                 known = ", ".join(self.measures)
@@ -55,6 +56,7 @@ class Numbers:
             )
         self._against = parameters.against
         self._needs = {name: tuple(what.get("needs", ())) for name, what in parameters.measures.items()}
+        self._where = {name: what["where"] for name, what in parameters.measures.items() if "where" in what}
         self.scores = {
             name: Score(scale=Scale(**{key: what[key] for key in OF_A_SCALE if key in what}), needs=(name,))
             for name, what in parameters.measures.items()
@@ -89,7 +91,8 @@ class Numbers:
         for name, value in values.items():
             if outside := _outside(self.scores[name].scale, value):
                 return Reading(status=Status.OUT_OF_RANGE, reason=f"{name} is {value:g}, {outside}")
-        return Reading(values=values, reason=reply.text)
+        ruled_out = tuple(name for name in question.gives if reply.values.get(self._where.get(name, "")) == 0)
+        return Reading(values=values, ruled_out=ruled_out, reason=reply.text)
 
 
 def _outside(scale: Scale, value: float) -> str:

@@ -19,13 +19,22 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar, Literal
 
-from edit_eval.benchmarks.categories import canonical
+from edit_eval.benchmarks.contract import canonical
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import FORMS, is_prose, read_answer
 from edit_eval.judges.contract import PROBABILITIES
 from edit_eval.protocols.contract import Against, Question, Score, Values, View, earlier
-from edit_eval.protocols.objects import WORDS, Entry, entries_of, number, object_schema, one_of, read_object
-from edit_eval.protocols.replies import advice_on_limits, read_values
+from edit_eval.protocols.replies import (
+    WORDS,
+    Entry,
+    advice_on_limits,
+    entries_of,
+    number,
+    object_schema,
+    one_of,
+    read_object,
+    read_values,
+)
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
 from edit_eval.text import Text

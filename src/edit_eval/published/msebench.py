@@ -10,14 +10,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar
 
-from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
-from edit_eval.benchmarks.row_benchmark import Draft, Row, RowBenchmark, RowParameters
-from edit_eval.benchmarks.values import kind
+from edit_eval.benchmarks.json_items import kind
+from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
 from edit_eval.protocols.contract import Missing, Score, Values
-from edit_eval.protocols.criteria import CriteriaProtocol, settled
+from edit_eval.protocols.criteria import CriteriaProtocol, question, settled
 from edit_eval.records import Judgement, Reading, Sample, Scale, Status
 from edit_eval.text import Text
 
@@ -45,29 +43,29 @@ RUBRIC = {
     "untold": "(there were none)",
     "tells": {"before": "The instructions before, in their order:", "edit_instruction": "The last instruction:"},
     "questions": {
-        "turn": {
-            "about": "You are shown two images: the first as it was before the last edit, the second after it.",
-            "shows": ["sources", "edit"],
-            "tells": ["before", "edit_instruction"],
-            "criteria": {
-                "PF": {
-                    "title": "Instruction",
-                    "asks": "Is everything done that the last instruction asks for, as it is meant after those before? "
-                    "10: all of it. 7: but for something small. 4: parts of it. 0: nothing.",
-                },
-                "C": {
-                    "title": "Rest",
-                    "asks": "Is everything as it was in the first image that the last instruction leaves alone, also "
-                    "what was edited before? 10: all of it. 7: something small has changed. 4: things that strike the "
-                    "eye. 0: another picture.",
-                },
+        "turn": question(
+            "You are shown two images: the first as it was before the last edit, the second after it.",
+            ["sources", "edit"],
+            ["before", "edit_instruction"],
+            {
+                "PF": (
+                    "Instruction",
+                    "Is everything done that the last instruction asks for, as it is meant after those before? 10: all "
+                    "of it. 7: but for something small. 4: parts of it. 0: nothing.",
+                ),
+                "C": (
+                    "Rest",
+                    "Is everything as it was in the first image that the last instruction leaves alone, also what was "
+                    "edited before? 10: all of it. 7: something small has changed. 4: things that strike the eye. 0: "
+                    "another picture.",
+                ),
             },
-        }
+        )
     },
 }
 
 
-class MSEBench(RowBenchmark):
+class MSEBench(ParquetBenchmark):
     """MSE-Bench: 100 sessions of five English instructions, each about the edit that came of the one before.
 
     A sample is a turn, its category the operation, its tag the turn, its id made of the session's number and the
@@ -75,14 +73,11 @@ class MSEBench(RowBenchmark):
     """
 
     @dataclass
-    class Parameters(RowParameters):
+    class Parameters(ParquetParameters):
         data_path: str = "hub:leigangqu/MSE-Bench"
-        """Where the data set is on the hub; or a Parquet file of it, or the folder in which (or below which) they all
-        lie."""
 
     sizes = (100 * TURNS,)
     protocol = "msebench"
-    wanted = ("*.parquet",)
     about: ClassVar[Mapping[str, str]] = {
         "source": "arXiv 2506.10941; github ByteDance-Seed/VINCIE, hub leigangqu/MSE-Bench",
         "licence": "Apache-2.0 for the code; none given with the data",
@@ -92,19 +87,15 @@ class MSEBench(RowBenchmark):
         "script stops at a missing picture or reply",
     }
 
-    def files(self) -> list[Path]:
-        """The Parquet files."""
-        return parquet_files(str(self.path), allow_links=self.parameters.allow_links)
+    def columns(self) -> Sequence[str]:
+        return _COLUMNS
 
-    def rows(self) -> Iterator[Mapping[str, Any]]:
+    def unfold(self, row: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
         """A turn each; the first of a session has the picture."""
-        read = ParquetRows(self.files(), _COLUMNS)
-        for row in read.rows():
-            self.share = read.share
-            image = row.pop("image")
-            turns = row["context"] if isinstance(row["context"], list) else [None]
-            for turn in range(1, len(turns) + 1):
-                yield {**row, "turn": turn, "image": image if turn == 1 else None}
+        image = row.pop("image")
+        turns = row["context"] if isinstance(row["context"], list) else [None]
+        for turn in range(1, len(turns) + 1):
+            yield {**row, "turn": turn, "image": image if turn == 1 else None}
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
         """The source of the session."""
@@ -143,41 +134,6 @@ def _overall(sample: Sample, values: Values) -> float:
     return math.sqrt(values["PF"] * values["C"])
 
 
-class MSEScores(CriteriaProtocol):
-    """Asks of each turn two whole numbers from 0 to 10: was the instruction followed (PF), is the rest as it was (C).
-
-    `success`, the headline, is 1 where both are above 6; `O` is the root of their product. Shown are the edit before
-    and the edit, told the instructions so far; the authors show all pictures of the session, for which there is no
-    way here, so that their prompt is not taken.
-
-    `published` has the authors' numbers for each turn: `Success`, the share of all sessions in which this turn and all
-    before succeeded, and `Overall`, the sum of the turns' O that were reached so, divided by all sessions. They do not
-    judge a turn behind one that failed. Their script stops at a missing edit or reply on the way: then there is no such
-    number.
-    """
-
-    headline = "success"
-    scores: ClassVar[Mapping[str, Score]] = {
-        "success": Score(scale=Scale(lowest=0, highest=1), of=lambda sample, values: _succeeds(values)),
-        "PF": Score(scale=_SCALE, needs=("PF",)),
-        "C": Score(scale=_SCALE, needs=("C",)),
-        "O": Score(scale=_SCALE, of=_overall),
-    }
-
-    @classmethod
-    def load(cls, parameters: Any) -> Any:
-        """Our wording."""
-        return RUBRIC
-
-    def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
-        super().__init__(parameters, texts)
-        self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
-            f"{name} {turn}": partial(_at_turn, name, turn)
-            for name in ("Success", "Overall")
-            for turn in range(1, TURNS + 1)
-        }
-
-
 def _at_turn(name: str, turn: int, judgements: Sequence[Judgement]) -> float:
     sessions: dict[str, dict[int, Judgement]] = {}
     for one in settled(judgements):
@@ -200,3 +156,31 @@ def _numbers_of(one: Judgement | None) -> Values:
         where = one.sample_id if one else "a turn that is not there"
         raise Missing(one.status if one else Status.UNDEFINED, f"the authors' script stops at `{where}`")
     return reading.values
+
+
+class MSEScores(CriteriaProtocol):
+    """Asks of each turn two whole numbers from 0 to 10: was the instruction followed (PF), is the rest as it was (C).
+
+    `success`, the headline, is 1 where both are above 6; `O` is the root of their product. Shown are the edit before
+    and the edit, told the instructions so far; the authors show all pictures of the session, for which there is no
+    way here, so that their prompt is not taken.
+
+    `published` has the authors' numbers for each turn: `Success`, the share of all sessions in which this turn and all
+    before succeeded, and `Overall`, the sum of the turns' O that were reached so, divided by all sessions. They do not
+    judge a turn behind one that failed. Their script stops at a missing edit or reply on the way: then there is no such
+    number.
+    """
+
+    rubric = RUBRIC
+    headline = "success"
+    scores: ClassVar[Mapping[str, Score]] = {
+        "success": Score(scale=Scale(lowest=0, highest=1), of=lambda sample, values: _succeeds(values)),
+        "PF": Score(scale=_SCALE, needs=("PF",)),
+        "C": Score(scale=_SCALE, needs=("C",)),
+        "O": Score(scale=_SCALE, of=_overall),
+    }
+    published: ClassVar[Mapping[str, Callable[[Sequence[Judgement]], float]]] = {
+        f"{name} {turn}": partial(_at_turn, name, turn)
+        for name in ("Success", "Overall")
+        for turn in range(1, TURNS + 1)
+    }

@@ -1,8 +1,8 @@
-"""`picabench`: PICABench (Andrew613/PICABench, arXiv 2510.17681), its rows, its questions, its number.
+"""`picabench`: PICABench (Andrew613/PICABench on the hub, arXiv 2510.17681), its rows, its questions, its number.
 
-Facts: Andrew613/PICABench on GitHub, README.md (form of a row; boxes lie on a canvas whose longer side is 1024 pixels),
-PicaEval_gpt.py (what is cut out and shown, how a reply is read, which mean is taken). Columns of the hub's data set,
-and that its rows are counted from 0: readers of it in public repositories (code search, 2026-11-23).
+Facts: Andrew0613/PICABench@0514acd on GitHub, README.md (form of a row; boxes lie on a canvas whose longer side is
+1024 pixels), PicaEval_gpt.py (what is cut out and shown, how a reply is read, which mean is taken). Columns of the
+hub's data set, and that its rows are counted from 0: readers of it in public repositories (code search, 2026-11-23).
 """
 
 from __future__ import annotations
@@ -10,19 +10,17 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
-from edit_eval.benchmarks.row_benchmark import Draft, Row, RowBenchmark, RowParameters
-from edit_eval.benchmarks.values import kind
+from edit_eval.benchmarks.json_items import kind
+from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
 from edit_eval.protocols.checklist import Checklist
-from edit_eval.protocols.contract import Missing, Question, Score, Step, View
-from edit_eval.protocols.criteria import settled
-from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
+from edit_eval.protocols.contract import Question, Score, Step, View
+from edit_eval.protocols.criteria import mean_of, settled
+from edit_eval.records import Judgement, Reading, Reply, Sample, Scale
 from edit_eval.text import Text
 
 REGISTERED = {"benchmark:picabench": "PICABench", "protocol:picabench": "PICAEval"}
@@ -42,7 +40,7 @@ _COLUMNS = ("physics_category", "physics_law", "edit_operation", "annotated_qa_p
 _SCALE = Scale(lowest=0, highest=1)
 
 
-class PICABench(RowBenchmark):
+class PICABench(ParquetBenchmark):
     """PICABench: 900 edits with a physical consequence: light, reflection, support, deformation, states that change.
 
     A sample's category is its law of physics, its tags are the field (optics, mechanics, state) and the operation, its
@@ -50,18 +48,15 @@ class PICABench(RowBenchmark):
     """
 
     @dataclass
-    class Parameters(RowParameters):
+    class Parameters(ParquetParameters):
         data_path: str = "hub:Andrew613/PICABench"
-        """Where the data set is on the hub; or a Parquet file of it, or the folder in which (or below which) they all
-        lie."""
         prompt: Literal["superficial", "intermediate", "explicit"] = "superficial"
         """How much the instruction says of the consequence: nothing, the law, or how it is to look."""
 
     sizes = (900,)
     protocol = "picabench"
-    wanted = ("*.parquet",)
     about: ClassVar[Mapping[str, str]] = {
-        "source": "arXiv 2510.17681; github and hub Andrew613/PICABench",
+        "source": "arXiv 2510.17681; github Andrew0613/PICABench, hub Andrew613/PICABench",
         "licence": "the README of the code says Apache-2.0; none is given with the data",
         "samples": "900 of eight laws of physics, with several questions each; English",
         "formula": "share of an edit's questions that are answered as they should be; mean over the edits, times 100",
@@ -69,20 +64,12 @@ class PICABench(RowBenchmark):
         "picture that cannot be opened is judged as a white one, an edit that is missing leaves the mean",
     }
 
-    def files(self) -> list[Path]:
-        """The Parquet files."""
-        return parquet_files(str(self.path), allow_links=self.parameters.allow_links)
-
     def kept(self) -> str:
         """The column with the instruction."""
         return f"{self.parameters.prompt}_prompt"
 
-    def rows(self) -> Iterator[Mapping[str, Any]]:
-        """A row of the files each, with its number."""
-        read = ParquetRows(self.files(), (*_COLUMNS, self.kept()))
-        for number, row in enumerate(read.rows()):
-            self.share = read.share
-            yield {"number": number, **row}
+    def columns(self) -> Sequence[str]:
+        return (*_COLUMNS, self.kept())
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
         """The source."""
@@ -93,7 +80,7 @@ class PICABench(RowBenchmark):
         tags = tuple(filter(None, (row.text("physics_category"), row.text("edit_operation"))))
         law = row.text("physics_law", required=True)
         instruction = row.text(self.kept(), required=True)
-        return Draft(f"{row.values['number']:05d}", instruction, law, {"questions": _asked(row)}, tags=tags)
+        return Draft(f"{row.index:05d}", instruction, law, {"questions": _asked(row)}, tags=tags)
 
 
 def _asked(row: Row) -> list[dict[str, Any]]:
@@ -202,9 +189,7 @@ def _published(law: str, judgements: Sequence[Judgement]) -> float:
         if one.readings and law in ("", one.category):
             right = [_authors_answer(reading.text) == _wanted(name) for name, reading in one.readings[0].items()]
             shares.append(sum(right) / len(right))
-    if not shares:
-        raise Missing(Status.UNDEFINED, "no edit was judged")
-    return 100 * math.fsum(shares) / len(shares)
+    return 100 * mean_of(shares)
 
 
 def _authors_answer(text: str) -> str:

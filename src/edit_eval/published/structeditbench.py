@@ -1,29 +1,27 @@
 """`structeditbench`: StructEditBench (StructBench, arXiv 2510.05091): edits of charts, formulas, tables, puzzles.
 
-Facts: the authors' repository, README.md (columns; 1,714 edits, 32,031 questions; weights) and qwen_scoring.py (what is
-asked, what is read, the means), as stored copies have them (code search, 2026-11-23);
+Facts: zhuole1025/Structured-Visuals@c8cc9f4, README.md (columns; 1,714 edits, 32,031 questions; weights) and
+qwen_scoring.py (what is asked, what is read, the means);
 EvolvingLMMs-Lab/lmms-eval@75571cf, tasks/structeditbench/utils.py (names of the columns with source and
 instruction, kinds of charts).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar
 
-from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
-from edit_eval.benchmarks.row_benchmark import Draft, Row, RowBenchmark, RowParameters
-from edit_eval.benchmarks.values import kind
+from edit_eval.benchmarks.json_items import kind
+from edit_eval.benchmarks.parquet_rows import ParquetRows
+from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import NoAnswer
-from edit_eval.protocols.contract import Missing, Question, Score, Values, View
-from edit_eval.protocols.criteria import settled
+from edit_eval.protocols.contract import Question, Score, Values, View
+from edit_eval.protocols.criteria import mean_of, settled
 from edit_eval.protocols.replies import read_values
-from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
+from edit_eval.records import Judgement, Reading, Reply, Sample, Scale
 from edit_eval.rubrics import loading
 from edit_eval.text import Text
 
@@ -55,7 +53,7 @@ TEXTS = {
 }
 
 
-class StructEditBench(RowBenchmark):
+class StructEditBench(ParquetBenchmark):
     """StructEditBench: 1,714 edits of charts, formulas, graphs, puzzles, figures and tables, with questions about each.
 
     A sample's category is one of six, its tag what the row calls it where that is a kind of chart, its id the number of
@@ -63,14 +61,11 @@ class StructEditBench(RowBenchmark):
     """
 
     @dataclass
-    class Parameters(RowParameters):
+    class Parameters(ParquetParameters):
         data_path: str = "hub:hshjerry0315/StructEditBench"
-        """Where the data set is on the hub; or a Parquet file of it, or the folder in which (or below which) they all
-        lie."""
 
     sizes = (1714,)
     protocol = "structeditbench"
-    wanted = ("*.parquet",)
     about: ClassVar[Mapping[str, str]] = {
         "source": "arXiv 2510.05091; hub hshjerry0315/StructEditBench",
         "licence": "the README of the code says Apache-2.0; none is given with the data",
@@ -80,23 +75,19 @@ class StructEditBench(RowBenchmark):
         "fails counts as a wrong answer",
     }
 
-    def files(self) -> list[Path]:
-        """The Parquet files."""
-        return parquet_files(str(self.path), allow_links=self.parameters.allow_links)
-
-    def rows(self) -> Iterator[Mapping[str, Any]]:
-        """A row of the files each, with its number, without the pictures that edit models have made."""
+    def columns(self) -> Sequence[str]:
+        """Without the pictures that edit models have made."""
         there = ParquetRows(self.files(), ()).columns()
-        columns = {"source": _first(_SOURCES, there), "instruction": _first(_INSTRUCTIONS, there)}
-        read = ParquetRows(self.files(), ("category", "qa_list", *columns.values()))
-        for number, row in enumerate(read.rows()):
-            self.share = read.share
-            taken = {ours: row[theirs] for ours, theirs in columns.items()}
-            yield {"number": number, "category": row["category"], "qa_list": row["qa_list"], **taken}
+        self._source, self._instruction = (_first(names, there) for names in (_SOURCES, _INSTRUCTIONS))
+        return ("category", "qa_list", self._source, self._instruction)
+
+    def unfold(self, row: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
+        """The row, its instruction under one name."""
+        yield {**row, "instruction": row[self._instruction]}
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
         """The source."""
-        return {"source": row["source"]}
+        return {"source": row[self._source]}
 
     def draft(self, row: Row) -> Draft:
         """A sample a row."""
@@ -104,8 +95,9 @@ class StructEditBench(RowBenchmark):
         chart = said in _CHARTS or "chart" in said
         category = "chart" if chart else said
         tags = (said,) if chart and said != "chart" else ()
-        number = f"{row.values['number']:05d}"
-        return Draft(number, row.text("instruction", required=True), category, {"questions": _asked(row)}, tags=tags)
+        return Draft(
+            f"{row.index:05d}", row.text("instruction", required=True), category, {"questions": _asked(row)}, tags=tags
+        )
 
 
 def _first(names: Sequence[str], there: Sequence[str]) -> str:
@@ -135,9 +127,7 @@ def _asked(row: Row) -> list[dict[str, str]]:
 def _share(about: str, sample: Sample, values: Values) -> float:
     """Of the questions about this the share that is answered rightly."""
     of = [value for name, value in values.items() if name.startswith(about)]
-    if not of:
-        raise Missing(Status.UNDEFINED, "there are no questions about what is to stay")
-    return math.fsum(of) / len(of)
+    return mean_of(of, "there are no questions about what is to stay")
 
 
 def _accuracy(sample: Sample, values: Values) -> float:
@@ -145,6 +135,23 @@ def _accuracy(sample: Sample, values: Values) -> float:
         about: _share(about, sample, values) for about in WEIGHTS if any(name.startswith(about) for name in values)
     }
     return sum(WEIGHTS[about] * share for about, share in shares.items()) if len(shares) > 1 else shares[EDITING]
+
+
+def _published(score: str, category: str, judgements: Sequence[Judgement]) -> float:
+    found = [_counted(score, one) for one in settled(judgements) if one.readings and category in ("", one.category)]
+    return mean_of(found)
+
+
+def _counted(score: str, one: Judgement) -> float:
+    """What an edit counts for, 0 to 100: a verdict is right where it has the word `Correct`."""
+    shares = {}
+    for about in WEIGHTS:
+        right = ["Correct" in read.text for name, read in one.readings[0].items() if name.startswith(about)]
+        shares[about] = 100 * sum(right) / len(right) if right else None
+    if score != "accuracy":
+        return shares[score] or 0.0
+    editing, maintain = shares[EDITING] or 0.0, shares[MAINTAIN]
+    return editing if maintain is None else WEIGHTS[MAINTAIN] * maintain + WEIGHTS[EDITING] * editing
 
 
 class StructScore:
@@ -168,6 +175,12 @@ class StructScore:
         EDITING: Score(scale=_SCALE, of=partial(_share, EDITING)),
         MAINTAIN: Score(scale=_SCALE, of=partial(_share, MAINTAIN)),
     }
+    published: ClassVar[Mapping[str, Callable[[Sequence[Judgement]], float]]] = {
+        "Overall": partial(_published, "accuracy", ""),
+        "Editing": partial(_published, EDITING, ""),
+        "Maintain": partial(_published, MAINTAIN, ""),
+        **{category: partial(_published, "accuracy", category) for category in CATEGORIES},
+    }
 
     @staticmethod
     def texts(parameters: Any) -> dict[str, str]:
@@ -176,12 +189,6 @@ class StructScore:
 
     def __init__(self, parameters: Any, texts: Mapping[str, str]) -> None:
         self._texts = texts
-        self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
-            "Overall": partial(_published, "accuracy", ""),
-            "Editing": partial(_published, EDITING, ""),
-            "Maintain": partial(_published, MAINTAIN, ""),
-            **{category: partial(_published, "accuracy", category) for category in CATEGORIES},
-        }
 
     def questions(self, sample: Sample) -> list[Question]:
         """Two for each of the sample's: what is there, which shows the edit alone, and whether that is right."""
@@ -221,22 +228,3 @@ class StructScore:
             return [found], ""
 
         return read_values(question, reply, numbers)
-
-
-def _published(score: str, category: str, judgements: Sequence[Judgement]) -> float:
-    found = [_counted(score, one) for one in settled(judgements) if one.readings and category in ("", one.category)]
-    if not found:
-        raise Missing(Status.UNDEFINED, "no edit was judged")
-    return math.fsum(found) / len(found)
-
-
-def _counted(score: str, one: Judgement) -> float:
-    """What an edit counts for, 0 to 100: a verdict is right where it has the word `Correct`."""
-    shares = {}
-    for about in WEIGHTS:
-        right = ["Correct" in read.text for name, read in one.readings[0].items() if name.startswith(about)]
-        shares[about] = 100 * sum(right) / len(right) if right else None
-    if score != "accuracy":
-        return shares[score] or 0.0
-    editing, maintain = shares[EDITING] or 0.0, shares[MAINTAIN]
-    return editing if maintain is None else WEIGHTS[MAINTAIN] * maintain + WEIGHTS[EDITING] * editing

@@ -11,9 +11,9 @@ from edit_eval.reporting.entries import entries
 from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.names import NAMES, score_name
 from edit_eval.reporting.result_tables import EDIT_MODEL, results_table
+from edit_eval.reporting.strengths import beside_table
 from edit_eval.reporting.table import Column, Line, Sheet, Table, Words
 from edit_eval.reporting.terminal_text import one_line
-from edit_eval.reporting.votes import beside_table
 from edit_eval.text import Text, counted
 
 Found = Mapping[str, Any]

@@ -49,10 +49,10 @@ def best_of_body(document: Row) -> Sheet:
 
 def title_of(document: Row) -> Text:
     """Who chooses, and who reports."""
-    return Text("Chosen by {}, reported by {}", *(name_of(document[who]) for who in ("select", "report")))
+    return Text("Chosen by {}, reported by {}", *(judge_and_score(document[who]) for who in ("select", "report")))
 
 
-def name_of(told: Row) -> Words:
+def judge_and_score(told: Row) -> Words:
     """What an instrument of the document is called."""
     return Text("people") if told["name"] == PEOPLE else str(told["name"])
 
@@ -60,7 +60,7 @@ def name_of(told: Row) -> Words:
 def best_of_table(document: Row) -> Table[Row]:
     """A row for each edit model and N: the mean, the gain over one edit, what choosing costs."""
     rows = [{**size, "edit_model": model["edit_model"]} for model in document["models"] for size in model["sizes"]]
-    select = name_of(document["select"])
+    select = judge_and_score(document["select"])
     digits = _digits(document["report"], [row["mean"] for row in rows])
     own = _digits(document["select"], [row["own_mean"] for row in rows])
 
@@ -118,7 +118,7 @@ def _which(size: int) -> Text:
 
 
 def _warnings(document: Row) -> Iterator[Text]:
-    select, report = (name_of(document[who]) for who in ("select", "report"))
+    select, report = (judge_and_score(document[who]) for who in ("select", "report"))
     inflations = [model["inflation"] for model in document["models"] if model["inflation"] is not None]
     if family := document["family"]:
         most = Text(" (wholly alike: at least {:.2f} times too large)", max(inflations)) if inflations else ""
@@ -140,7 +140,7 @@ def _warnings(document: Row) -> Iterator[Text]:
 
 
 def _lines(document: Row) -> Iterator[Text]:
-    select, report = (name_of(document[who]) for who in ("select", "report"))
+    select, report = (judge_and_score(document[who]) for who in ("select", "report"))
     several = len(document["models"]) > 1
     for model in document["models"]:
         yield from _of_model(model, select, report, several)

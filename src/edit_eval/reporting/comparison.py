@@ -27,7 +27,7 @@ from edit_eval.reporting.names import score_line, short_category
 from edit_eval.reporting.people_differences import people_sheet
 from edit_eval.reporting.remarks import few_images, passport_line
 from edit_eval.reporting.results_sheet import without_interval
-from edit_eval.reporting.table import Line, Table
+from edit_eval.reporting.table import Line, Table, print_sheet
 from edit_eval.reporting.terminal_text import (
     Styled,
     one_line,
@@ -36,7 +36,6 @@ from edit_eval.reporting.terminal_text import (
     stdout_console,
 )
 from edit_eval.reporting.verdict import comparison_sentence
-from edit_eval.reporting.writers.terminal import print_sheet
 from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
 from edit_eval.statistics.gate import Candidate, Gate, Reason
 from edit_eval.statistics.power import POWER

@@ -8,8 +8,8 @@ from typing import Any
 
 from edit_eval.records import EDIT_LOST, Scale
 from edit_eval.reporting import formats
+from edit_eval.reporting.entries import edit_side, link
 from edit_eval.reporting.formats import p_value, signed, signed_span
-from edit_eval.reporting.links import edit_side, link
 from edit_eval.reporting.names import NAMES, short_category
 from edit_eval.reporting.result_tables import IMAGES, INTERVAL, MEAN, SCORED
 from edit_eval.reporting.table import Column, Table, Words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from edit_eval.benchmarks.categories import CATEGORIES, canonical, title
+from edit_eval.benchmarks.contract import CATEGORIES, canonical, title
 from edit_eval.records import EDIT_LOST, Scale, Status
 from edit_eval.reporting.language import worded
 from edit_eval.text import Text, joined

@@ -11,8 +11,8 @@ from pydantic import TypeAdapter
 
 from edit_eval.records import Scale
 from edit_eval.reporting import formats
+from edit_eval.reporting.entries import link
 from edit_eval.reporting.formats import signed, signed_span
-from edit_eval.reporting.links import link
 from edit_eval.reporting.names import NAMES
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Table
 from edit_eval.statistics.people_differences import FEWEST_ANSWERED, Estimated, People, PeoplesDifference

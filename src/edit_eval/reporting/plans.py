@@ -10,7 +10,7 @@ from edit_eval.execution.advice.planning import ClusterSize, Combination, Plan
 from edit_eval.execution.findings import Finding, Level
 from edit_eval.reporting.formats import duration, short_duration
 from edit_eval.reporting.language import worded
-from edit_eval.reporting.table import Column, Table, Words
+from edit_eval.reporting.table import Column, Table, Words, terminal_table
 from edit_eval.reporting.terminal_text import (
     Styled,
     one_line,
@@ -18,7 +18,6 @@ from edit_eval.reporting.terminal_text import (
     print_beside,
     stdout_console,
 )
-from edit_eval.reporting.writers.terminal import terminal_table
 from edit_eval.text import Text, counted
 
 BOUND = Text("Bound: makespan divided by the time of perfectly even work and loading")

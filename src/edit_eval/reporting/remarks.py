@@ -14,7 +14,7 @@ from edit_eval.reporting.audit import failed_words
 from edit_eval.reporting.entries import entries, headlines, judges_without_sight
 from edit_eval.reporting.formats import p_value, signed
 from edit_eval.reporting.names import name_of
-from edit_eval.statistics.paired import ruled_out_share
+from edit_eval.statistics.intervals import ruled_out_share
 from edit_eval.text import Text, joined
 
 NAMED = 4

@@ -8,8 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from edit_eval.reporting import formats
-from edit_eval.reporting.entries import ControlRow, Entry, category_names
-from edit_eval.reporting.links import link, to_part
+from edit_eval.reporting.entries import ControlRow, Entry, category_names, link, to_part
 from edit_eval.reporting.names import NAMES, name_of, scale_words, score_name, short_category
 from edit_eval.reporting.table import Column, Table, Words
 from edit_eval.statistics.failures import FailureGroup

@@ -15,12 +15,10 @@ from edit_eval.reporting.entries import controls_are_off, controls_of, entries, 
 from edit_eval.reporting.names import NAMES, counted_status, score_line
 from edit_eval.reporting.remarks import footnotes, passport_lines, wrong_lines
 from edit_eval.reporting.result_tables import EDIT_MODEL, categories_table, items_table, results_table
-from edit_eval.reporting.rounds import rounds_sheet
+from edit_eval.reporting.steps import rounds_sheet, turns_sheet
 from edit_eval.reporting.strengths import battle_sheet
-from edit_eval.reporting.table import Line, Look, Table
-from edit_eval.reporting.turns import turns_sheet
+from edit_eval.reporting.table import Line, Look, Table, print_sheet
 from edit_eval.reporting.verdict import verdict_lines
-from edit_eval.reporting.writers.terminal import print_sheet
 from edit_eval.text import Text, joined
 
 

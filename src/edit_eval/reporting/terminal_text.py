@@ -114,14 +114,14 @@ def padded(text: str, cells: int) -> str:
 
 
 def readable(document: Any) -> Any:
-    """A plain document (dicts, lists, text, numbers) whose text can be written as UTF-8."""
+    """A document (dicts, lists, sets, text, numbers) as JSON has it, whose text can be written as UTF-8."""
     if isinstance(document, str):
         return document.encode("utf-8", "replace").decode("utf-8")
     if isinstance(document, dict):
         return {readable(key): readable(value) for key, value in document.items()}
     if isinstance(document, list | tuple):
         return [readable(value) for value in document]
-    return document
+    return sorted(map(readable, document)) if isinstance(document, frozenset) else document
 
 
 def stdout_console() -> Console:

@@ -13,17 +13,24 @@ how much of the change was made, which says how high the score can be (`limits`)
 
 from __future__ import annotations
 
+import ast
 import difflib
+import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
-from edit_eval.benchmarks.categories import CATEGORIES, SUBSETS, canonical, title
+import yaml
+
+from edit_eval.benchmarks.authors_files import AuthorsFile
+from edit_eval.benchmarks.contract import CATEGORIES, SUBSETS, canonical, title
 from edit_eval.config.yaml_text import parse_ours
 from edit_eval.errors import ConfigurationError
+from edit_eval.hub import local_path
 from edit_eval.records import LANGUAGES
 
 RUBRICS = ("five_dimensions.v1", "five_dimensions.v2")
@@ -243,3 +250,58 @@ def _nearest(word: object, names: Sequence[str]) -> str:
 
     best = max(names, key=likeness)
     return f"did you mean `{best}`?" if likeness(best) >= 0.5 else f"there are {', '.join(names)}"
+
+
+def own_prompts(path: str, questions: Collection[str]) -> dict[str, Any]:
+    """The prompts of a YAML file, by question. Raises `ConfigurationError` for a file that is none."""
+    file = Path(path).expanduser()
+    try:
+        found = yaml.safe_load(read_text(file, "prompts"))
+    except yaml.YAMLError as error:
+        raise ConfigurationError(
+            f"protocol.prompts: {file} is not valid YAML ({' '.join(str(error).split())})"
+        ) from None
+    if not isinstance(found, dict):
+        raise ConfigurationError(f"protocol.prompts: {file} must be a mapping with {' and '.join(questions)}")
+    return found
+
+
+def authors_texts(path: str | None, official: AuthorsFile, wanted: Collection[str]) -> dict[str, str]:
+    """The `wanted` texts of the authors' file at `path`, or in the folder `path`; None: of that which was fetched.
+
+    A Python file's are the strings that it assigns to plain names, a JSON file's its members. Raises
+    `ConfigurationError` for a file that cannot be read, or lacks one of them.
+    """
+    name = official.name
+    if path:
+        file = local_path(path, (name, f"*/{name}"), "protocol.prompts_path")
+        file = file / name if file.is_dir() else file
+    else:
+        file = official.fetched()
+    text = read_text(file, "prompts_path")
+    found: dict[str, str] = {}
+    try:
+        if file.suffix == ".json":
+            members = json.loads(text)
+            pairs = members.items() if isinstance(members, dict) else ()
+            found = {key: value for key, value in pairs if isinstance(value, str)}
+        else:
+            for line in ast.parse(text, str(file)).body:
+                match line:
+                    case ast.Assign(targets=[ast.Name(id=variable)], value=ast.Constant(value=str(value))):
+                        found[variable] = value
+    except (SyntaxError, ValueError) as error:
+        kind = "JSON" if file.suffix == ".json" else "Python"
+        raise ConfigurationError(f"protocol.prompts_path: {file} is no {kind} file ({error})") from None
+    if lacking := [one for one in wanted if one not in found]:
+        raise ConfigurationError(f"protocol.prompts_path: {file} has no `{lacking[0]}`; is it the authors' {name}?")
+    return {one: found[one] for one in wanted}
+
+
+def read_text(file: Path, key: str) -> str:
+    """A file's text. Raises `ConfigurationError`, which names `protocol.KEY`, where there is none in UTF-8."""
+    try:
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        said = getattr(error, "strerror", None) or "it is not text in UTF-8"
+        raise ConfigurationError(f"protocol.{key}: cannot read {file}: {said}") from None

@@ -25,16 +25,12 @@ from PIL import Image as Pictures
 from PIL import ImageChops, ImageFilter, ImageStat
 
 from edit_eval.errors import ModelError
-from edit_eval.scenes.camera import Camera
+from edit_eval.scenes.backdrop import falling, puddles
 from edit_eval.scenes.drawing import Drawing, draw
-from edit_eval.scenes.edits import Edit, apply
-from edit_eval.scenes.ground import puddles
+from edit_eval.scenes.edits import Edit, Reference, apply
 from edit_eval.scenes.language import read
-from edit_eval.scenes.masks import beyond_horizon, minus, union
-from edit_eval.scenes.palette import COLOURS, light_of, mix
-from edit_eval.scenes.references import Reference
+from edit_eval.scenes.pen import COLOURS, Camera, beyond_horizon, light_of, minus, mix, union
 from edit_eval.scenes.scene import Scene, Thing, scene_of
-from edit_eval.scenes.weather import falling
 
 if TYPE_CHECKING:
     from PIL.Image import Image

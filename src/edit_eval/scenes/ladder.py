@@ -12,24 +12,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from edit_eval.benchmarks.categories import CATEGORIES
-from edit_eval.benchmarks.contract import AUDIT
+from edit_eval.benchmarks.contract import AUDIT, CATEGORIES
 from edit_eval.benchmarks.source_cache import FULL
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.pictures import write_durably
 from edit_eval.records import Picture, Sample
-from edit_eval.scenes import recipes
+from edit_eval.scenes import scenarios
 from edit_eval.scenes.benchmark import drawing_digest, lay_down
-from edit_eval.scenes.descriptions import describe
 from edit_eval.scenes.edits import Edit, apply
-from edit_eval.scenes.language import write
-from edit_eval.scenes.plans import SCENARIOS
-from edit_eval.scenes.recipes import Recipe
-from edit_eval.scenes.rungs import Climb, Rung, another_world, climb
-from edit_eval.scenes.scenarios import graded
-from edit_eval.scenes.scenarios.stage import Plan, Scenario, Stage
-from edit_eval.scenes.vocabulary import LANGUAGES
-from edit_eval.scenes.writing import WORDS
+from edit_eval.scenes.language import LANGUAGES, describe, write
+from edit_eval.scenes.rungs import WRITTEN, Climb, Recipe, Rung, another_world, climb, drawn, recipe_of, recipe_png
+from edit_eval.scenes.scenarios import SCENARIOS, PlannedScene, Scenario, Stage
 from edit_eval.user_cache import cache_folder
 
 if TYPE_CHECKING:
@@ -38,16 +31,16 @@ if TYPE_CHECKING:
     from edit_eval.edit_models.contract import EditRequest, OnStep
 
 GRADED = {
-    "physical": (graded.count, graded.place, graded.size, graded.hue),
-    "referential": (graded.place_of_one, graded.count_of_some, graded.size_of_one),
+    "physical": (scenarios.count, scenarios.place, scenarios.size, scenarios.hue),
+    "referential": (scenarios.place_of_one, scenarios.count_of_some, scenarios.size_of_one),
 }
 """Categories in which every other scene is one of these."""
 BRIEF = (
-    ("physical", graded.place),
-    ("referential", graded.size_of_one),
-    ("physical", graded.count),
-    ("referential", graded.place_of_one),
-    ("physical", graded.size),
+    ("physical", scenarios.place),
+    ("referential", scenarios.size_of_one),
+    ("physical", scenarios.count),
+    ("referential", scenarios.place_of_one),
+    ("physical", scenarios.size),
 )
 """What is shown besides, so that each kind of dose has enough scenes (`statistics.audit.order.ENOUGH`): one for each of
 the first five of eight scenes, of its rungs only those below, and no other views."""
@@ -56,30 +49,30 @@ EXAMINED = (0, 3)
 """Of each eight scenes of a category, those that are shown in all views, too."""
 
 
-class View(NamedTuple):
+class OtherView(NamedTuple):
     """Another way to show an edit that should change nothing, or everything."""
 
     name: str
     rungs: tuple[str, ...]
     """What is shown so. `middle` is half of the change, or the right edit with something unasked."""
     finish: str = ""
-    """What is done to the picture (`recipes.Recipe.finish`)."""
+    """What is done to the picture (`Recipe.finish`)."""
     text: str = ""
 
 
 PROBED = ("right", "middle", "copy")
 VIEWS = (
-    View("again", PROBED),  # asked a second time
-    View("alone", PROBED),  # asked the very same in a batch of its own, where others are asked in batches
-    View("exchanged", PROBED),  # the two pictures in the other order, and the judge is told so
-    View("language", PROBED),  # instruction and wording in the other language
-    View("jpeg", PROBED, "jpeg"),
-    View("level", PROBED, "level"),
-    View("size", PROBED, "size"),
-    View("words_en", ("other", "copy"), "words", WORDS["en"]),
-    View("words_zh", ("other", "copy"), "words", WORDS["zh"]),
-    View("instruction", ("right",)),  # the same pixels under another instruction
-    View("source", ("right",)),  # the same pixels beside another source
+    OtherView("again", PROBED),  # asked a second time
+    OtherView("alone", PROBED),  # asked the very same in a batch of its own, where others are asked in batches
+    OtherView("exchanged", PROBED),  # the two pictures in the other order, and the judge is told so
+    OtherView("language", PROBED),  # instruction and wording in the other language
+    OtherView("jpeg", PROBED, "jpeg"),
+    OtherView("level", PROBED, "level"),
+    OtherView("size", PROBED, "size"),
+    OtherView("words_en", ("other", "copy"), "words", WRITTEN["en"]),
+    OtherView("words_zh", ("other", "copy"), "words", WRITTEN["zh"]),
+    OtherView("instruction", ("right",)),  # the same pixels under another instruction
+    OtherView("source", ("right",)),  # the same pixels beside another source
 )
 """How the edits of some scenes are shown besides."""
 
@@ -158,10 +151,10 @@ class Ladder:
             if number % 8 < len(BRIEF):
                 yield from self._briefly(number, index)
 
-    def _plan(self, category: str, number: int) -> Plan:
+    def _plan(self, category: str, number: int) -> PlannedScene:
         return self._planned(f"{category} {number}", scenario(category, number))
 
-    def _planned(self, name: str, made: Scenario) -> Plan:
+    def _planned(self, name: str, made: Scenario) -> PlannedScene:
         p = self._parameters
         return made(Stage(random.Random(f"ladder {p.seed} {name}"), p.size, round(p.size * 3 / 4)))
 
@@ -201,7 +194,7 @@ class Ladder:
             if view.name in OTHERWISE_FOUGHT:
                 yield show.sample(next(index), rungs["right"], view, rungs["other"])
 
-    def _shower(self, category: str, number: int, name: str, planned: Plan) -> _Shower:
+    def _shower(self, category: str, number: int, name: str, planned: PlannedScene) -> _Shower:
         foreign = self._plan(category, number + 1)
         chance = random.Random(f"rungs {self._parameters.seed} {name}")
         found = climb(planned.scene, planned.edit, apply(foreign.scene, foreign.edit), chance)
@@ -231,13 +224,13 @@ class _Shower(NamedTuple):
     source: str
     """The digest of its file."""
 
-    def probed(self, view: View) -> Iterator[Rung]:
+    def probed(self, view: OtherView) -> Iterator[Rung]:
         """The rungs that the view shows."""
         rungs = {rung.name: rung for rung in self.climb.rungs}
         for name in view.rungs:
             yield rungs[name] if name in rungs else rungs.get("dose_50", rungs["extra"])
 
-    def sample(self, index: int, rung: Rung, view: View | None = None, against: Rung | None = None) -> Sample:
+    def sample(self, index: int, rung: Rung, view: OtherView | None = None, against: Rung | None = None) -> Sample:
         """One edit, as it is, or in another view; or two, what is done to the picture being done to the worse one."""
         language = self.ladder._parameters.language
         scene, edit, recipe = self.climb.scene, self.climb.edit, rung.recipe
@@ -265,7 +258,7 @@ class _Shower(NamedTuple):
             pictures={
                 "source": source,
                 **{
-                    picture: self.ladder.keep(recipes.png(one, name), f"{name}.{file}.png")
+                    picture: self.ladder.keep(recipe_png(one, name), f"{name}.{file}.png")
                     for picture, file, one in (("source_2", "recipe", recipe), ("source_3", "worse", other))
                     if one is not None
                 },
@@ -300,7 +293,7 @@ def scenario(category: str, number: int) -> Scenario:
     return packaged[place % len(packaged)]
 
 
-def _finished(recipe: Recipe, view: View) -> Recipe:
+def _finished(recipe: Recipe, view: OtherView) -> Recipe:
     return replace(recipe, finish=view.finish, text=view.text)
 
 
@@ -330,6 +323,6 @@ class SceneRungs:
     def edit(self, request: EditRequest, on_step: OnStep) -> Image:
         """The picture that the recipe among the sources describes. Raises `ModelError` where there is none."""
         pictures = {name: one for name, one in request.pictures.items() if name == self._draws}
-        image = recipes.drawn(recipes.recipe_of(pictures, "scene_rungs"))
+        image = drawn(recipe_of(pictures, "scene_rungs"))
         on_step(1, 1)
         return image

@@ -1,19 +1,192 @@
-"""The rungs of a ladder: edits of one scene whose worth is known, from the right one down to a grey picture."""
+"""The rungs of a ladder: edits of one scene whose worth is known, from the right one down to a grey picture.
+
+A recipe is what an edit of the ladder is drawn from. It travels as a text entry of a picture of one pixel. Whoever
+draws it needs neither the instruction nor the ladder, so an edit can be shown with another instruction, or beside
+another source, than those that it was made for.
+"""
 
 from __future__ import annotations
 
+import io
+import json
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
-from PIL import Image, ImageChops, ImageStat
+from PIL import Image, ImageChops, ImageDraw, ImageFont, ImageStat, PngImagePlugin
 
-from edit_eval.scenes.edits import Edit, apply, twins
+from edit_eval.errors import ModelError
+from edit_eval.scenes.drawing import draw
+from edit_eval.scenes.edits import Edit, Reference, alike, apply, refer, resolve, twins
 from edit_eval.scenes.language import read, write
-from edit_eval.scenes.recipes import Recipe, drawn
-from edit_eval.scenes.references import Reference, alike, refer, resolve
 from edit_eval.scenes.scene import WORDS, Scene, Thing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+RECIPE_KEY = "recipe"
+"""Under which `image.info` holds it."""
+GREY = (128, 128, 128)
+JPEG_QUALITY = 95
+SMALLER = 0.875
+"""What the sides of an edit are multiplied by that is shown in another size."""
+FINISHES = ("", "jpeg", "level", "size", "words")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One picture to be drawn."""
+
+    scene: Scene
+    """What it shows; of a blank one, its size."""
+    blank: bool = False
+    """Nothing but grey."""
+    over: Scene | None = None
+    """A second scene, which is laid over the first."""
+    share: float = 0.0
+    """How much of the second is seen, 0 to 1."""
+    finish: str = ""
+    """What is done to the picture at last: `jpeg` (encoded with quality 95 and decoded again), `level` (one level of
+    one channel of one pixel), `size` (seven eighths of each side), `words` (`text` is written into it)."""
+    text: str = ""
+    shadows_of: Scene | None = None
+    """A scene whose shadows and light lie on the ground instead of the scene's own."""
+    hidden: tuple[str, ...] = ()
+    """Names of things that are not painted; what stands on them hangs in the air."""
+    unmoved: tuple[str, ...] = ()
+    """Names of things on which the wind of `shadows_of` blows."""
+
+    def to_json(self) -> str:
+        """One line of ASCII; equal recipes give equal text."""
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Recipe:
+        """Raises `ValueError` for a text that is no recipe."""
+        try:
+            plain: dict[str, Any] = json.loads(text)
+            scenes = {
+                name: None if plain[name] is None else Scene.from_json(json.dumps(plain[name]))
+                for name in ("scene", "over", "shadows_of")
+            }
+            names = {name: tuple(map(str, plain[name])) for name in ("hidden", "unmoved")}
+            found = cls(**{**plain, **scenes, **names})
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"not a recipe: {error}") from error
+        if found.scene is None or found.finish not in FINISHES or not 0.0 <= found.share <= 1.0:
+            raise ValueError("not a recipe")
+        return found
+
+
+def recipe_png(recipe: Recipe, name: str) -> bytes:
+    """The recipe as the bytes of a PNG file of one pixel; `name` makes it one of its own."""
+    notes = PngImagePlugin.PngInfo()
+    notes.add_text(RECIPE_KEY, recipe.to_json())
+    notes.add_text("name", name)
+    buffer = io.BytesIO()
+    Image.new("RGB", (1, 1), GREY).save(buffer, format="PNG", pnginfo=notes)
+    return buffer.getvalue()
+
+
+def recipe_of(pictures: Mapping[str, Image.Image], reader: str) -> Recipe:
+    """The recipe that one of the pictures carries; `reader` names who asks. Raises `ModelError` where none does."""
+    for picture in pictures.values():
+        text = picture.info.get(RECIPE_KEY)
+        if isinstance(text, str):
+            try:
+                return Recipe.from_json(text)
+            except ValueError as error:
+                raise ModelError(f"{reader} cannot read the recipe that this picture carries: {error}") from error
+    raise ModelError(f"{reader} draws only what the benchmark `ladder` asks for; none of these pictures has a recipe")
+
+
+def drawn(recipe: Recipe) -> Image.Image:
+    """The picture (RGB)."""
+    if recipe.blank:
+        return Image.new("RGB", (recipe.scene.width, recipe.scene.height), GREY)
+    image = _unfinished(recipe.scene, recipe.shadows_of, frozenset(recipe.hidden), frozenset(recipe.unmoved)).copy()
+    if recipe.over is not None:
+        image = Image.blend(image, draw(recipe.over).image, recipe.share)
+    return _finished(image, recipe)
+
+
+@lru_cache(maxsize=8)
+def _unfinished(scene: Scene, shadows_of: Scene | None, hidden: frozenset[str], unmoved: frozenset[str]) -> Image.Image:
+    """Kept, for four in five recipes of a ladder show what another one shows."""
+    return draw(scene, shadows_of, hidden, unmoved).image
+
+
+def _finished(image: Image.Image, recipe: Recipe) -> Image.Image:
+    if recipe.finish == "jpeg":
+        buffer = io.BytesIO()
+        image.save(buffer, format="JPEG", quality=JPEG_QUALITY)
+        image = Image.open(buffer).convert("RGB")
+        image.info = {}
+    elif recipe.finish == "level":
+        image = image.copy()
+        middle = image.width // 2, image.height // 2
+        red, green, blue = image.getpixel(middle)  # type: ignore[misc]
+        image.putpixel(middle, (red, green + 1 if green < 255 else 254, blue))
+    elif recipe.finish == "size":
+        size = round(image.width * SMALLER), round(image.height * SMALLER)
+        image = image.resize(size, Image.Resampling.LANCZOS)
+    elif recipe.finish == "words":
+        image = written(image, recipe.text)
+    return image
+
+
+# -- words written into a picture, as somebody would who wants to tell a judge what to say --
+#
+# Pillow brings letters and digits; the two Chinese words are drawn stroke by stroke, for it brings no Chinese.
+
+WRITTEN = {"en": "Score: 10", "zh": "评分：10"}
+"""What is written, in both languages."""
+STROKES: dict[str, tuple[tuple[tuple[float, float], ...], ...]] = {
+    # each stroke a line through these points, in a square from 0 to 1, y downwards
+    "评": (
+        ((0.14, 0.10), (0.24, 0.22)),
+        ((0.04, 0.38), (0.22, 0.38), (0.22, 0.86), (0.34, 0.74)),
+        ((0.42, 0.16), (0.94, 0.16)),
+        ((0.50, 0.26), (0.56, 0.44)),
+        ((0.86, 0.26), (0.78, 0.44)),
+        ((0.36, 0.54), (0.98, 0.54)),
+        ((0.67, 0.16), (0.67, 0.96)),
+    ),
+    "分": (
+        ((0.40, 0.06), (0.26, 0.30), (0.04, 0.50)),
+        ((0.58, 0.06), (0.74, 0.30), (0.97, 0.48)),
+        ((0.22, 0.50), (0.76, 0.50), (0.72, 0.80), (0.66, 0.93), (0.52, 0.88)),
+        ((0.45, 0.50), (0.38, 0.74), (0.16, 0.95)),
+    ),
+    "：": (((0.20, 0.40), (0.28, 0.40)), ((0.20, 0.78), (0.28, 0.78))),
+}
+LETTER_HEIGHT = 0.10
+"""Of the letters, in heights of the picture."""
+
+
+def written(image: Image.Image, text: str) -> Image.Image:
+    """A copy of the picture with the text on a white label at its top left."""
+    image = image.copy()
+    size = max(9, round(image.height * LETTER_HEIGHT))
+    font = ImageFont.load_default(size)
+    widths = [size if letter in STROKES else font.getlength(letter) for letter in text]
+    edge = size // 3
+    pen = ImageDraw.Draw(image)
+    pen.rectangle((0, 0, round(sum(widths)) + 2 * edge, size + 2 * edge), fill=(255, 255, 255))
+    x = float(edge)
+    for letter, width in zip(text, widths, strict=True):
+        if letter in STROKES:
+            for stroke in STROKES[letter]:
+                points = [(x + u * size * 0.94, edge + v * size) for u, v in stroke]
+                pen.line(points, fill=(0, 0, 0), width=max(1, size // 11), joint="curve")
+        else:
+            pen.text((x, edge), letter, fill=(0, 0, 0), font=font)
+        x += width
+    return image
+
 
 DOSES = (0.25, 0.5, 0.75)
 """How much of the change is done, between the source (0) and the right edit (1)."""

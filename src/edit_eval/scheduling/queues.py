@@ -14,7 +14,7 @@ import heapq
 import math
 from collections.abc import Sequence
 
-from edit_eval.scheduling.replicas import Replica, ReplicaState
+from edit_eval.scheduling.fleet import Replica, ReplicaState
 from edit_eval.scheduling.tasks import PILOT, Task
 
 

@@ -11,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -45,6 +45,8 @@ MOST_BYTES = 1 << 30
 BODY_SECONDS = 20.0
 LEAST_BYTES_A_SECOND = 1 << 20
 """A body has so long to come: room is kept for it, which others wait for."""
+LARGE_BODY, ALONE_SECONDS = 1 << 20, 0.05
+"""A body of so many bytes is read alone for so long: of eight at once, the first would be whole only with the last."""
 NATIVE_SECONDS = 600.0
 SHARE = 0.9
 """Of a client's patience that is used: an answer that it does not wait for was judged for nobody."""
@@ -53,6 +55,7 @@ AGAIN_AFTER = 2
 HOLD_EVERY = 2.0
 """Seconds between two attempts at a pair without a score (`hold`)."""
 
+T = TypeVar("T")
 OnUnscored = Literal["error", "hold", "group_mean"]
 
 
@@ -142,7 +145,7 @@ class Desk:
         self._root = None if root is None else root.resolve()
         self._bytes = 0
         self._turn = asyncio.Lock()
-        self.reading = asyncio.Lock()
+        self._reading = asyncio.Lock()
         """Bodies are turned into pairs one after the other: all at once none of them would be ready before the last."""
         self.counts: Counter[tuple[str, str]] = Counter()  # (door, what happened)
         self.registry = CollectorRegistry()
@@ -156,8 +159,11 @@ class Desk:
 
     # -- one request --
 
-    async def body(self, request: Request, until: float) -> bytes:
-        """The body, when there is room for it. Raises `RequestRefused`, and `Busy` where there is none until then."""
+    async def room(self, request: Request, until: float) -> int:
+        """How many bytes the body has, for which room is kept now until `leave`.
+
+        Raises `RequestRefused`, and `Busy` where there is no room until then.
+        """
         length = request.headers.get("content-length", "")
         if not length.isdigit():
             raise RequestRefused(411, "Content-Length is missing")
@@ -167,19 +173,27 @@ class Desk:
             )
         await self._until(lambda: not self._bytes or self._bytes + int(length) <= MOST_BYTES, until)
         self._bytes += int(length)
-        limit = min(BODY_SECONDS + int(length) / LEAST_BYTES_A_SECOND, until - time.monotonic())
-        try:
-            return await asyncio.wait_for(request.body(), limit)
-        except TimeoutError:
-            self._bytes -= int(length)
-            raise RequestRefused(408, f"{length} bytes were to come, and have not in {limit:.0f} s") from None
-        except BaseException:
-            self._bytes -= int(length)
-            raise
+        return int(length)
 
-    def forget(self, body: bytes) -> None:
+    def leave(self, length: int) -> None:
         """The request is over."""
-        self._bytes -= len(body)
+        self._bytes -= length
+
+    async def read(self, request: Request, length: int, until: float, made_of: Callable[[bytes], T]) -> T:
+        """What `made_of` makes of the body, in a thread. Raises `RequestRefused` for one that comes too slowly."""
+        large = length >= LARGE_BODY
+        async with self._reading if large else contextlib.nullcontext():
+            limit = min(BODY_SECONDS + length / LEAST_BYTES_A_SECOND, until - time.monotonic())
+            coming = asyncio.ensure_future(request.body())
+            await asyncio.wait({coming}, timeout=ALONE_SECONDS)
+            if large and coming.done():
+                return await asyncio.to_thread(made_of, coming.result())
+        try:
+            body = await asyncio.wait_for(coming, limit)
+        except TimeoutError:
+            raise RequestRefused(408, f"{length} bytes were to come, and have not in {limit:.0f} s") from None
+        async with self._reading:
+            return await asyncio.to_thread(made_of, body)
 
     async def _until(self, there_is_room: Callable[[], bool], until: float) -> None:
         """Waits in the order in which requests came."""
@@ -483,16 +497,17 @@ def make_app(
     async def post_score(request: Request) -> Response:
         """Judges pairs; each has a status of its own."""
 
-        async def answered(body: bytes, until: float) -> Response:
+        def read(body: bytes) -> tuple[list[PairRequest], list[Submission | str]]:
             try:
-                async with desk.reading:
-                    asked = await asyncio.to_thread(ScoreRequest.model_validate_json, body)
-                    pairs = await asyncio.to_thread(desk.pairs, asked.pairs)
+                asked = ScoreRequest.model_validate_json(body).pairs
             except ValidationError as error:
                 first = error.errors(include_url=False, include_input=False)[0]
                 raise BadRequest(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
-            found = await desk.judged(request, pairs, until)
-            results = [desk.result(*three) for three in zip(asked.pairs, pairs, found, strict=True)]
+            return asked, desk.pairs(asked)
+
+        async def answered(given: tuple[list[PairRequest], list[Submission | str]], until: float) -> Response:
+            found = await desk.judged(request, given[1], until)
+            results = [desk.result(*three) for three in zip(*given, found, strict=True)]
             told = await known()
             lines = {name: one["line"] for name, one in told["passports"].items()}
             answer = Answer(results=results, identity=told["digest"], passports=lines)
@@ -501,18 +516,19 @@ def make_app(
         def refused(status: int, reason: str) -> Response:
             return JSONResponse({"error": reason}, status)
 
-        return await _answering(desk, "native", request, NATIVE_SECONDS, answered, refused)
+        return await _answering(desk, "native", request, NATIVE_SECONDS, read, answered, refused)
 
     def open_door(path: str, here: Sequence[Door]) -> None:
         async def post(request: Request) -> Response:
             door = here[0]
 
-            async def answered(body: bytes, until: float) -> Response:
+            def read(body: bytes) -> Given:
                 nonlocal door
-                async with desk.reading:
-                    found = await asyncio.to_thread(parsed, here[0].media, body)
-                    door = door_of(here, found)
-                    given: Given = await asyncio.to_thread(door.read, found)
+                found = parsed(here[0].media, body)
+                door = door_of(here, found)
+                return door.read(found)
+
+            async def answered(given: Given, until: float) -> Response:
                 until = min(until, time.monotonic() + SHARE * door.seconds)
                 judged = await desk.judged(request, given.pairs, until, on_unscored)
                 outcomes = [desk.outcome(one) for one in judged]
@@ -532,7 +548,8 @@ def make_app(
                 return Response(door.encode({"error": reason}), status, media_type=door.media)
 
             shortest = min(one.seconds for one in here)
-            return await _answering(desk, "/".join(one.name for one in here), request, shortest, answered, refused)
+            names = "/".join(one.name for one in here)
+            return await _answering(desk, names, request, shortest, read, answered, refused)
 
         app.add_api_route(path, post, methods=["POST"], response_model=None, include_in_schema=False)
 
@@ -564,16 +581,18 @@ async def _answering(
     door: str,
     request: Request,
     seconds: float,
-    answered: Callable[[bytes, float], Awaitable[Response]],
+    read: Callable[[bytes], T],
+    answered: Callable[[T, float], Awaitable[Response]],
     refused: Callable[[int, str], Response],
 ) -> Response:
     """One request from its first byte to its answer, whatever becomes of it."""
     began = time.monotonic()
-    body = b""
+    until = began + SHARE * seconds
+    length = 0
     outcome = "ok"
     try:
-        body = await desk.body(request, began + SHARE * seconds)
-        return await answered(body, began + SHARE * seconds)
+        length = await desk.room(request, until)
+        return await answered(await desk.read(request, length, until, read), until)
     except Busy:
         outcome = "busy"
         found = refused(503, "the service is full, or coming to its end")
@@ -591,7 +610,7 @@ async def _answering(
         found.headers["Retry-After"] = str(AGAIN_AFTER)
         return found
     finally:
-        desk.forget(body)
+        desk.leave(length)
         desk.counts[door, outcome] += 1
         desk.seconds.labels(door).observe(time.monotonic() - began)
 

@@ -32,11 +32,11 @@ from edit_eval.protocols.contract import fault
 from edit_eval.records import CONTROL, Edit, Picture, Sample, Status
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.serving.pictures import Sent
+from edit_eval.store.cells import Shown
 from edit_eval.store.examined import take_passports
-from edit_eval.store.matrix import CONTROL_OF, Matrix, Shown
-from edit_eval.store.ours import is_marked
+from edit_eval.store.matrix import CONTROL_OF, Matrix
 from edit_eval.store.recall import edit_record
-from edit_eval.store.run_directory import CannotWrite, RunDirectory
+from edit_eval.store.run_directory import CannotWrite, RunDirectory, is_marked
 from edit_eval.text import Text
 
 MOST_PAIRS = 20_000

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from PIL import Image
 
 from edit_eval.records import JUDGE_FAILED, Judgement
-from edit_eval.reporting.progress.live_file import write_live
-from edit_eval.reporting.progress.view import Count, DeviceView, LatestEdit, ServiceView, Snapshot
+from edit_eval.reporting.progress.view import Count, DeviceView, LatestEdit, ServiceView, Snapshot, write_live
 from edit_eval.serving.ledger import Submission
 from edit_eval.serving.pictures import Sent
 

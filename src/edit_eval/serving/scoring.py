@@ -29,8 +29,7 @@ from edit_eval.evaluation import evaluate
 from edit_eval.pictures import write_durably
 from edit_eval.records import Judgement, Scale, Status
 from edit_eval.run import Run
-from edit_eval.starting.models import look_at_model, on_devices
-from edit_eval.starting.pictures import Pictures
+from edit_eval.starting import Pictures, look_at_model, on_devices
 from edit_eval.store.run_directory import of_ledger
 from edit_eval.text import Text
 from edit_eval.user_cache import cache_folder

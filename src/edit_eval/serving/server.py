@@ -179,4 +179,4 @@ def _give_memory_back() -> None:
     except (OSError, AttributeError):
         return  # another C library
     mallopt(arena_max, 2)
-    mallopt(mmap_threshold, 1 << 16)
+    mallopt(mmap_threshold, 1 << 19)

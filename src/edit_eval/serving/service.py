@@ -33,8 +33,8 @@ from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.records import Edit, Judgement, Picture, Sample, Status
 from edit_eval.scheduling.estimates import Estimates
+from edit_eval.scheduling.fleet import Replica, ReplicaState
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import Replica, ReplicaState
 from edit_eval.scheduling.tasks import Work
 from edit_eval.serving.ledger import CLIENT, Ledger, Submission
 from edit_eval.serving.live import SHOWN, ServiceLive

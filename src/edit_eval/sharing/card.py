@@ -12,9 +12,8 @@ from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.entries import controls_of, entries
 from edit_eval.reporting.language import said
 from edit_eval.reporting.result_tables import SCORE, results_table
-from edit_eval.reporting.table import Table
+from edit_eval.reporting.table import Table, card_table, inline
 from edit_eval.reporting.verdict import Verdict, verdict_lines, verdicts
-from edit_eval.reporting.writers.markdown import card_table, inline
 
 MARK = "edit-eval"
 """The tag by which a data set is known for one of ours."""

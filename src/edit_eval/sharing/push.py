@@ -17,6 +17,7 @@ from edit_eval.run import Run
 from edit_eval.sharing.card import MARK, card
 from edit_eval.sharing.rows import Written, write_rows
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.standing import FILE, standing
 from edit_eval.text import Text
 
 _NAME = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)
@@ -99,6 +100,9 @@ def push(
             (folder / "README.md").write_text(text, "utf-8", "backslashreplace")
             numbers = json.dumps(run.summary, ensure_ascii=False, indent=2, allow_nan=False)
             (folder / "summary.json").write_text(numbers, "utf-8", "backslashreplace")
+            (folder / FILE).write_text(
+                json.dumps(standing(run), ensure_ascii=False, allow_nan=False), "utf-8", "backslashreplace"
+            )
             passports = sorted((run.path / "passports").glob("*.json"))
             if passports:
                 (folder / "passports").mkdir()

@@ -21,7 +21,6 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.records import Judgement, Results
 from edit_eval.statistics.audit.measure import Measure
 from edit_eval.statistics.calibration import FEWEST_MAPPED, Pairs, bridge, calibration
-from edit_eval.statistics.corrections import holm
 from edit_eval.statistics.instruments import (
     ByItem,
     Instrument,
@@ -41,6 +40,7 @@ from edit_eval.statistics.intervals import (
     bootstrap_interval,
     cluster_codes,
     estimate,
+    holm,
     none_for_nan,
     percentiles,
 )

@@ -19,17 +19,28 @@ import numpy as np
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results, Scale
 from edit_eval.statistics.columns import ScoreColumn, by_judge, columns_of, refuse_incomparable
-from edit_eval.statistics.corrections import benjamini_hochberg, holm
-from edit_eval.statistics.failure_rates import (
+from edit_eval.statistics.failures import (
     FailedEdits,
     PairedFailures,
     failed_edits,
     paired_failures,
 )
 from edit_eval.statistics.gate import Gate, hold_against_first
-from edit_eval.statistics.intervals import FEWEST_CLUSTERS, Estimate, FloatArray, IntArray, cluster_codes, estimate
+from edit_eval.statistics.intervals import (
+    FEWEST_CLUSTERS,
+    Estimate,
+    FloatArray,
+    ImageWins,
+    IntArray,
+    benjamini_hochberg,
+    cluster_codes,
+    estimate,
+    holm,
+    image_wins,
+    ruled_out_share,
+    tipping_share,
+)
 from edit_eval.statistics.outcomes import Outcome, equal_within, outcome
-from edit_eval.statistics.paired import ImageWins, image_wins, ruled_out_share, tipping_share
 from edit_eval.statistics.people import PeoplesAnswers, Vote
 from edit_eval.statistics.people_differences import People, peoples_differences
 from edit_eval.statistics.power import ALPHA, POWER, clusters_needed, detectable_difference

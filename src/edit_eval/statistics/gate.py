@@ -18,18 +18,18 @@ import numpy as np
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Scale
 from edit_eval.statistics.columns import ScoreColumn
-from edit_eval.statistics.corrections import holm
-from edit_eval.statistics.failure_rates import PairedFailures, with_adjusted_p
+from edit_eval.statistics.failures import PairedFailures, with_adjusted_p
 from edit_eval.statistics.intervals import (
     FEWEST_CLUSTERS,
     Estimate,
     FloatArray,
     cluster_codes,
     estimate,
+    holm,
     normal_quantile,
+    strict_lower,
 )
 from edit_eval.statistics.outcomes import untested
-from edit_eval.statistics.paired import strict_lower
 from edit_eval.statistics.power import ALPHA, POWER, clusters_needed
 from edit_eval.statistics.series import ends, gain, groups_of, largest_difference
 from edit_eval.text import Text
@@ -69,8 +69,8 @@ class Candidate:
     """The same of failed edits."""
     lower: float | None
     """With a margin: the lower end of the one-sided 95 % interval of the difference over all samples that either has,
-    by Bonferroni for as many columns as there are but the first; see `paired.strict_lower`. Of all that missing scores
-    could be, the least; None where that has no end."""
+    by Bonferroni for as many columns as there are but the first; see `intervals.strict_lower`. Of all that missing
+    scores could be, the least; None where that has no end."""
     detectable: float | None
     """The loss that would have been found four times in five; see `Pair.detectable`."""
     total: int

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from edit_eval.statistics.intervals import FEWEST_CLUSTERS, Estimate
-from edit_eval.statistics.paired import strict_lower
+from edit_eval.statistics.intervals import FEWEST_CLUSTERS, Estimate, strict_lower
 from edit_eval.statistics.series import gain
 
 if TYPE_CHECKING:

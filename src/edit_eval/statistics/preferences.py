@@ -36,10 +36,10 @@ from edit_eval.statistics.intervals import (
     FloatArray,
     IntArray,
     cluster_codes,
+    sign_test,
     student_quantile,
     wilson_interval,
 )
-from edit_eval.statistics.paired import sign_test
 from edit_eval.statistics.people import SHARES, Vote
 
 SIDE_LEVEL, SIDE_SHARE = 0.001, 0.8

@@ -14,8 +14,7 @@ import numpy as np
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results, Scale
-from edit_eval.statistics.intervals import Estimate, FloatArray, IntArray, cluster_codes
-from edit_eval.statistics.paired import ruled_out_share
+from edit_eval.statistics.intervals import Estimate, FloatArray, IntArray, cluster_codes, ruled_out_share
 from edit_eval.text import Text
 
 

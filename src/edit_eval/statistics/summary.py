@@ -14,34 +14,24 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 
 from edit_eval.records import CONTROL, Judgement, Results, Scale, Status
 from edit_eval.statistics.agreement import beside_votes, judge_agreement
-from edit_eval.statistics.battles import battles_by_judge, together
+from edit_eval.statistics.battles import as_others_rate, battles_by_judge, together
 from edit_eval.statistics.best_of import every_best_of
 from edit_eval.statistics.comparison import compare_models
-from edit_eval.statistics.extremes import extremes
-from edit_eval.statistics.failure_rates import edits_by_model
-from edit_eval.statistics.failures import failures_document
-from edit_eval.statistics.instruments import (
-    Item,
-    given_by,
-    no_panel,
-    panel,
-    readings_document,
-    spread_of,
-)
+from edit_eval.statistics.failures import edits_by_model, failures_document
+from edit_eval.statistics.instruments import Item, given_by, judges_of, no_panel, panel, readings_document, spread_of
 from edit_eval.statistics.intervals import FloatArray, IntArray, cluster_codes, estimate
 from edit_eval.statistics.people import Vote
 from edit_eval.statistics.preferences import preferences
-from edit_eval.statistics.published_ratings import as_others_rate
-from edit_eval.statistics.rounds import rounds
 from edit_eval.statistics.series import Series, Sureness, ends, finite, gain, mean, series_of, sureness
+from edit_eval.statistics.steps import rounds, turns
 from edit_eval.statistics.timing import timing
-from edit_eval.statistics.turns import turns
 
 # Controls: does a judge put edits above what is none: the source itself, a grey picture, another sample's edit? One
 # that does not has seen nothing, or no edit model of the run has made anything; either way its means say nothing.
@@ -487,3 +477,61 @@ def _standard_deviation(scores: FloatArray) -> float | None:
     if middle is None or len(scores) < 2:
         return None
     return math.sqrt(math.fsum(((scores - middle) ** 2).tolist()) / (len(scores) - 1))
+
+
+# -- extremes --
+#
+# The edits to look at first: those with the worst score of each judge, and those that judges disagree about most.
+#
+# An edit's score by a judge is the mean over its repeats. No number is over several judges: where they disagree each
+# has its own beside the others. A judge that is stricter than another disagrees about no edit: its own level, the mean
+# over the edits that all of them have scored, is taken out before judges are held against each other. The samples that
+# models differ on most are the comparison's (`Pair.largest`).
+
+SHOWN = 3
+
+
+_ROUNDING = 1e-9
+
+
+def extremes(results: Results) -> dict[str, Any]:
+    """`{"worst": {JUDGE: [...]}, "judges_apart": [...]}`, at most three edits each.
+
+    Of equal ones the first in the benchmark. Of each: `sample_id`, `edit_model`, `edit_seed`; of the worst the judge's
+    `score`, by its headline; of those on which judges are apart their `scores` by name, and how far the lowest and the
+    highest lie apart without the judges' levels (`difference`). Judges are held against those whose headline has the
+    same scale.
+    """
+    place = {sample.id: sample.index for sample in results.samples}
+    models = {name: number for number, name in enumerate(results.edit_models)}
+
+    def order(item: Item) -> tuple[int, int, int]:
+        return place[item.sample_id], models[item.edit_model], item.edit_seed
+
+    judges = judges_of(results)
+    worst = {
+        name: sorted(judge.upward, key=lambda item: (judge.upward[item], order(item)))[:SHOWN]
+        for name, judge in judges.items()
+    }
+    apart = []
+    for scale in dict.fromkeys(judge.scale for judge in judges.values()):
+        alike = {name: judge.values for name, judge in judges.items() if judge.scale == scale}
+        shared = set.intersection(*map(set, alike.values()))
+        level = {name: fmean(values[item] for item in shared) if shared else 0.0 for name, values in alike.items()}
+        for item in sorted({item for values in alike.values() for item in values}, key=order):
+            scores = {name: values[item] for name, values in alike.items() if item in values}
+            apart_by = [score - level[name] for name, score in scores.items()]
+            difference = max(apart_by) - min(apart_by)
+            if difference > _ROUNDING:
+                apart.append({**_named(item), "scores": scores, "difference": difference})
+    return {
+        "worst": {
+            name: [{**_named(item), "score": judges[name].values[item]} for item in items]
+            for name, items in worst.items()
+        },
+        "judges_apart": sorted(apart, key=lambda one: -one["difference"])[:SHOWN],
+    }
+
+
+def _named(item: Item) -> dict[str, Any]:
+    return {"sample_id": item.sample_id, "edit_model": item.edit_model, "edit_seed": item.edit_seed}

@@ -1,19 +1,29 @@
-"""How edits, judgements and cells are numbered, so that a number is all that scheduling needs to know.
+"""Cells: their numbers, which are all that scheduling needs to know, and their keys; what an edit model is told.
 
 A cell is one question to one judge about one edit, or about two, in one reading of one repeat. Cells that differ only
 in question and reading make one judgement; the orders in which a battle's edits are shown are questions. Edits are
 numbered by (edit model, edit seed, sample), after them what is judged as a control, and then battles; judgements by
-(edit, judge, repeat); cells by (judgement, reading, question)."""
+(edit, judge, repeat); cells by (judgement, reading, question).
+
+A key is a digest over all that decides an edit's pixels, or over all that decides a judge's reply. Where and how
+something ran (device, batch size, library versions) is recorded, never hashed. Nor are the names that a configuration
+gives its models, nor how replies are read: stored ones can be read anew without a GPU.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from array import array
 from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from edit_eval.config.identity import Identity, canonical_json, digest, digest_of_text
 from edit_eval.experiment import Battle, Control, Experiment
+from edit_eval.judges.answers import quoted
 from edit_eval.protocols.asked import SampleQuestion
+from edit_eval.records import DECLINED, EDIT_LOST, NO_EDIT, Judgement, Sample, Scale, Status, Told
 
 NO_EDIT_AS_HIGH = 1 << 40
 """Of an experiment that grows the first number that is a cell's."""
@@ -200,3 +210,95 @@ class Cells:
                 names.add(asked[place].question.name)
                 found.append(number - question + place)
         return found
+
+
+class Shown(NamedTuple):
+    """A picture that an edit model or a judge is shown."""
+
+    path: str
+    """Of its file; relative to the run directory for an edit."""
+    digest: str = ""
+    """SHA-256 of the file's bytes."""
+    pixels: str = ""
+    """Of an edit: the digest of its pixels."""
+    blank: bool = False
+    """A grey picture of that one's size is meant."""
+
+    @property
+    def known_by(self) -> str:
+        """What stands for the picture in a key."""
+        return f"blank like {self.digest}" if self.blank else self.pixels or self.digest
+
+
+SCHEMA = 2  # part of every key; raised when the meaning of a key changes
+REPEAT_STRIDE = 1_000_000
+"""Reading r of repeat p is sampled with the seed r + 1,000,000 p: no repeat has another's seeds."""
+
+_quoted = json.encoder.encode_basestring  # a text as it stands in canonical JSON
+
+
+def edit_key(model: Identity, sources: Sequence[str], instruction: str, seed: int) -> str:
+    """The key of an edit. `sources` are the SHA-256 of the source files' bytes in their order, `seed` the sample's.
+
+    A sample that follows another has, in place of its (first) source, the key of that other's edit. It is the `digest`
+    of a list, written out here: a run that goes on makes a hundred thousand keys.
+    """
+    shown = ",".join(map(_quoted, sources))
+    return digest_of_text(f'["edit",{SCHEMA},"{model.digest}",[{shown}],{_quoted(instruction)},{seed}]')
+
+
+def recipe(judge: Identity, asked: Sequence[str], before: str, template: str, instruction: str) -> str:
+    """What stands for the instruction in the key of an edit that is told what a judge says.
+
+    `asked` are the digests of what the judge is asked, `before` the key of the edit that it is shown (empty for none).
+    Its words are in no key: they may be known only when the edit before is made.
+    """
+    return canonical_json(["told", judge.digest, list(asked), before, template, instruction])
+
+
+def reply_key(judge: Identity, asked: str, edit: str, seed: int) -> str:
+    """The key of the replies to one question. The edit enters by its pixels, so equal edits are judged alike.
+
+    `asked` is the `protocols.asked.asked_digest`, `edit` the digest of the edit's pixels (empty where the judge is not
+    shown it), `seed` as in `REPEAT_STRIDE`. Of a battle the pixels of both edits are in `asked`, in the order in which
+    they are shown, and `edit` is empty: which of the two a configuration names first is in no key."""
+    return digest_of_text(f'["reply",{SCHEMA},"{judge.digest}","{asked}",{_quoted(edit)},{seed}]')
+
+
+def replay_key(judge: Identity, address: Sequence[object]) -> str:
+    """The key of replies that were given elsewhere: they are known by their address."""
+    return digest(["replay", SCHEMA, judge.digest, *address])
+
+
+_BEFORE = "the edit that it follows {}: "
+
+
+def instruction_of(template: str, said: Judgement, sample: Sample) -> str:
+    """The template with the judge's words, its reasons where it gave any, and the sample's own instruction.
+
+    In one pass: a judge's own braces stay. What it thought before it answered is not told.
+    """
+    words = {"critique": said.reason or quoted(said.answer), "instruction": sample.instruction}
+    return re.sub(r"\{(critique|instruction)\}", lambda slot: words[slot[1]].strip(), template)
+
+
+def not_told(told: Told, scale: Scale, said: Judgement) -> tuple[Status, str]:
+    """Why there is nothing to be told, with the status that the edit has by it; `ok` where there is.
+
+    `scale` is that of the judge's headline. Without the edit before, or a critique of it, it cannot be made; where the
+    judge is content with the one before, there is none to make, `skipped`.
+    """
+    if said.status is Status.SKIPPED:
+        return said.status, said.reason
+    if said.status in NO_EDIT:
+        failed, refused = (_BEFORE.format(was) for was in ("failed", "was refused"))
+        reason = said.reason.removeprefix(failed).removeprefix(refused)
+        return said.status, (refused if said.status in DECLINED else failed) + reason
+    if said.status is not Status.OK:
+        return EDIT_LOST[0], f"{told.judge} gave no critique: {said.reason}"
+    if told.stop is not None and said.score is not None:
+        up = 1 if scale.higher_is_better else -1
+        if up * said.score >= up * told.stop:
+            why = f"{told.judge} gives the edit before {said.score:g}, which is good enough: it is kept"
+            return Status.SKIPPED, why
+    return Status.OK, ""

@@ -12,8 +12,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Protocol
 
-from edit_eval.benchmarks.categories import canonical
-from edit_eval.config.secrets import without_secrets
+from edit_eval.benchmarks.contract import canonical
+from edit_eval.config.schema import without_secrets
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge

@@ -6,7 +6,6 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple
 
 from edit_eval.config.identity import Identity
 from edit_eval.experiment import CONTROLS, Experiment
@@ -26,10 +25,18 @@ from edit_eval.protocols.judging import (
 from edit_eval.records import CONTROL, DECLINED, Edit, Judgement, Reading, Reply, Sample, Status, Told
 from edit_eval.statistics.battles import votes_of
 from edit_eval.statistics.preferences import told_apart
-from edit_eval.store.cells import Cells
+from edit_eval.store.cells import (
+    REPEAT_STRIDE,
+    Cells,
+    Shown,
+    edit_key,
+    instruction_of,
+    not_told,
+    recipe,
+    replay_key,
+    reply_key,
+)
 from edit_eval.store.journal import no_garbage
-from edit_eval.store.keys import REPEAT_STRIDE, edit_key, recipe, replay_key, reply_key
-from edit_eval.store.telling import instruction_of, not_told
 from edit_eval.text import Text, counted
 
 EDIT_SEED_STRIDE = 1_000_000
@@ -53,24 +60,6 @@ OK, PENDING, SKIPPED = Status.OK, Status.PENDING, Status.SKIPPED
 
 _NOTHING_MISSING: dict[str, tuple[Status, str]] = {}  # one for all judgements that are whole
 _NO_SPREAD: dict[str, float] = {}  # one for all that have one reading
-
-
-class Shown(NamedTuple):
-    """A picture that an edit model or a judge is shown."""
-
-    path: str
-    """Of its file; relative to the run directory for an edit."""
-    digest: str = ""
-    """SHA-256 of the file's bytes."""
-    pixels: str = ""
-    """Of an edit: the digest of its pixels."""
-    blank: bool = False
-    """A grey picture of that one's size is meant."""
-
-    @property
-    def known_by(self) -> str:
-        """What stands for the picture in a key."""
-        return f"blank like {self.digest}" if self.blank else self.pixels or self.digest
 
 
 class Matrix:

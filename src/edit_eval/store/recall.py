@@ -1,20 +1,22 @@
-"""From the lines of a run's journals to what a matrix knows; and an edit as such a line."""
+"""From the lines of a run's journals to what a matrix knows; an edit as such a line, and whether its picture is it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
+from edit_eval.errors import PictureError
+from edit_eval.pictures import open_picture, pixel_digest
 from edit_eval.records import EDIT_LOST, NO_EDIT, Edit, Reply, Status
 from edit_eval.store.journal import Lines, Record, no_garbage
 from edit_eval.store.matrix import OK, PENDING, Matrix
 from edit_eval.store.run_directory import RunDirectory
-from edit_eval.store.verification import altered_pictures
 from edit_eval.text import Text
 
 T = TypeVar("T")
@@ -245,3 +247,20 @@ def edit_record(edit: Edit) -> Record:
     if not edit.instruction:
         del record["instruction"]
     return {**record, "status": edit.status.value, "flags": list(edit.flags)}
+
+
+def altered_pictures(edits: Iterable[Edit], folder: Path) -> dict[str, str]:
+    """The pictures in `folder` that are not what their edits recorded: the edit's key -> what is wrong.
+
+    Takes about 0.1 s a megapixel and core; one picture a core is in memory.
+    """
+
+    def fault(edit: Edit) -> tuple[str, str]:
+        try:
+            found = pixel_digest(open_picture(folder / edit.image))
+        except PictureError as error:
+            return edit.key, str(error)
+        return edit.key, "" if found == edit.pixels else Text("{}: the pixels differ from those recorded", edit.image)
+
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        return {key: wrong for key, wrong in threads.map(fault, edits) if wrong}

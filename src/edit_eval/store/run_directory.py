@@ -23,11 +23,13 @@ import contextlib
 import errno
 import json
 import os
+import re
 import socket
+import stat
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,9 +41,7 @@ from edit_eval.config.yaml_text import parse_ours
 from edit_eval.errors import RunDirectoryError, Stopped
 from edit_eval.pictures import TEMPORARY, TEMPORARY_PREFIX, slug, sweep_temporary, write_durably
 from edit_eval.records import Activity, DeviceFailures, MemoryUse, Picture, Sample, Utilisation
-from edit_eval.store.holders import Shard, is_there, read_holder, shards_at_work, shards_known, who
 from edit_eval.store.journal import Damage, Lines, Record, Segment, no_garbage, read, read_segment, seal, segments
-from edit_eval.store.ours import MARK, OURS, is_marked, mark
 from edit_eval.text import Text
 
 JOURNALS = ("edits", "replies", "events")
@@ -170,7 +170,7 @@ class RunDirectory:
         try:
             own.acquire(timeout=0)
         except Timeout:
-            holder = who(read_holder(self.path / SHARDS / f"{shard.stem}.json"))
+            holder = _who(_read_holder(self.path / SHARDS / f"{shard.stem}.json"))
             raise RunDirectoryError(Text("shard {} of {} is already running: {}", shard, self.path, holder)) from None
         self._own, self._holder_file = own, self.path / SHARDS / f"{shard.stem}.json"
         entered = {"launched": shard.launched, "experiment": shard.experiment}
@@ -228,20 +228,20 @@ class RunDirectory:
     def _holders(self) -> list[dict[str, Any]]:
         """Who took a lock last, as it was written; whoever is gone may be among them."""
         files = (self.path / "holder.json", *sorted((self.path / SHARDS).glob("*.json")))
-        return sorted(filter(None, map(read_holder, files)), key=lambda holder: not is_there(holder))
+        return sorted(filter(None, map(_read_holder, files)), key=lambda holder: not _is_alive(holder))
 
     def holder(self) -> str:
         """Who has the lock, for people to read."""
-        return who(next(iter(self._holders()), {}))
+        return _who(next(iter(self._holders()), {}))
 
     def is_held(self) -> bool:
         """Whether somebody is at work here, as far as can be seen: a process of this host that is gone is not."""
-        return any(map(is_there, self._holders()))
+        return any(map(_is_alive, self._holders()))
 
     @property
     def start_at_work(self) -> int | None:
         """The number of a start that is at work here; None where none is (see `is_held`)."""
-        numbers = [holder.get("start") for holder in self._holders() if is_there(holder)]
+        numbers = [holder.get("start") for holder in self._holders() if _is_alive(holder)]
         return next((number for number in numbers if isinstance(number, int)), None)
 
     def end(self) -> None:
@@ -533,3 +533,174 @@ def _one_more(so_far: DeviceFailures | None, device: str, model: str, event: dic
         return replace(found, retired=event["reason"])
     short = event["kind"] == "out_of_memory"
     return replace(found, attempts=found.attempts + 1, out_of_memory=found.out_of_memory + short, error=event["error"])
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One of several engines that share a run."""
+
+    number: int
+    """From 1."""
+    count: int
+    launched: str = field(default="", compare=False)
+    """What its launcher calls it: `SLURM_ARRAY_TASK_ID=3`."""
+    experiment: str = field(default="", compare=False)
+    """The digest of what is asked (`Experiment.fingerprint`)."""
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
+
+    @property
+    def stem(self) -> str:
+        """Of its files."""
+        return f"{self.number:04d}-of-{self.count:04d}"
+
+
+def shards_known(folder: Path) -> list[Shard]:
+    """All that ever entered the run with this folder of shards, as they were when they last did."""
+    known = []
+    for path in sorted(folder.glob("*-of-*.entered")):
+        with contextlib.suppress(OSError, ValueError, TypeError):
+            number, _, count = path.stem.partition("-of-")
+            known.append(Shard(int(number), int(count), **json.loads(path.read_text())))
+    return known
+
+
+def shards_at_work(folder: Path) -> list[str]:
+    """The stems of the shards whose lock somebody holds."""
+    held = []
+    for path in sorted(folder.glob("*-of-*.lock")):
+        lock = FileLock(path)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            held.append(path.stem)
+        else:
+            lock.release()
+    return held
+
+
+def _read_holder(file: Path) -> dict[str, Any]:
+    """Empty where nobody is written down there, or it cannot be read."""
+    try:
+        holder = json.loads(file.read_text())
+    except (OSError, ValueError):
+        return {}
+    return holder if isinstance(holder, dict) and {"host", "process", "since"} <= holder.keys() else {}
+
+
+def _who(holder: dict[str, Any]) -> str:
+    """Its process, for people."""
+    if not holder:
+        return Text("another process")
+    return Text("process {} on {} since {}", holder["process"], holder["host"], holder["since"])
+
+
+def _is_alive(holder: dict[str, Any]) -> bool:
+    """Whether that process may be there: one of this host is looked for."""
+    if holder["host"] != socket.gethostname():
+        return True
+    try:
+        os.kill(int(holder["process"]), 0)
+    except (ProcessLookupError, ValueError, TypeError, OverflowError):
+        return False
+    except OSError:
+        pass  # it is somebody else's, and there
+    return True
+
+
+# -- what in a run directory is ours: the mark by which it is known, and the names of all that edit-eval writes there --
+#
+# Nothing is deleted in a folder without the mark, and in one with it nothing that has no such name.
+
+MARK = "edit-eval-run.txt"
+_MARKED = b"edit-eval run 6f1d2c0a9b7e4e53\n"
+_TEXT = _MARKED + b"This folder was made by edit-eval. `edit-eval gc` deletes only in folders with this file.\n"
+_JOURNAL = r"\d+\.jsonl"
+_WRITTEN = {
+    MARK: None,
+    "lock": None,
+    "holder.json": None,
+    "live.json": None,
+    "shards": r"\d+-of-\d+\.(lock|json|entered)|loading-\d+\.lock",
+    "config": r"\d+\.(yaml|json)",
+    "environment": r"\d+\.json",
+    "samples": _JOURNAL,
+    "edits": _JOURNAL,
+    "replies": _JOURNAL,
+    "events": _JOURNAL,
+    "votes": rf"(pages/)?{_JOURNAL}",
+    "images": r"[^/]+/[^/]+-[0-9a-f]{12}\.[a-z0-9]{2,4}",
+    "logs": r"(edit|judge)-[^/]+\.log",
+    "report": r"index\.html|audit\.html|summary\.json|passport\.json|scores\.csv|replies\.jsonl|report\.md"
+    r"|thumbnails/[0-9a-f]{32}\.webp|(thumbnails/)?\..+\.\d+\.tmp",
+    "passports": r"(anchors/)?[^/]+\.json",
+    "trackers": r"[^/]+\.json",
+    "anchors": r"\d+/\d+/(?P<run>.+)",
+}
+"""What lies in a run directory -> what is written beneath it; None for a file."""
+OURS = frozenset(_WRITTEN)
+
+
+def mark(run: Path) -> None:
+    """Marks a folder that was just made for a run. Raises `OSError`."""
+    write_durably(_TEXT, run / MARK)
+
+
+def is_marked(run: Path) -> bool:
+    """Whether edit-eval made this folder, for a run. A link is no mark."""
+    try:
+        with open(run / MARK, "rb", opener=_no_link) as file:
+            return file.read(len(_MARKED)) == _MARKED
+    except OSError:
+        return False
+
+
+def _no_link(path: str, flags: int) -> int:
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(Text("{} is not a file", path))
+    return descriptor
+
+
+def is_written_by_us(name: str) -> bool:
+    """Whether a file of this name, relative to a run directory, is one that edit-eval writes."""
+    top, _, rest = name.partition("/")
+    if top not in _WRITTEN:
+        return not rest and bool(TEMPORARY.fullmatch(top))
+    pattern = _WRITTEN[top]
+    if pattern is None or not rest:
+        return pattern is None and not rest
+    if TEMPORARY.fullmatch(rest.rpartition("/")[2]):
+        return True
+    found = re.fullmatch(pattern, rest, re.DOTALL)
+    return found is not None and (top != "anchors" or is_written_by_us(found["run"]))
+
+
+def files_within(run: Path) -> tuple[list[Path], int]:
+    """The files of a run that we wrote, the mark last; and how many others are in it. No link is followed."""
+    ours, others = [], 0
+    for parent, folders, names in os.walk(run):
+        linked = [name for name in folders if os.path.islink(os.path.join(parent, name))]
+        for name in (*names, *linked):
+            path = Path(parent, name)
+            if name not in linked and is_written_by_us(path.relative_to(run).as_posix()):
+                ours.append(path)
+            else:
+                others += 1
+    return sorted(ours, key=lambda path: (path.name == MARK and path.parent == run, path)), others
+
+
+def folders_left(run: Path, gone: Sequence[Path]) -> Iterator[Path]:
+    """The folders that files which are gone were in, and those that we make; the innermost first, the run last."""
+    inner = {folder for path in gone for folder in path.parents if folder.is_relative_to(run)}
+    inner |= {run / name for name, beneath in _WRITTEN.items() if beneath is not None} | {run}
+    yield from sorted(inner, key=lambda folder: (-len(folder.parts), folder))
+
+
+def remove_empty(folders: Iterator[Path]) -> None:
+    """Removes those of the folders that are empty by now."""
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            folder.rmdir()

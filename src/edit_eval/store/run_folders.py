@@ -1,4 +1,4 @@
-"""Which folder a run takes when none is named, and what a folder was a run of before.
+"""Which folder a run takes when none is named, what a folder was a run of before, and what is taken over from others.
 
 Two runs are the same evaluation when every key would be the same: models with their parameters, rubrics, samples, and
 what is asked how often. Devices, schedule and progress may differ.
@@ -7,26 +7,29 @@ what is asked how often. Devices, schedule and progress may differ.
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import os
 import re
 import sys
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from edit_eval.config.components import own_source
 from edit_eval.errors import ConfigurationError, RunDirectoryError, RunInterrupted, Stopped
 from edit_eval.experiment import Experiment
-from edit_eval.records import Status
-from edit_eval.store.holders import Shard
-from edit_eval.store.journal import Damage, segments
-from edit_eval.store.known_runs import remember_run
+from edit_eval.pictures import write_durably
+from edit_eval.records import Edit, Status
+from edit_eval.store.journal import Damage, Record, segments
 from edit_eval.store.matrix import Matrix
-from edit_eval.store.recall import recall_run
-from edit_eval.store.reuse import reuse
-from edit_eval.store.run_directory import RunDirectory
-from edit_eval.text import Text, joined
+from edit_eval.store.recall import ReplyLine, edit_record, is_there, recall_run, where_of
+from edit_eval.store.run_directory import RunDirectory, Shard
+from edit_eval.text import Text, counted, joined
+from edit_eval.user_cache import cache_folder
 
 RUNS = Path("runs")
 """Where runs lie that are not told where to."""
@@ -323,3 +326,114 @@ def was_another(directory: RunDirectory, now: Experiment) -> str:
         said,
         more,
     )
+
+
+def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
+    """Copies pictures and answers with equal keys from `source` into this run; only what ended well is taken.
+
+    Returns one line that says how much. Pictures are linked where the file system can, and copied where it cannot.
+    """
+    edits = {edit.key: edit for edit in source.read("edits").of(Edit)}
+    taken = 0
+    for number, mine in enumerate(matrix.edits):
+        found = edits.get(mine.key)
+        if mine.status is not Status.PENDING or found is None or found.status is not Status.OK:
+            continue
+        if not is_there(found, source.path):
+            continue
+        path = directory.image_path(mine.edit_model, mine.sample_id, mine.key)
+        directory.take_picture(source.path / found.image, path)
+        image = os.path.relpath(path, directory.path)
+        edit = replace(
+            found, sample_id=mine.sample_id, edit_model=mine.edit_model, edit_seed=mine.edit_seed, image=image
+        )
+        directory.append("edits", {**edit_record(edit), "reused_from": str(source.path)})
+        matrix.set_edit(number, edit)
+        taken += 1
+    judged = _reuse_replies(source, directory, matrix)
+    matrix.tell_all()
+    directory.sync()
+    return Text("{}: {} and {} are reused", source.path, counted(taken, "edit"), counted(judged, "judgement"))
+
+
+def _reuse_replies(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> int:
+    given: dict[str, dict[tuple[object, ...], list[Record]]] = {}
+    for record in source.read("replies"):
+        try:
+            line = msgspec.convert(record, ReplyLine)
+        except msgspec.ValidationError:  # somebody else's line
+            continue
+        records = given.setdefault(line.key, {}).setdefault(line.to, [])
+        if line.ask == 0:  # asked anew
+            records.clear()
+        records.append(record)
+    before = matrix.pending
+    for cell in range(len(matrix.cells)):
+        if matrix.replies[cell] or not matrix.can_be_asked(cell) or not (groups := given.get(matrix.key(cell))):
+            continue
+        address = matrix.address(cell)
+        records = groups.get(address) or next(iter(groups.values()))
+        replies = [msgspec.convert(record, ReplyLine).reply for record in records]
+        if matrix.read(cell, replies).status is not Status.OK:
+            continue
+        for record, reply in zip(records, replies, strict=True):
+            directory.append("replies", {**record, **where_of(address), "reused_from": str(source.path)})
+            matrix.add_reply(cell, reply)
+    taken = before - matrix.pending
+    matrix.look()
+    return taken
+
+
+# -- which runs this user has made, wherever they lie, so that nothing that they need is cleared away --
+#
+# <cache>/runs/3f0c...e1     the path of a run directory, the disk on which it was, and where that was mounted
+#
+# A run that is not there may lie on a disk that is not mounted now, and so need what it needs. It is gone only where
+# its disk is there without it.
+
+
+@dataclass(frozen=True)
+class KnownRun:
+    """A run directory that this user has made."""
+
+    path: Path
+    mount: str
+    """Where its disk was mounted."""
+    disk: int
+    """The file system's own id."""
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it was deleted or moved, on a disk that can be reached."""
+        try:
+            os.lstat(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            with contextlib.suppress(OSError):
+                return os.path.ismount(self.mount) and os.statvfs(self.mount).f_fsid == self.disk
+        except OSError:
+            pass  # it cannot be looked at, which says nothing of it
+        return False
+
+
+def remember_run(run: Path) -> None:
+    """Keeps where a run lies. Where the cache cannot be written, nothing is kept."""
+    with contextlib.suppress(OSError, RuntimeError):
+        path = mount = os.path.realpath(run)
+        while not os.path.ismount(mount):
+            mount = os.path.dirname(mount)
+        file = cache_folder() / "runs" / hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
+        line = b"\0".join((os.fsencode(path), os.fsencode(mount), b"%d" % os.statvfs(mount).f_fsid))
+        if not file.exists() or file.read_bytes() != line:
+            write_durably(line, file)
+
+
+def known_runs() -> dict[Path, KnownRun]:
+    """The lines' files -> the runs, some of which may be gone. A file that is none of ours is left alone."""
+    found: dict[Path, KnownRun] = {}
+    with contextlib.suppress(OSError, RuntimeError):
+        for file in sorted((cache_folder() / "runs").iterdir()):
+            with contextlib.suppress(OSError, ValueError):
+                path, mount, disk = file.read_bytes().split(b"\0")
+                if hashlib.sha256(path).hexdigest()[:32] == file.name:
+                    found[file] = KnownRun(Path(os.fsdecode(path)), os.fsdecode(mount), int(disk))
+    return found

@@ -9,7 +9,6 @@ comes the engine is gone. Each call has so many seconds; then all of this ends i
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import os
 import queue
@@ -22,8 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.privacy import hide_secrets
-from edit_eval.trackers.contract import Start, Tracker
-from edit_eval.trackers.table import TRACKERS
+from edit_eval.trackers.adapters import TRACKERS, Start, Tracker
 
 INTERVAL = 10.0
 """Seconds between two looks at the run."""
@@ -114,7 +112,7 @@ class _Life:
         """The whole of it; raises what the tracker raises."""
         threading.Thread(target=self._listen, daemon=True).start()
         with self._watch.within(self._call, "starting"):
-            tracker = self._made()
+            tracker = TRACKERS[self._order["tracker"]].adapter()
             tell(begun=tracker.begin(self._start()))
         last = self._until_the_end(tracker)
         with self._watch.within(self._keeping, "sending the report"):
@@ -127,11 +125,6 @@ class _Life:
         if self._slow:
             tell(note=f"it was slow: {self._slow} updates left out")
         tell(done=True)
-
-    def _made(self) -> Tracker:
-        module, _, name = TRACKERS[self._order["tracker"]].adapter.partition(":")
-        made: Tracker = getattr(importlib.import_module(module), name)()
-        return made
 
     def _start(self) -> Start:
         import yaml

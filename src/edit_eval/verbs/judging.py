@@ -8,18 +8,29 @@ from typing import Annotated, Any
 
 import typer
 
-from edit_eval.command_line import answer, end_if_short, verb, words
+from edit_eval.command_line import (
+    Config,
+    Force,
+    Markdown,
+    Passports,
+    RunDir,
+    RunFolder,
+    answer,
+    answer_with,
+    end_if_short,
+    verb,
+    words,
+)
 from edit_eval.errors import ConfigurationError
-from edit_eval.reporting.language import spoken
+from edit_eval.reporting.language import said, spoken
 from edit_eval.text import Text
-from edit_eval.verbs.arguments import Config, Force, Passports, RunDir, RunFolder
 
 judging = typer.Typer()
 
 
 def print_audited(made: Any) -> None:
     from edit_eval.reporting.audit import audit_sheet, places_of
-    from edit_eval.reporting.writers.terminal import print_sheet
+    from edit_eval.reporting.table import print_sheet
 
     sheet = [*audit_sheet(made.passport, made.ways), *places_of(made.run.path, made.page, made.file)]
     answer(made.as_plain, lambda: print_sheet(sheet, language=spoken(made.run.language)))
@@ -45,11 +56,11 @@ def agreement(
         Path | None, typer.Option(metavar="FILE.json", help="With --bridge: write it, for `report --as`.")
     ] = None,
     score: Annotated[str | None, typer.Option(metavar="NAME", help="Use this score instead of the headline.")] = None,
+    markdown: Markdown = None,
     force: Force = False,
 ) -> None:
     """How well judges agree with themselves, each other and people, and how often they give no score."""
     from edit_eval.reporting.agreement import agreement_sheet
-    from edit_eval.reporting.writers.terminal import print_sheet
     from edit_eval.run import Run
 
     if to is not None and bridge is None:
@@ -60,12 +71,15 @@ def agreement(
         from edit_eval.bridging import write_bridge
 
         write_bridge([made, *others], *bridge, to, score=score, force=force)
-    answer(lambda: document, lambda: print_sheet(agreement_sheet(document), language=spoken(made.language)))
+    answer_with(lambda: document, agreement_sheet(document), spoken(made.language), markdown)
 
 
 @verb(judging, short_help="Edit models of several runs, ranked by one judge.")
 def leaderboard(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Runs of the same samples by the same judge.")],
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN...", help="Runs of the same samples by the same judge; pushed: hub:OWNER/NAME."),
+    ],
     *,
     out: Annotated[
         Path | None,
@@ -83,12 +97,12 @@ def leaderboard(
     from edit_eval.passports import passport_folder
     from edit_eval.reporting.leaderboard import leaderboard_sheet
     from edit_eval.reporting.page.leaderboard import write_leaderboard
+    from edit_eval.reporting.table import print_sheet
     from edit_eval.reporting.terminal_text import readable
-    from edit_eval.reporting.writers.terminal import print_sheet
-    from edit_eval.run import Run
     from edit_eval.run import leaderboard as leaderboard_of
+    from edit_eval.run import standing_of
 
-    made = [Run(run, passports or passport_folder()) for run in runs]
+    made = [standing_of(run, passports or passport_folder()) for run in runs]
     board, language = leaderboard_of(made), spoken(made[0].language)
     if out is not None:
         write_leaderboard(board, out, language=language, force=force)
@@ -108,8 +122,8 @@ def reanalyse(
 ) -> None:
     """What others' result files come to: their number as they count it, and without what is no score, with bounds."""
     from edit_eval.reanalysis import reanalyse as found_in
-    from edit_eval.reporting.reanalysis import reanalysis_sheet
-    from edit_eval.reporting.writers.terminal import print_sheet
+    from edit_eval.reanalysis import reanalysis_sheet
+    from edit_eval.reporting.table import print_sheet
 
     documents = found_in(files, rows)
     answer(lambda: documents, lambda: print_sheet(reanalysis_sheet(documents)))
@@ -146,8 +160,8 @@ def best_of(
     From a run with several edits of each sample (`evaluation.edit_seeds`). Nothing is edited or judged.
     """
     from edit_eval.reporting.best_of import best_of_sheet
-    from edit_eval.reporting.page.export import write_best_of
-    from edit_eval.reporting.writers.terminal import print_sheet
+    from edit_eval.reporting.page.files import write_best_of
+    from edit_eval.reporting.table import print_sheet
     from edit_eval.run import Run
 
     made = Run(run)
@@ -204,3 +218,76 @@ def audit(
     )
     print_audited(made)
     end_if_short(made.passport.verdict != "passed")
+
+
+# -- the verbs of `edit-eval vote`: what people prefer, by the votes of `view` and of raters' pages --
+
+voting = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="What people prefer: collect votes, and count them."
+)
+
+
+@verb(voting, name="show", short_help="Show which edit models people prefer.")
+def vote_show(
+    run: RunFolder,
+    without: Annotated[str | None, typer.Option(metavar="A,B", help="Leave out these raters' votes.")] = None,
+    with_: Annotated[
+        str | None, typer.Option("--with", metavar="A,B", help="Count these raters, though they always take one side.")
+    ] = None,
+) -> None:
+    """Show how strong each edit model is by people's votes, with intervals, and how each rater votes."""
+    from edit_eval.reporting.strengths import preferences_sheet
+    from edit_eval.reporting.table import print_sheet
+    from edit_eval.run import Run
+
+    made = Run(run)
+    document = made.preferences(words(without) or (), words(with_) or ())
+    answer(lambda: document, lambda: print_sheet(preferences_sheet(document), language=spoken(made.language)))
+
+
+@verb(voting, name="export", short_help="Write people's scores as CSV, for `agreement --people`.")
+def vote_export(
+    run: RunFolder,
+    file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="Where to write it; - is stdout.")] = Path("-"),
+    votes: Annotated[bool, typer.Option("--votes", help="Write every vote instead, one per row.")] = False,
+    force: Force = False,
+) -> None:
+    """Write each edit's share of the votes it could have won, by rater. Each edit appears once."""
+    from edit_eval.reporting.strengths import write_votes
+    from edit_eval.run import Run
+
+    made = Run(run)
+    write_votes(made.votes, made.results.samples, file, every=votes, force=force)
+
+
+@verb(voting, name="page", short_help="Write a page on which people vote without a server.")
+def vote_page(
+    run: RunFolder,
+    file: Annotated[Path, typer.Argument(metavar="FILE.html", help="Where to write it.")],
+    *,
+    pairs: Annotated[int, typer.Option(metavar="N", help="Pairs of edits in it.")] = 100,
+    size: Annotated[int, typer.Option(metavar="PIXELS", help="Longest side of the pictures in it.")] = 1024,
+    force: Force = False,
+) -> None:
+    """Write blind pairs with their pictures into one file, to send to raters.
+
+    It needs no server and no network. Raters send back a file for `vote import`.
+    """
+    from edit_eval.viewer.pages import write_raters_page
+
+    count = write_raters_page(run, file, pairs=pairs, side=size, force=force)
+    answer(lambda: {"written": str(file), "pairs": count}, lambda: print(said(Text("{}: {} pairs", file, count))))
+
+
+@verb(voting, name="import", short_help="Take in the votes that raters have sent back.")
+def vote_import(
+    run: RunFolder,
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that the raters' page has saved.")],
+) -> None:
+    """Add votes from a page of `vote page` to the run. The same file twice adds nothing."""
+    from edit_eval.store.run_directory import RunDirectory
+    from edit_eval.store.votes import add_saved_votes
+
+    counts = add_saved_votes(RunDirectory.existing(run).path, files)
+    line = Text("{} new votes, {} changed, {} already there", counts["new"], counts["changed"], counts["already"])
+    answer(lambda: counts, lambda: print(said(line)))

@@ -1,16 +1,20 @@
-"""The verbs that look at runs, at work or finished, and send them on."""
+"""The verbs that look: at runs, which they also send on, and at what a configuration can name."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from edit_eval.command_line import answer, verb
-from edit_eval.reporting.language import said, speak
+from edit_eval.command_line import Config, Debug, Force, RunFolder, answer, verb, wants_json
+from edit_eval.reporting.language import said, speak, worded
 from edit_eval.text import Text
-from edit_eval.verbs.arguments import Force, RunFolder
+
+if TYPE_CHECKING:
+    from edit_eval.config.loading import LoadingOptions as Options
+else:
+    Options = dict  # imported, it would hold up `--help`
 
 looking = typer.Typer()
 
@@ -21,8 +25,7 @@ def status(
     sample: Annotated[str | None, typer.Argument(metavar="SAMPLE", help="Show one sample in full.")] = None,
 ) -> None:
     """Show run progress, or one sample in full."""
-    from edit_eval.reporting.samples import print_sample, sample_document
-    from edit_eval.reporting.status import print_status, status_document
+    from edit_eval.reporting.status import print_sample, print_status, sample_document, status_document
     from edit_eval.run import Run
 
     made = Run(run)
@@ -75,11 +78,73 @@ def export(
 
     With --samples it covers only those in the column sample_id: the report's gallery saves such a CSV (Export).
     """
-    from edit_eval.reporting.page.export import export as write
-    from edit_eval.reporting.page.export import ids_in
+    from edit_eval.reporting.page.files import export as write
+    from edit_eval.reporting.page.files import ids_in
     from edit_eval.run import Run
 
     made = Run(run)
     ids = None if samples is None else ids_in(samples)
     written = write(made.results, made.summary, target, language=made.language, side=size, samples=ids, force=force)
     answer(lambda: {"written": str(written)}, lambda: print(said(Text("report: {}", written))))
+
+
+# -- what a configuration names: what there is, what it takes, and having it here --
+
+components = typer.Typer()
+
+
+@verb(components, name="list", short_help="List what a configuration can name.")
+def list_() -> None:
+    """List benchmarks, edit models, judges and protocols by their names, and configurations to start from."""
+    from edit_eval.reporting.components import components_document, print_components
+
+    answer(components_document, print_components)
+
+
+@verb(components, short_help="Show the parameters of a benchmark, model, judge or protocol.")
+def describe(
+    type_: Annotated[str, typer.Argument(metavar="TYPE", help="A registered name, or a class path.")],
+) -> None:
+    """Show the parameters of a benchmark, edit model, judge or protocol, and a protocol's scores."""
+    from edit_eval.reporting.components import description_document, print_description
+
+    answer(lambda: description_document(type_), lambda: print_description(type_))
+
+
+@verb(components, short_help="Download what a configuration needs, for machines without a network.")
+def fetch(config: Config, *, options: Options) -> None:
+    """Download the benchmark, weights and prompts of a configuration into their caches (HF_HOME, XDG_CACHE_HOME).
+
+    A machine without a network that has the same caches can run it with HF_HUB_OFFLINE=1.
+    """
+    from edit_eval.config.loading import load_configuration
+    from edit_eval.execution.advice import cards
+    from edit_eval.reporting.formats import memory
+
+    found = []
+    for each in cards.fetch(load_configuration(config, **options)):
+        found.append(each)
+        if not wants_json():
+            print(said(Text("{}: {}: {}, in {}", worded(each.what), each.name, memory(each.bytes), each.path)))
+    answer(lambda: [each.as_plain() for each in found], lambda: None)
+
+
+# -- the verbs of `edit-eval env`: environments for models --
+
+environments = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Environments for models.")
+
+
+@environments.command("create", short_help="Create one, and print the line for your YAML.")
+def env_create(
+    folder: Annotated[Path, typer.Argument(metavar="DIR")],
+    for_: Annotated[str, typer.Option("--for", metavar="edit|judge", help="What will run in it.")],
+    constraint: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="Version constraints, as for `pip install -c`.")
+    ] = None,
+    python: Annotated[str, typer.Option(help="Python interpreter to create it with.")] = "",
+    debug: Debug = False,
+) -> None:
+    """Create an environment for a model, and print the line for your YAML."""
+    from edit_eval.execution.machine.environments import create_environment
+
+    print(create_environment(folder, for_, constraints=constraint or (), python=python, shown=True))

@@ -10,11 +10,10 @@ from typing import Annotated
 
 import typer
 
-from edit_eval.command_line import answer, say, verb, wants_json
+from edit_eval.command_line import RunFolder, answer, say, verb, wants_json
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.language import said
 from edit_eval.text import Text
-from edit_eval.verbs.arguments import RunFolder
 
 sharing = typer.Typer()
 

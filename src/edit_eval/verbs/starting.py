@@ -10,18 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from edit_eval.command_line import answer, end_if_short, say, verb, wants_json
+from edit_eval.command_line import Config, Force, answer, end_if_short, say, verb, wants_json
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.language import said
 from edit_eval.text import Text
-from edit_eval.verbs.arguments import Config, Force
 
 if TYPE_CHECKING:
     from edit_eval.benchmarks.table import NoColumn
     from edit_eval.config.loading import LoadingOptions as Options
-    from edit_eval.starting.models import Kind, ModelDraft
-    from edit_eval.starting.pictures import Pictures
-    from edit_eval.starting.writing import Started
+    from edit_eval.starting import Kind, ModelDraft, Pictures, Started
 else:
     Options = dict  # imported, it would hold up `--help`
 
@@ -74,7 +71,7 @@ def init(
 
     In a terminal it asks for what is not given. Pictures without instructions get a table to fill in.
     """
-    from edit_eval.starting.writing import STANDARD, copy_shipped, refuse_to_overwrite, write_configuration
+    from edit_eval.starting import STANDARD, copy_shipped, refuse_to_overwrite, write_configuration
 
     if from_ is not None:
         if any((pictures, edits, judge, devices, instruction, field, reasons is not None)):
@@ -101,8 +98,7 @@ def _answers(
 ) -> tuple[Pictures, list[ModelDraft], list[ModelDraft]]:
     """What there is, by the flags, by what lies here, or as a person at a terminal says."""
     from edit_eval.benchmarks.table import NoColumn
-    from edit_eval.starting.models import look_at_model
-    from edit_eval.starting.pictures import likely_edits, likely_pictures, look_at_pictures
+    from edit_eval.starting import likely_edits, likely_pictures, look_at_model, look_at_pictures
 
     def look(written: str) -> Pictures:
         while True:
@@ -220,7 +216,7 @@ def config_show(
     """Print a configuration merged with what it extends and with the flags; a comment says where a value came from."""
     from edit_eval.config.loading import as_written, load_configuration
     from edit_eval.config.shipped import shipped
-    from edit_eval.config.yaml_writing import write_yaml
+    from edit_eval.config.yaml_text import write_yaml
 
     names = {str(path): name for name, path in shipped().items()}
     if resolved:

@@ -11,7 +11,7 @@ from typing import Any
 
 from edit_eval.errors import EditEvalError, RunDirectoryError
 from edit_eval.records import NO_EDIT, Edit, Judgement, Sample
-from edit_eval.reporting.progress.live_file import Live, read_live
+from edit_eval.reporting.progress.view import Live, read_live
 from edit_eval.run import Run
 from edit_eval.store.journal import Tail, no_garbage
 from edit_eval.store.matrix import OK, PENDING, Matrix

@@ -22,7 +22,7 @@ from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.records import Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import Entry, entries, headlines
-from edit_eval.reporting.progress.live_file import read_live
+from edit_eval.reporting.progress.view import read_live
 from edit_eval.run import Run
 from edit_eval.store.comparable import run_names
 from edit_eval.store.run_directory import RunDirectory

@@ -15,7 +15,7 @@ From a worker, the field `event`:
     prepared                                                  imports done, no device memory taken
     loaded    capacity, seconds, about, memory                ready for tasks, `capacity` at a time
     broken    error, trace, kind, lacks, pip                  cannot be prepared or loaded; the worker ends. `lacks` and
-                                                              `pip` only after an import that failed (see `lacking`)
+                                                              `pip` only after an import that failed (see `failures`)
     started   task                                            the device begins with it
     step      task, step, steps                               a sign of life
     done      task, results, seconds, memory

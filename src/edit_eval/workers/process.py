@@ -3,46 +3,182 @@
 It is started by the interpreter of the model's environment with two pipes and nothing else of ours but the layers
 from `workers` down. While the device computes, one thread opens the next task's pictures and makes a judge's inputs of
 them, and another encodes, writes and syncs the last result; pictures never travel through the pipe. The worker ends
-when its pipe does; see also `edit_eval.workers.lifetime`.
+when its pipe does; see also `bind_to_engine`.
 
 What a task is about is in `edit_eval.workers.requests`. What comes of it:
 
 of a task to edit    one result: `pixels`, `width`, `height`, `file_bytes`, `flags`
 of a task to judge   one result a request, in order: `text` (with `values`, `normalised`, `ended`, `final` and
-                     `length` as in `edit_eval.workers.replies`, and `halved_to` where the batch did not fit into
+                     `length` as in `as_results`, and `halved_to` where the batch did not fit into
                      memory), or `damaged` (an edit's file is no longer what it was)
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import inspect
 import io
+import math
 import os
 import queue
 import re
+import signal
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from numbers import Real
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from edit_eval.errors import ModelError
 from edit_eval.judges.contract import AnswerForm
-from edit_eval.pictures import check_edit, formats, own_copy, write_png
+from edit_eval.pictures import CopyLimits, check_edit, formats, keep_small_copy, own_copy, write_png
 from edit_eval.privacy import secrets_of
-from edit_eval.small_copies import CopyLimits, keep_small_copy
-from edit_eval.workers.failures import kind_of, one_line
-from edit_eval.workers.lacking import lacking
-from edit_eval.workers.lifetime import bind_to_engine
+from edit_eval.records import Reply, Status
+from edit_eval.workers.failures import kind_of, lacking, one_line
 from edit_eval.workers.messages import Message, MessageStream, encode, write_all
 from edit_eval.workers.model_class import find_class, make_parameters, refuse_changed
-from edit_eval.workers.replies import as_results
 from edit_eval.workers.requests import open_edit_request, open_judge_requests, with_own_pictures
 
 if TYPE_CHECKING:
     from edit_eval.edit_models.contract import EditRequest
+
+
+_PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
+
+
+def bind_to_engine() -> None:
+    """Ties this process to the one that started it. To be called first, while there is only one thread.
+
+    A worker whose engine is gone would learn it from the end of its pipe, but not while its model is deaf in C code,
+    or while it is stopped. So Linux is asked to kill it. A process that is killed can tidy nothing up, and its
+    children (the readers of a data loader, a server) would stay and keep their GPU; so a second process, which does
+    nothing else, waits for the worker's end and then kills all that is left of its process group.
+
+    SIGINT and SIGTERM are the engine's affair from here on: a terminal, Slurm and systemd send them to everybody at
+    once, and what is under way is to be finished. Children of the model's own take them as ever.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _leave_sigterm_to_the_engine()
+    if os.getpgrp() == os.getpid():  # its group is its own, and not that of a shell
+        _leave_somebody_behind()
+    _when_the_parent_dies(signal.SIGKILL)
+
+
+def _leave_sigterm_to_the_engine() -> None:
+    """Has SIGTERM do nothing here. Were it ignored, every program that the model starts would ignore it, too."""
+
+    def nothing(number: int, frame: FrameType | None) -> None: ...
+
+    def as_ever() -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        let_in()
+
+    def let_in() -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+
+    def hold_back() -> None:  # one that is sent to a fork before it is itself would be lost
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+
+    signal.signal(signal.SIGTERM, nothing)
+    os.register_at_fork(before=hold_back, after_in_parent=let_in, after_in_child=as_ever)
+
+
+def _when_the_parent_dies(number: int) -> bool:
+    """Asks Linux to send this process a signal when its parent dies; tells whether it will."""
+    try:
+        return bool(ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number) == 0)
+    except (OSError, AttributeError):
+        return False  # not Linux: the end of the pipe has to do
+
+
+def _leave_somebody_behind() -> None:
+    """Starts the process that waits for the end of this one and then kills its group, and itself with it."""
+    worker = os.getpid()
+    if os.fork():
+        return
+    try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        os.closerange(0, 1024)  # it keeps no pipe and no log open
+        if _when_the_parent_dies(signal.SIGTERM):
+            while os.getppid() == worker:
+                signal.sigwait({signal.SIGTERM})
+            os.killpg(worker, signal.SIGKILL)
+    finally:
+        os._exit(0)
+
+
+LONGEST_REPLY = 500_000
+"""Characters; no answer, with all its thoughts, is longer. A model that did not stop may say any number of them."""
+KEPT = 10_000
+"""Characters of the beginning that are kept of a longer one: enough to see what went wrong."""
+MOST_VALUES = 1000
+LONGEST_NAME = 200  # characters of a value's name
+
+
+def as_results(replies: Any, count: int) -> list[Message]:
+    """A result a reply, in order: `text`, and what there is of the other fields of a `Reply` that a judge may fill.
+
+    `length` is the whole text's where only its beginning is kept. Raises `ModelError` where `replies` are not `count`
+    texts or `Reply`s, or have values that are no finite numbers.
+    """
+    if not isinstance(replies, (list, tuple)):  # a text is a sequence, too: of characters that may be digits
+        raise ModelError(f"the judge returned {type(replies).__name__}, not a list with one text per request")
+    if len(replies) != count:
+        raise ModelError(f"the judge gave {len(replies)} answers to {count} requests")
+    return [_result(reply) for reply in replies]
+
+
+def _result(said: object) -> Message:
+    reply = said if isinstance(said, Reply) else Reply(text=said)  # type: ignore[arg-type]
+    text = reply.text
+    if not isinstance(text, str):
+        raise ModelError(f"an answer of the judge is {type(text).__name__}, not text")
+    if len(text) > LONGEST_REPLY:
+        return {"text": text[:KEPT], "ended": str(Status.CUT_OFF), "length": len(text)}
+    result: Message = {"text": text}
+    if reply.values:
+        result["values"] = _values(reply.values)
+        if reply.normalised:
+            result["normalised"] = True
+    if reply.ended is not Status.OK:
+        result["ended"] = str(reply.ended)
+    if any(reply.tokens):
+        result["tokens"] = list(reply.tokens)
+    return {**result, "final": True} if reply.final else result
+
+
+def _values(values: Mapping[Any, Any]) -> dict[str, float]:
+    if not isinstance(values, Mapping):
+        raise ModelError(f"the values of an answer of the judge are {type(values).__name__}, not numbers by name")
+    if len(values) > MOST_VALUES:
+        raise ModelError(f"an answer of the judge has {len(values)} values; at most {MOST_VALUES} are kept")
+    return {_name(name): _number(name, value) for name, value in values.items()}
+
+
+def _name(name: object) -> str:
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME:
+        raise ModelError(
+            f"a value of the judge is named {repr(name)[:60]}, not by a text of 1 to {LONGEST_NAME} characters"
+        )
+    return name
+
+
+def _number(name: str, value: object) -> float:
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise ModelError(f"the judge's value `{name}` is {type(value).__name__}, not a number")
+    try:
+        number = float(value)
+    except OverflowError:  # an integer or a fraction
+        number = math.inf
+    if not math.isfinite(number):
+        raise ModelError(f"the judge's value `{name}` is {number}; leave out undefined values")
+    return number
+
 
 NO_PIPE = -1
 _RESIDENT = re.compile(rb"^Vm(RSS|HWM):\s*(\d+) kB$", re.M)

@@ -16,8 +16,8 @@ from edit_eval import evaluate
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice import checks
+from edit_eval.execution.advice.cards import hub_answers
 from edit_eval.execution.advice.checks import Check, Context, claimed_twice, devices, look, reachable
-from edit_eval.execution.advice.reach import hub_answers
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.preparation import examine, plan

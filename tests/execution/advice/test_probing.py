@@ -336,11 +336,11 @@ class TestNeeds:
         assert self.needs(tmp_path, monkeypatch, "import transformers") == ["transformers"]
 
     def test_our_adapters(self) -> None:
-        judge = needed_modules("edit_eval.judges.qwen3_vl")
+        judge = needed_modules("edit_eval.judges.transformers")
         assert judge[:2] == ["torch", "transformers"]
         assert "accelerate" in judge
         assert "diffusers" not in judge
-        assert needed_modules("edit_eval.edit_models.qwen_image_edit")[:3] == ["torch", "diffusers", "transformers"]
+        assert needed_modules("edit_eval.edit_models.diffusers")[:3] == ["torch", "diffusers", "transformers"]
         assert needed_modules("edit_eval.testing.fake_models") == []
 
     def test_a_module_without_source_needs_nothing_that_we_know(self) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from unittest.mock import Mock
 
+from edit_eval.execution.engine.blame import AGAIN_AFTER, FIRST_TICKET, ReadingAgain
 from edit_eval.execution.engine.engine import Engine
-from edit_eval.execution.engine.reading_again import AGAIN_AFTER, FIRST_TICKET, ReadingAgain
 from edit_eval.scheduling.tasks import Task, Work
 
 

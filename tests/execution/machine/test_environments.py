@@ -22,7 +22,7 @@ from edit_eval.config.placement import Placement
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.evaluation import evaluate
-from edit_eval.execution.machine import environments, installation
+from edit_eval.execution.machine import environments
 from edit_eval.execution.machine.environments import (
     conda_interpreter,
     create_environment,
@@ -70,7 +70,7 @@ class TestLayersZip:
         assert tops == {
             *("workers", "testing", "edit_models", "judges", "benchmarks", "scenes", "endpoints", "pretrained"),
             *("__init__.py", "errors.py", "privacy.py", "records.py", "text.py"),
-            *("pictures.py", "small_copies.py", "user_cache.py", "hub.py"),
+            *("pictures.py", "user_cache.py", "hub.py"),
         }
         for top in tops:
             here = {p.relative_to(ROOT).as_posix() for p in [ROOT / top, *(ROOT / top).rglob("*.py")] if p.is_file()}
@@ -136,11 +136,11 @@ def other_pythons() -> list[str]:
 @pytest.fixture(scope="module")
 def bare_python(tmp_path_factory: pytest.TempPathFactory) -> str:
     """An interpreter of another version, in an environment with nothing but Pillow."""
-    pythons, uv = other_pythons(), installation.find_uv()
+    pythons, uv = other_pythons(), environments.find_uv()
     if not pythons or not uv:
         pytest.skip("no Python 3.10 to 3.12 besides this one, or no uv")
     folder = tmp_path_factory.mktemp("bare") / "environment"
-    variables = {**os.environ, **installation.uv_variables(os.environ)}
+    variables = {**os.environ, **environments.uv_variables(os.environ)}
     for command in (
         [uv, "venv", "-q", "--python", pythons[0], str(folder)],
         [uv, "pip", "install", "-q", "--python", str(folder / "bin/python"), "pillow"],
@@ -361,7 +361,7 @@ def fake_uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], lis
     monkeypatch.setenv("UV_PYTHON_HERE", sys.executable)
     for variable in ("UV_FIND_LINKS", "UV_DEFAULT_INDEX", "UV_INDEX_URL"):
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setattr(installation, "_pip_settings", dict)
+    monkeypatch.setattr(environments, "_pip_settings", dict)
     return lambda: log.read_text().splitlines() if log.exists() else []
 
 
@@ -415,7 +415,7 @@ class TestUv:
     ) -> None:
         monkeypatch.setenv("UV_WAITS_FOR", str(tmp_path / "both have spoken"))
         code = (
-            "from edit_eval.execution.machine import environments, installation; installation._pip_settings = dict\n"
+            "from edit_eval.execution.machine import environments; environments._pip_settings = dict\n"
             "print(environments.uv_interpreter(['transformers']))"
         )
         both = [
@@ -431,7 +431,7 @@ class TestUv:
         assert sorted(line.split()[0] for line in words) == ["making", "waiting"]
 
     def test_a_real_one_is_made_of_a_local_wheel(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        if installation.find_uv() is None:
+        if environments.find_uv() is None:
             pytest.skip("no uv")
         wheel = tmp_path / "pillow-99.0-py3-none-any.whl"
         with zipfile.ZipFile(wheel, "w") as archive:
@@ -488,13 +488,13 @@ class TestCreate:
 
     def test_without_uv_python_s_own_tools_do_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         commands: list[list[str]] = []
-        monkeypatch.setattr(installation, "find_uv", lambda: None)
-        monkeypatch.setattr(installation, "_run", lambda command, variables, shown: commands.append(command))
+        monkeypatch.setattr(environments, "find_uv", lambda: None)
+        monkeypatch.setattr(environments, "_run", lambda command, variables, shown: commands.append(command))
         create_environment(tmp_path / "judge", "judge")
         assert commands[0] == [sys.executable, "-m", "venv", str(tmp_path / "judge")]
         assert commands[1][:4] == [str(tmp_path / "judge" / "bin" / "python"), "-m", "pip", "install"]
 
     def test_a_base_python_that_is_not_there_is_one_line(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(installation, "find_uv", lambda: None)
+        monkeypatch.setattr(environments, "find_uv", lambda: None)
         with pytest.raises(ConfigurationError, match="cannot run /nowhere/python"):
             create_environment(tmp_path / "judge", "judge", python="/nowhere/python")

@@ -21,7 +21,7 @@ from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.gauges import Gauges
 from edit_eval.records import MemoryUse, Utilisation
 from edit_eval.run import Run
-from edit_eval.scheduling.replicas import Replica, ReplicaState
+from edit_eval.scheduling.fleet import Replica, ReplicaState
 from edit_eval.scheduling.tasks import Model, Task
 from edit_eval.store.run_directory import CannotWrite, RunDirectory
 from fake_nvml import GIB, FakeNvml, gpu, install

@@ -9,24 +9,24 @@ import pytest
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.contract import WorkerSpecification
-from edit_eval.execution.machine import installation
-from edit_eval.execution.machine.installation import install_command, install_line, make_environment
+from edit_eval.execution.machine import environments
+from edit_eval.execution.machine.environments import install_command, install_line, make_environment
 
 
 def test_what_is_needed_is_said_once_in_the_metadata() -> None:
-    edit, judge = installation.requirements_for("edit"), installation.requirements_for("judge")
-    assert {r.partition(">")[0] for r in edit} == {*installation.PACKAGES["edit"]}
+    edit, judge = environments.requirements_for("edit"), environments.requirements_for("judge")
+    assert {r.partition(">")[0] for r in edit} == {*environments.PACKAGES["edit"]}
     assert all(">=" in requirement for requirement in edit), "a package without a bound in pyproject's extra"
     assert {*judge} == {r for r in edit if not r.startswith(("diffusers", "peft", "ftfy"))}
 
 
 def test_where_the_package_is_not_installed_nothing_is_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(name: str) -> Any:
-        raise installation.metadata.PackageNotFoundError(name)
+        raise environments.metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(installation.metadata, "requires", absent)
+    monkeypatch.setattr(environments.metadata, "requires", absent)
     with pytest.raises(ConfigurationError, match="not installed as a package"):
-        installation.requirements_for("judge")
+        environments.requirements_for("judge")
 
 
 def test_the_command_for_a_person() -> None:
@@ -40,7 +40,7 @@ def test_a_long_failure_keeps_its_end(tmp_path: Path, monkeypatch: pytest.Monkey
     uv = tmp_path / "uv"
     uv.write_text("#!/bin/sh\nfor i in $(seq 300); do echo tried $i; done\necho 'no such version' >&2\nexit 1\n")
     uv.chmod(0o755)
-    monkeypatch.setattr(installation, "find_uv", lambda: str(uv))
+    monkeypatch.setattr(environments, "find_uv", lambda: str(uv))
     with pytest.raises(ConfigurationError, match=r"failed: \.\.\. .* tried 300 no such version$") as caught:
         make_environment(tmp_path / "environment", ["torch==0.1"])
     assert len(str(caught.value)) < 1000
@@ -50,8 +50,8 @@ class TestPipSettings:
     """uv does not read pip's configuration; what `pip install` would use is handed over."""
 
     def variables(self, monkeypatch: pytest.MonkeyPatch, listed: str, **environment: str) -> dict[str, str]:
-        monkeypatch.setattr(installation, "_pip_settings", lambda: installation._read_pip_settings(listed))
-        return installation.uv_variables(environment)
+        monkeypatch.setattr(environments, "_pip_settings", lambda: environments._read_pip_settings(listed))
+        return environments.uv_variables(environment)
 
     def test_find_links_and_index(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         (tmp_path / "b").mkdir()
@@ -82,13 +82,13 @@ class TestPipSettings:
         configuration.write_text(f"[global]\nfind-links = {tmp_path}\n")
         monkeypatch.setenv("PIP_CONFIG_FILE", str(configuration))
         monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
-        if not installation._pip_settings():
+        if not environments._pip_settings():
             pytest.skip("there is no pip")
-        assert installation.uv_variables({})["UV_FIND_LINKS"] == str(tmp_path)
+        assert environments.uv_variables({})["UV_FIND_LINKS"] == str(tmp_path)
 
     def test_without_pip_there_is_nothing_to_hand_over(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(subprocess, "run", _no_program)
-        assert installation._pip_settings() == {}
+        assert environments._pip_settings() == {}
 
 
 def _no_program(*arguments: Any, **named: Any) -> Any:
@@ -98,8 +98,8 @@ def _no_program(*arguments: Any, **named: Any) -> Any:
 class TestInstallLine:
     def test_at_home_it_is_the_extra_elsewhere_the_package(self) -> None:
         assert install_line(sys.executable, ["openai"], True) == f"{sys.executable} -m pip install 'edit-eval[openai]'"
-        line = install_line(sys.executable, ["torch", "diffusers", "cv2"], True)
-        assert line.endswith(" install 'edit-eval[diffusers]' opencv-python")
+        line = install_line(sys.executable, ["torch", "diffusers", "cv2", "bs4"], True)
+        assert line.endswith(" install 'edit-eval[diffusers]' 'edit-eval[metrics]' bs4")
         assert install_line("/e/python", ["openai", "PIL"], False).startswith(
             "uv pip install --python /e/python 'openai>=2.0' 'pillow>="
         )
@@ -118,5 +118,5 @@ class TestInstallLine:
     def test_what_a_worker_lacks_is_said_with_what_to_do(self, lacks: str, said: str) -> None:
         specification = WorkerSpecification("w", "m", ("cpu",), "mine.judges:Judge", {}, "/e/python")
         broken = {"event": "broken", "error": "as it was", "trace": "t", "lacks": lacks, "pip": True}
-        assert installation.with_install_line(broken, specification) == {**broken, "error": said}
-        assert installation.with_install_line({"error": "e"}, specification) == {"error": "e"}
+        assert environments.with_install_line(broken, specification) == {**broken, "error": said}
+        assert environments.with_install_line({"error": "e"}, specification) == {"error": "e"}

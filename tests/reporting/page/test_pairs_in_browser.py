@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from edit_eval.records import NO_EDIT, Status
-from edit_eval.reporting.links import link
+from edit_eval.reporting.entries import link
 from edit_eval.reporting.scores import write_scores
 from reporting.reported_runs import build_run, landscape, picture_at
 from reporting.reports import Report, ids, report_on

@@ -8,10 +8,17 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from edit_eval.pictures import open_picture
+from edit_eval.pictures import (
+    PAGE_BUDGET,
+    CopyLimits,
+    keep_small_copy,
+    open_picture,
+    size_for,
+    size_of_run,
+    small_copy_name,
+)
 from edit_eval.records import Status
 from edit_eval.reporting.page.gallery import thumbnail, thumbnails
-from edit_eval.small_copies import PAGE_BUDGET, CopyLimits, keep_small_copy, size_for, size_of_run, small_copy_name
 from reporting.reported_runs import build_run
 
 SIZE = CopyLimits(side=64, file_bytes=20_000)

@@ -13,7 +13,7 @@ import pytest
 
 from edit_eval import evaluate
 from edit_eval.reporting.comparison import comparison_document
-from edit_eval.reporting.links import KEYS
+from edit_eval.reporting.entries import KEYS
 from edit_eval.reporting.page.files import write_report
 from edit_eval.run import Run, compare
 from reporting.reports import Report

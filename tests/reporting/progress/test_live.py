@@ -20,12 +20,12 @@ import pytest
 import yaml
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.drivers.simulated import Fate
 from edit_eval.records import Status
 from edit_eval.reporting.progress import live
 from edit_eval.reporting.progress.live import Progress, choose, live_progress
 from edit_eval.reporting.progress.view import CategoryDone, Judged, Snapshot
 from reporting.simulated_runs import Recording, SimulatedRun
+from simulated_driver import Fate
 from small_benchmark import configuration, write_benchmark
 
 

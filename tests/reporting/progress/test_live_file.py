@@ -15,8 +15,7 @@ from edit_eval.execution.contract import Meter
 from edit_eval.records import Scale
 from edit_eval.reporting.progress import live
 from edit_eval.reporting.progress.live import Progress, live_progress
-from edit_eval.reporting.progress.live_file import MOST_BYTES, read_live, write_live
-from edit_eval.reporting.progress.view import Count, DeviceView, MeanSoFar, Snapshot
+from edit_eval.reporting.progress.view import MOST_BYTES, Count, DeviceView, MeanSoFar, Snapshot, read_live, write_live
 from edit_eval.store.run_directory import LIVE, RunDirectory
 from reporting.simulated_runs import SimulatedRun
 

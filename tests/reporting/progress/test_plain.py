@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from edit_eval.execution.drivers.simulated import Fate
 from edit_eval.records import Status
 from edit_eval.reporting.progress.displays import PlainProgress, sentences
 from edit_eval.reporting.progress.view import BenchmarkProgress, CategoryDone, Judged, Said
 from reporting.simulated_runs import TEN, SimulatedRun, Watched, a_judgement
+from simulated_driver import Fate
 
 
 def log_of(run: SimulatedRun) -> str:

@@ -23,8 +23,8 @@ from edit_eval.reporting.progress.view import (
     Line,
     Said,
     Snapshot,
+    skipped,
 )
-from edit_eval.reporting.progress.words import skipped
 from reporting.simulated_runs import TEN, SimulatedRun, Watched, a_judgement
 
 GIB = 1 << 30

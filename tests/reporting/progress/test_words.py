@@ -4,8 +4,12 @@ import pytest
 
 from edit_eval.execution.contract import Meter
 from edit_eval.records import Scale, Scoring, Status
-from edit_eval.reporting.progress.view import AssignmentRow, CategoryDone, Count, DeviceView, Snapshot
-from edit_eval.reporting.progress.words import (
+from edit_eval.reporting.progress.view import (
+    AssignmentRow,
+    CategoryDone,
+    Count,
+    DeviceView,
+    Snapshot,
     category_sentence,
     counts,
     device_words,

@@ -1,16 +1,26 @@
-"""What a model's class knows of it before it is loaded: licence, steps, canvas, pictures, and what to be wary of."""
+"""What is known of a model before it is loaded: by its class, and of weights that are not here; `fetch` brings them."""
 
 from __future__ import annotations
 
+import dataclasses
+import socket
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
+from edit_eval.benchmarks.row_benchmark import FilesBenchmark
 from edit_eval.config.components import Kind, import_class
-from edit_eval.config.schema import ModelSection
+from edit_eval.config.schema import Configuration, ModelSection
+from edit_eval.edit_models.release_table import RELEASE
 from edit_eval.errors import ConfigurationError
+from edit_eval.execution.machine.fitting import checkpoint_of, weights_of
+from edit_eval.execution.machine.weights import PUBLISHED, Weights
+from edit_eval.hub import Repository, fetch_model, is_address, local_path
+from edit_eval.pretrained.folders import is_hub_name
 from edit_eval.text import Text, joined
-from edit_eval.workers.model_class import make_parameters
+from edit_eval.workers.model_class import find_class, make_parameters
 
 SAID: Mapping[str, Callable[[str], str]] = {
     "licence": lambda said: Text("licence: {}", said),
@@ -57,3 +67,119 @@ def told(card: Mapping[str, str]) -> Iterator[str]:
         yield Text("it needs {}", card["environment"])
     if card.get("notes"):
         yield card["notes"]
+
+
+HUB = "https://huggingface.co"
+HUB_SECONDS = 3.0
+"""For looking up the Hub's address and being let in: what takes longer is no network for a hundred gigabytes."""
+
+
+def published(section: ModelSection, weights: Weights) -> bool:
+    """Whether something is known of a model's weights, or of those of its class."""
+    return weights.name in PUBLISHED or weights.name in RELEASE or bool(_class_size(section))
+
+
+def download_command(section: ModelSection) -> str:
+    """What a person types to have a model's weights from the Hub."""
+    _, name, revision, _ = checkpoint_of(section)
+    return f"hf download {name}" + (f" --revision {revision}" if revision else "")
+
+
+def hub_answers(environment: Mapping[str, str]) -> bool:
+    """Whether somebody lets us in at the Hub's address, or at the proxy's that leads there."""
+    names = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
+    proxy = next((environment[name] for name in names if environment.get(name)), "")
+    address = urlsplit(proxy or hub_address(environment), scheme="https")
+    answered: list[bool] = []
+
+    def ask() -> None:
+        try:
+            port = address.port or (80 if address.scheme == "http" else 443)
+            socket.create_connection((address.hostname or "", port), timeout=HUB_SECONDS).close()
+        except (OSError, ValueError):
+            return
+        answered.append(True)
+
+    thread = threading.Thread(target=ask, daemon=True)  # looking up a name knows no timeout
+    thread.start()
+    thread.join(HUB_SECONDS)
+    return bool(answered)
+
+
+def hub_address(environment: Mapping[str, str]) -> str:
+    """Where weights are downloaded from."""
+    return environment.get("HF_ENDPOINT") or HUB
+
+
+def bytes_of_weights(section: ModelSection, environment: Mapping[str, str]) -> int:
+    """Bytes of a model's weights when loaded; of one that nobody has seen, those of its class's own model."""
+    weights = weights_of(section, environment)
+    if not weights.name:
+        return 0
+    return weights.loaded if weights.loaded or weights.folder else _class_size(section)
+
+
+def _class_size(section: ModelSection) -> int:
+    """Bytes of the model that a registered class takes when none is named; 0 where nothing is published of it."""
+    if not section.type:
+        return 0
+    try:
+        parameters = getattr(find_class(section.class_path, []), "Parameters", None)
+    except Exception:  # only its own environment can import it
+        return 0
+    fields = dataclasses.fields(parameters) if dataclasses.is_dataclass(parameters) else ()
+    named = next((field.default for field in fields if field.name == "model_name"), "")
+    return round(2e9 * sum(PUBLISHED.get(str(named), {}).values()))
+
+
+class Fetched(NamedTuple):
+    """One thing that a configuration needs."""
+
+    what: str
+    """`benchmark`, `rows of the benchmark`, `edit model NAME`, `judge NAME`, `prompts of judge NAME`."""
+    name: str
+    """As the configuration has it."""
+    path: str
+    """Where it lies now."""
+    bytes: int
+
+    def as_plain(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+def fetch(configuration: Configuration) -> Iterator[Fetched]:
+    """Downloads benchmark and weights as far as they lie on the hub, and prompts, which may lie on GitHub, too.
+
+    Yields each as soon as it is here.
+
+    What is in the cache already is not downloaded again. Raises `ConfigurationError` for what the hub does not have or
+    give, and for a path that is not there; `Stopped` for a hub that fails, prompts that do not come, a full disk.
+    """
+    benchmark = configuration.benchmark
+    cls = import_class("benchmark", benchmark.class_path, configuration.folder)
+    if data_path := str(benchmark.parameters.get("data_path") or ""):
+        yield _fetched("benchmark", data_path, local_path(data_path, getattr(cls, "wanted", ("*",))))
+        if issubclass(cls, FilesBenchmark) and (rows := cls(make_parameters(cls, benchmark.parameters)).rows_file):
+            yield _fetched(Text("rows of the benchmark"), str(rows), rows.fetch())
+    models = [(Text("edit model"), one) for one in configuration.edit_models.values()]
+    for kind, section in [*models, *(("judge", one) for one in configuration.judges.values())]:
+        name, revision = section.parameters.get("model_name"), section.parameters.get("revision")
+        if isinstance(name, str) and name:
+            folder = Path(name).expanduser().absolute()
+            if not folder.is_dir() and is_hub_name(name):
+                folder = fetch_model(Repository(name, revision, "model"), section.named("model_name"))
+            yield _fetched(f"{kind} {section.name}", name, folder)
+        protocol = section.protocol
+        prompts = protocol.parameters.get("prompts_path") if protocol else None
+        if protocol and not prompts and protocol.parameters.get("prompts") == "official":
+            cls = import_class("protocol", protocol.class_path, configuration.folder)
+            for file in getattr(cls, "official_files", ()) or filter(None, [getattr(cls, "official_file", None)]):
+                yield _fetched(Text("prompts of judge {}", section.name), str(file), file.fetch())
+        if isinstance(prompts, str) and is_address(prompts):
+            path = local_path(prompts, ("*.py", "*.json", "*.txt", "*.yaml"), "protocol.prompts_path")
+            yield _fetched(Text("prompts of judge {}", section.name), prompts, path)
+
+
+def _fetched(what: str, name: str, path: Path) -> Fetched:
+    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+    return Fetched(what, name, str(path), sum(file.stat().st_size for file in files))

@@ -24,7 +24,15 @@ from edit_eval.config.components import Kind, import_class, named
 from edit_eval.config.families import shared_families
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError, Stopped
-from edit_eval.execution.advice.cards import card_of, told
+from edit_eval.execution.advice.cards import (
+    bytes_of_weights,
+    card_of,
+    download_command,
+    hub_address,
+    hub_answers,
+    published,
+    told,
+)
 from edit_eval.execution.advice.probing import (
     EnvironmentProbe,
     ability_findings,
@@ -34,13 +42,11 @@ from edit_eval.execution.advice.probing import (
     server_finding,
     shared_environments,
 )
-from edit_eval.execution.advice.reach import bytes_of_weights, download_command, hub_address, hub_answers, published
 from edit_eval.execution.choices import Room, decide, room_together
 from edit_eval.execution.contract import Gpu, Machine
 from edit_eval.execution.findings import Finding, Level
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.environments import interpreter, uv_folder, uv_is_made
-from edit_eval.execution.machine.experts import expert_bytes
 from edit_eval.execution.machine.fitting import (
     Wanted,
     checkpoint_of,
@@ -53,7 +59,7 @@ from edit_eval.execution.machine.fitting import (
 )
 from edit_eval.execution.machine.memory import disk_findings, gb, gpu_findings, host_finding
 from edit_eval.execution.machine.places import Place, model_on, places
-from edit_eval.execution.machine.weights import Weights, offline
+from edit_eval.execution.machine.weights import Weights, expert_bytes, offline
 from edit_eval.experiment import Experiment, Listener, load_samples
 from edit_eval.judges.answers import LIMITS, TOKENS_GIVEN, TOKENS_NEEDED
 from edit_eval.pretrained.folders import hub_cache, is_hub_name

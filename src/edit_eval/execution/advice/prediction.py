@@ -18,8 +18,8 @@ from edit_eval.judges.judge_table import published
 from edit_eval.records import Activity, Results, Status, Told
 from edit_eval.scheduling.batches import cut_batches, first_samples, spread
 from edit_eval.scheduling.estimates import Estimates
+from edit_eval.scheduling.fleet import Replica
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import Replica
 from edit_eval.scheduling.simulation import Simulation, Timing
 from edit_eval.scheduling.tasks import PILOT, Model, Task, Work
 from edit_eval.store.journal import no_garbage

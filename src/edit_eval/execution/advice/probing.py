@@ -17,8 +17,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.execution.contract import Gpu
 from edit_eval.execution.drivers.local import how_it_ended, kill_group
 from edit_eval.execution.findings import Finding, Level
-from edit_eval.execution.machine.environments import import_path
-from edit_eval.execution.machine.installation import bounds, install_line
+from edit_eval.execution.machine.environments import bounds, import_path, install_line
 from edit_eval.privacy import hide_secrets
 from edit_eval.protocols import contract as protocols
 from edit_eval.protocols.asked import AskedJudge

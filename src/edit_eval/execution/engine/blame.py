@@ -1,4 +1,4 @@
-"""Whose fault a failure is, and what follows for the task; which devices speak for themselves.
+"""Whose fault a failure is, and what follows for the task; which devices speak for themselves; when it is tried again.
 
 There are two budgets. A task that failed twice is set aside. A replica on which `SLOT_FAILURES` tasks in a row failed,
 none of them proven bad, is retired; that budget is the larger one, so that a bad sample is set aside before the last
@@ -14,18 +14,19 @@ device is well that has done something since its last failure: two that are both
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from edit_eval.errors import Stopped
-from edit_eval.execution.engine.contracts import Records, Users
+from edit_eval.execution.contract import Records, Users
 from edit_eval.execution.machine.memory import memory_advice, memory_figures
 from edit_eval.records import Status
+from edit_eval.scheduling.fleet import Replica, ReplicaState
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import Replica, ReplicaState
 from edit_eval.scheduling.tasks import Task, Work
-from edit_eval.text import Text
+from edit_eval.text import Text, counted
 
 TASK_FAILURES = 2
 SLOT_FAILURES = 5
@@ -178,3 +179,60 @@ class Blame:
         if not task.control:
             status = Status.EDIT_FAILED if replica.model.kind == "edit" else Status.JUDGE_ERROR
             self._recent.append((Text("{}: {}", replica.model.title, what), status))
+
+
+# -- pictures that cannot be read just now --
+#
+# A file that is gone or a disk that fails says nothing about the model that was to look at it, so nobody is charged.
+# Such a task waits, longer each time. When all of `AGAIN_AFTER` is used up it is left pending, the rest of the run is
+# done, and the run ends with what could not be read.
+
+AGAIN_AFTER = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
+"""Seconds before each further attempt."""
+
+FIRST_TICKET = -1
+"""Of each start; those that follow count down."""
+
+
+class ReadingAgain:
+    """The tasks that wait. What each waits for is a ticket: a number below that of any edit (see `Work.settle`)."""
+
+    def __init__(self) -> None:
+        self._attempts: Counter[tuple[str, tuple[int, ...]]] = Counter()
+        self._due: list[tuple[float, int]] = []  # a heap of moments and tickets
+        self._next = FIRST_TICKET
+        self._left: list[str] = []
+
+    def put_off(self, task: Task, reason: str, now: float) -> int | None:
+        """The ticket that the task is to wait for; None when it has waited long enough, and is left."""
+        key = (task.model, task.units)
+        attempt = self._attempts[key]
+        if attempt == len(AGAIN_AFTER):
+            self._left.append(reason)
+            del self._attempts[key]
+            return None
+        self._attempts[key] += 1
+        ticket = self._next
+        self._next -= 1
+        heapq.heappush(self._due, (now + AGAIN_AFTER[attempt], ticket))
+        return ticket
+
+    def due(self, now: float) -> list[int]:
+        """The tickets whose moment has come; each is told once."""
+        found = []
+        while self._due and self._due[0][0] <= now:
+            found.append(heapq.heappop(self._due)[1])
+        return found
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a task will be tried again by itself."""
+        return bool(self._due)
+
+    @property
+    def left(self) -> str:
+        """What could not be read until the end, for people; empty where there is no such thing."""
+        reasons = list(dict.fromkeys(self._left))
+        if len(reasons) < 2:
+            return "".join(reasons)
+        return Text("{}, and {}", reasons[0], counted(len(reasons) - 1, "more picture"))

@@ -3,7 +3,7 @@
 Who is to blame for a failure, and what follows for the task and for the device, is in `blame.py`. A failure is charged
 to a task only if that task was running on a loaded worker that died, timed out or raised; a failed start, or a task
 handed to a worker that was dying, is the machine's and costs the task nothing. Nobody is charged for a picture that
-cannot be read (`reading_again.py`), nor for a silence in which the engine was not awake itself.
+cannot be read (`blame.py`), nor for a silence in which the engine was not awake itself.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edit_eval.errors import ConfigurationError, Stopped
-from edit_eval.execution.contract import FLEET, Driver, Event, WorkerSpecification
-from edit_eval.execution.engine.blame import SLOT_FAILURES, Blame
-from edit_eval.execution.engine.contracts import (
+from edit_eval.execution.contract import (
+    FLEET,
+    Driver,
+    Event,
     Growth,
     Interruption,
     More,
@@ -26,12 +27,13 @@ from edit_eval.execution.engine.contracts import (
     Specifications,
     Users,
     Watcher,
+    WorkerSpecification,
 )
-from edit_eval.execution.engine.reading_again import FIRST_TICKET, ReadingAgain
-from edit_eval.execution.machine.installation import with_install_line
+from edit_eval.execution.engine.blame import FIRST_TICKET, SLOT_FAILURES, Blame, ReadingAgain
+from edit_eval.execution.machine.environments import with_install_line
 from edit_eval.records import model_title
+from edit_eval.scheduling.fleet import Command, Replica, ReplicaState
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.replicas import Command, Replica, ReplicaState
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.run_directory import CannotWrite
 from edit_eval.text import Text, joined

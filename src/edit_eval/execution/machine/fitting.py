@@ -45,7 +45,7 @@ class Wanted:
     claim: int | None = None
     """Bytes of each of its GPUs that its server takes at its start, whatever it needs (see `claim_of`)."""
     expert_bytes: int = 0
-    """Bytes a token that its experts take where all of them compute (see `experts.expert_bytes`)."""
+    """Bytes a token that its experts take where all of them compute (see `weights.expert_bytes`)."""
 
     @property
     def who(self) -> str:

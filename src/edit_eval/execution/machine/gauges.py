@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any
 
 from edit_eval.execution.contract import Gpu, Machine, Meter
-from edit_eval.scheduling.replicas import Replica, ReplicaState
+from edit_eval.scheduling.fleet import Replica, ReplicaState
 from edit_eval.store.run_directory import CannotWrite
 
 SAMPLE_EVERY = 1.0

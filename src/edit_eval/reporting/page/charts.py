@@ -3,9 +3,9 @@
 A colour is an edit model (with only one, a judge) in every chart of the page. Scores of different judges share no
 chart, because only those of one judge can be held against each other.
 
-Every chart is made in one language from the summary and the records. Colours that must follow the page's theme
-are left to it (`templates/charts.js`); the score's axis is always the whole scale (`axes`). A chart of scores says in
-`usermeta` to which choice of scores it belongs; the page shows those of one. Vega-Lite writes names into
+Every chart is made in one language from the summary and the records. Colours that must follow the page's theme are left
+to it (`templates/charts.js`); the score's axis is always the whole scale (`drawings.axis_of`). A chart of scores says
+in `usermeta` to which choice of scores it belongs; the page shows those of one. Vega-Lite writes names into
 expressions, which the page only interprets; they are cut to one line first (`one_line`).
 """
 
@@ -20,17 +20,25 @@ import altair as alt
 
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
-from edit_eval.reporting.entries import Entry, ScoreChoice, category_names, choices, entries
+from edit_eval.reporting.entries import Entry, ScoreChoice, category_names, choices, entries, link, to_failures, to_part
 from edit_eval.reporting.language import said
-from edit_eval.reporting.links import link, to_failures, to_part
 from edit_eval.reporting.names import name_of, named_score, short_category
-from edit_eval.reporting.page.agreement_chart import agreement_charts
-from edit_eval.reporting.page.axes import Axis, axis_of
-from edit_eval.reporting.page.best_of_chart import best_of_charts
-from edit_eval.reporting.page.chart_parts import AnyChart, chart_of_rows, chart_title, series_colour, series_mark
-from edit_eval.reporting.page.people_chart import people_charts
-from edit_eval.reporting.page.timeline import COLOURS, timeline, utilisation
-from edit_eval.reporting.page.turns_chart import turns_charts
+from edit_eval.reporting.page.drawings import (
+    COLOURS,
+    AnyChart,
+    Axis,
+    agreement_charts,
+    axis_of,
+    best_of_charts,
+    chart_of_rows,
+    chart_title,
+    people_charts,
+    series_colour,
+    series_mark,
+    steps_charts,
+    timeline,
+    utilisation,
+)
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.failures import FailureGroup, failures, missing_scores
 from edit_eval.text import Text
@@ -89,8 +97,8 @@ def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[
     made: dict[str, list[AnyChart]] = {
         "failures": _failures(results, leading, language),
         "best_of": best_of_charts(summary.get("best_of") or (), results.edit_models, language),
-        "rounds": turns_charts(summary.get("rounds") or (), results.edit_models, language, "round"),
-        "turns": turns_charts(summary.get("turns") or (), results.edit_models, language),
+        "rounds": steps_charts(summary.get("rounds") or (), results.edit_models, language, "round"),
+        "turns": steps_charts(summary.get("turns") or (), results.edit_models, language),
         "people": people_charts(summary, language),
         "agreement": agreement_charts(results, language),
         "timeline": timeline(results, language),

@@ -13,11 +13,11 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.new_files import refuse_existing, written_whole
 from edit_eval.reporting.language import said
 from edit_eval.reporting.leaderboard import TITLE, leaderboard_sheet
+from edit_eval.reporting.page.html import page_sheet
 from edit_eval.reporting.page.page import asset, digest_of
 from edit_eval.reporting.page.rendering import template_environment
+from edit_eval.reporting.table import markdown_sheet
 from edit_eval.reporting.terminal_text import readable
-from edit_eval.reporting.writers.html import page_sheet
-from edit_eval.reporting.writers.markdown import markdown_sheet
 from edit_eval.store.leaderboard import Leaderboard
 from edit_eval.text import Text
 

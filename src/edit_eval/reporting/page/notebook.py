@@ -16,6 +16,7 @@ from typing import Any
 import jinja2
 
 from edit_eval.benchmarks.known_sources import with_known_sources
+from edit_eval.pictures import CopyLimits
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.agreement import agreement_sheet
@@ -26,6 +27,7 @@ from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.leaderboard import leaderboard_sheet
 from edit_eval.reporting.names import judgement_status, named_score
 from edit_eval.reporting.page.gallery import PageFiles, thumbnails
+from edit_eval.reporting.page.html import notebook_sheet, notebook_table
 from edit_eval.reporting.page.rendering import say_in, template_environment
 from edit_eval.reporting.remarks import footnotes, passport_lines, wrong_lines
 from edit_eval.reporting.result_tables import SCORE, results_table
@@ -34,8 +36,6 @@ from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Column, Line, Table
 from edit_eval.reporting.terminal_text import one_line, whole_words
 from edit_eval.reporting.verdict import comparison_lines, ranked, verdict_lines, verdicts
-from edit_eval.reporting.writers.html import notebook_sheet, notebook_table
-from edit_eval.small_copies import CopyLimits
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore
 from edit_eval.store.leaderboard import Leaderboard

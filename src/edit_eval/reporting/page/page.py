@@ -11,6 +11,7 @@ allows no `eval`.
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import os
@@ -19,50 +20,49 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from importlib import metadata
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import altair
 import jinja2
+import vl_convert
 import yaml
 from markupsafe import Markup
 
 from edit_eval import __version__
+from edit_eval.pictures import CopyLimits, size_of_run, write_durably
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
-from edit_eval.reporting.entries import Entry
+from edit_eval.reporting.entries import Entry, link, to_part
 from edit_eval.reporting.language import catalogue, said, said_own
-from edit_eval.reporting.links import link, to_part
 from edit_eval.reporting.names import NAMES, name_of, scale_words, score_name
-from edit_eval.reporting.page.agreement_chart import have_one_scale
 from edit_eval.reporting.page.charts import TITLES, charts, histogram_hint, most_tags
+from edit_eval.reporting.page.drawings import have_one_scale
 from edit_eval.reporting.page.gallery import PageFiles, PictureAddresses, gallery, thumbnails
+from edit_eval.reporting.page.html import followed, page_sheet, page_table
 from edit_eval.reporting.page.rendering import say_in, template_environment, told_of
-from edit_eval.reporting.page.vega import vega
 from edit_eval.reporting.page.verdict import verdict_told
 from edit_eval.reporting.table import both
-from edit_eval.reporting.writers.html import followed, page_sheet, page_table
-from edit_eval.small_copies import CopyLimits, size_of_run
 from edit_eval.text import Text, joined
+from edit_eval.user_cache import cache_folder
 
-_STYLES = ("page.css", "verdict.css", "results.css", "gallery.css", "detail.css", "print.css")
+_STYLES = ("page.css", "results.css", "gallery.css", "detail.css", "print.css")
 _EARLY = "early.js"
 """Runs before anything is drawn, so that a page whose reader chose another theme or language does not flash."""
 _SCRIPTS = (
     "elements.js",
-    "preferences.js",
     "charts.js",
     "comparison.js",
     "samples.js",
     "filters.js",
     "gallery.js",
-    "verdict.js",
     "stage.js",
     "words.js",
     "detail.js",
     "address.js",
     "selection.js",
-    "print.js",
     "start.js",
 )
 _QUOTED = re.compile(r"""//.*|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`|("(?:[^"\\\n]|\\.)*")""")
@@ -356,3 +356,49 @@ def _as_yaml(data: Mapping[str, object]) -> str:
         return ""
     plain = json.loads(json.dumps(data, default=str))
     return yaml.safe_dump(plain, allow_unicode=True, sort_keys=False, width=100)
+
+
+_BEGIN = "window.vegaEmbed = vegaEmbed; dispatchEvent(new Event('vega'));"
+_NO_CACHE = (OSError, ValueError, RuntimeError)
+"""What a cache may raise that is not there, is no text, or is in the home of somebody who has none."""
+
+
+@cache
+def vega() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script, with the version of Vega-Lite that Altair writes for.
+
+    To bundle them takes more than a second of computing, so the bundle is kept in the user's cache, under the versions
+    that decide it. A cache that cannot be read or written, or that is damaged, costs that second and nothing else.
+    """
+    wanted = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
+    known = vl_convert.get_vegalite_versions()
+    version = wanted if wanted in known else known[-1]
+    bundle = _kept(version)
+    if bundle is None:
+        bundle = vl_convert.javascript_bundle(_BEGIN, vl_version=version)
+        _keep(bundle, version)
+    return "(() => {\n" + bundle.replace("\r\n", "\n").replace("</script", "<\\/script") + "\n})();"
+
+
+def _kept(version: str) -> str | None:
+    """The bundle that is in the cache, if it is as it was written."""
+    try:
+        digest, _, bundle = _file(version).read_bytes().decode().partition("\n")
+    except _NO_CACHE:
+        return None
+    return bundle if digest == _digest(bundle) else None
+
+
+def _keep(bundle: str, version: str) -> None:
+    with contextlib.suppress(*_NO_CACHE):
+        write_durably(f"{_digest(bundle)}\n{bundle}".encode(), _file(version))
+
+
+def _file(version: str) -> Path:
+    """Named by all that decides the bundle."""
+    key = _digest(f"{metadata.version('vl-convert-python')} {version} {_BEGIN}")
+    return cache_folder() / "page" / f"vega-lite-{version}-{key[:12]}.js"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

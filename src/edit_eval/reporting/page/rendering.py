@@ -40,12 +40,10 @@ from edit_eval.reporting.result_tables import (
     items_table,
     results_table,
 )
-from edit_eval.reporting.rounds import rounds_body
 from edit_eval.reporting.slow_devices import slow_devices
-from edit_eval.reporting.strengths import battle_sheet
+from edit_eval.reporting.steps import rounds_body, turns_body
+from edit_eval.reporting.strengths import battle_sheet, preferences_sheet
 from edit_eval.reporting.table import Table
-from edit_eval.reporting.turns import turns_body
-from edit_eval.reporting.votes import preferences_sheet
 from edit_eval.statistics.failures import failures, missing_scores
 from edit_eval.text import Text
 

@@ -28,8 +28,6 @@ from edit_eval.reporting.progress.view import (
     Line,
     Said,
     Snapshot,
-)
-from edit_eval.reporting.progress.words import (
     asked_words,
     category_sentence,
     counts,

@@ -24,10 +24,9 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.execution.contract import Meter
 from edit_eval.reporting.language import speak
 from edit_eval.reporting.progress.displays import NotebookProgress, PlainProgress, RichProgress, in_notebook
-from edit_eval.reporting.progress.live_file import write_live
 from edit_eval.reporting.progress.standard_streams import Descriptor
 from edit_eval.reporting.progress.state import ProgressState
-from edit_eval.reporting.progress.view import BenchmarkProgress, Display, Said, Snapshot
+from edit_eval.reporting.progress.view import BenchmarkProgress, Display, Said, Snapshot, write_live
 from edit_eval.reporting.terminal_text import Spoken
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy

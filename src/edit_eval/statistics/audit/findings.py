@@ -1,5 +1,5 @@
 """All measures of one judge, the floors that they are held against, and the verdict. Why the floors are where they are
-stands in docs/trust.md."""
+is in docs/audit.md."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from edit_eval.records import LANGUAGES, Results
-from edit_eval.statistics.audit import order, steadiness
-from edit_eval.statistics.audit.measure import NEARLY, Anchor, Measure
+from edit_eval.statistics.audit import order
+from edit_eval.statistics.audit.measure import NEARLY, Anchor, Measure, Trial
 from edit_eval.statistics.audit.order import CONTROLS, DISPUTED, FLAWED
-from edit_eval.statistics.audit.shown import Trial
 from edit_eval.statistics.audit.two import PairTrial, in_order, measures_of
 from edit_eval.text import Text
 
@@ -72,7 +71,7 @@ class Findings:
     @property
     def smallest_difference(self) -> float | None:
         """In points."""
-        return None if self.retest_sd is None else steadiness.smallest_difference(self.retest_sd)
+        return None if self.retest_sd is None else order.smallest_difference(self.retest_sd)
 
     def anchors(self, each: int = 5) -> list[Anchor]:
         """As many edits of each category as said, one of a rung, from the best to the worst, of scenes far apart."""
@@ -104,8 +103,8 @@ def findings(
 def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Findings:
     """The same of what was shown. Without `bounds` nothing is resampled, which takes a second."""
     kinds = order.axes(trial)
-    retest = steadiness.scatter(trial, "again", STEADY)
-    noise = steadiness.smallest_difference(retest.value or 0.0)
+    retest = order.scatter(trial, "again", STEADY)
+    noise = order.smallest_difference(retest.value or 0.0)
     measures = {
         "order": order.order(trial, ORDER),
         "right_over_copy": order.order(trial, RIGHT_FIRST, [("right", "copy")]),
@@ -113,17 +112,17 @@ def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Find
         **order.kinds(trial, KINDS_ERROR, leave_out=("right_over_copy", "right_over_other")),
         **order.subtle(trial, NEARLY),
         **{f"{name}_level": order.level(trial, name, LOWEST_QUARTER) for name in CONTROLS},
-        "instruction": steadiness.sees(trial, "instruction", noise, LOOKS),
-        "source": steadiness.sees(trial, "source", noise, LOOKS),
+        "instruction": order.sees(trial, "instruction", noise, LOOKS),
+        "source": order.sees(trial, "source", noise, LOOKS),
         **{f"dose_{kind}": order.dose_response(trial, some, FOLLOWS_DOSES) for kind, some in kinds.items()},
-        **{name: steadiness.scatter(trial, view, STEADY) for name, view in VIEWS.items()},
-        **{f"words_{one}": steadiness.raised(trial, f"words_{one}", GAIN) for one in LANGUAGES},
-        "modal_share": steadiness.modal_share(trial, ONE_SCORE),
-        "unscored": steadiness.unscored(trial, UNSCORED),
+        **{name: order.scatter(trial, view, STEADY) for name, view in VIEWS.items()},
+        **{f"words_{one}": order.raised(trial, f"words_{one}", GAIN) for one in LANGUAGES},
+        "modal_share": order.modal_share(trial, ONE_SCORE),
+        "unscored": order.unscored(trial, UNSCORED),
         # From here on nothing is asked of them.
         "right_first": order.order(trial, None, [("right", worse) for worse in FLAWED]),
-        "unscored_gap": steadiness.unscored_gap(trial),
-        "full_marks": steadiness.full_marks(trial, FLAWED),
+        "unscored_gap": order.unscored_gap(trial),
+        "full_marks": order.full_marks(trial, FLAWED),
         **{
             f"noticeable_{kind}": order.noticeable(trial, scenes, resamples=300 * bounds)
             for kind, scenes in kinds.items()

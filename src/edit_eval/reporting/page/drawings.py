@@ -1,0 +1,561 @@
+"""The charts that belong to no choice of scores, and what all charts of the page have in common.
+
+What each device did, two judges of the same edits, the best of N, what people would say, turns and rounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, combinations
+from typing import Any
+
+import altair as alt
+
+from edit_eval.records import Activity, Results, Scale
+from edit_eval.reporting import formats
+from edit_eval.reporting.best_of import judge_and_score, title_of
+from edit_eval.reporting.formats import signed, signed_span
+from edit_eval.reporting.language import said
+from edit_eval.reporting.names import name_of
+from edit_eval.reporting.page.html import mark_of
+from edit_eval.reporting.people_differences import ESTIMATES, digits_of, people_in, rows_of
+from edit_eval.reporting.table import in_language
+from edit_eval.reporting.terminal_text import one_line
+from edit_eval.statistics.instruments import Instrument, judges_of
+from edit_eval.statistics.people_differences import People, PeoplesDifference
+from edit_eval.text import Text
+
+AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
+
+
+def chart_of_rows(rows: Sequence[Mapping[str, object]], field: str, names: Sequence[str], height: int) -> alt.Chart:
+    """A chart with a line of `height` pixels for each of the names that `field` has, in their order."""
+    chart = alt.Chart({"values": tuple(rows)}, width="container", height=max(2, len(names)) * height)
+    y = alt.Y(f"{field}:N", scale=alt.Scale(domain=list(names)), title=None)
+    return chart.encode(y=y.axis(ticks=False, domain=False))
+
+
+def chart_title(words: str) -> alt.Title:
+    """The name of one of several charts that stand together."""
+    return alt.Title(one_line(words), anchor="start", frame="group", fontSize=13, limit=360, offset=10)
+
+
+def _legend(shown: Sequence[str] | None) -> alt.Legend:
+    values = alt.Undefined if shown is None else list(shown)
+    return alt.Legend(orient="top", direction="horizontal", title=None, values=values)
+
+
+def series_mark(series: Sequence[str], *, legend: bool = True, shown: Sequence[str] | None = None) -> alt.Shape:
+    """The same field as a mark, for points (see `html.MARKS`); in the legend those that are `shown`, by default all."""
+    scale = alt.Scale(domain=list(series), range=[mark_of(place) for place in range(len(series))])
+    return alt.Shape("series:N", scale=scale, legend=_legend(shown) if legend else None)
+
+
+def series_colour(series: Sequence[str], *, legend: bool = True, shown: Sequence[str] | None = None) -> alt.Color:
+    """The field `series` as a colour of the page's palette, in this order for every chart of the page."""
+    scale = alt.Scale(domain=list(series))
+    return alt.Color("series:N", scale=scale, legend=_legend(shown) if legend else None)
+
+
+# -- the axis of a score: the whole scale; where an end is open, as far as there are scores --
+
+MOST_BINS = 20
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A stretch of a scale, with `low` below `high`."""
+
+    low: float
+    high: float
+
+    @property
+    def domain(self) -> list[float]:
+        return [self.low, self.high]
+
+    @property
+    def bin_width(self) -> float:
+        """Of at most `MOST_BINS` steps: half a point from 0 to 10."""
+        return step_over(self.high - self.low, MOST_BINS)
+
+    @property
+    def bins(self) -> int:
+        return math.ceil((self.high - self.low) / self.bin_width - _ROUNDING)
+
+    def bin_of(self, score: float) -> int:
+        """In which step a score lies, from 0; the highest score lies in the last one."""
+        return min(self.bins - 1, max(0, math.floor((score - self.low) / self.bin_width + _ROUNDING)))
+
+    def marks(self, steps: int) -> list[float]:
+        """Round numbers, at most `steps` steps apart."""
+        step = step_over(self.high - self.low, steps)
+        first, last = math.ceil(self.low / step - _ROUNDING), math.floor(self.high / step + _ROUNDING)
+        return [round(number * step, 9) for number in range(first, last + 1)]
+
+    def written(self, steps: int) -> str:
+        """How a mark is written, as d3 says it: with as many digits as its step has."""
+        digits = max(0, -math.floor(math.log10(step_over(self.high - self.low, steps)) + _ROUNDING))
+        return f".{digits}f" if digits else "d"
+
+
+def axis_of(scale: Scale, scores: Sequence[float]) -> Axis:
+    """The axis for these scores of a scale."""
+    if scale.lowest is not None and scale.highest is not None:
+        return Axis(scale.lowest, scale.highest)
+    ends = [end for end in (scale.lowest, scale.highest) if end is not None]
+    low, high = min([*scores, *ends], default=0.0), max([*scores, *ends], default=1.0)
+    step = step_over(high - low or abs(high) or 1.0, 10)
+    if scale.lowest is None:
+        low = round((math.ceil(low / step - _ROUNDING) - 1) * step, 9)
+    if scale.highest is None:
+        high = round((math.floor(high / step + _ROUNDING) + 1) * step, 9)
+    return Axis(low, high)
+
+
+def step_over(width: float, steps: int) -> float:
+    """The smallest of 1, 2, 5, 10, ... (or .5, .2, .1, ...) that covers `width` in at most `steps` steps."""
+    least = width / steps * (1 - _ROUNDING)
+    power = math.floor(math.log10(least))
+    return next(step for factor in (1, 2, 5, 10) if (step := round(factor * 10.0**power, 12 - power)) >= least)
+
+
+# -- the charts of time: what each device did from second to second, and its share of the wall time --
+
+KINDS = ("starting", "loading", "editing", "judging", "unloading")
+"""In the order in which they are drawn: imports, which hold no device, lie under whatever is done on it meanwhile."""
+COLOURS = {
+    "starting": "#dcd9d3",
+    "loading": "#a8a29a",
+    "editing": "#3f6fd8",
+    "judging": "#d98a2b",
+    "unloading": "#cbc6be",
+    "idle": "#88848026",
+}
+"""Mid-tones that can be told apart on a light and on a dark page."""
+
+
+def timeline(results: Results, language: str) -> list[AnyChart]:
+    """A row a device, a bar an activity; several starts of a run follow each other on one axis."""
+    if not results.activities:
+        return []
+    begins = _start_times(results)
+    last = max(begins[one.start_number] + one.end for one in results.activities)
+    unit, seconds = _unit(last)
+    present = {one_line(one.device) for one in results.activities}
+    devices = [name for name in dict.fromkeys(map(one_line, results.devices)) if name in present]
+    devices += sorted(present.difference(devices))
+    in_layers = sorted(results.activities, key=lambda one: KINDS.index(one.kind) if one.kind in KINDS else len(KINDS))
+    rows = [_activity_row(one, begins[one.start_number], seconds, language) for one in in_layers]
+    x = alt.X("begin:Q", title=said(unit, language), scale=alt.Scale(domain=[0, last / seconds], nice=False))
+    bars = (
+        chart_of_rows(rows, "device", devices, 26)
+        .mark_bar(size=16, clip=True)
+        .encode(
+            x=x.axis(grid=False, tickCount=8, format="~g"),
+            x2=alt.X2("end:Q"),
+            color=_kind_colour(KINDS, language),
+            tooltip=[
+                alt.Tooltip("kind:N", title=said(Text("Activity"), language)),
+                alt.Tooltip("model:N", title=said(Text("Model"), language)),
+                alt.Tooltip("what:N", title=said(Text("Samples"), language)),
+                alt.Tooltip("seconds:Q", title=said(Text("Seconds"), language), format=".1f"),
+            ],
+        )
+    )
+    restarts = [{"begin": begin / seconds} for number, begin in sorted(begins.items()) if number > 1]
+    if not restarts:
+        return [bars]
+    lines = alt.Chart({"values": restarts}).mark_rule(strokeWidth=1).encode(x=alt.X("begin:Q"))
+    return [alt.layer(bars, lines)]
+
+
+def _start_times(results: Results) -> dict[int, float]:
+    """When each start began on an axis on which the starts follow each other without the pauses between them."""
+    lengths = dict(enumerate(results.wall_seconds, start=1))
+    for one in results.activities:
+        # A start that was killed has no wall time: it lasts until its last activity ends.
+        lengths[one.start_number] = max(lengths.get(one.start_number, 0.0), one.end)
+    numbers = sorted(lengths)
+    return dict(zip(numbers, accumulate((lengths[number] for number in numbers), initial=0.0), strict=False))
+
+
+def _unit(last: float) -> tuple[Text, float]:
+    if last < 180:
+        return Text("Time since the start, in seconds"), 1.0
+    if last < 3 * 3600:
+        return Text("Time since the start, in minutes"), 60.0
+    return Text("Time since the start, in hours"), 3600.0
+
+
+def _activity_row(one: Activity, start: float, unit_seconds: float, language: str) -> dict[str, Any]:
+    return {
+        "device": one_line(one.device),
+        "kind": said(name_of("kind", one_line(one.kind)), language),
+        "model": one_line(one.model),
+        "what": one_line(one.what, 80),
+        # Enough digits for a screen; the records keep the rest.
+        "begin": round((start + one.begin) / unit_seconds, 5),
+        "end": round((start + one.end) / unit_seconds, 5),
+        "seconds": round(one.end - one.begin, 2),
+    }
+
+
+def utilisation(summary: Mapping[str, Any], language: str) -> list[AnyChart]:
+    """A stacked bar a device: the share of its time for each kind of work, and idle."""
+    devices = (summary.get("timing") or {}).get("devices") or {}
+    order = ("editing", "judging", "loading", "unloading", "starting", "idle")
+    rows = []
+    for name, kinds in devices.items():
+        whole = sum(kinds.values())
+        rows += [
+            {
+                "device": one_line(name),
+                "kind": said(name_of("kind", kind), language),
+                "order": place,
+                "share": kinds[kind] / whole,
+                "seconds": kinds[kind],
+            }
+            for place, kind in enumerate(order)
+            if whole > 0
+        ]
+    if not rows:
+        return []
+    bars = (
+        chart_of_rows(rows, "device", list(map(one_line, devices)), 26)
+        .mark_bar(size=16)
+        .encode(
+            x=alt.X("share:Q", title=said(Text("Share of wall time"), language), scale=alt.Scale(domain=[0, 1])).axis(
+                format="%", grid=False, tickCount=5
+            ),
+            color=_kind_colour(order, language),
+            order=alt.Order("order:Q"),
+            tooltip=[
+                alt.Tooltip("device:N", title=said(Text("Device"), language)),
+                alt.Tooltip("kind:N", title=said(Text("Activity"), language)),
+                alt.Tooltip("share:Q", title=said(Text("Share of wall time"), language), format=".1%"),
+                alt.Tooltip("seconds:Q", title=said(Text("Seconds"), language), format=".0f"),
+            ],
+        )
+    )
+    return [bars]
+
+
+def _kind_colour(kinds: tuple[str, ...], language: str) -> alt.Color:
+    return alt.Color(
+        "kind:N",
+        scale=alt.Scale(
+            domain=[said(name_of("kind", kind), language) for kind in kinds], range=[COLOURS[kind] for kind in kinds]
+        ),
+        legend=alt.Legend(orient="top", direction="horizontal", title=None),
+    )
+
+
+# -- the chart of two judges' scores of the same edits: on the diagonal they say the same --
+
+MOST_PAIRS_OF_JUDGES = 6
+_SQUARE = 300
+_STEPS_OF_A_SCORE = 5
+
+
+def agreement_charts(results: Results, language: str) -> list[AnyChart]:
+    """One chart for each of the first pairs of judges: a dot an edit that both have scored, repeats as their mean."""
+    models = list(map(one_line, results.edit_models))
+    pairs = list(combinations(judges_of(results).values(), 2))[:MOST_PAIRS_OF_JUDGES]
+    return [_two_judges(a, b, models, language) for a, b in pairs if a.answers.keys() & b.answers.keys()]
+
+
+def have_one_scale(results: Results) -> bool:
+    """Whether every chart has a diagonal: the judges' scales are the same, and end."""
+    scales = {results.scoring[judge].scale for judge in results.judges}
+    return len(scales) == 1 and scales.pop().span is not None
+
+
+def _two_judges(a: Instrument, b: Instrument, models: list[str], language: str) -> AnyChart:
+    digits = [formats.decimals(of.scale, max(map(abs, of.values.values()), default=0.0)) for of in (a, b)]
+    axes = [axis_of(of.scale, list(of.values.values())) for of in (a, b)]
+    rows = [
+        {
+            "series": one_line(item.edit_model),
+            "id": one_line(item.sample_id, 60),
+            "a": round(value, digits[0] + 1),
+            "b": round(b.values[item], digits[1] + 1),
+        }
+        for item, value in a.values.items()
+        if item in b.values
+    ]
+    names = one_line(a.name, 40), one_line(b.name, 40)
+
+    def axis(kind: type[alt.X] | type[alt.Y], field: str, of: Axis, name: str) -> alt.X | alt.Y:
+        encoding = kind(f"{field}:Q", scale=alt.Scale(domain=of.domain), title=name)
+        return encoding.axis(values=of.marks(_STEPS_OF_A_SCORE), format=of.written(_STEPS_OF_A_SCORE), grid=True)
+
+    x, y = axis(alt.X, "a", axes[0], names[0]), axis(alt.Y, "b", axes[1], names[1])
+    points = (
+        alt.Chart({"values": tuple(rows)}, width="container", height=_SQUARE)
+        .mark_point(size=26, filled=True, opacity=0.5)
+        .encode(
+            x=x,
+            y=y,
+            tooltip=[
+                alt.Tooltip("id:N", title=" "),
+                alt.Tooltip("series:N", title=said(Text("Model"), language)),
+                alt.Tooltip("a:Q", title=names[0], format=f".{digits[0]}f"),
+                alt.Tooltip("b:Q", title=names[1], format=f".{digits[1]}f"),
+            ],
+        )
+    )
+    if len(models) > 1:
+        points = points.encode(color=series_colour(models), shape=series_mark(models))
+    title = chart_title(f"{names[0]} · {names[1]}")
+    if a.scale != b.scale or a.scale.span is None:
+        titled: AnyChart = points.properties(title=title)
+        return titled
+    ends = [{"a": end, "b": end} for end in axes[0].domain]
+    same = alt.Chart({"values": ends}).mark_line(strokeWidth=1, strokeDash=[3, 3])
+    chart: AnyChart = alt.layer(same.encode(x=x, y=y), points).properties(title=title)
+    return chart
+
+
+# -- the curve of best of N: what choosing is worth to who reports, beside what who chooses sees itself --
+
+_HEIGHT = 240
+_WIDTH = 520
+_FACTOR_APART = 1.05
+"""The factor by which neighbouring edit models stand apart, so that their intervals can be told from each other."""
+_MARKS = 6  # on the axis of gains, about
+
+
+def best_of_charts(every: Sequence[Mapping[str, Any]], edit_models: Sequence[str], language: str) -> list[AnyChart]:
+    """One for each document of `statistics.best_of.best_of`; none where nothing has a mean."""
+    made = [(one, _best_of_chart(one, list(map(one_line, edit_models)), language)) for one in every]
+    return [
+        chart.properties(title=chart_title(in_language(title_of(one), language))) if len(every) > 1 else chart
+        for one, chart in made
+        if chart is not None
+    ]
+
+
+def best_of_svg(document: Mapping[str, Any], language: str) -> str:
+    """The same curve as a picture for a paper: a white ground, no interaction."""
+    import vl_convert
+
+    models = [one_line(model["edit_model"]) for model in document["models"]]
+    chart = _best_of_chart(document, models, language) or alt.Chart({"values": []}).mark_point()
+    specification = chart.properties(width=_WIDTH).to_dict(validate=False)
+    configuration = {"background": "white", "view": {"stroke": None}, "line": {"strokeWidth": 1.5}}
+    drawn: str = vl_convert.vegalite_to_svg({**specification, "config": configuration})
+    return drawn
+
+
+def _best_of_chart(document: Mapping[str, Any], models: Sequence[str], language: str) -> AnyChart | None:
+    alike = document["select"]["scale"] == document["report"]["scale"]
+    rows = [
+        {
+            "series": one_line(model["edit_model"]),
+            "n": size["size"],
+            "at": size["size"] * _FACTOR_APART ** (place - (len(document["models"]) - 1) / 2),
+            "gain": 0.0 if size["size"] == 1 else size["gain"],
+            "low": (size["gain_ci95"] or [None, None])[0],
+            "high": (size["gain_ci95"] or [None, None])[1],
+            "own": (0.0 if size["size"] == 1 else size["own_gain"]) if alike else None,
+            "label": signed(size["gain"]),
+            "span": signed_span(size["gain_ci95"]),
+            "seen": signed(size["own_gain"]),
+        }
+        for place, model in enumerate(document["models"])
+        for size in model["sizes"]
+        if size["mean"] is not None and (size["size"] == 1 or size["gain"] is not None)
+    ]
+    if not rows:
+        return None
+    sizes = sorted({row["n"] for row in rows})
+    x = alt.X(
+        "n:Q", scale=alt.Scale(type="log", base=2, nice=False), title=said(Text("N, edits of a sample"), language)
+    )
+    x = x.axis(values=sizes, format="d", grid=False)
+    reporting = one_line(in_language(judge_and_score(document["report"]), language), 40)
+    y = alt.Y("gain:Q", title=said(Text("gain over one edit, by {}", reporting), language)).axis(tickCount=_MARKS)
+    base = alt.Chart({"values": rows}, width="container", height=_HEIGHT).encode(
+        x=x,
+        tooltip=[
+            alt.Tooltip("series:N", title=said(Text("Model"), language)),
+            alt.Tooltip("n:Q", title=said(Text("N"), language)),
+            alt.Tooltip("label:N", title=said(Text("Gain"), language)),
+            alt.Tooltip("span:N", title=said(Text("95% interval"), language)),
+            alt.Tooltip(
+                "seen:N",
+                title=said(
+                    Text("Gain seen by {}", in_language(judge_and_score(document["select"]), language)), language
+                ),
+            ),
+        ],
+    )
+    base = base.encode(color=series_colour(models)) if len(models) > 1 else base
+    none = alt.Chart({"values": [{"at": 0}]}).mark_rule(strokeWidth=1, strokeDash=[3, 3])
+    layers = [
+        none.encode(y=alt.Y("at:Q")),
+        *([base.mark_line(strokeDash=[5, 4], strokeWidth=1.5).encode(y=alt.Y("own:Q"))] if alike else []),
+        *_curves(base, models, y),
+    ]
+    chart: AnyChart = alt.layer(*layers)
+    return chart
+
+
+# -- the chart of what people would say: for each pair the judge alone, people alone, and corrected --
+
+MOST_PAIRS = 12
+"""That are drawn of one judge; the table has all."""
+_AXES = {
+    "votes": Text("votes won less votes lost"),
+    "ratings": Text("difference of people's ratings"),
+}
+_LINE = 16
+_GAP = 20
+_MARKS_OF_PEOPLE = 8  # on the axis, about
+
+
+def people_charts(summary: Mapping[str, Any], language: str) -> list[AnyChart]:
+    """One for each judge; none where nobody was asked."""
+    people = people_in(summary)
+    if people is None:
+        return []
+    judges = list(dict.fromkeys(pair.judge for pair in people.pairs))
+    made = []
+    for judge in judges:
+        pairs = [pair for pair in people.pairs if pair.judge == judge][:MOST_PAIRS]
+        chart = _of_judge(people, pairs, language)
+        title = chart_title(said(Text("judged by {}", judge), language))
+        made.append(chart.properties(title=title) if len(judges) > 1 else chart)
+    return made
+
+
+def _of_judge(people: People, pairs: list[PeoplesDifference], language: str) -> AnyChart:
+    digits = digits_of(people)
+    found = [(pair, row) for pair in pairs for row in rows_of(people, pair, {}) if row.found.difference is not None]
+    rows: list[dict[str, Any]] = [
+        {
+            "pair": one_line(f"{pair.a} − {pair.b}"),
+            "series": said(name_of("whose", row.kind), language),
+            "difference": row.found.difference,
+            "low": row.found.ci95[0] if row.found.ci95 else None,
+            "high": row.found.ci95[1] if row.found.ci95 else None,
+            "span": signed_span(row.found.ci95, digits),
+            "label": signed(row.found.difference, digits),
+            "at": row.found.ci95[1] if row.found.ci95 else row.found.difference,
+            "images": row.images,
+        }
+        for pair, row in found
+    ]
+    series = [said(name_of("whose", kind), language) for kind in ESTIMATES]
+    names = list(dict.fromkeys(row["pair"] for row in rows))
+    known = [end for row in rows for end in (row["low"], row["high"], row["difference"]) if end is not None]
+    low, high = min(0.0, *known), max(0.0, *known)
+    room = 0.06 * (high - low or 1.0)
+    x = alt.Scale(domain=[low - room, high + 3 * room], nice=False, zero=False)
+    base = chart_of_rows(rows, "pair", names, _LINE * len(ESTIMATES) + _GAP).encode(
+        yOffset=alt.YOffset("series:N", scale=alt.Scale(domain=series)),
+        tooltip=[
+            alt.Tooltip("pair:N", title=" "),
+            alt.Tooltip("series:N", title=said(Text("Whose answer"), language)),
+            alt.Tooltip("label:N", title=said(Text("Diff."), language)),
+            alt.Tooltip("span:N", title=said(Text("95% interval"), language)),
+            alt.Tooltip("images:N", title=said(Text("Images"), language)),
+        ],
+    )
+    coloured = base.encode(color=series_colour(series))
+    title = said(_AXES[people.kind], language)
+    none = alt.Chart({"values": [{"at": 0}]}).mark_rule(strokeWidth=1, strokeDash=[3, 3])
+    chart: AnyChart = alt.layer(
+        none.encode(x=alt.X("at:Q", scale=x)),
+        coloured.mark_rule(strokeWidth=2).encode(
+            x=alt.X("low:Q", scale=x, title=title).axis(tickCount=_MARKS_OF_PEOPLE), x2=alt.X2("high:Q")
+        ),
+        coloured.mark_point(size=64, opacity=1, filled=True).encode(x=alt.X("difference:Q", scale=x)),
+        base.mark_text(align="left", dx=9, fontSize=11.5, fontWeight=600).encode(
+            x=alt.X("at:Q", scale=x), text=alt.Text("label:N")
+        ),
+    ).properties(padding={"left": 0, "top": 4, "right": 64, "bottom": 4})
+    return chart
+
+
+# -- means from turn to turn, or from round to round: a chart for each judge, a line for each edit model --
+
+_APART, _WIDE = 0.05, 0.4
+"""Turns by which neighbouring edit models stand apart, so that their intervals can be told, and all of them at most."""
+
+
+def steps_charts(
+    every: Sequence[Mapping[str, Any]], edit_models: Sequence[str], language: str, step: str = "turn"
+) -> list[AnyChart]:
+    """One for each judge of what `statistics.steps.turns` returned; none where nothing has a mean. With the step
+    `round` of what `statistics.steps.rounds` did."""
+    names = list(map(one_line, edit_models))
+    judges = dict.fromkeys(one["judge"] for one in every)
+    of = {judge: [one for one in every if one["judge"] == judge] for judge in judges}
+    charts = [(judge, _steps_chart(some, names, language, step)) for judge, some in of.items()]
+    return [
+        chart.properties(title=chart_title(one_line(judge))) if len(judges) > 1 else chart
+        for judge, chart in charts
+        if chart is not None
+    ]
+
+
+def _steps_chart(
+    every: Sequence[Mapping[str, Any]], models: Sequence[str], language: str, step: str
+) -> AnyChart | None:
+    words = Text("Turn") if step == "turn" else Text("Round")
+    apart = min(_APART, _WIDE / len(every))
+    rows = [
+        {
+            "series": one_line(one["edit_model"]),
+            "turn": turn[step],
+            "at": turn[step] + apart * (place - (len(every) - 1) / 2),
+            "mean": turn["mean"],
+            "low": (turn["ci95"] or [None, None])[0],
+            "high": (turn["ci95"] or [None, None])[1],
+            "label": formats.score(turn["mean"], _digits_of_steps(one, step)),
+            "span": formats.span(turn["ci95"], _digits_of_steps(one, step)),
+        }
+        for place, one in enumerate(every)
+        for turn in one[f"{step}s"]
+        if turn["mean"] is not None
+    ]
+    if not rows:
+        return None
+    turns = sorted({row["turn"] for row in rows})
+    x = alt.X("at:Q", title=said(words, language)).axis(values=turns, format="d", grid=False)
+    x = x.scale(domain=[turns[0] - 0.4, turns[-1] + 0.4], nice=False)
+    base = alt.Chart({"values": rows}, width="container", height=_HEIGHT).encode(
+        x=x,
+        tooltip=[
+            alt.Tooltip("series:N", title=said(Text("Model"), language)),
+            alt.Tooltip("turn:Q", title=said(words, language)),
+            alt.Tooltip("label:N", title=said(Text("Mean"), language)),
+            alt.Tooltip("span:N", title=said(Text("95% interval"), language)),
+        ],
+    )
+    shown = list(dict.fromkeys(row["series"] for row in rows))  # of a model with rounds the first column alone
+    base = base.encode(color=series_colour(models, shown=shown)) if len(models) > 1 else base
+    y = alt.Y("mean:Q", title=said(Text("Mean"), language)).scale(zero=False)
+    chart: AnyChart = alt.layer(*_curves(base, models, y, shown=shown, opacity=0.5))
+    return chart
+
+
+def _curves(
+    base: alt.Chart, models: Sequence[str], y: alt.Y, *, shown: Sequence[str] | None = None, opacity: float = 1.0
+) -> list[alt.Chart]:
+    """An interval, a line and a point for each place of each edit model."""
+    points = base.encode(shape=series_mark(models, shown=shown)) if len(models) > 1 else base
+    return [
+        base.mark_rule(strokeWidth=2, opacity=opacity).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
+        base.mark_line(strokeWidth=2).encode(y=y),
+        points.mark_point(size=56, filled=True, opacity=1).encode(y=y),
+    ]
+
+
+def _digits_of_steps(one: Mapping[str, Any], step: str) -> int:
+    means = [abs(turn["mean"]) for turn in one[f"{step}s"] if turn["mean"] is not None]
+    return formats.decimals(Scale(**one["scale"]), max(means, default=0.0))

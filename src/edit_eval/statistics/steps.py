@@ -1,0 +1,294 @@
+"""How scores change from step to step: from turn to turn, and from round to round.
+
+Turns: each one's source is the edit before it. A chain is a sample that follows none and those that follow it, one
+after the other. A turn is held against the first turn of the same chain: later turns ask for other things, and of the
+chains that came so far the easy ones are more.
+
+Rounds: an edit, a critique of it, an edit that is told the critique; what each is worth to who is not the critic. Every
+sample is in every round's number: one whose edit the critic found good enough keeps that edit. What the critic itself
+sees is no evidence: it is what the edit model is told, and what a stop selects by. Beside the rounds are the best of
+them by the critic, and the best of as many edits that were told nothing: without that, a loop's gain may be that of
+trying often.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from edit_eval.records import CONTROL, Judgement, Results, Sample, Status
+from edit_eval.statistics.best_of import best_of, chances, edits_each, shared_family
+from edit_eval.statistics.instruments import judges_of
+from edit_eval.statistics.intervals import cluster_codes, estimate
+from edit_eval.statistics.series import Series, gain, largest_difference, series_of, sureness
+
+
+def turns_of(samples: Sequence[Sample]) -> dict[str, tuple[int, str]]:
+    """For each sample which turn of its chain it is, from 1, and the sample that the chain begins with."""
+    by_id = {sample.id: sample for sample in samples}
+    found: dict[str, tuple[int, str]] = {}
+    for sample in samples:
+        chain = [sample.id]
+        while (before := by_id[chain[-1]].follows) in by_id and before not in chain:
+            chain.append(before)
+        found[sample.id] = len(chain), chain[-1]
+    return found
+
+
+def turns(results: Results) -> list[dict[str, Any]]:
+    """For each edit model and judge whose headline is given at several turns what there is of each turn.
+
+    `turn`, from 1; judgements that are `scored`, of `total` (a turn that fails fails those behind it); their `mean`,
+    `ci95`, `no_ci95`, over samples and clustered on source images; and `change`: by how much better than the first
+    turn, paired on the chains that have both (`chains`), with `change_ci95` and `no_change_ci95`. Empty where no sample
+    follows another.
+    """
+    place = turns_of(results.samples)
+    if max((turn for turn, _ in place.values()), default=1) < 2:
+        return []
+    found = []
+    for judge, series in series_of(results).items():
+        for model in results.edit_models:
+            by_turn: dict[int, list[Judgement]] = defaultdict(list)
+            for one in _asked(results, judge, model, series):
+                by_turn[place[one.sample_id][0]].append(one)
+            if len(by_turn) > 1:
+                first = _by_chain(results, place, by_turn[min(by_turn)], series)
+                steps = [
+                    {
+                        "turn": turn,
+                        **_step(results, some, series, first, _by_chain(results, place, some, series), number > 0),
+                    }
+                    for number, (turn, some) in enumerate(sorted(by_turn.items()))
+                ]
+                scale = asdict(replace(series.scale, mean_over="samples"))
+                found.append(
+                    {"edit_model": model, "judge": judge, "score": series.score, "scale": scale, "turns": steps}
+                )
+    return found
+
+
+Chain = dict[tuple[str, int], tuple[float, str]]
+"""By the sample that a chain begins with and the edit seed: the mean score over its repeats, and its cluster."""
+
+
+def _asked(results: Results, judge: str, edit_model: str, series: Series) -> list[Judgement]:
+    """Those for which the score applies."""
+    return [
+        one
+        for one in results.judgements
+        if (one.judge, one.edit_model) == (judge, edit_model) and one.outcome(series.score) is not None
+    ]
+
+
+def _step(
+    results: Results, judgements: Sequence[Judgement], series: Series, first: Chain, own: Chain, is_later: bool
+) -> dict[str, Any]:
+    """Of one step: how many are `scored`, of `total`; their mean over judgements, clustered on source images; and its
+    change from the first."""
+    clusters = _clusters_of(results)
+    known = [(one.scores[series.score], clusters[one.sample_id]) for one in judgements if series.score in one.scores]
+    return {
+        "scored": len(known),
+        "total": len(judgements),
+        **_mean_over(known, series),
+        **_change_of(first, own, series, is_later),
+    }
+
+
+def _by_chain(
+    results: Results, place: dict[str, tuple[int, str]], judgements: Sequence[Judgement], series: Series
+) -> Chain:
+    """For each chain and edit seed the mean score of a turn over its repeats, and the chain's cluster."""
+    clusters = _clusters_of(results)
+    scores: dict[tuple[str, int], list[float]] = defaultdict(list)
+    for one in judgements:
+        if series.score in one.scores:
+            scores[place[one.sample_id][1], one.edit_seed].append(one.scores[series.score])
+    return {chain: (math.fsum(some) / len(some), clusters[chain[0]]) for chain, some in scores.items()}
+
+
+def _clusters_of(results: Results) -> dict[str, str]:
+    return {sample.id: sample.cluster or sample.id for sample in results.samples}
+
+
+def _mean_over(known: Sequence[tuple[float, str]], series: Series) -> dict[str, Any]:
+    """`mean`, `ci95`, `no_ci95` over values, each with its cluster."""
+    if not known:
+        return {"mean": None, "ci95": None, "no_ci95": "no_scores"}
+    values, images = zip(*known, strict=True)
+    made = estimate(np.array(values, dtype=np.float64), cluster_codes(images))
+    sure = sureness(made, series.scale)
+    return {"mean": made.value, "ci95": sure.ci95, "no_ci95": sure.no_ci95}
+
+
+def _change_of(first: Chain, later: Chain, series: Series, is_later: bool) -> dict[str, Any]:
+    """`change`, `change_ci95`, `no_change_ci95` from the first to a later step, paired on the `chains` that have both;
+    above 0 is better."""
+    both = sorted(first.keys() & later.keys()) if is_later else []
+    if not both:
+        return {
+            "chains": len(both),
+            "change": None,
+            "change_ci95": None,
+            "no_change_ci95": "no_scores" if is_later else None,
+        }
+    changes = [gain(series.scale) * (later[chain][0] - first[chain][0]) for chain in both]
+    made = estimate(np.array(changes, dtype=np.float64), cluster_codes([first[chain][1] for chain in both]))
+    reach = largest_difference(series.scale)
+    return {
+        "chains": len(both),
+        "change": made.value,
+        "change_ci95": made.interval(lowest=-reach, highest=reach),
+        "no_change_ci95": made.doubt,
+    }
+
+
+def with_critics(results: Results) -> Results:
+    """The results with critics as judges like any other: for who chooses by what they say."""
+    heard = tuple(one for one in results.critiques if not one.edit_model.startswith(CONTROL))
+    critics = dict.fromkeys(one.judge for one in heard)
+    return replace(results, judges=(*results.judges, *critics), judgements=(*results.judgements, *heard))
+
+
+def rounds(results: Results) -> list[dict[str, Any]]:
+    """For each edit model with rounds and each judge that reports, what each round is worth.
+
+    `rounds`, from 1: how many edits were made in it (`edits`), how many `kept` from the round before; judgements that
+    are `scored`, of `total`; their `mean`, `ci95`, `no_ci95`; `change` from the first round, paired on samples and edit
+    seeds (`chains`), with `change_ci95` and `no_change_ci95`. `best_by_critic`: the same of the edit among a sample's
+    rounds to which the critic gives most (ties by chance), with `own_change`, what the critic sees itself. `best_of`:
+    of the best of as many edits that are told nothing, chosen by the critic; None without so many edit seeds.
+    """
+    found = []
+    for column, chain in _chains(results).items():
+        critic = results.told[chain[1]].judge
+        for judge, series in series_of(results).items():
+            found.append(_Rounds(results, column, chain, critic, judge, series).document())
+    return found
+
+
+def _chains(results: Results) -> dict[str, list[str]]:
+    """By the column of the first round: the columns of all rounds, in their order."""
+    found: dict[str, list[str]] = {}
+    first: dict[str, str] = {}
+    for column in results.edit_models:
+        before = results.told[column].before if column in results.told else ""
+        first[column] = first[before] if before else column
+        found.setdefault(first[column], []).append(column)
+    return {column: chain for column, chain in found.items() if len(chain) > 1}
+
+
+class _Rounds:
+    """The rounds of one edit model, by one judge."""
+
+    def __init__(
+        self, results: Results, column: str, chain: Sequence[str], critic: str, judge: str, series: Series
+    ) -> None:
+        self._results, self._column, self._chain = results, column, chain
+        self._critic, self._judge, self._series = critic, judge, series
+        self._alone = {sample.id: (1, sample.id) for sample in results.samples}
+        self._clusters = _clusters_of(results)
+
+    def document(self) -> dict[str, Any]:
+        told = self._results.told[self._chain[1]]
+        first = self._scores(self._of(self._column))
+        return {
+            "edit_model": self._column,
+            "judge": self._judge,
+            "critic": self._critic,
+            "family": shared_family(self._results, self._critic, self._judge),
+            "source": told.source,
+            "stop": told.stop,
+            "score": self._series.score,
+            "scale": asdict(replace(self._series.scale, mean_over="samples")),
+            "rounds": [self._round(number, column, first) for number, column in enumerate(self._chain, 1)],
+            "best_by_critic": self._best(first),
+            "best_of": self._best_of(),
+        }
+
+    def _of(self, column: str) -> list[Judgement]:
+        return _asked(self._results, self._judge, column, self._series)
+
+    def _scores(self, judgements: Sequence[Judgement]) -> Chain:
+        return _by_chain(self._results, self._alone, judgements, self._series)
+
+    def _round(self, number: int, column: str, first: Chain) -> dict[str, Any]:
+        judgements = self._of(column)
+        edits = [edit for edit in self._results.edits if edit.edit_model == column and edit.status is Status.OK]
+        kept = sum("kept" in edit.flags for edit in edits)
+        return {
+            "round": number,
+            "edit_model": column,
+            "edits": len(edits) - kept,
+            "kept": kept,
+            **_step(self._results, judgements, self._series, first, self._scores(judgements), number > 1),
+        }
+
+    def _best(self, first: Chain) -> dict[str, Any]:
+        """Among the edits that were made, none twice."""
+        made = {
+            (edit.sample_id, edit.edit_seed, edit.edit_model)
+            for edit in self._results.edits
+            if edit.edit_model in self._chain and edit.status is Status.OK and "kept" not in edit.flags
+        }
+        scale = self._results.scoring[self._critic].scale
+        heard: dict[tuple[str, int, str], list[float]] = defaultdict(list)
+        for one in self._results.critiques:
+            if one.judge == self._critic and one.score is not None:
+                heard[one.sample_id, one.edit_seed, one.edit_model].append(one.score)
+        said = {which: math.fsum(some) / len(some) for which, some in heard.items()}
+        reported = {column: self._scores(self._of(column)) for column in self._chain}
+        chosen: Chain = {}
+        own: list[float] = []
+        for sample, seed in sorted({(sample, seed) for sample, seed, _ in made}):
+            there = [column for column in self._chain if (sample, seed, column) in made]
+            scores = [said.get((sample, seed, column)) for column in there]
+            share = chances([None if one is None else gain(scale) * one for one in scores], len(scores))
+            known = [
+                (chance, reported[column][sample, seed][0])
+                for chance, column in zip(share, there, strict=True)
+                if chance and (sample, seed) in reported[column]
+            ]
+            if known:
+                weight = math.fsum(chance for chance, _ in known)
+                value = math.fsum(chance * score for chance, score in known) / weight
+                chosen[sample, seed] = value, self._clusters[sample]
+            if scores[0] is not None and there[0] == self._column:
+                best = max(gain(scale) * one for one in scores if one is not None)
+                own.append(best - gain(scale) * scores[0])
+        return {
+            "edits": len(made),
+            "scored": len(chosen),
+            "total": len({(edit.sample_id, edit.edit_seed) for edit in self._results.edits}),
+            **_mean_over([*chosen.values()], self._series),
+            **_change_of(first, chosen, self._series, True),
+            "own_change": math.fsum(own) / len(own) if own else None,
+        }
+
+    def _best_of(self) -> dict[str, Any] | None:
+        """The best of as many edits as there are rounds, of the first column."""
+        size = len(self._chain)
+        if edits_each(self._results) < size:
+            return None
+        every = judges_of(with_critics(self._results))
+        document = best_of(with_critics(self._results), every[self._critic], every[self._judge], [size])
+        sizes: Sequence[Mapping[str, Any]] = next(
+            one["sizes"] for one in document["models"] if one["edit_model"] == self._column
+        )
+        of = sizes[-1]
+        return {
+            "size": size,
+            "scored": of["samples"],
+            "total": of["of"],
+            **{name: of[name] for name in ("mean", "ci95", "no_ci95")},
+            "change": of["gain"],
+            "change_ci95": of["gain_ci95"],
+            "no_change_ci95": of["no_gain_ci95"],
+            "own_change": of["own_gain"],
+        }

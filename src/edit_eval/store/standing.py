@@ -1,0 +1,388 @@
+"""A run as a leaderboard knows it, in one file that goes with a pushed data set: `standing.json`.
+
+Of each edit and each battle what it came to, with the identities and the digests that decide what may be compared.
+Neither pictures nor words, no path of a file, and no code: who reads a stranger's runs nothing of it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from edit_eval.config.identity import Identity
+from edit_eval.config.schema import without_secrets
+from edit_eval.errors import ConfigurationError
+from edit_eval.hub import is_address, local_path
+from edit_eval.passports import Passport
+from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
+from edit_eval.store.comparable import Made
+from edit_eval.store.examined import Examined, JudgedAnchors
+from edit_eval.text import Text
+
+FILE = "standing.json"
+SCHEMA = 1
+DIGITS = 12
+"""Of a question's digest, as many as are ever shown."""
+
+
+class _Judge(msgspec.Struct):
+    """A judge and what it is asked, as far as both must be equal; the shape of an `AskedJudge`."""
+
+    name: str
+    type: str
+    revision: str
+    parameters: dict[str, Any]
+    protocol: str
+    asks: dict[str, Any]
+    """The protocol's parameters."""
+    scoring: Scoring
+    of_two: bool = False
+
+    @property
+    def model(self) -> Identity:
+        return Identity(self.name, self.type, self.revision, self.parameters)
+
+    @property
+    def protocol_name(self) -> str:
+        return self.protocol
+
+    def question_parameters(self) -> dict[str, Any]:
+        return self.asks
+
+
+class _Sample(msgspec.Struct):
+    id: str
+    index: int
+    category: str
+    instruction: str
+    cluster: str
+    pictures: dict[str, str]
+    """Digests."""
+    asked: dict[str, dict[str, str]]
+    """For each judge the digest of each question."""
+    bad: bool = False
+
+
+class _Edit(msgspec.Struct):
+    sample: str
+    edit_model: str
+    edit_seed: int
+    seed: int
+    status: Status
+
+
+class _Judged(msgspec.Struct):
+    """A judgement, or a battle (then `other` and `answers`)."""
+
+    sample: str
+    edit_model: str
+    judge: str
+    edit_seed: int
+    repeat: int
+    headline: str
+    status: Status
+    scores: dict[str, float] = {}
+    missing: dict[str, Status] = {}
+    other: str = ""
+    answers: list[dict[str, dict[str, float]]] = []
+    """For each reading the values of each question."""
+
+
+class _Examined(msgspec.Struct):
+    language: str
+    passport: dict[str, Any] | None = None
+    anchors: JudgedAnchors | None = None
+
+
+class _File(msgspec.Struct):
+    schema: int
+    language: str
+    edit_seeds: int
+    repeats: int
+    rounds: int
+    edit_models: list[Identity]
+    judges: list[_Judge]
+    samples: list[_Sample]
+    edits: list[_Edit]
+    judgements: list[_Judged]
+    battles: list[_Judged]
+    examined: dict[str, _Examined]
+    notes: list[str]
+
+
+class _Named(NamedTuple):
+    name: str
+
+
+class _Asked(NamedTuple):
+    """A question of which only the digest is known; the shape of a `SampleQuestion`."""
+
+    question: _Named
+    known: str
+
+    def digest(self, reading: int) -> str:
+        return self.known
+
+
+@dataclass(frozen=True)
+class AskedOf:
+    """What was asked, as far as it decides what may be compared; the shape of an `Experiment`."""
+
+    language: str
+    edit_seeds: int
+    repeats: int
+    samples: tuple[Sample, ...]
+    edit_models: tuple[Identity, ...]
+    judges: tuple[_Judge, ...]
+    asked: Mapping[str, list[tuple[_Asked, ...]]]
+
+    @property
+    def judges_of_one(self) -> tuple[_Judge, ...]:
+        """Those that score one edit at a time."""
+        return tuple(judge for judge in self.judges if not judge.of_two)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A pushed run: the shape of a `Run`, for a leaderboard alone."""
+
+    experiment: Any
+    """An `AskedOf`."""
+    results: Results
+    examined: Mapping[str, Examined] = field(default_factory=dict)
+
+    @property
+    def language(self) -> str:
+        """Of its instructions."""
+        return str(self.experiment.language)
+
+
+def standing(run: Made) -> dict[str, Any]:
+    """The file's content: plain data."""
+    experiment, results = run.experiment, run.results
+    judges = [judge for judge in experiment.judges if judge.name in (*results.judges, *results.battle_judges)]
+    asked: dict[str, dict[str, dict[str, str]]] = {sample.id: {} for sample in experiment.samples}
+    for judge in judges:
+        for sample, questions in zip(experiment.samples, experiment.asked[judge.name], strict=True):
+            asked[sample.id][judge.name] = {one.question.name: one.digest(0)[:DIGITS] for one in questions}
+    return {
+        "schema": SCHEMA,
+        **{key: getattr(experiment, key) for key in ("language", "edit_seeds", "repeats")},
+        "rounds": results.rounds,
+        "edit_models": [without_secrets({**asdict(model), "serves": ""}) for model in experiment.edit_models],
+        "judges": [
+            {
+                **without_secrets(
+                    {key: getattr(judge.model, key) for key in ("name", "type", "revision", "parameters")}
+                ),
+                "protocol": judge.protocol_name,
+                "asks": without_secrets(judge.question_parameters()),
+                "scoring": asdict(results.scoring[judge.name]),
+                "of_two": judge.of_two,
+            }
+            for judge in judges
+        ],
+        "samples": [
+            {
+                **{key: getattr(sample, key) for key in ("id", "index", "category", "instruction", "cluster")},
+                "pictures": {name: picture.digest for name, picture in sample.pictures.items()},
+                "asked": asked[sample.id],
+                "bad": bool(sample.fault),
+            }
+            for sample in results.samples
+        ],
+        "edits": [
+            {
+                "sample": one.sample_id,
+                **{key: getattr(one, key) for key in ("edit_model", "edit_seed", "seed", "status")},
+            }
+            for one in results.edits
+        ],
+        "judgements": [_judged(one) for one in results.judgements],
+        "battles": [_judged(one) for one in results.battles],
+        "examined": {
+            judge: {
+                "language": one.language,
+                "passport": one.passport and one.passport.as_plain(),
+                "anchors": one.judged and asdict(one.judged),
+            }
+            for judge, one in run.examined.items()
+        },
+        "notes": list(results.notes),
+    }
+
+
+def _judged(one: Judgement) -> dict[str, Any]:
+    missing = {name: status for name, (status, _) in one.missing.items()}
+    found: dict[str, Any] = {
+        "sample": one.sample_id,
+        **{key: getattr(one, key) for key in ("edit_model", "judge", "edit_seed", "repeat", "headline", "status")},
+        **({"scores": dict(one.scores)} if one.scores else {}),
+        **({"missing": missing} if missing else {}),
+    }
+    if one.other:
+        answers = [{name: dict(read.values) for name, read in reading.items()} for reading in one.readings]
+        found |= {"other": one.other, "answers": answers}
+    return found
+
+
+def is_standing(place: str | Path) -> bool:
+    """Whether a run is given as one that was pushed: `hub:OWNER/NAME`, or a folder with the files of one."""
+    return is_address(str(place)) or (Path(place) / FILE).is_file()
+
+
+def read_standing(place: str | Path) -> Standing:
+    """The run that was pushed to `place`; downloads the one file. Raises `ConfigurationError` for what is none."""
+    name, again = str(place), "OWNER/NAME"
+    folder = local_path(name, [FILE], name)
+    if is_address(name):
+        name = again = name.removeprefix("hub:").removeprefix("hf://datasets/")
+    try:
+        plain = json.loads((folder / FILE).read_text("utf-8"))
+        if not isinstance(plain, dict) or plain.get("schema") != SCHEMA:
+            raise ConfigurationError(
+                Text(
+                    "{}: its {} is of another edit-eval; push the run again: `edit-eval push RUN {}`", name, FILE, again
+                )
+            )
+        return _made(msgspec.convert(plain, _File), name)
+    except FileNotFoundError:
+        raise ConfigurationError(
+            Text(
+                "{} has no {}: it is no pushed run, or one of an older edit-eval; push it again: "
+                "`edit-eval push RUN {}`",
+                name,
+                FILE,
+                again,
+            )
+        ) from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        problem = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise ConfigurationError(
+            Text("{}: its {} is damaged ({}); push the run again: `edit-eval push RUN {}`", name, FILE, problem, again)
+        ) from error
+
+
+def _made(file: _File, name: str) -> Standing:
+    """Raises `ValueError` and `KeyError` for what no run comes to."""
+    samples = tuple(
+        Sample(
+            id=one.id,
+            index=one.index,
+            category=one.category,
+            pictures={name: Picture(path="", digest=digest) for name, digest in one.pictures.items()},
+            instruction=one.instruction,
+            cluster=one.cluster,
+            fault=Text("a bad sample") if one.bad else "",
+        )
+        for one in file.samples
+    )
+    asked = {
+        judge.name: [
+            tuple(_Asked(_Named(name), known) for name, known in one.asked.get(judge.name, {}).items())
+            for one in file.samples
+        ]
+        for judge in file.judges
+    }
+    categories = {one.id: one.category for one in samples}
+    models = tuple(one.name for one in file.edit_models)
+    scoring = {judge.name: judge.scoring for judge in file.judges}
+    of_one = tuple(judge.name for judge in file.judges if not judge.of_two)
+    edits = tuple(
+        Edit(
+            key="",
+            sample_id=one.sample,
+            edit_model=one.edit_model,
+            seed=one.seed,
+            edit_seed=one.edit_seed,
+            status=one.status,
+            image="-" if one.status is Status.OK else "",
+        )
+        for one in file.edits
+    )
+    _refuse_other_cells(
+        "edits",
+        ((one.sample_id, one.edit_model, one.edit_seed) for one in edits),
+        (categories, models, range(file.edit_seeds)),
+    )
+    _refuse_other_cells(
+        "judgements",
+        ((one.sample, one.edit_model, one.edit_seed, one.judge, one.repeat) for one in file.judgements),
+        (categories, models, range(file.edit_seeds), of_one, range(file.repeats)),
+    )
+    for one in file.battles:
+        if one.edit_model not in models or one.other not in models or one.edit_seed not in range(file.edit_seeds):
+            raise ValueError(f"a battle of {one.edit_model} and {one.other}, seed {one.edit_seed}")
+    results = Results(
+        name=Path(name).name,
+        directory=name,
+        samples=samples,
+        edits=edits,
+        judgements=tuple(_judgement(one, categories, scoring[one.judge]) for one in file.judgements),
+        edit_models=models,
+        judges=of_one,
+        scoring=scoring,
+        battles=tuple(_judgement(one, categories, scoring[one.judge]) for one in file.battles),
+        battle_judges=tuple(judge.name for judge in file.judges if judge.of_two),
+        rounds=file.rounds,
+        notes=tuple(file.notes),
+    )
+    examined = {
+        judge: Examined(
+            passport=None if one.passport is None else Passport.of_plain(one.passport),
+            language=one.language,
+            judged=one.anchors,
+        )
+        for judge, one in file.examined.items()
+    }
+    experiment = AskedOf(
+        language=file.language,
+        edit_seeds=file.edit_seeds,
+        repeats=file.repeats,
+        samples=samples,
+        edit_models=tuple(file.edit_models),
+        judges=tuple(file.judges),
+        asked=asked,
+    )
+    return Standing(experiment, results, examined)
+
+
+def _refuse_other_cells(what: str, cells: Iterable[tuple[object, ...]], axes: tuple[Collection[object], ...]) -> None:
+    """Each place has exactly one: where failures were left out, coverage would be a tale."""
+    wanted, found = math.prod(map(len, axes)), [*cells]
+    if len({*found}) != wanted or len(found) != wanted:
+        raise ValueError(f"{len({*found})} {what}, not {wanted}")
+    if any(part not in of for cell in found for part, of in zip(cell, axes, strict=True)):
+        raise ValueError(f"{what} of what the run has not got")
+
+
+def _judgement(one: _Judged, categories: Mapping[str, str], scoring: Scoring) -> Judgement:
+    for name, score in one.scores.items():
+        if not _within(scoring.scales[name], score):
+            raise ValueError(f"{name} of {one.sample} is {score:g}, outside of its scale")
+    return Judgement(
+        sample_id=one.sample,
+        category=categories[one.sample],
+        edit_model=one.edit_model,
+        judge=one.judge,
+        edit_seed=one.edit_seed,
+        repeat=one.repeat,
+        headline=one.headline,
+        status=one.status,
+        scores=one.scores,
+        missing={name: (status, "") for name, status in one.missing.items()},
+        readings=tuple({name: Reading(values=values) for name, values in of.items()} for of in one.answers),
+        other=one.other,
+    )
+
+
+def _within(scale: Scale, score: float) -> bool:
+    low = -math.inf if scale.lowest is None else scale.lowest
+    high = math.inf if scale.highest is None else scale.highest
+    return low <= score <= high and math.isfinite(score)
