@@ -22,7 +22,6 @@ import yaml
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.contract import Meter
-from edit_eval.execution.drivers.simulated import Fate
 from edit_eval.records import Scale, Status
 from edit_eval.reporting.progress import live
 from edit_eval.reporting.progress.live import Progress, choose, live_progress
@@ -39,6 +38,7 @@ from edit_eval.reporting.progress.view import (
 )
 from edit_eval.store.run_directory import LIVE, RunDirectory
 from reporting.simulated_runs import Recording, SimulatedRun
+from simulated_driver import Fate
 from small_benchmark import configuration, write_benchmark
 
 

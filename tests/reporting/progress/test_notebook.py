@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from edit_eval.execution.drivers.simulated import Fate
 from edit_eval.reporting.progress import live
 from edit_eval.reporting.progress.displays import KEPT, NotebookProgress, in_notebook
 from edit_eval.reporting.progress.live import live_progress
 from edit_eval.reporting.progress.view import BenchmarkProgress, Said, Snapshot
 from reporting.simulated_runs import SimulatedRun
+from simulated_driver import Fate
 
 
 class Kernel:

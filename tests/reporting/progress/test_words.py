@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from edit_eval.execution.contract import Meter
-from edit_eval.execution.drivers.simulated import Fate
 from edit_eval.records import Scale, Scoring, Status
 from edit_eval.reporting.progress.displays import PlainProgress, sentences
 from edit_eval.reporting.progress.view import (
@@ -34,6 +33,7 @@ from edit_eval.reporting.progress.view import (
     rate,
 )
 from reporting.simulated_runs import TEN, SimulatedRun, Watched, a_judgement
+from simulated_driver import Fate
 
 
 def test_a_failure_has_its_reason_or_else_the_answer() -> None:
