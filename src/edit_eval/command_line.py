@@ -22,8 +22,10 @@ from edit_eval.reporting.progress.standard_streams import forgiving, set_apart
 from edit_eval.text import Text
 
 if TYPE_CHECKING:
-    from edit_eval.config.loading import LoadingOptions as Options
+    from edit_eval.config.loading import LoadingOptions
     from edit_eval.reporting.table import Sheet
+
+    Options = LoadingOptions
 else:
     Options = dict  # imported, it would hold up `--help`
 
