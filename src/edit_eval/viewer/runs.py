@@ -33,7 +33,7 @@ from edit_eval.text import Text
 from edit_eval.viewer.following import Following, RunState
 from edit_eval.viewer.pictures import ServedPictures
 
-# Runs that pages look at: read once for all of them, looked at again while anybody looks, and let go of afterwards.
+# -- runs that pages look at: read once for all, looked at again while anybody looks, and let go of afterwards --
 
 LOOK_EVERY = {"working": 0.6, "silent": 1.0}
 """Seconds between two looks at a run that is at work."""
