@@ -37,7 +37,13 @@ import edit_eval.pictures
 IMPORTED = {
     "command": ("pydantic.root_model", "pynvml", "scipy.special"),
     "worker": (
-        *("edit_eval.workers.process", "edit_eval.testing.fake_models", "edit_eval.judges.chat_endpoint"),
+        *(
+            "edit_eval.workers.process",
+            "edit_eval.workers.probe",
+            "edit_eval.scenes.benchmark",
+            "edit_eval.testing.fake_models",
+            "edit_eval.judges.chat_endpoint",
+        ),
         *("edit_eval.scenes.editor", "edit_eval.scenes.judge", "edit_eval.scenes.ladder"),
         *("edit_eval.edit_models.image_endpoint", "aiohttp", "openai.resources.chat", "openai.resources.images"),
     ),
@@ -45,6 +51,8 @@ IMPORTED = {
 DEAR = ("edit_eval.serving", "edit_eval.execution.drivers.ray", "edit_eval.__main__")
 """Of our own modules, all of which a command has at hand, those that are left to who needs them."""
 MODULES = ("edit_eval", "edit_eval.run")
+BESIDE = {"process": 6, "probe": 5}
+"""What is started beside a model, a worker or what looks at its environment, and of how many words that is."""
 ORDINARY = (-1, None, True, False)
 """The values that those of `Popen`'s arguments mostly have that a fork cannot follow."""
 _cold = subprocess.Popen
@@ -166,7 +174,9 @@ def _kind_and_words(typed: Any, passed: Any) -> tuple[str, list[Any]]:
     """What kind of process it is, and its arguments; no kind where it is none of ours."""
     words = [typed] if isinstance(typed, str | bytes | os.PathLike) else [os.fspath(word) for word in typed]
     if passed:
-        begins = words[:2] == [sys.executable, "-c"] and len(words) == 6 and "edit_eval.workers.process" in words[2]
+        begins = words[:2] == [sys.executable, "-c"] and any(
+            len(words) == count and f"edit_eval.workers.{name}" in words[2] for name, count in BESIDE.items()
+        )
         return ("worker", words[2:]) if begins else ("", [])
     own = [*words[:1], *words[2:]] if words[1:2] == ["-P"] else words
     return ("command", own[2:]) if own[:2] == [sys.executable, "-m"] and own[2] in MODULES else ("", [])
