@@ -113,9 +113,14 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 def pytest_configure_node(node: Any) -> None:
-    """With `--dist loadfile` the first process has all that imports torch, and nothing else."""
+    """With `--dist loadfile` the first process has all that imports torch, and nothing else; one forks for all."""
     if node.config.getoption("dist") == "loadfile" and len(node.config.getoption("tx")) > 1:
-        node.workerinput["torch"] = node.gateway.id == "gw0"
+        node.workerinput |= {"torch": node.gateway.id == "gw0", "forking": warm_starts.for_others()}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if told := getattr(config, "workerinput", {}).get("forking"):
+        warm_starts.by_another(told)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
