@@ -18,6 +18,7 @@ from edit_eval.config.components import import_class
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError, EditEvalError, Stopped
 from edit_eval.hub import Repository, fetch_model, is_address, local_path, snapshot
+from edit_eval.user_cache import cache_folder
 from edit_eval.workers.model_class import make_parameters
 from small_hub import SmallHub
 
@@ -236,3 +237,18 @@ def test_fetched_where_there_is_a_network_and_run_where_there_is_none(tmp_path: 
         text=True,
     )
     assert made.stdout == "3\n", made.stderr
+
+
+@pytest.mark.parametrize("named", [None, "", "not/absolute"])  # a relative one is ignored, says the standard
+def test_in_the_home(named: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    if named is None:
+        monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    else:
+        monkeypatch.setenv("XDG_CACHE_HOME", named)
+    assert cache_folder() == tmp_path / ".cache" / "edit-eval"
+
+
+def test_where_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "edit-eval"

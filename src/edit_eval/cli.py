@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from edit_eval.command_line import (
     Config,
     Markdown,
+    Options,
     Passports,
     RunDir,
     RunFolder,
@@ -37,11 +38,6 @@ from edit_eval.verbs.looking import components, environments, looking
 from edit_eval.verbs.serving import serving
 from edit_eval.verbs.sharing import sharing
 from edit_eval.verbs.starting import config, starting
-
-if TYPE_CHECKING:
-    from edit_eval.config.loading import LoadingOptions as Options
-else:
-    Options = dict  # imported, it would hold up `--help`
 
 __all__ = ["app", "main"]
 
@@ -367,9 +363,7 @@ def gate(
         tell=say,
         **options,
     )
-    shown = gate_sheet(found.comparison, found.passed, found.guidance, found.faults)
-    document = gated_document(found.comparison, found.passed, found.guidance, found.faults)
-    answer_with(lambda: document, shown, spoken(found.baseline.language), markdown)
+    answer_with(lambda: gated_document(found), gate_sheet(found), spoken(found.baseline.language), markdown)
     end_if_short(not found.passed)
 
 

@@ -28,7 +28,7 @@ from edit_eval.config.placement import read_devices_flag
 from edit_eval.config.sections import NAME
 from edit_eval.config.shipped import shipped
 from edit_eval.config.yaml_text import parse, write_yaml
-from edit_eval.edit_models.given_edits import SUFFIXES
+from edit_eval.edit_models.image_folder import SUFFIXES
 from edit_eval.edit_models.release_table import RELEASES
 from edit_eval.errors import ConfigurationError
 from edit_eval.hub import is_address

@@ -304,7 +304,7 @@ def raters_table(raters: Sequence[Found]) -> Table[Found]:
     return Table(
         every=(
             Column(Text("Rater"), lambda one: one["rater"], "name"),
-            *(Column(title, partial(_counted, name)) for name, title in counts.items()),
+            *(Column(title, partial(lambda key, one: str(one[key]), name)) for name, title in counts.items()),
             Column(
                 Text("Left", context="votes"),
                 lambda one: None if one["left"] is None else formats.share(one["left"], 1),
@@ -316,10 +316,6 @@ def raters_table(raters: Sequence[Found]) -> Table[Found]:
         style="ranks",
         gap=0,
     )
-
-
-def _counted(name: str, one: Found) -> str:
-    return str(one[name])
 
 
 def write_votes(votes: Votes, samples: Iterable[Sample], file: Path, *, every: bool, force: bool = False) -> None:

@@ -43,8 +43,8 @@ from edit_eval.store.votes import PAGES, AskedPair, Ballot, VoteLine, read_asked
 from edit_eval.text import Text
 from edit_eval.viewer.following import Following
 from edit_eval.viewer.pictures import ServedPictures
+from edit_eval.viewer.runs import WatchedRun
 from edit_eval.viewer.voting import PairDraw, SidedPair, asked_pair, disputed, item_of
-from edit_eval.viewer.watching import WatchedRun
 
 _PLACES = re.compile(r"\d{1,7}(-\d{1,7})?(,\d{1,7}(-\d{1,7})?)*", re.A)
 

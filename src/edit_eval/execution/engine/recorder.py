@@ -24,7 +24,7 @@ from edit_eval.store.run_directory import RunDirectory
 
 ASK_STRIDE = 1000
 """How far apart the seeds of askings are: a judge that draws its answers draws another one. More than any readings, and
-a hundred askings stay below the next repeat's (see `store.keys`)."""
+a hundred askings stay below the next repeat's (see `store.cells`)."""
 
 
 class Audience(Protocol):
