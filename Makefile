@@ -10,7 +10,7 @@ demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, 
 	$(BIN)/edit-eval demo
 
 test: .venv/.dev .venv/.judge lint  ## everything that must pass before a commit
-	$(BIN)/pytest -n 3 --dist loadfile  # three, because tests of real processes wait half of their time
+	$(BIN)/pytest -n 4 --dist loadfile --max-worker-restart 0  # one for torch; three, as real processes wait half of their time
 
 models: .venv/.dev .venv/.judge  ## the real model classes with tiny weights, in every variant; ten minutes
 	$(BIN)/pytest tests -m models -n 2

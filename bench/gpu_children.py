@@ -19,9 +19,9 @@ from PIL import Image
 
 from acceleration.attention_backend import reported_fastest, torchs_choice
 from acceleration.fused_gelu import fused
-from edit_eval.edit_models.diffusers import QwenImageEdit
 from edit_eval.edit_models.diffusers_pipeline import STOCK_CANVAS, call_on_canvas
-from edit_eval.judges.transformers import Qwen3VL
+from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
+from edit_eval.judges.qwen3_vl import Qwen3VL
 from edit_eval.pretrained import folders
 from edit_eval.pretrained.loading import library_versions, load_in_parallel, prepare_devices
 from edit_eval.pretrained.processors import load_processor

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import functools
 import gc
+import itertools
 import os
 import re
 import shutil
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 # Before any library reads them: no test reaches for the network, and torch does not fight its neighbours for the cores.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "0")  # kernels for sizes that no other test has: 25 MB
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.pop("EDIT_EVAL_LANG", None)  # whoever runs the tests may read another language
 os.environ["LC_ALL"] = "C.UTF-8"
@@ -62,6 +64,14 @@ if {one.name for one in metadata.entry_points(group="edit_eval.components")} < _
 ROOMS = ("torch", "faults", ".", "bench", "execution", "workers", "judges", "reporting")
 """What takes long comes first, so that the processes of a parallel run end together; all other folders follow."""
 
+LOADING = ("edit_models", "judges", "pretrained")
+"""Of what imports torch, what needs most memory comes first: others draw reports, and what that takes is kept."""
+
+
+def place_of(path: Path) -> int:
+    return ROOMS.index(room(path)) if room(path) in ROOMS else len(ROOMS)
+
+
 TARGETS = ("chaos", "cluster", "docs", "models", "proof", "wheel")
 """Marks of what takes long and has a target of its own: it runs where its mark is asked for."""
 
@@ -85,7 +95,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("chaos") or item.get_closest_marker("docs"):
             item.add_marker(pytest.mark.timeout(3600))  # long is what it is meant to be
-    items.sort(key=lambda item: ROOMS.index(room(item.path)) if room(item.path) in ROOMS else len(ROOMS))
+    items.sort(key=lambda item: (place_of(item.path), item.path.parent.name not in LOADING))
 
 
 def pytest_collection_finish() -> None:
@@ -102,29 +112,71 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.write_line("\n".join(sorted(rows)))
 
 
+def pytest_configure_node(node: Any) -> None:
+    """With `--dist loadfile` the first process has all that imports torch, and nothing else; one forks for all."""
+    if node.config.getoption("dist") == "loadfile" and len(node.config.getoption("tx")) > 1:
+        node.workerinput |= {"torch": node.gateway.id == "gw0", "forking": warm_starts.for_others()}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if told := getattr(config, "workerinput", {}).get("forking"):
+        warm_starts.by_another(told)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    mine = getattr(config, "workerinput", {}).get("torch")
+    if mine is None or not collection_path.name.startswith("test_"):
+        return None
+    return ((room(collection_path) == "torch") != mine) or None
+
+
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
-    """With `--dist loadfile`: all that imports torch counts as one file, so that one process pays for it."""
+    """With `--dist loadfile`: one process pays for torch, and each knows only the tests that it may be given."""
     if config.getoption("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
 
     class Scheduling(LoadFileScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            file = super()._split_scope(nodeid)
-            return "torch" if room(config.rootpath / file) == "torch" else file
+        def schedule(self) -> None:
+            if self.collection is None:
+                self.collection = list(dict.fromkeys(itertools.chain(*self.registered_collections.values())))
+                for nodeid in self.collection:
+                    self.workqueue.setdefault(self._split_scope(nodeid), {})[nodeid] = False
+            for node in self.nodes:
+                self._reschedule(node)
 
-    config.option.loadscopereorder = False  # not by the number of tests: they are in the order that is meant
+        def _assign_work_unit(self, node: Any) -> None:
+            known = {self._split_scope(nodeid) for nodeid in self.registered_collections[node]}
+            scope = next((scope for scope in self.workqueue if scope in known), None)
+            if scope is None:
+                return node.shutdown()
+            self.workqueue.move_to_end(scope, last=False)
+            super()._assign_work_unit(node)
+            return self._reschedule(node)  # two are to be waiting
+
     return Scheduling(config, log)
 
 
-@pytest.fixture(scope="module", autouse=True)
+_kept = 0.0
+
+
+def _resident() -> float:
+    """The memory that this process has, in MB."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+@pytest.fixture(autouse=True)
 def freed_is_given_back() -> Iterator[None]:
-    """What a file's tests have freed goes back to the system: torch has the C library keep hundreds of megabytes."""
+    """What tests have freed goes back to the system: models lie in circles, and torch has the C library keep all."""
     yield
-    if "torch" in sys.modules:
+    global _kept
+    if "torch" in sys.modules and _resident() > _kept + 16:
         gc.collect()
+        if not _kept:
+            gc.freeze()  # the libraries themselves, so that the next look is a short one
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).malloc_trim(0)
+        _kept = _resident()
 
 
 @pytest.fixture

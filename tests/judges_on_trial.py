@@ -64,7 +64,7 @@ IMPOSTORS: dict[str, tuple[Scores, str]] = {
 @lru_cache(maxsize=4096)
 def _seen(instruction: str, category: str, scene: str, source: int, edit: int) -> float:
     found = _pictures[source], _pictures[edit]
-    return score(assess(scene_of(found[0], "test"), read(instruction), category, found[1]))
+    return score(assess(scene_of(found[0], "test"), read(instruction), category, found[1]).shares)
 
 
 _pictures: dict[int, Image.Image] = {}
@@ -135,7 +135,7 @@ def _as_right(one: Shown) -> float:
     if key not in _right:
         scene = scene_of(one.source, "test")
         edit = read(one.sample.instruction)
-        _right[key] = score(assess(scene, edit, one.sample.category, drawn(Recipe(apply(scene, edit)))))
+        _right[key] = score(assess(scene, edit, one.sample.category, drawn(Recipe(apply(scene, edit)))).shares)
     return _right[key]
 
 

@@ -13,8 +13,11 @@ import json
 import threading
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, Self
 from urllib.parse import unquote, urlsplit
+
+import pytest
 
 
 class SmallHub:
@@ -46,6 +49,21 @@ class SmallHub:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def stands_in(self, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+        """What `HF_ENDPOINT` and `HF_HOME` would say, which the library reads when it is imported, in places that
+        differ from version to version."""
+        import huggingface_hub.file_download as download
+        import huggingface_hub.hf_api as api
+        from huggingface_hub import constants
+
+        for module in (constants, api):
+            monkeypatch.setattr(module, "ENDPOINT", self.url, raising=False)
+        template = f"{self.url}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+        for module in (constants, download):
+            monkeypatch.setattr(module, "HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
 
     @property
     def asked_for_data(self) -> list[str]:

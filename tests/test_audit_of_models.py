@@ -62,7 +62,7 @@ class Seen:
         self.words, self.category = words, category
 
     def score(self) -> float:
-        return score(assess(self.scene, read(self.words), self.category, self.edit))
+        return score(assess(self.scene, read(self.words), self.category, self.edit).shares)
 
 
 def faultless(seen: Seen) -> float:

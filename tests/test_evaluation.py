@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import random
 import signal
 import subprocess
 import sys
@@ -271,40 +269,6 @@ evaluate(json.loads(sys.argv[1]), run_dir=sys.argv[2], report=False)
 def start(settings: dict[str, Any], folder: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-c", START, json.dumps(settings), str(folder)]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
-@pytest.mark.skipif(not Path("/proc").exists(), reason="looks for processes in /proc")
-def test_killed_at_random_moments_the_run_goes_on_to_the_same_end(tmp_path: Path, undisturbed: Run) -> None:
-    draw = random.Random(5)
-    settings = configuration(
-        tmp_path, edit={"seconds": 0.05}, judge={"answers": ANSWERS, "batch_size": 2, "seconds": 0.02}
-    )
-    acknowledged: set[str] = set()
-    for _ in range(6):
-        engine = start(settings, tmp_path / "run")
-        time.sleep(draw.uniform(0.2, 1.6))
-        if draw.random() < 0.5:
-            for worker in workers_of(tmp_path / "run")[:1]:
-                os.kill(worker, signal.SIGKILL)
-            time.sleep(draw.uniform(0.0, 0.3))
-        engine.kill()
-        engine.wait()
-        deadline = time.monotonic() + 60
-        while workers_of(tmp_path / "run") and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert not workers_of(tmp_path / "run"), "no worker outlives its engine"
-        done = (
-            [r for r in lines(tmp_path / "run", "edits") if r["status"] == "ok"]
-            if (tmp_path / "run" / "edits").exists()
-            else []
-        )
-        keys = [r["key"] for r in done]
-        assert len(keys) == len(set(keys)), "no acknowledged edit is made twice"
-        assert acknowledged <= set(keys)
-        acknowledged |= set(keys)
-    finished = evaluate(settings, run_dir=tmp_path / "run", report=False)
-    assert [v[:9] + v[10:] for v in verdicts(finished)] == [v[:9] + v[10:] for v in verdicts(undisturbed)]
-    assert not list((tmp_path / "run").rglob(".tmp-*"))
 
 
 def test_a_second_engine_is_refused_and_told_who_has_the_run(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from PIL import Image
 from edit_eval import experiment, preparation
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
+from edit_eval.records import model_title
+from edit_eval.text import counted
 from faults.faulty_runs import Ears
 from small_benchmark import configuration, write_benchmark
 
@@ -100,3 +102,15 @@ def test_a_judge_of_the_edit_models_family_is_said_and_kept(tmp_path: Path) -> N
     assert note.startswith("judge qwen3_vl and edit model qwen_image_edit are both Qwen2.5-VL: ")
     again = experiment.Experiment.recorded(json.loads(json.dumps(made.record(loaded.folder))), made.samples)
     assert note in again.notes
+
+
+# The nouns, and what they are called.
+
+
+def test_a_models_key_as_people_read_it() -> None:
+    assert model_title("edit:testing") == "edit model testing"
+    assert model_title("judge:a:b") == "judge a:b", "a name may hold a colon"
+
+
+def test_numbers_of_things() -> None:
+    assert [counted(number, "edit") for number in (0, 1, 2)] == ["0 edits", "1 edit", "2 edits"]

@@ -18,6 +18,7 @@ from edit_eval.config.components import import_class
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError, EditEvalError, Stopped
 from edit_eval.hub import Repository, fetch_model, is_address, local_path, snapshot
+from edit_eval.user_cache import cache_folder
 from edit_eval.workers.model_class import make_parameters
 from small_hub import SmallHub
 
@@ -27,13 +28,8 @@ FILES = {"data/a.parquet": b"a" * 1000, "data/b.parquet": b"b" * 1000, "README.m
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SmallHub]:
-    """What `HF_ENDPOINT` and `HF_HOME` would say, which the library reads when it is imported."""
     with SmallHub() as server:
-        monkeypatch.setattr(constants, "ENDPOINT", server.url)
-        template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace("https://huggingface.co", server.url)
-        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        server.stands_in(monkeypatch, tmp_path / "hub")
         yield server
 
 
@@ -55,14 +51,17 @@ class TestWhatIsThere:
         assert parquet("hub:o/n") == folder
         assert hub.asked_for_data == []
 
-    def test_a_commit_needs_seven_digits_and_no_network_once_it_is_there(self, hub: SmallHub) -> None:
+    def test_a_commit_needs_seven_digits_and_no_network_once_it_is_there(
+        self, hub: SmallHub, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         old = hub.put("o/n", FILES)
         hub.put("o/n", {"data/a.parquet": b"new"})
         folder = parquet(f"hub:o/n@{old[:7]}")
         assert (folder.name, (folder / "data/a.parquet").read_bytes()) == (old, FILES["data/a.parquet"])
         hub.asked.clear()
+        monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
         assert parquet(f"hub:o/n@{old[:7]}") == parquet(f"hf://datasets/o/n@{old}") == folder
-        assert hub.asked == []
+        assert hub.asked_for_data == []
 
     def test_one_file_or_folder_of_it(self, hub: SmallHub) -> None:
         hub.put("o/n", FILES)
@@ -238,3 +237,18 @@ def test_fetched_where_there_is_a_network_and_run_where_there_is_none(tmp_path: 
         text=True,
     )
     assert made.stdout == "3\n", made.stderr
+
+
+@pytest.mark.parametrize("named", [None, "", "not/absolute"])  # a relative one is ignored, says the standard
+def test_in_the_home(named: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    if named is None:
+        monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    else:
+        monkeypatch.setenv("XDG_CACHE_HOME", named)
+    assert cache_folder() == tmp_path / ".cache" / "edit-eval"
+
+
+def test_where_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "edit-eval"

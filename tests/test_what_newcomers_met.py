@@ -126,8 +126,9 @@ def test_help_is_short_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 COMMAND = Path(sys.executable).with_name("edit-eval")
 
 
-def test_files_beside_the_configuration_may_be_called_as_modules_of_python(tmp_path: Path) -> None:
-    """In the current directory, too: a class of one's own, its worker, the report."""
+def test_neither_names_of_files_nor_an_ascii_locale_keep_anybody_from_a_run(tmp_path: Path) -> None:
+    """Files in the current directory are called as modules of Python are, beside a class of one's own and its worker;
+    names are Chinese."""
     for name in ("select", "random", "queue", "statistics", "shlex", "uuid"):
         (tmp_path / f"{name}.py").write_text("raise RuntimeError('this is no module of Python')")
     (tmp_path / "mine.py").write_text(
@@ -137,18 +138,12 @@ def test_files_beside_the_configuration_may_be_called_as_modules_of_python(tmp_p
     raw = configuration(tmp_path, benchmark={"limit": 1})
     raw["diffusion_model"] = {"class_path": "mine:Editor", "params": {"device": "cpu"}}
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(raw))
-    done = subprocess.run([COMMAND, "run", "config.yaml"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-
-
-def test_an_ascii_locale_keeps_nobody_from_chinese_names(tmp_path: Path) -> None:
-    config = written(tmp_path, benchmark={"limit": 1})
     ascii_only = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     for name in ("PYTHONIOENCODING", "LANG", "LC_CTYPE"):
         ascii_only.pop(name, None)
     run = tmp_path / "物理"
-    command = [COMMAND, "run", config, "--run-dir", run, "--progress", "plain"]
-    done = subprocess.run(command, env=ascii_only, capture_output=True, timeout=600)
+    command = [COMMAND, "run", "config.yaml", "--run-dir", run, "--progress", "plain"]
+    done = subprocess.run(command, cwd=tmp_path, env=ascii_only, capture_output=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert sorted(path.stem[:8] for path in run.glob("images/*/*.png"))[0] == "00000_物理"
     python = "from edit_eval import evaluate; evaluate('x.yaml')"

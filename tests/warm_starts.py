@@ -37,7 +37,13 @@ import edit_eval.pictures
 IMPORTED = {
     "command": ("pydantic.root_model", "pynvml", "scipy.special"),
     "worker": (
-        *("edit_eval.workers.process", "edit_eval.testing.fake_models", "edit_eval.judges.chat_endpoint"),
+        *(
+            "edit_eval.workers.process",
+            "edit_eval.workers.probe",
+            "edit_eval.scenes.benchmark",
+            "edit_eval.testing.fake_models",
+            "edit_eval.judges.chat_endpoint",
+        ),
         *("edit_eval.scenes.editor", "edit_eval.scenes.judge", "edit_eval.scenes.ladder"),
         *("edit_eval.edit_models.image_endpoint", "aiohttp", "openai.resources.chat", "openai.resources.images"),
     ),
@@ -45,6 +51,8 @@ IMPORTED = {
 DEAR = ("edit_eval.serving", "edit_eval.execution.drivers.ray", "edit_eval.__main__")
 """Of our own modules, all of which a command has at hand, those that are left to who needs them."""
 MODULES = ("edit_eval", "edit_eval.run")
+BESIDE = {"process": 6, "probe": 5}
+"""What is started beside a model, a worker or what looks at its environment, and of how many words that is."""
 ORDINARY = (-1, None, True, False)
 """The values that those of `Popen`'s arguments mostly have that a fork cannot follow."""
 _cold = subprocess.Popen
@@ -106,6 +114,19 @@ def install(kind: str = "command") -> None:
         _english_made_once()
 
 
+def for_others() -> str:
+    """What forks for this process, once it has begun, may do so for others, too: for `by_another` in each of them."""
+    for kind in IMPORTED:
+        if kind not in _forking:
+            _forking[kind] = _started(kind)
+    return json.dumps({kind: [one.address, one.surroundings] for kind, one in _forking.items()})
+
+
+def by_another(told: str) -> None:
+    """Has processes forked by what forks for another process that lasts longer than this one."""
+    _forking.update({kind: Forking(*one) for kind, one in json.loads(told).items()})
+
+
 @contextmanager
 def cold(*kinds: str) -> Iterator[None]:
     """For tests of how a process begins or ends: processes of these kinds are started as a user's are."""
@@ -151,8 +172,7 @@ def _asked(given: dict[str, Any]) -> socket.socket | None:
     os.umask(mask := os.umask(0))
     told = [words, folder, environment, given["start_new_session"], list(given["pass_fds"]), sorted(_is_cold), mask]
     streams = [given["p2cread"], given["c2pwrite"], given["errwrite"]]
-    line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    line.connect(forking.address)
+    line = _line_to(forking.address)
     try:
         passed = [own if stream == -1 else stream for own, stream in enumerate(streams)] + list(given["pass_fds"])
         socket.send_fds(line, [json.dumps(told).encode()], passed)
@@ -162,11 +182,25 @@ def _asked(given: dict[str, Any]) -> socket.socket | None:
     return line
 
 
+def _line_to(address: str) -> socket.socket:
+    """A line to what forks, which may still have to begin."""
+    for _ in range(1200):
+        line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with suppress(ConnectionRefusedError):
+            line.connect(address)
+            return line
+        line.close()
+        time.sleep(0.05)
+    raise AssertionError("what forks processes does not begin")
+
+
 def _kind_and_words(typed: Any, passed: Any) -> tuple[str, list[Any]]:
     """What kind of process it is, and its arguments; no kind where it is none of ours."""
     words = [typed] if isinstance(typed, str | bytes | os.PathLike) else [os.fspath(word) for word in typed]
     if passed:
-        begins = words[:2] == [sys.executable, "-c"] and len(words) == 6 and "edit_eval.workers.process" in words[2]
+        begins = words[:2] == [sys.executable, "-c"] and any(
+            len(words) == count and f"edit_eval.workers.{name}" in words[2] for name, count in BESIDE.items()
+        )
         return ("worker", words[2:]) if begins else ("", [])
     own = [*words[:1], *words[2:]] if words[1:2] == ["-P"] else words
     return ("command", own[2:]) if own[:2] == [sys.executable, "-m"] and own[2] in MODULES else ("", [])
@@ -185,9 +219,7 @@ def _started(kind: str) -> Forking:
     address = f"\0edit-eval-{kind}-{os.getpid()}-{time.monotonic_ns()}"
     others = json.dumps({name: [one.address, one.surroundings] for name, one in _forking.items()})
     words = [sys.executable, "-P", __file__, kind, address[1:], others]
-    process = _cold(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
-    assert process.stdout
-    assert process.stdout.read(1), f"what forks each {kind} does not begin"
+    process = _cold(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
     return Forking(address, _surroundings(dict(os.environ)), process)
 
 
@@ -199,7 +231,6 @@ def _forked(address: str, kind: str) -> list[str]:
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listening.bind(address)
     listening.listen(64)
-    os.write(1, b"+")
     while True:
         if sys.stdin in select.select([listening, sys.stdin], [], [])[0]:
             os._exit(0)  # the tests have ended

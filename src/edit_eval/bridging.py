@@ -205,7 +205,7 @@ def _tell_as_it_is(found: dict[str, Any], turn: float, scale: Scale, run: Run, j
             row["ci95"] = [low, high if scale.highest is None else min(scale.highest, high)]
 
 
-# -- A run told on the scale of another judge, which has not seen it: a sheet that says so in every line of numbers --
+# -- a run told on the scale of another judge, which has not seen it: a sheet that says so in every line of numbers --
 
 _Row = tuple[str, Mapping[str, Any]]
 
@@ -230,7 +230,14 @@ def translated_sheet(document: Mapping[str, Any]) -> list[Line | Table[Any]]:
             formats.score(document["off_by"]),
             len(document["held_out"]),
         )
-    sheet: list[Line | Table[Any]] = [Line(title, "strong"), Line(), _table(rows, by, wanted), Line(error, "quiet")]
+    columns: list[Column[_Row]] = [
+        Column(Text("Edit model"), lambda row: row[0], "name"),
+        Column(Text("Scored"), lambda row: f"{row[1]['n']}/{row[1]['total']}"),
+        Column(Text("By {}", by), lambda row: formats.score(row[1]["before"])),
+        Column(Text("Translated to {}", wanted), lambda row: formats.score(row[1]["value"]), look="strong"),
+        Column(Text("95% interval"), lambda row: formats.span(row[1]["ci95"])),
+    ]
+    sheet: list[Line | Table[Any]] = [Line(title, "strong"), Line(), Table(columns, rows), Line(error, "quiet")]
     for model, row in rows:
         if row["outside"]:
             low, high = document["range"]
@@ -254,20 +261,3 @@ def translated_sheet(document: Mapping[str, Any]) -> list[Line | Table[Any]]:
         )
     )
     return sheet
-
-
-def _table(rows: list[_Row], by: str, wanted: str) -> Table[_Row]:
-    return Table(
-        every=(
-            Column(Text("Edit model"), lambda row: row[0], "name"),
-            Column(Text("Scored"), lambda row: f"{row[1]['n']}/{row[1]['total']}"),
-            Column(Text("By {}", by), lambda row: formats.score(row[1]["before"])),
-            Column(Text("Translated to {}", wanted), lambda row: formats.score(row[1]["value"]), look="strong"),
-            Column(Text("95% interval"), lambda row: _interval(row[1]["ci95"])),
-        ),
-        rows=rows,
-    )
-
-
-def _interval(ends: list[float] | None) -> str | None:
-    return None if ends is None else f"{formats.score(ends[0])}–{formats.score(ends[1])}"

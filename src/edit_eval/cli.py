@@ -8,16 +8,19 @@ from __future__ import annotations
 import contextlib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from edit_eval.command_line import (
     Config,
+    Markdown,
+    Options,
     Passports,
     RunDir,
     RunFolder,
     answer,
+    answer_with,
     app,
     end_if_short,
     main,
@@ -35,11 +38,6 @@ from edit_eval.verbs.looking import components, environments, looking
 from edit_eval.verbs.serving import serving
 from edit_eval.verbs.sharing import sharing
 from edit_eval.verbs.starting import config, starting
-
-if TYPE_CHECKING:
-    from edit_eval.config.loading import LoadingOptions as Options
-else:
-    Options = dict  # imported, it would hold up `--help`
 
 __all__ = ["app", "main"]
 
@@ -250,6 +248,7 @@ def report(
     bridge: Annotated[
         Path | None, typer.Option(metavar="FILE", help="With --as: what `agreement --bridge OLD NEW --to FILE` wrote.")
     ] = None,
+    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="With --as: also write it as Markdown.")] = None,
 ) -> None:
     """Write the report again from the records; for an audit, its page."""
     from edit_eval.auditing import drawn_again
@@ -258,12 +257,13 @@ def report(
     made = Run(run)
     if (as_ is None) != (bridge is None):
         raise ConfigurationError(Text("--as JUDGE needs --bridge FILE, and --bridge needs --as: give both or neither"))
+    if markdown is not None and as_ is None:
+        raise ConfigurationError(Text("--markdown needs --as JUDGE; the report has its own Markdown, report.md"))
     if as_ is not None and bridge is not None:
         from edit_eval.bridging import read_bridge, translate, translated_sheet
-        from edit_eval.reporting.table import print_sheet
 
         told = translate(made, read_bridge(bridge), as_)
-        return answer(lambda: told, lambda: print_sheet(translated_sheet(told), language=spoken(made.language)))
+        return answer_with(lambda: told, translated_sheet(told), spoken(made.language), markdown)
     made.summary  # noqa: B018 (what is no run is said here, not by the process that draws)
     if examined := drawn_again(made):
         print_audited(examined)
@@ -344,17 +344,13 @@ def gate(
     allow_unscored: Annotated[
         float | None, typer.Option(metavar="SHARE", help="Leave out unscored samples, up to this share.")
     ] = None,
-    markdown: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write it as Markdown, for a pull request.")
-    ] = None,
+    markdown: Markdown = None,
     *,
     options: Options,
 ) -> None:
     """Run both, the same samples and judges, and exit with 3 unless the candidate is shown to be no worse."""
     from edit_eval.gating import gate as hold
     from edit_eval.gating import gate_sheet, gated_document
-    from edit_eval.new_files import written_whole
-    from edit_eval.reporting.table import markdown_sheet, print_sheet
 
     command = ("edit-eval", *sys.argv[1:])
     found = hold(
@@ -367,13 +363,7 @@ def gate(
         tell=say,
         **options,
     )
-    language = spoken(found.baseline.language)
-    shown = gate_sheet(found.comparison, found.passed, found.guidance, found.faults)
-    document = gated_document(found.comparison, found.passed, found.guidance, found.faults)
-    answer(lambda: document, lambda: print_sheet(shown, language=language))
-    if markdown is not None:
-        with written_whole(markdown) as temporary:
-            temporary.write_text(f"{markdown_sheet(shown, language)}\n", "utf-8")
+    answer_with(lambda: gated_document(found), gate_sheet(found), spoken(found.baseline.language), markdown)
     end_if_short(not found.passed)
 
 

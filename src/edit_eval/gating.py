@@ -170,18 +170,16 @@ def _blind(runs: Sequence[Run]) -> list[str]:
 # -- what `edit-eval gate` found, as a sheet: on the terminal, and as Markdown for a pull request --
 
 
-def gate_sheet(
-    comparison: Comparison, passed: bool, guidance: Mapping[str, str], faults: Sequence[str]
-) -> list[Line | Table[Any]]:
+def gate_sheet(gated: Gated) -> list[Line | Table[Any]]:
     """The answer, why, and the numbers by each judge."""
-    margin = comparison.gate.margin or 0.0
+    comparison, margin = gated.comparison, gated.comparison.gate.margin or 0.0
     verdict = (
         Text("Passed: the candidate is shown to be less than {:g} points worse than the baseline.", margin)
-        if passed
+        if gated.passed
         else Text("Not passed: the candidate is not shown to be less than {:g} points worse than the baseline.", margin)
     )
-    sheet: list[Line | Table[Any]] = [Line(verdict, "strong" if passed else "problem")]
-    sheet += [Line(line, "problem") for line in faults]
+    sheet: list[Line | Table[Any]] = [Line(verdict, "strong" if gated.passed else "problem")]
+    sheet += [Line(line, "problem") for line in gated.faults]
     sheet += [Line(line) for line in gate_lines(comparison.gate)]
     names = {column.name: column.name for column in comparison.columns}
     for judge in comparison.judges:
@@ -192,14 +190,12 @@ def gate_sheet(
     if any(pair.failures.a or pair.failures.b for pair in comparison.pairs):
         sheet += [Line(), failures_table(comparison.pairs[:1], names)]
     sheet.append(Line())
-    sheet += [Line(Text("{}: guidance {}", name, found), "quiet") for name, found in guidance.items() if found]
+    sheet += [Line(Text("{}: guidance {}", name, found), "quiet") for name, found in gated.guidance.items() if found]
     sheet += [Line(note_words(note), "quiet") for note in comparison.notes]
     return sheet
 
 
-def gated_document(
-    comparison: Comparison, passed: bool, guidance: Mapping[str, str], faults: Sequence[str]
-) -> dict[str, Any]:
+def gated_document(gated: Gated) -> dict[str, Any]:
     """The comparison's document with what is the gate's own, under `gated`."""
-    own = {"passed": passed, "faults": [*map(str, faults)], "guidance": dict(guidance)}
-    return {**comparison_document(comparison), "gated": own}
+    own = {"passed": gated.passed, "faults": [*map(str, gated.faults)], "guidance": dict(gated.guidance)}
+    return {**comparison_document(gated.comparison), "gated": own}

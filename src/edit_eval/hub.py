@@ -161,14 +161,15 @@ def _failed(repository: Repository, error: Exception, key: str, by_hand: str) ->
             "{} has no {} {}, or denies you access ({})", constants.ENDPOINT, what, repository.name, status or 404
         )
         return ConfigurationError(Text("{}: {}: is the name right? A private one needs `hf auth login`", key, text))
-    if isinstance(error, errors.RevisionNotFoundError):
+    if isinstance(error, errors.RevisionNotFoundError) and repository.revision:
         text = Text(
             "{} has no revision {}: it may have been deleted; leave it out for the newest",
             repository.name,
             repository.revision,
         )
         return ConfigurationError(Text("{}: {}", key, text))
-    if isinstance(error, errors.HFValidationError) or type(error) is ValueError:  # a name, of it or of a file in it
+    unnamed = (errors.HFValidationError, errors.RevisionNotFoundError)
+    if isinstance(error, unnamed) or type(error) is ValueError:  # a name, of it or of a file in it
         return ConfigurationError(Text("{}: {} {} cannot be downloaded ({})", key, what, repository, _one_line(error)))
     if isinstance(error, OSError) and error.errno in _UNWRITABLE:
         return ConfigurationError(

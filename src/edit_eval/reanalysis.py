@@ -573,14 +573,10 @@ def _doubts(zeros: Row) -> Iterator[Text]:
         return
     yield Text("{}: {} of {} rows are in doubt ({:; }).", *(zeros[name] for name in _SAID))
     shares = sorted(zeros["categories"].items(), key=lambda one: -one[1]["doubtful"] / one[1]["rows"])
-    often = [(name, of) for name, of in shares if of["doubtful"] >= _STANDS_OUT and _is_often(of, zeros)]
+    twice = 2 * zeros["doubtful"] / zeros["rows"]
+    often = [(name, of) for name, of in shares if of["doubtful"] >= max(_STANDS_OUT, twice * of["rows"])]
     for name, of in often[:_STANDS_OUT]:
         yield Text("{}: {} of the {} rows of {} are.", zeros["edit_model"], of["doubtful"], of["rows"], name)
 
 
 _SAID = ("edit_model", "doubtful", "rows", "reasons")
-
-
-def _is_often(of: Row, zeros: Row) -> bool:
-    """Whether a category has twice its part of them."""
-    return bool(of["doubtful"] * zeros["rows"] >= 2 * zeros["doubtful"] * of["rows"])

@@ -242,7 +242,7 @@ class Reading:
     """How often the judge was asked."""
     applies: bool = True
     """False: an earlier answer has ruled the question out. It is asked nowhere, is no failure, and has no values."""
-    ruled_out: frozenset[str] = frozenset()
+    ruled_out: tuple[str, ...] = ()
     """The values that do not apply to this edit, as another one of the same reply tells."""
 
 

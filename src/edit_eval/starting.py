@@ -28,13 +28,12 @@ from edit_eval.config.placement import read_devices_flag
 from edit_eval.config.sections import NAME
 from edit_eval.config.shipped import shipped
 from edit_eval.config.yaml_text import parse, write_yaml
-from edit_eval.edit_models.given_edits import SUFFIXES
+from edit_eval.edit_models.image_folder import SUFFIXES
 from edit_eval.edit_models.release_table import RELEASES
 from edit_eval.errors import ConfigurationError
 from edit_eval.hub import is_address
-from edit_eval.new_files import refuse_existing
+from edit_eval.new_files import harmless, refuse_existing
 from edit_eval.pictures import slug
-from edit_eval.spreadsheets import harmless
 from edit_eval.text import Text, counted
 
 TEMPLATE = "instructions.csv"

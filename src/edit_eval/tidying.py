@@ -3,7 +3,7 @@
 What can go can be made again, or nobody needs it: pictures that no run has used for a while and none names, scenes and
 environments likewise, small copies in a report, logs. Edits, replies, votes and passports are nobody's to clear away;
 a run goes only where somebody names it. Nothing goes that we did not write: a run bears our mark, and in it and in the
-cache only files with names of ours are looked at (`store.ours`).
+cache only files with names of ours are looked at (`store.run_directory`).
 """
 
 from __future__ import annotations

@@ -11,8 +11,7 @@ import yaml
 from pydantic import ValidationError
 
 from edit_eval.config.loading import load_configuration
-from edit_eval.config.schema import Configuration, ModelSection
-from edit_eval.config.secrets import SECRET_SHOWN, without_secrets
+from edit_eval.config.schema import SECRET_SHOWN, Configuration, ModelSection, without_secrets
 from edit_eval.errors import ConfigurationError
 
 

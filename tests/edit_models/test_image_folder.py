@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from pydantic import TypeAdapter, ValidationError
 
-from edit_eval.edit_models.given_edits import ImageFolder
+from edit_eval.edit_models.image_folder import ImageFolder
 from edit_eval.errors import ConfigurationError, LoadError, ModelError, PictureError
 from edit_eval.pictures import check_edit, open_picture
 from edit_models.tiny_edits import request

@@ -15,7 +15,8 @@ import pytest
 from PIL import Image
 from pydantic import TypeAdapter, ValidationError
 
-from edit_eval.edit_models.diffusers import DiffusersModel, QwenImageEdit
+from edit_eval.edit_models.diffusers import DiffusersModel
+from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
 from edit_eval.errors import ConfigurationError, LoadError, PictureError
 from edit_models.tiny_edits import edited, levels_apart, loaded, no_step, picture, pixels, request
 
@@ -355,7 +356,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from edit_eval.edit_models.diffusers import QwenImageEdit
+from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
 from edit_models.tiny_edits import loaded, pixels
 folder = Path(sys.argv[1])
 QwenImageEdit(QwenImageEdit.Parameters(model_name=str(folder))).prepare()

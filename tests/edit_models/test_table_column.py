@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from edit_eval.edit_models.contract import EditRequest
-from edit_eval.edit_models.given_edits import TableColumn
+from edit_eval.edit_models.table_column import TableColumn
 from edit_eval.errors import ConfigurationError, LoadError, ModelError
 
 COLOURS = {"a": "red", "b": "blue"}

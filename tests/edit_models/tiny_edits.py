@@ -9,7 +9,7 @@ from typing import Any
 from PIL import Image
 
 from edit_eval.edit_models.contract import EditRequest
-from edit_eval.edit_models.diffusers import QwenImageEdit
+from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
 
 PIPELINES = ("qwen-image-edit", "qwen-image-edit-plus")
 

@@ -15,7 +15,7 @@ import yaml
 from edit_eval import evaluate
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.drivers.simulated import Fate, ImaginedMachine
+from edit_eval.execution.advice.planning import ImaginedMachine
 from edit_eval.execution.session import Session, seen_before
 from edit_eval.experiment import Experiment, load_samples
 from edit_eval.records import Status
@@ -24,6 +24,7 @@ from edit_eval.statistics.timing import timing
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.run_directory import RunDirectory
 from reporting.simulated_runs import AnsweringDriver
+from simulated_driver import Fate
 from small_benchmark import configuration, sample_id, write_benchmark
 
 

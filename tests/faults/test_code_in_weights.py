@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from edit_eval.edit_models.diffusers import QwenImageEdit
+from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
 from edit_eval.errors import LoadError
 
 pytestmark = pytest.mark.real_models

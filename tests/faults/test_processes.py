@@ -219,11 +219,11 @@ def test_a_device_on_which_loading_fails_is_dropped_with_its_traceback(tmp_path:
 def test_nobody_waits_for_an_event_that_will_never_come(monkeypatch: pytest.MonkeyPatch) -> None:
     """A policy with a mistake: everybody is idle, and work is left."""
     from edit_eval.execution.contract import WorkerSpecification
-    from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
     from edit_eval.execution.engine.engine import Engine
     from edit_eval.scheduling.estimates import Estimates
     from edit_eval.scheduling.policies import Policy
     from edit_eval.scheduling.tasks import Model, Work
+    from simulated_driver import Fate, SimulatedDriver
 
     model, work = Model("slow", "edit", (("gpu:0",), ("gpu:1",))), Work()
     policy = Policy([model], work, Estimates())

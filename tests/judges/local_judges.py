@@ -10,7 +10,8 @@ from typing import Any
 from PIL import Image
 
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.judges.transformers import Qwen3VL, TransformersJudge
+from edit_eval.judges.qwen3_vl import Qwen3VL
+from edit_eval.judges.transformers import TransformersJudge
 from tiny_judges import JUDGES as OTHERS
 
 JUDGES = ["qwen3-vl", "qwen3-vl-moe", "qwen2.5-vl"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from edit_eval.errors import LoadError
-from edit_eval.judges.transformers import Qwen3VL
+from edit_eval.judges.qwen3_vl import Qwen3VL
 
 pytestmark = pytest.mark.real_models
 

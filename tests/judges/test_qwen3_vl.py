@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from edit_eval.errors import LoadError
 from edit_eval.judges.answers import FORMS, read_answer, score_line
-from edit_eval.judges.transformers import Qwen3VL
+from edit_eval.judges.qwen3_vl import Qwen3VL
 from edit_eval.records import Reply, Status
 from judges.local_judges import JUDGES, loaded, picture, request, rewrite
 

@@ -14,9 +14,8 @@ from edit_eval.config.identity import Identity
 from edit_eval.config.schema import ProtocolSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.asked import make_protocol
-from edit_eval.protocols.battles import both_orders, met
 from edit_eval.protocols.contract import Question, View, fault
-from edit_eval.protocols.pairwise import Pairwise
+from edit_eval.protocols.pairwise import Pairwise, both_orders, met
 from edit_eval.records import Reading, Reply, Status
 from small_matrix import small_sample
 

@@ -101,13 +101,9 @@ def packed(name: str, members: Mapping[str, Any]) -> bytes:
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SmallHub]:
-    constants = pytest.importorskip("huggingface_hub.constants")
+    pytest.importorskip("huggingface_hub")
     with SmallHub() as server:
-        monkeypatch.setattr(constants, "ENDPOINT", server.url)
-        template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace("https://huggingface.co", server.url)
-        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        server.stands_in(monkeypatch, tmp_path / "hub")
         yield server
 
 

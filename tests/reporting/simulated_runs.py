@@ -13,7 +13,6 @@ from edit_eval.config.identity import Identity
 from edit_eval.config.schema import ProtocolSection
 from edit_eval.errors import Stopped
 from edit_eval.execution.contract import Meter, WorkerSpecification
-from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.pilot import PilotCells, choose_pilot
 from edit_eval.execution.engine.recorder import Recorder
@@ -31,6 +30,7 @@ from edit_eval.scheduling.tasks import Model, Work
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.workers.messages import Message
+from simulated_driver import Fate, SimulatedDriver
 
 STEPS = 10
 TEN = Scale(lowest=0.0, highest=10.0)

@@ -1,14 +1,33 @@
+from __future__ import annotations
+
 import io
 import json
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from edit_eval.reporting.results_sheet import print_summary
-from reporting.reported_runs import HOSTILE
-from reporting.reports import Report, headline
+from edit_eval.records import CONTROL, JUDGE_FAILED, Results, Status
+from edit_eval.reporting.comparison import print_comparison
+from edit_eval.reporting.language import said
+from edit_eval.reporting.page.charts import charts
+from edit_eval.reporting.page.files import markdown
+from edit_eval.reporting.page.notebook import notebook_html
+from edit_eval.reporting.page.page import page
+from edit_eval.reporting.remarks import few_images, footnotes
+from edit_eval.reporting.results_sheet import coverage_words, print_summary
+from edit_eval.reporting.status import status_document
+from edit_eval.statistics.comparison import compare_models
+from edit_eval.statistics.failures import failures
+from edit_eval.statistics.means import means
+from edit_eval.statistics.summary import summarise
+from reporting.reported_runs import HOSTILE, build_run, rescored
+from reporting.reports import Report, headline, report_on
 
 
 def printed(summary: dict[str, Any], *, language: str = "en", terminal: bool = False, width: int = 80) -> str:
@@ -172,3 +191,218 @@ def test_every_score_has_its_rows_under_its_name(three_scores: Report) -> None:
         assert f"{entry['scores'][name]['mean']:.{3 if name == 'drift' else 2}f}" in row.split()
     assert "As the authors define it: first, three: Avg 3.22" in text
     assert "Pass rate: none (2 of 60 answers" in " ".join(text.split())
+
+
+WORDS = "of a kind that makes less than 14% of all, 20 may well show none."
+
+
+@pytest.fixture(scope="module")
+def twenty(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return build_run(tmp_path_factory.mktemp("twenty"), samples=20, edit_models=("a", "b"), size=(16, 12))
+
+
+def test_it_is_said_in_every_medium(twenty: Results) -> None:
+    report = report_on(twenty)
+    folder = Path(twenty.directory) / "report"
+    terminal, comparison = (Console(file=io.StringIO(), width=300) for _ in range(2))
+    print_summary(report.summary, terminal)
+    found = compare_models(twenty)
+    assert found is not None
+    print_comparison(found, comparison)
+    notebook = notebook_html(twenty, report.summary, folder / "index.html", language="en")
+    shown = [console.file.getvalue() for console in (terminal, comparison)]  # type: ignore[attr-defined]
+    shown += [notebook, (folder / "report.md").read_text("utf-8")]
+    assert [words.count(WORDS) for words in shown] == [1] * 4
+    assert report.html.count(f"{WORDS}<") == 1
+    assert all("14%" in line and "20 张" in line for line in (said(line, "zh") for line in footnotes(report.summary)))
+
+
+def test_it_is_a_number_beside_each_interval_and_nowhere_else(twenty: Results) -> None:
+    summary = summarise(twenty)
+    (row, _) = means(summary)
+    assert row.ruled_out_share == pytest.approx(1 - 0.05 ** (1 / 20))
+    block = summary["results"][0]["scores"]["score"]
+    assert block["category_mean"]["ruled_out_share"] == pytest.approx(row.ruled_out_share)
+    for of_category in block["categories"].values():
+        assert (of_category["ci95"], of_category["ruled_out_share"], of_category["no_ci95"]) == (
+            None,
+            None,
+            "few_images",
+        )
+    assert [one["ruled_out_share"] for one in summary["comparison"]["columns"]] == [row.ruled_out_share] * 2
+    few = replace(twenty, samples=twenty.samples[:5], edits=twenty.edits[:0])
+    kept = {sample.id for sample in few.samples}
+    few = replace(few, judgements=tuple(one for one in twenty.judgements if one.sample_id in kept))
+    assert [one.ruled_out_share for one in means(summarise(few))] == [None, None]
+    assert footnotes(summarise(few)) == []
+
+
+def test_of_many_images_only_what_their_categories_cannot_show_is_said() -> None:
+    many = {"images": 270, "ruled_out_share": 0.011}
+    assert few_images([many]) == few_images([many], [{"images": 54, "ruled_out_share": 0.054}]) == []
+    [line] = few_images([many], [{"images": 12, "ruled_out_share": 0.22}, {"images": 9, "ruled_out_share": None}])
+    assert "of a category" in line.template
+    assert line.fields == ("22%", 12)
+    [line] = few_images([{"images": 20, "ruled_out_share": 0.139}, many], [{"images": 6, "ruled_out_share": 0.39}])
+    assert line.fields == ("14%", 20, 6, "39%")
+
+
+KINDS = {"source": 1.0, "blank": 0.0, "shuffled": 0.5}
+
+
+def controlled(directory: Path, source: float, **how: object) -> Results:
+    """A run with controls; the judges give `source` to the sources themselves, and the rest little."""
+    run = build_run(directory, samples=10, size=(24, 16), **how)
+    controls = [
+        replace(
+            rescored(one, min(10.0, (source if kind == "source" else score) + place % 3 / 10)),
+            edit_model=f"{CONTROL}{kind}",
+        )
+        for kind, score in KINDS.items()
+        for place, one in enumerate(run.judgements)
+        if one.edit_model == run.edit_models[0] and one.repeat == 0
+    ]
+    judges = [{**one, "measures": False, "replays": False} for one in run.resolved["judges"]]
+    return replace(
+        run,
+        controls=tuple(controls),
+        resolved={**run.resolved, "judges": judges},
+        configuration={**run.configuration, "evaluation": {"min_coverage": 1.0, "controls": 25}},
+    )
+
+
+def printed_controls(run: Results, language: str = "en", *, terminal: bool = False) -> str:
+    file = io.StringIO()
+    console = Console(file=file, width=80, force_terminal=terminal, color_system="standard" if terminal else None)
+    print_summary(summarise(run), console, language=language)
+    return file.getvalue()
+
+
+def html(run: Results, folder: Path) -> str:
+    return "".join(page(run, summarise(run), folder, language="en"))
+
+
+def test_controls_are_rows_atop_the_results(tmp_path: Path) -> None:
+    run = controlled(tmp_path, 1.0)
+    lines = printed_controls(run).splitlines()
+    row = next(line for line in lines if line.startswith("Control: source"))
+    assert row.split()[2:5] == ["10/10", "10", "1.09"]
+    assert lines.index(row) < next(
+        place for place, line in enumerate(lines) if re.match("qwen_image_edit +10/10", line)
+    )
+    assert "does not put controls last" not in printed_controls(run)
+    assert "No controls" not in printed_controls(run)
+    table = html(run, tmp_path).split('<tbody class="controls">')[1]
+    assert table.index("10/10") < table.index("</tbody>") < table.index("qwen_image_edit")
+    written = markdown(run, summarise(run), "zh").splitlines()
+    assert [line.split("|")[1].strip() for line in written if line.startswith("| 对照")] == [
+        "对照：原图",
+        "对照：灰图",
+        "对照：他图",
+    ]
+
+
+def test_a_judge_that_loves_the_source_is_said_in_one_red_line(tmp_path: Path) -> None:
+    run = controlled(tmp_path, 9.6)
+    said = printed_controls(run)
+    assert said.count("does not put controls last") == 1
+    assert "than the source itself (9.69 against" in " ".join(said.split())
+    assert "a grey picture (" not in said
+    red = printed_controls(run, terminal=True)
+    assert "\x1b[31mqwen3_vl does not put controls last" in red
+    assert "qwen3_vl 未将对照排在最后" in printed_controls(run, "zh")
+    shown = html(run, tmp_path)
+    assert shown.count('class="notice wrong"') == 1
+    assert shown.index('class="notice wrong"') < shown.index('id="gallery"')
+    assert "**qwen3_vl does not put" in markdown(run, summarise(run), "en")
+
+
+def test_each_judge_has_its_own_controls(tmp_path: Path) -> None:
+    run = controlled(tmp_path, 9.6, edit_models=("first", "second"), judges=("strict", "kind"))
+    said = printed_controls(run)
+    assert said.count("Control: grey") == 2
+    assert said.count("does not put controls last") == 2
+    table = html(run, tmp_path).split('<tbody class="controls">')[1].split("</tbody>")[0]
+    assert table.count("<tr>") == 6
+
+
+@pytest.mark.parametrize("off", [True, False])
+def test_switched_off_is_said_where_a_judge_could_have_had_them(tmp_path: Path, off: bool) -> None:
+    run = replace(controlled(tmp_path, 1.0), controls=())
+    configuration = {**run.configuration, "evaluation": {"min_coverage": 1.0, "controls": 0 if off else 25}}
+    run = replace(run, configuration=configuration)
+    assert ("No controls were judged (evaluation.controls is 0)" in printed_controls(run)) == off
+    assert ("No controls were judged" in html(run, tmp_path)) == off
+    measured = [{**one, "measures": True} for one in run.resolved["judges"]]
+    assert "No controls" not in printed_controls(replace(run, resolved={"judges": measured}))
+
+
+def test_each_failure_is_counted_once(incomplete: Report) -> None:
+    counted = failures(incomplete.results)
+    ended = [one for one in incomplete.results.judgements if one.status not in (Status.OK, Status.PENDING)]
+    assert sum(failure.count for failure in counted) == len(ended) > 5
+    for of_edits in (True, False):
+        counts = [failure.count for failure in counted if (not failure.judge) == of_edits]
+        assert counts == sorted(counts, reverse=True)
+
+
+def test_a_complete_run_has_none(complete: Report) -> None:
+    assert failures(complete.results) == []
+
+
+def test_a_failed_edit_counts_once_whatever_judges_would_have_seen_it(several: Report) -> None:
+    results = several.results
+    assert len(results.judges) == 2
+    failed = sum(edit.status is Status.EDIT_FAILED for edit in results.edits)
+    unjudged = sum(one.status is Status.EDIT_FAILED for one in results.judgements)
+    assert unjudged == 2 * failed > 0
+    mute = sum(one.status in JUDGE_FAILED for one in results.judgements)
+    expected = {"edits": failed, "judgements": mute}
+
+    def of(pairs: list[tuple[bool, int]]) -> dict[str, int]:
+        counts: Counter[str] = Counter()
+        for is_edit, count in pairs:
+            counts["edits" if is_edit else "judgements"] += count
+        return dict(counts)
+
+    document = status_document(results)
+    assert of([(not one["judge"], one["count"]) for one in document["failures"]]) == expected
+    [chart] = charts(results, several.summary, "en")["failures"]
+    rows: list[dict[str, Any]] = next(iter(chart["datasets"].values()))
+    assert of([(row["status"] == "edit failed", row["count"]) for row in rows]) == expected
+    table = markdown(results, several.summary, "en").split("## Failures by reason")[1].split("##")[0]
+    lines = [line.split(" | ") for line in table.splitlines() if line.startswith("| ") and line[2].isdigit()]
+    assert of([(cells[3] == "edit failed", int(cells[0].strip("| "))) for cells in lines]) == expected
+    # Coverage counts judgements, of which those without an edit have not failed.
+    assert f"{unjudged} no edit to judge" in " ".join(coverage_words(several.summary))
+    assert ">no edit to judge</span>" in several.html
+    assert "edit failed" not in several.html.split('id="results"')[1].split('id="breakdown"')[0]
+
+
+ASIDE = "failed 2 times; the last time: {} is gone"
+
+
+def test_a_skipped_sample_counts_once(complete: Report) -> None:
+    bad = replace(complete.results.samples[0], fault="the image ends in the middle")
+    results = replace(complete.results, samples=(bad, *complete.results.samples[1:]))
+    [found] = failures(results)
+    assert (found.status, found.reason, found.count) == (Status.SKIPPED, "the image ends in the middle", 1)
+    assert (found.edit_model, found.judge, found.samples) == ("", "", [bad.id])
+
+
+def test_a_number_is_no_name_of_a_sample(incomplete: Report) -> None:
+    edits = tuple(
+        replace(edit, sample_id=str(number), status=Status.EDIT_FAILED, image="", reason=f"12 GiB for {number}")
+        for number, edit in enumerate(incomplete.results.edits[:4])
+    )
+    [found] = failures(replace(incomplete.results, samples=(), edits=edits, judgements=()))
+    assert (found.reason, found.count) == ("12 GiB for <sample>", 4)
+
+
+def test_equal_reasons_that_name_their_sample_are_one(incomplete: Report) -> None:
+    edits = tuple(
+        replace(edit, status=Status.EDIT_FAILED, image="", reason=ASIDE.format(edit.sample_id))
+        for edit in incomplete.results.edits[:7]
+    )
+    [found] = failures(replace(incomplete.results, edits=edits, judgements=()))
+    assert (found.reason, found.count, found.set_aside) == ("<sample> is gone", 7, True)

@@ -49,7 +49,7 @@ def test_on_the_benchmark_it_is_neither_trivial_nor_perfect() -> None:
     for index in range(50):
         planned, category = plan(index, 0, 160, 120), category_of(index)
         picture = edited(planned.scene, write(planned.edit, "en"), index)
-        scores[category].append(score(assess(planned.scene, planned.edit, category, picture)))
+        scores[category].append(score(assess(planned.scene, planned.edit, category, picture).shares))
     everything = [value for values in scores.values() for value in values]
     assert 6.0 < statistics.mean(everything) < 8.5
     assert min(everything) < 4.0
@@ -92,7 +92,7 @@ def test_more_steps_make_a_better_edit() -> None:
     edit = Edit("resize", Reference("box"), value="larger")
 
     def points(steps: int) -> float:
-        return score(assess(SCENE, edit, "physical", edited(SCENE, write(edit, "en"), steps=steps)))
+        return score(assess(SCENE, edit, "physical", edited(SCENE, write(edit, "en"), steps=steps)).shares)
 
     assert points(1) < points(2) < points(4)
 

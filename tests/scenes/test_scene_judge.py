@@ -50,7 +50,7 @@ def right(index: int) -> Image.Image:
 
 def points(index: int, edited: Image.Image) -> float:
     planned = plan(index, 0, WIDTH, HEIGHT)
-    return score(assess(planned.scene, planned.edit, category_of(index), edited))
+    return score(assess(planned.scene, planned.edit, category_of(index), edited).shares)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,9 @@ def test_the_ladder_is_climbed_in_order(index: int) -> None:
     rungs = ladder(planned.scene, planned.edit)
     assert rungs[0].name == "right"
     assert {"right", "half_done", "copy", "blank"} <= {rung.name for rung in rungs}
-    scores = {rung.name: score(assess(planned.scene, planned.edit, category_of(index), rung.image)) for rung in rungs}
+    scores = {
+        rung.name: score(assess(planned.scene, planned.edit, category_of(index), rung.image).shares) for rung in rungs
+    }
     assert scores["right"] > 9.99
     assert scores["copy"] <= 2.001
     assert scores["blank"] == 0.0
@@ -108,7 +110,7 @@ def test_each_sub_criterion_sees_its_own_fault() -> None:
     new = done.thing("box-new")
 
     def shares(after: Scene, shadows_of: Scene | None = None) -> dict[str, float]:
-        found = assess(scene, edit, "physical", draw(after, shadows_of=shadows_of).image)
+        found = assess(scene, edit, "physical", draw(after, shadows_of=shadows_of).image).shares
         return dict(zip((criterion.name for criterion in CRITERIA["physical"]), found, strict=True))
 
     assert min(shares(done).values()) > 0.999
@@ -139,7 +141,7 @@ def test_size_and_compression_cost_little(index: int) -> None:
         edited.convert("RGBA"),
     ]
     for version in versions:
-        assert score(assess(planned.scene, planned.edit, category_of(index), version)) > 8.8
+        assert score(assess(planned.scene, planned.edit, category_of(index), version).shares) > 8.8
 
 
 def test_other_pictures_get_nothing() -> None:

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from edit_eval.errors import Stopped
 from edit_eval.execution.contract import Event, WorkerSpecification
-from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot
 from edit_eval.execution.engine.workload import fill_work, is_left, settled
@@ -28,6 +27,7 @@ from edit_eval.scheduling.simulation import rest_of_a_run
 from edit_eval.scheduling.tasks import Model, Task, Work
 from edit_eval.workers.messages import Message
 from examples_of import examples
+from simulated_driver import Fate, SimulatedDriver
 from small_matrix import Asking, ask, imagined_edit, small_matrix, small_samples
 
 Place = tuple[str, ...]

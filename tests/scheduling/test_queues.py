@@ -4,9 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edit_eval.records import Sample
+from edit_eval.scheduling.batches import companies, cut_batches, first_samples, pilots
+from edit_eval.scheduling.estimates import Estimates, Mean, roughly
 from edit_eval.scheduling.fleet import Replica
 from edit_eval.scheduling.queues import QUEUES, BatchSyncQueue, PullQueue, RankedTasks, RoundRobinQueue
-from edit_eval.scheduling.tasks import PILOT, Model, Task
+from edit_eval.scheduling.tasks import PILOT, Model, Task, Work
 
 MODEL = Model("editor", "edit", (("cuda:0",), ("cuda:1",)))
 
@@ -302,3 +305,168 @@ def test_the_lowest_rank_comes_first_in_whatever_order_tasks_come(steps: list[tu
         assert len(ranked) == len(there)
         assert ranked.in_order() == sorted(there, key=lambda task: task.rank)
         assert ranked.first is (min(there, key=lambda task: task.rank) if there else None)
+
+
+# Batches are a matter of the benchmark alone.
+
+
+CATEGORIES = st.lists(st.sampled_from("abcde"), max_size=60)
+
+
+def test_batches_are_cut_by_category_and_pilots_are_alone() -> None:
+    assert cut_batches(list("aabbaaab"), 2) == [0, 1, 2, 3, 1, 4, 4, 3]
+    assert pilots(list("aabbaaab")) == [0, 2]
+
+
+def test_a_sample_that_is_judged_alone_is_in_nobodys_batch() -> None:
+    samples = [
+        Sample(id=str(n), index=n, category="a", pictures={}, instruction="", alone=n in (2, 3)) for n in range(6)
+    ]
+    assert cut_batches(companies(samples), 16) == [0, 1, 2, 3, 1, 1]
+
+
+@given(CATEGORIES, st.integers(1, 5))
+def test_batches_have_one_category_and_at_most_so_many_members(categories: list[str], size: int) -> None:
+    batches = cut_batches(categories, size)
+    for number in set(batches):
+        members = [i for i, batch in enumerate(batches) if batch == number]
+        assert len(members) <= size
+        assert len({categories[i] for i in members}) == 1
+        if set(members) & set(pilots(categories)):
+            assert len(members) == 1
+
+
+@given(CATEGORIES, st.integers(1, 5))
+def test_what_comes_later_in_the_benchmark_changes_no_earlier_company(categories: list[str], size: int) -> None:
+    whole, part = cut_batches(categories, size), cut_batches(categories[: len(categories) // 2], size)
+    assert part == whole[: len(part)]
+
+
+@pytest.mark.parametrize(
+    ("categories", "first"),
+    [
+        ("aaaaa", [0, 1, 2]),
+        ("aabab", [0, 1, 2]),
+        ("aaabb", [0, 1, 3]),
+        ("abcab", [0, 1, 2]),
+        ("ddaabbcc", [0, 2, 4, 6]),
+        ("ab", [0, 1]),
+        ("", []),
+    ],
+)
+def test_a_pilot_takes_the_first_of_each_category_and_three_at_least(categories: str, first: list[int]) -> None:
+    assert first_samples(categories) == first
+
+
+# Running means, and times in words.
+
+
+def test_a_mean_is_unknown_before_the_first_one_and_counts_things_not_times() -> None:
+    mean = Mean()
+    assert mean.value is None
+    mean.add(6.0, 3)
+    mean.add(2.0)
+    assert mean.value == 2.0
+    assert Estimates().unit["edit:any"].value is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.2, "1 s"),
+        (3.6, "4 s"),
+        (9.4, "9 s"),
+        (9.6, "10 s"),
+        (24.4, "25 s"),
+        (57.4, "55 s"),
+        (57.6, "1 min"),
+        (441.0, "7 min"),
+        (3569.0, "59 min"),
+        (3580.0, "1 h"),
+        (7500.0, "2 h 5 min"),
+        (9 * 3600 + 3590.0, "10 h"),
+        (111_600.0, "31 h"),
+    ],
+)
+def test_a_foretold_time_claims_no_more_than_is_known(seconds: float, words: str) -> None:
+    assert roughly(seconds) == words
+
+
+# What waits for what.
+
+
+def test_a_task_is_ready_when_the_last_edit_it_waits_for_is_settled() -> None:
+    ready: list[Task] = []
+    work = Work(on_ready=ready.append)
+    edits = [work.add("edit:e", [n]) for n in (0, 1)]
+    judging = work.add("judge:j", [0, 1], after=[0, 1])
+    assert ready == edits
+    work.settle(0)
+    assert judging not in ready
+    work.settle(1)
+    assert ready[-1] is judging
+    assert (work.left("edit:e"), work.left("judge:j"), work.units_left("judge:j")) == (2, 1, 2)
+    for task in (*edits, judging):
+        work.finish(task)
+    assert work.finished
+
+
+def test_a_later_phase_waits_until_nothing_of_the_earlier_one_is_left() -> None:
+    ready: list[Task] = []
+    work = Work(on_ready=ready.append)
+    early = work.add("edit:e", [0], phase=0)
+    late = work.add("edit:e", [1], phase=1)
+    assert ready == [early]
+    again = work.add("edit:e", [0], phase=0, alone=True)
+    work.finish(early)
+    assert ready == [early, again], "what is tried again belongs to its phase"
+    work.finish(again)
+    assert ready == [early, again, late]
+
+
+def test_a_batch_without_any_edit_is_finished_without_a_word() -> None:
+    ready: list[Task] = []
+    work = Work(on_ready=ready.append, in_vain=lambda task: task.model == "judge:j")
+    edit = work.add("edit:e", [0])
+    work.add("judge:j", [0], after=[0])
+    work.settle(0)
+    work.finish(edit)
+    assert ready == [edit]
+    assert work.finished
+
+
+def test_the_pilot_holds_nobody_back_and_is_ready_when_none_of_it_waits() -> None:
+    ready: list[Task] = []
+    work = Work(on_ready=ready.append)
+    pilots = [work.add("edit:e", [n], phase=PILOT) for n in (0, 1)]
+    bulk = work.add("edit:e", [2])
+    later = work.add("edit:e", [3], phase=1)
+    judged = [work.add("judge:j", [n], after=[n], phase=PILOT) for n in (0, 1)]
+    assert ready == [*pilots, bulk]
+    assert (work.pilot_ready("edit:e"), work.pilot_ready("judge:j")) == (True, False)
+    assert (work.left("edit:e"), work.pilot_left("edit:e")) == (3, 2)
+    work.settle(0)
+    assert not work.pilot_ready("judge:j")
+    work.settle(1)
+    assert work.pilot_ready("judge:j")
+    work.finish(bulk)
+    assert later in ready, "the next phase begins whether or not the pilot is over"
+    for task in (*pilots, *judged):
+        assert work.piloting
+        work.finish(task)
+    assert not work.piloting
+    assert not work.finished
+
+
+def test_a_pilot_whose_questions_wait_for_its_own_answers_only_is_ready() -> None:
+    """A judge is called when the edits are there, though the second question waits for the first."""
+    work = Work()
+    work.answers_from = 100
+    first = work.add("judge:x", [0], after=[7], phase=PILOT)
+    work.add("judge:x", [1], after=[7, 100], phase=PILOT)
+    assert not work.pilot_ready("judge:x")
+    work.settle(7)
+    assert work.pilot_ready("judge:x")
+    work.finish(first)
+    work.settle(100)
+    assert work.pilot_ready("judge:x")

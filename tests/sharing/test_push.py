@@ -36,11 +36,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[WritableHub]:
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WritableHub]:
     with WritableHub() as server:
-        monkeypatch.setattr(constants, "ENDPOINT", server.url)
-        monkeypatch.setattr("huggingface_hub.hf_api.ENDPOINT", server.url, raising=False)
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        server.stands_in(monkeypatch, tmp_path / "hub")
         monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)  # whose servers are more than a test can play
         monkeypatch.setenv("HF_TOKEN", TOKEN)
         yield server
@@ -154,11 +152,8 @@ def test_a_public_one_does_not_become_private_in_silence(command: Command, hub: 
 
 
 @pytest.fixture
-def boards(hub: WritableHub, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+def boards(hub: WritableHub, run: Path) -> list[Path]:
     """Two runs of the same samples by the same judge, both pushed, each under its folder's name."""
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace("https://huggingface.co", hub.url)
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
     other = run.with_name("other")
     if not other.exists():
         plain = configuration(run.parent, judge={"fail": [sample_id(1)]})

@@ -14,7 +14,7 @@ from PIL import Image
 
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.pictures import open_picture
-from edit_eval.protocols.battles import preference
+from edit_eval.protocols.pairwise import preference
 from edit_eval.records import Judgement, Reading, Results, Sample, Scoring, Status
 from edit_eval.scenes.judge import assess, score
 from edit_eval.scenes.ladder import Ladder
@@ -124,7 +124,7 @@ def worth(bout: Bout, edit: Image.Image) -> float:
     """What `scene_judge` makes of an edit, which is asked once about equal pictures."""
     key = bout.sample.instruction, bout.sample.category, id(edit)
     if key not in _seen:
-        shares = assess(scene_of(bout.source, "test"), read(bout.sample.instruction), bout.sample.category, edit)
+        shares = assess(scene_of(bout.source, "test"), read(bout.sample.instruction), bout.sample.category, edit).shares
         _seen[key] = score(shares), edit
     return _seen[key][0]
 

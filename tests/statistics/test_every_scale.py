@@ -161,7 +161,7 @@ def test_the_judges_and_their_median(run, other):
         assert two["ci95"] == other.span(one["ci95"])
 
 
-@OTHERS
+@pytest.mark.parametrize("other", [LOWER, FREE], ids=["lower", "free"])
 @OF_SAMPLES
 def test_people_agree_as_much_whichever_way_the_scale_runs(run, other):
     generator = np.random.default_rng(1)
@@ -219,6 +219,7 @@ def test_a_comparison(run, other):
     assert json.loads(json.dumps(there.document(), allow_nan=False)) == there.document()
 
 
+@OF_SAMPLES
 def test_bounds_and_whether_missing_scores_could_turn_a_verdict(run):
     here, there = compared(run), compared(carried(run, LOWER))
     for ours, theirs in zip(here.pairs, there.pairs, strict=True):
@@ -234,6 +235,7 @@ def test_bounds_and_whether_missing_scores_could_turn_a_verdict(run):
 
 
 @OPEN
+@OF_SAMPLES
 def test_where_nothing_is_missing_an_open_end_bounds_nothing(run, other):
     short = carried(only(run, lambda number: number > 30), other)
     for pair in compared(short).pairs:
@@ -246,6 +248,7 @@ def test_where_nothing_is_missing_an_open_end_bounds_nothing(run, other):
 @pytest.mark.parametrize(
     ("models", "margin"), [(MODELS, None), (MODELS, 0.4), (MODELS[::-1], None), (MODELS[::-1], 0.1), (MODELS, 5.0)]
 )
+@OF_SAMPLES
 def test_the_gate(run, models, margin):
     edits = tuple(replace(one, status=Status.OK, image="x") for one in run.edits)
     whole = replace(run, edits=edits, edit_models=models)

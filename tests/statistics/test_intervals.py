@@ -1,20 +1,31 @@
+""""""
+
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 from clustered_designs import DESIGNS, clustered, images_of
+from edit_eval.errors import ConfigurationError, Unscored
 from edit_eval.statistics.intervals import (
+    benjamini_hochberg,
     bootstrap_interval,
     cluster_draws,
     estimate,
+    holm,
     hull_interval,
     hull_p_value,
+    image_wins,
     mean_asymmetry,
+    ruled_out_share,
+    strict_lower,
+    tipping_share,
     wilson_interval,
 )
+from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
 
 
 def test_with_one_score_a_cluster_it_is_the_textbook_interval():
@@ -244,3 +255,165 @@ def test_a_draw_has_as_many_clusters_as_there_are():
     drawn = cluster_draws(np.array([0, 0, 1, 2]), 50)
     assert drawn.shape == (50, 3)
     assert set(drawn.sum(axis=1)) == {3.0}
+
+
+def test_by_hand():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert benjamini_hochberg([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.04, 0.04])
+
+
+def test_a_test_that_was_not_made_counts_for_nothing():
+    assert holm([None, 0.02, None, 0.5]) == pytest.approx([None, 0.04, None, 0.5])
+    assert benjamini_hochberg([]) == []
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.1, float("nan")])
+def test_what_is_no_p_value_is_refused(p):
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        holm([0.5, p])
+
+
+def gains(count, gain, noise=0.3, seed=1):
+    return estimate(gain + noise * np.random.default_rng(seed).normal(size=count), np.arange(count))
+
+
+@pytest.mark.parametrize("skewed", [False, True])
+def test_the_interval_holds_exactly_what_the_test_does_not_reject(skewed):
+    generator = np.random.default_rng(6)
+    for _ in range(30):
+        differences = generator.normal(size=50)
+        if skewed:
+            differences[:3] -= 8
+        found = estimate(differences, np.arange(50))
+        assert found.lopsided == skewed
+        for end in found.interval(lowest=-10, highest=10):
+            assert found.p_value(end) == pytest.approx(0.05)
+
+
+def test_the_share_of_total_losses_that_would_undo_a_difference():
+    assert tipping_share(1.0, 10.0) == tipping_share(-1.0, 10.0) == pytest.approx(1 / 11)
+    share = tipping_share(2.35, 10.0)
+    assert (1 - share) * 2.35 + share * -10.0 == pytest.approx(0.0)
+    assert tipping_share(0.0, 10.0) == 0.0
+    assert tipping_share(1.0, math.inf) is None
+
+
+def test_the_share_that_so_many_images_rule_out():
+    assert [round(ruled_out_share(n), 3) for n in (10, 20, 50, 270)] == [0.259, 0.139, 0.058, 0.011]
+    assert (1 - ruled_out_share(17.5)) ** 17.5 == pytest.approx(0.05)
+    uneven = estimate(
+        np.random.default_rng(1).normal(size=60), np.repeat(np.arange(9), [20, 10, 10, 10, 2, 2, 2, 2, 2])
+    )
+    assert uneven.worth == pytest.approx(60**2 / (400 + 300 + 20))
+
+
+@pytest.mark.parametrize("count", [6, 20, 270])
+def test_the_strict_end_also_asks_for_what_was_not_seen(count):
+    """A share of total losses that n images show none of with a probability of .05 brings the difference down to it."""
+    found = gains(count, 1.0, noise=1e-6)
+    low = strict_lower(found, 10.0, alpha=0.05)
+    share = ruled_out_share(count)
+    assert (1 - share) * found.value - share * 10.0 == pytest.approx(low)
+    wide = gains(count, 1.0, noise=30.0)
+    assert strict_lower(wide, math.inf, alpha=0.025) == pytest.approx(wide.interval()[0])
+    assert strict_lower(gains(5, 1.0), 10.0, alpha=0.05) is None
+
+
+def test_wins_are_counted_by_image_and_tested_exactly():
+    stats = pytest.importorskip("scipy.stats")
+    images = np.repeat(np.arange(20), 2)
+    gain = np.where(images < 14, 0.5, np.where(images < 17, -0.5, 0.0))
+    gain[::2] += 0.3
+    gain[1::2] -= 0.3  # of one image one sample gains, the other loses: their mean decides
+    found = image_wins(gain, images, fewest=6)
+    assert (found.wins, found.ties, found.losses) == (14, 3, 3)
+    assert found.p == pytest.approx(stats.binomtest(14, 17).pvalue)
+    assert image_wins(-gain, images, fewest=6).p == found.p
+    assert image_wins(np.ones(5), np.arange(5), fewest=6).p is None
+    assert image_wins(np.ones(6), np.arange(6), fewest=6).p == pytest.approx(2 / 64)
+    assert image_wins(np.zeros(9), np.arange(9), fewest=6).p is None
+
+
+def test_equal_differences_have_no_interval_and_say_so():
+    same = estimate(np.full(30, 2.0), np.arange(30))
+    assert (same.doubt, same.interval(), same.p_value()) == ("no_spread", None, None)
+
+
+def test_one_image_with_nearly_all_samples_shows_nothing():
+    images = np.repeat(np.arange(31), [600] + [1] * 30)
+    found = estimate(3 + 0.1 * np.random.default_rng(2).normal(size=630), images)
+    assert (found.doubt, found.p_value()) == ("too_uneven", None)
+    assert math.isfinite(found.freedom)
+
+
+# The means of a summary as rows, and which one is meant where somebody asks for one.
+
+
+def block(mean: float | None, scored: int = 3, part: bool = False) -> dict[str, Any]:
+    return {
+        "scale": {"lowest": 0.0, "highest": 10.0, "higher_is_better": True, "mean_over": "samples"},
+        "part": part,
+        "mean": mean,
+        "ci95": None if mean is None else [mean - 1, mean + 1],
+        "no_ci95": "no_scores" if mean is None else None,
+        "ruled_out_share": None if mean is None else 0.1,
+        "worst_case_mean": 1.0,
+        "best_case_mean": 9.0,
+        "coverage": {"scored": scored, "total": 4, "by_status": {"ok": scored, "edit_failed": 4 - scored}},
+    }
+
+
+def entry(edit_model: str, judge: str, **scores: Any) -> dict[str, Any]:
+    return {"edit_model": edit_model, "judge": judge, "headline": next(iter(scores)), "scores": scores}
+
+
+def rows(*entries: dict[str, Any]) -> tuple[MeanScore, ...]:
+    return means({"results": entries})
+
+
+def test_a_row_has_all_that_the_summary_says() -> None:
+    (one, part) = rows(entry("a", "j", score=block(7.0), light=block(None, 0, part=True)))
+    assert (one.edit_model, one.judge, one.score, one.headline, one.part) == ("a", "j", "score", True, False)
+    assert (one.value, one.ci95, one.no_ci95, one.worst, one.best) == (7.0, (6.0, 8.0), "", 1.0, 9.0)
+    assert (one.scored, one.total, one.coverage, one.by_status["edit_failed"]) == (3, 4, 0.75, 1)
+    assert (one.scale.lowest, one.scale.highest) == (0.0, 10.0)
+    assert str(one) == "a, judged by j, score: 7 [6, 8], 3 of 4 scored"
+    assert (part.headline, part.part, part.value, part.ci95, part.no_ci95) == (False, True, None, None, "no_scores")
+    assert str(part) == "a, judged by j, light: no mean, 0 of 4 scored"
+
+
+def test_where_there_is_one_nothing_has_to_be_named() -> None:
+    every = rows(entry("a", "j", score=block(7.0), light=block(3.0)))
+    assert the_mean(every, None, None, None) == 7.0
+    assert the_mean(every, None, None, "light") == 3.0
+
+
+FOUR = [entry(a, j, score=block(value)) for a, j, value in (("a", "x", 1), ("a", "y", 2), ("b", "x", 3), ("b", "y", 4))]
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ({}, "2 edit models: a, b; name one, `run.mean(edit_model='a')`, or take all: `run.means()`"),
+        ({"edit_model": "b"}, "2 judges: x, y; name one, `run.mean(judge='x')`"),
+        ({"judge": "y"}, "2 edit models: a, b"),
+        ({"edit_model": "c"}, "edit_model='c': the run has none of that name; there are: a, b"),
+        ({"score": "scoer"}, "score='scoer': the run has none of that name; did you mean `score`"),
+    ],
+)
+def test_where_it_is_not_clear_the_error_says_what_to_name(named: dict[str, str], said: str) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        the_mean(rows(*FOUR), named.get("edit_model"), named.get("judge"), named.get("score"))
+    assert said in str(raised.value)
+
+
+def test_names_narrow_it_down() -> None:
+    every = rows(*FOUR)
+    assert the_mean(every, "b", "y", None) == 4
+    assert [one.value for one in chosen(every, None, "x", None)] == [1, 3]
+    assert chosen(every, None, None, None) == every
+
+
+def test_no_score_is_no_number() -> None:
+    with pytest.raises(Unscored, match=r"a, judged by j: none of 4 is scored \(4 edit_failed\)"):
+        the_mean(rows(entry("a", "j", score=block(None, 0))), None, None, None)

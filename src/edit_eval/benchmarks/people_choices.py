@@ -25,6 +25,7 @@ from edit_eval.benchmarks.row_benchmark import (
     ParquetBenchmark,
     Row,
     RowParameters,
+    numbered,
 )
 from edit_eval.text import Text
 
@@ -77,7 +78,7 @@ class MMRB2(FilesBenchmark):
             (row.get(f"response_{side.lower()}") or {}).get("response_content") if side else row.get("prompt_content")
         )
         found = _parts(content, "image")
-        return {("source" if n == 1 else f"source_{n}"): path for n, path in enumerate(found[:1] if side else found, 1)}
+        return numbered("source", found[:1] if side else found)
 
     def draft(self, row: Row) -> Draft:
         """A sample a pair, with what people chose."""

@@ -44,6 +44,15 @@ class RowParameters:
 
 
 @dataclass
+class ParquetParameters(RowParameters):
+    """What may be said of those whose files are Parquet."""
+
+    data_path: str
+    """Where the data set is on the hub; or a Parquet file of it, or the folder in which (or below which) they all
+    lie."""
+
+
+@dataclass
 class FilesParameters(RowParameters):
     """What may be said of those whose pictures are files."""
 
@@ -291,6 +300,7 @@ class RowBenchmark(ABC):
 class ParquetBenchmark(RowBenchmark):
     """Rows in Parquet files, pictures and all. A subclass says which columns are read."""
 
+    Parameters: ClassVar[Any] = ParquetParameters
     wanted: ClassVar[tuple[str, ...]] = ("*.parquet",)
 
     def files(self) -> list[Path]:
@@ -385,6 +395,11 @@ class FilesBenchmark(RowBenchmark):
             raise LookupError(Text("its name is {}, not a string", kind(held)))
         found = self._pictures.find(held)
         return held_as(self._pictures.read(found), name, held, self._pictures.origin(found))
+
+
+def numbered(name: str, held: Iterable[Any]) -> dict[str, Any]:
+    """`source`, `source_2`, ...: what holds each of several pictures of a kind, by the sample's names."""
+    return {f"{name}_{number}" if number > 1 else name: one for number, one in enumerate(held, 1)}
 
 
 def held_as(data: bytes, name: str, path: str, origins: tuple[Origin, ...] = ()) -> Held:

@@ -12,8 +12,7 @@ from typing import Any, TypedDict, Unpack
 from edit_eval.config.components import locate
 from edit_eval.config.faults import Faults, Place, did_you_mean, nearest_path, one_line, shown
 from edit_eval.config.placement import Devices, read_devices_flag
-from edit_eval.config.schema import Configuration
-from edit_eval.config.secrets import are_prompts, is_secret, is_secret_command
+from edit_eval.config.schema import Configuration, are_prompts, is_secret, is_secret_command
 from edit_eval.config.sections import TOP_KEYS, Sections
 from edit_eval.config.shipped import file_of, shipped
 from edit_eval.config.yaml_text import apply_overrides, filled, read_file

@@ -116,13 +116,17 @@ def _adapter(nested: Any) -> TypeAdapter[Any]:
 
 
 def describe_parameters(cls: type[Any]) -> tuple[Parameter, ...]:
-    """Every parameter with its type, default and the docstring below its field (or `metadata["doc"]`)."""
+    """Every parameter with its type, default and the docstring below its field (or `metadata["doc"]`).
+
+    A field that has none, and stands in a base class, too, has that one's.
+    """
     nested = parameters_of(cls)
     if nested is None:
         return ()
     written: dict[str, tuple[str, str]] = {}
     for base in reversed(nested.__mro__):
-        written |= {name: (type_text, doc) for name, type_text, doc in _written_fields(base)}
+        for name, type_text, doc in _written_fields(base):
+            written[name] = type_text, doc or written.get(name, ("", ""))[1]
     described = []
     for field in dataclasses.fields(nested):
         if field.init:

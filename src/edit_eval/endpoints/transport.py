@@ -41,7 +41,7 @@ def http_client(longest: int = LONGEST, *, direct: bool = False) -> Any:
     """
     import openai
 
-    class Client(openai.DefaultAsyncHttpxClient):
+    class Client(openai.DefaultAsyncHttpxClient):  # type: ignore[misc]
         async def send(self, request: Any, **options: Any) -> Any:
             response = await super().send(request, **{**options, "stream": True, "follow_redirects": False})
             try:

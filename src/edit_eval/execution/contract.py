@@ -1,6 +1,6 @@
 """What the engine needs of those around it: a driver (the machine that it has, and five calls), records, a watcher.
 
-Local processes, simulated devices and clusters are three drivers. Nobody else asks which devices there are.
+Local processes and clusters are two drivers; tests have a simulated one. Nobody else asks which devices there are.
 """
 
 from __future__ import annotations

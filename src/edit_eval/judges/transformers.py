@@ -58,7 +58,7 @@ from edit_eval.pretrained.loading import (
 from edit_eval.pretrained.processors import image_backend
 from edit_eval.records import Reply, Status
 
-REGISTERED = {"transformers": "TransformersJudge", "qwen3_vl": "Qwen3VL"}
+REGISTERED = {"transformers": "TransformersJudge"}
 
 TAKEN_BY_LOAD = ("dtype", "torch_dtype", "device_map", "revision", "attn_implementation", "output_loading_info")
 TAKEN_BY_CALL = ("input_ids", "inputs", "attention_mask", "pixel_values", "max_new_tokens", "generation_config")
@@ -508,25 +508,3 @@ class TransformersJudge:
             return
         choose(kernel)
         model._optimize_model_for_decode = nullcontext  # `generate` else changes the kernel for the answer
-
-
-class Qwen3VL(TransformersJudge):
-    """Qwen3-VL or Qwen2.5-VL through transformers, with greedy answers, or drawn ones.
-
-    One padded batch a call. On the CPU one thread computes. `transformers` is the same judge with further parameters.
-    """
-
-    @dataclass
-    class Parameters(LocalParameters):
-        model_name: str = "Qwen/Qwen3-VL-30B-A3B-Instruct"
-        """A folder, or a name on the Hugging Face Hub."""
-        # What `transformers` has besides, as it is there where nobody says anything.
-        thinking: ClassVar[str | None] = None
-        thinking_tokens: ClassVar[int] = 8192
-        image_settings: ClassVar[dict[str, Any]] = {}
-        enforce_schema: ClassVar[bool] = True
-
-    @staticmethod
-    def presets() -> list[dict[str, str]]:
-        """None: its families are in its name."""
-        return []

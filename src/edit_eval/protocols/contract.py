@@ -150,7 +150,7 @@ class Protocol(Shape):
     A class that asks about two edits of a sample, and not about one, has `battles(sample, models)`: which of the edit
     models' edits are held against each other, as pairs of places in `models` (identities, in the configuration's
     order). Pure: a run that goes on asks the same. Its questions show `edit` and `other`, and are put in both orders
-    (`protocols.battles.both_orders`), for strengths are made of judgements that have both. One with `looks` above 1 has
+    (`pairwise.both_orders`), for strengths are made of judgements that have both. One with `looks` above 1 has
     `rounds(sample, models)`, too: the same pairs in so many rounds. The first is asked, and each later one while
     intervals of strengths, corrected for so many looks, do not tell all edit models apart.
 

@@ -8,6 +8,8 @@ its `facts` name (`asks`), else the one that is named as its category, else all.
 
 from __future__ import annotations
 
+import math
+import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -234,10 +236,14 @@ ONE_NUMBER = {
 
 
 def question(
-    about: str, shows: Sequence[str], tells: Sequence[str], criteria: Mapping[str, tuple[str, str]], **ends: float
+    about: str, shows: Sequence[str], tells: Sequence[str], criteria: Mapping[str, str | tuple[str, str]], **ends: float
 ) -> dict[str, Any]:
-    """A question of a rubric; `criteria` has title and text of each, `ends` its own `lowest` and `highest`."""
-    asked = {name: {"title": title, "asks": asks} for name, (title, asks) in criteria.items()}
+    """A question of a rubric. `criteria` has the text of each, behind its title where that is not its name in capitals;
+    `ends` are its own `lowest` and `highest`."""
+    asked = {}
+    for name, text in criteria.items():
+        title, asks = (name.capitalize(), text) if isinstance(text, str) else text
+        asked[name] = {"title": title, "asks": asks}
     return {"about": about, "shows": shows, "tells": tells, "criteria": asked, **ends}
 
 
@@ -319,3 +325,28 @@ def settled(judgements: Sequence[Judgement]) -> Sequence[Judgement]:
     if not judgements:
         raise Missing(Status.UNDEFINED, "no edit was judged")
     return judgements
+
+
+def mean_of(numbers: Sequence[float], why: str = "no edit was judged") -> float:
+    """Their mean. Raises `Missing` that says `why` there are none."""
+    if not numbers:
+        raise Missing(Status.UNDEFINED, why)
+    return math.fsum(numbers) / len(numbers)
+
+
+def least_or_guessed(one: Judgement, question: str, seed: int | None, lowest: int, highest: int) -> float:
+    """The least number that a reply gives; of one that cannot be read a whole number that is drawn, as some authors do.
+
+    Raises `Missing` where that has no seed.
+    """
+    reading = one.readings[0][question]
+    if reading.status is Status.OK:
+        return min(reading.values.values())
+    if seed is None:
+        raise Missing(
+            reading.status,
+            f"the reply about {question} of `{one.sample_id}` cannot be read, where the authors guess a number; "
+            "set `protocol.guess_seed` for theirs",
+        )
+    place = f"{seed} {one.sample_id} {one.edit_seed} {one.repeat} {question}"
+    return random.Random(place).randint(lowest, highest)

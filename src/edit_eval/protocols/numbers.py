@@ -91,7 +91,7 @@ class Numbers:
         for name, value in values.items():
             if outside := _outside(self.scores[name].scale, value):
                 return Reading(status=Status.OUT_OF_RANGE, reason=f"{name} is {value:g}, {outside}")
-        ruled_out = frozenset(name for name in question.gives if reply.values.get(self._where.get(name, "")) == 0)
+        ruled_out = tuple(name for name in question.gives if reply.values.get(self._where.get(name, "")) == 0)
         return Reading(values=values, ruled_out=ruled_out, reason=reply.text)
 
 

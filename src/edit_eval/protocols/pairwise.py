@@ -10,15 +10,160 @@ Each question is put in both orders. By the form of the answer:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any, ClassVar, Literal
 
+from edit_eval.config.identity import Identity, digest_of_text
+from edit_eval.errors import ConfigurationError
 from edit_eval.judges.contract import PROBABILITIES
-from edit_eval.protocols.battles import Meeting, Meetings, both_orders, preference, values_in
 from edit_eval.protocols.contract import Question, Score, View
 from edit_eval.protocols.replies import WORDS, Entry, advice_on_limits, object_schema, one_of, read_object, read_values
-from edit_eval.records import Judgement, Reading, Reply, Sample
+from edit_eval.records import Judgement, Reading, Reply, Sample, Scale
 from edit_eval.rubrics import loading
+from edit_eval.statistics.battles import BACKWARD, FORWARD, value_names
+from edit_eval.text import Text
+
+# -- what protocols about two edits share: which edits meet (a design), and a question in both orders --
+#
+# Designs depend on what edit models are, not on their names or places, and on a seed that is kept with the run: a run
+# that goes on asks the same, and one more model leaves most of what was asked as it was.
+
+Design = Literal["all", "cycles", "anchor", "extended"]
+"""Every two; of each sample random cycles through the models; each model against one; cycles, of which the next round
+is asked only while some models cannot be told apart."""
+FEWEST_TO_EXTEND = 4
+"""Edit models: of fewer every two have met in the first round."""
+Places = tuple[int, int]
+
+_EXCHANGED = {"edit": "other", "other": "edit"}
+_SCALE = Scale(lowest=0.0, highest=1.0)
+
+
+@dataclass(frozen=True)
+class Meetings:
+    """Which edits meet."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    pairs: Design = "all"
+    """Which edits meet: `all`, every two; `cycles`, of each sample a random cycle through the edit models, which
+    takes far fewer; `anchor`, each edit model against one; `extended`, cycles, of which the next round is asked
+    only while some edit models cannot be told apart."""
+    rounds: int = 1
+    """How many `cycles` a sample has, or with `extended` may have at most. More of them later ask only what is
+    new."""
+    anchor: str = ""
+    """With `pairs: anchor`: the name of that edit model."""
+    seed: int = 0
+    """Of the random cycles."""
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1:
+            raise ValueError(f"rounds: {self.rounds} is not 1 or more")
+        if self.pairs == "extended" and self.rounds < 2:
+            raise ValueError("rounds: with `pairs: extended` how many may be asked at most, 2 or more")
+        if bool(self.anchor) != (self.pairs == "anchor"):
+            raise ValueError("anchor: names the edit model that all others meet with `pairs: anchor`")
+
+
+class Meeting:
+    """What a protocol about two edits is asked about, by its parameters."""
+
+    def __init__(self, meetings: Meetings) -> None:
+        self._meetings = meetings
+        self.looks = meetings.rounds if meetings.pairs == "extended" else 1
+
+    def battles(self, sample: Sample, models: Sequence[Identity]) -> Sequence[Places]:
+        """The pairs of the design, of all its rounds."""
+        ours = self._meetings
+        return met(ours.pairs, sample, models, anchor=ours.anchor, rounds=ours.rounds, seed=ours.seed)
+
+    def rounds(self, sample: Sample, models: Sequence[Identity]) -> Sequence[Sequence[Places]]:
+        """The same, where the design is extended, by round."""
+        if len(models) < FEWEST_TO_EXTEND:
+            raise ConfigurationError(
+                Text(
+                    "protocol.pairs: `extended` takes {} edit models or more; of {} every two meet in the first "
+                    "round: write `all`",
+                    FEWEST_TO_EXTEND,
+                    len(models),
+                )
+            )
+        return rounds_of_cycles(sample, models, self._meetings.rounds, self._meetings.seed)
+
+
+def met(
+    design: Design, sample: Sample, models: Sequence[Identity], *, anchor: str = "", rounds: int = 1, seed: int = 0
+) -> list[Places]:
+    """Which two edit models' edits of a sample meet, as places in `models`.
+
+    `cycles`: `rounds` of them (see `rounds_of_cycles`). `anchor` is the name of the model that all others meet. Raises
+    `ConfigurationError` for a name that no model has.
+    """
+    count = len(models)
+    if design == "anchor":
+        place = next((number for number, model in enumerate(models) if model.name == anchor), None)
+        if place is None:
+            names = [model.name for model in models]
+            raise ConfigurationError(
+                Text("protocol.anchor: no edit model is named `{}`; there are {: and }", anchor, names)
+            )
+        return [(place, other) for other in range(count) if other != place]
+    if design == "all":
+        return list(combinations(range(count), 2))
+    return [two for its in rounds_of_cycles(sample, models, rounds, seed) for two in its]
+
+
+def rounds_of_cycles(sample: Sample, models: Sequence[Identity], rounds: int, seed: int) -> list[list[Places]]:
+    """Of each round the battles that no earlier one has: a cycle through the models in a random order of its own.
+
+    A cycle has as many battles as there are models, and links all of them.
+    """
+    found: dict[Places, int] = {}
+    for turn in range(rounds):
+
+        def drawn(place: int, turn: int = turn) -> str:
+            return digest_of_text(f"{seed}\n{turn}\n{sample.id}\n{models[place].digest}\n{models[place].seed}")
+
+        order = sorted(range(len(models)), key=drawn)
+        for a, b in zip(order, [*order[1:], order[0]], strict=True):
+            if a != b:
+                found.setdefault((min(a, b), max(a, b)), turn)
+    return [[two for two, its in found.items() if its == turn] for turn in range(rounds)]
+
+
+def both_orders(question: Question, score: str) -> tuple[Question, Question]:
+    """The question as it is written, where `edit` is shown before `other`, and with the two exchanged.
+
+    Views keep their labels: `A` is what is shown first. The two are named `NAME.forward` and `NAME.backward`, and give
+    the values that `preference(score)` needs.
+    """
+    turned = tuple(
+        View(
+            _EXCHANGED.get(view.picture, view.picture),
+            tuple(tuple(_EXCHANGED.get(str(part), part) for part in step) for step in view.steps),
+            view.name,
+        )
+        for view in question.shows
+    )
+    return tuple(
+        replace(question, name=f"{question.name}.{order}", gives=value_names(score, order), shows=shows)
+        for order, shows in ((FORWARD, question.shows), (BACKWARD, turned))
+    )  # type: ignore[return-value]
+
+
+def preference(score: str) -> Score:
+    """The share that the first edit gets, the mean over both orders: missing where either has no answer."""
+    return Score(scale=_SCALE, needs=tuple(value_names(score, order)[0] for order in (FORWARD, BACKWARD)))
+
+
+def values_in(question: Question, first: float, tie: float) -> dict[str, float]:
+    """What a question of `both_orders` gives where the picture shown first gets the share `first` of the answer, a tie
+    counted half, and `tie` of it is a tie."""
+    share, tied = question.gives
+    return {share: 1 - first if question.name.endswith(f".{BACKWARD}") else first, tied: tie}
+
 
 REGISTERED = {"pairwise": "Pairwise"}
 

@@ -10,7 +10,6 @@ TIGER-AI-Lab/VIEScore@2cbea4e (viescore/).
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,9 +17,10 @@ from typing import Any, ClassVar, Literal
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.plain_files import shown
-from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, Row, RowParameters
+from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.contract import Missing, Question, Score, Values, View, parts
+from edit_eval.protocols.criteria import least_or_guessed, mean_of
 from edit_eval.protocols.replies import list_schema, number, read_list, read_number, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
@@ -137,10 +137,8 @@ class GEdit(ParquetBenchmark):
     """
 
     @dataclass
-    class Parameters(RowParameters):
+    class Parameters(ParquetParameters):
         data_path: str = "hub:stepfun-ai/GEdit-Bench@58159f3"
-        """Where the data set is on the hub; or a Parquet file of it, or the folder in which (or below which) they all
-        lie."""
         language: str = "en"
         """`en` or `zh`: which half of the instructions. The files call the Chinese one `cn`."""
         subset: Literal["full", "intersection"] = "full"
@@ -324,27 +322,12 @@ def _published(name: str, seed: int | None, judgements: Sequence[Judgement]) -> 
         if one.status is Status.PENDING:
             raise Missing(Status.PENDING, "not every edit has been judged yet")
         if one.readings:  # else there was nothing to judge: the authors pass it over
-            sides = {side: _side(one, side, seed) for side in GIVES}
+            sides = {side: least_or_guessed(one, side, seed, LOWEST, HIGHEST) for side in GIVES}
             numbers.append(math.sqrt(sides["SC"] * sides["PQ"]) if name == "O" else sides[name])
     if not categories or not all(categories.values()):
         empty = min((category for category, numbers in categories.items() if not numbers), default="")
         raise Missing(Status.UNDEFINED, f"no edit of `{empty}` was judged" if empty else "no edit was judged")
-    means = [math.fsum(numbers) / len(numbers) for numbers in categories.values()]
-    return math.fsum(means) / len(means)
-
-
-def _side(judgement: Judgement, side: str, seed: int | None) -> float:
-    reading = judgement.readings[0][side]
-    if reading.status is Status.OK:
-        return min(reading.values.values())
-    if seed is None:
-        raise Missing(
-            reading.status,
-            f"the reply about {side} of `{judgement.sample_id}` cannot be read, where the authors guess a number; "
-            "set `protocol.guess_seed` for theirs",
-        )
-    place = f"{seed} {judgement.sample_id} {judgement.edit_seed} {judgement.repeat} {side}"
-    return random.Random(place).randint(LOWEST, HIGHEST)
+    return mean_of([mean_of(numbers) for numbers in categories.values()])
 
 
 def _official(path: str | None) -> dict[str, dict[str, str]]:

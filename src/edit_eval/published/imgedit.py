@@ -11,7 +11,6 @@ of the means that could be meant).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +23,7 @@ from edit_eval.benchmarks.json_items import KEY
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Held, Row
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.contract import Missing, Score
-from edit_eval.protocols.criteria import CriteriaProtocol, Official, question, settled
+from edit_eval.protocols.criteria import CriteriaProtocol, Official, mean_of, question, settled
 from edit_eval.records import Judgement, Sample, Scale, Status
 from edit_eval.text import Text
 
@@ -63,70 +62,36 @@ _LINES: dict[str, tuple[str, str, str]] = {
     "compose": ("Instruction Compliance", "Visual Naturalness", "Physical Consistency & Fine Detail"),
 }
 """The names behind which the authors' prompts have a judge write its three numbers."""
-_ASKED: Mapping[str, Mapping[str, tuple[str, str]]] = {
+_ASKED: Mapping[str, Mapping[str, str | tuple[str, str]]] = {
     "replace": {
-        "compliance": (
-            "Compliance",
-            "Is the object that was named gone, all of it and nothing else, and is the new one of the kind, number, "
-            "place, size and look that were asked for?",
-        ),
-        "naturalness": (
-            "Naturalness",
-            "Does the new object look as if it had always been in the picture, without seams, smears, blur or "
-            "colours that clash, and is what it uncovers filled in well?",
-        ),
-        "integrity": (
-            "Integrity",
-            "Are light, shadow, perspective and contact with other things right, and is everything else as it was?",
-        ),
+        "compliance": "Is the object that was named gone, all of it and nothing else, and is the new one of the "
+        "kind, number, place, size and look that were asked for?",
+        "naturalness": "Does the new object look as if it had always been in the picture, without seams, smears, "
+        "blur or colours that clash, and is what it uncovers filled in well?",
+        "integrity": "Are light, shadow, perspective and contact with other things right, and is everything else as "
+        "it was?",
     },
     "add": {
-        "compliance": (
-            "Compliance",
-            "Is what was to be added there, of the kind, number, place, size and look that were asked for, and where "
-            "it makes sense?",
-        ),
-        "naturalness": (
-            "Naturalness",
-            "Does it belong to the picture in style, sharpness and colour, without the edges of something pasted in?",
-        ),
-        "integrity": (
-            "Integrity",
-            "Are its light, shadow, perspective and contact with other things right, does it hide nothing that "
-            "matters, and is everything else as it was?",
-        ),
+        "compliance": "Is what was to be added there, of the kind, number, place, size and look that were asked for, "
+        "and where it makes sense?",
+        "naturalness": "Does it belong to the picture in style, sharpness and colour, without the edges of something "
+        "pasted in?",
+        "integrity": "Are its light, shadow, perspective and contact with other things right, does it hide nothing "
+        "that matters, and is everything else as it was?",
     },
     "adjust": {
-        "compliance": (
-            "Compliance",
-            "Has exactly what was named changed its colour, material, size or other property as was asked, in full, "
-            "with its shape kept and nothing else touched?",
-        ),
-        "naturalness": (
-            "Naturalness",
-            "Are there no spills, halos, jumps in tone or sharpness, or other traces of the change?",
-        ),
-        "integrity": (
-            "Integrity",
-            "Do highlights, shadows and reflections fit the new property and the scene, and are details and "
-            "everything else as they were?",
-        ),
+        "compliance": "Has exactly what was named changed its colour, material, size or other property as was asked, "
+        "in full, with its shape kept and nothing else touched?",
+        "naturalness": "Are there no spills, halos, jumps in tone or sharpness, or other traces of the change?",
+        "integrity": "Do highlights, shadows and reflections fit the new property and the scene, and are details and "
+        "everything else as they were?",
     },
     "remove": {
-        "compliance": (
-            "Compliance",
-            "Is what was to go gone, all of it, and is everything that was to stay still there?",
-        ),
-        "naturalness": (
-            "Naturalness",
-            "Is the place where it was filled in so that nobody would look twice, without smears, holes, repeated "
-            "texture or a ghost of it?",
-        ),
-        "integrity": (
-            "Integrity",
-            "Are its shadows and reflections gone too, does what lies behind continue with the right light and "
-            "perspective, and is everything else as it was?",
-        ),
+        "compliance": "Is what was to go gone, all of it, and is everything that was to stay still there?",
+        "naturalness": "Is the place where it was filled in so that nobody would look twice, without smears, holes, "
+        "repeated texture or a ghost of it?",
+        "integrity": "Are its shadows and reflections gone too, does what lies behind continue with the right light "
+        "and perspective, and is everything else as it was?",
     },
     "style": {
         "compliance": (
@@ -153,11 +118,8 @@ _ASKED: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "Identity",
             "Is it the same one: face, body, hair, clothes and what they carry, as far as the action leaves them?",
         ),
-        "coherence": (
-            "Coherence",
-            "Are limbs, joints, hands and balance possible, do light and contact with the ground and things fit, and "
-            "is everything else as it was?",
-        ),
+        "coherence": "Are limbs, joints, hands and balance possible, do light and contact with the ground and things "
+        "fit, and is everything else as it was?",
     },
     "extract": {
         "compliance": (
@@ -170,16 +132,11 @@ _ASKED: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "Is it cut out along its true outline, with nothing of it missing and nothing of its surroundings left "
             "on it?",
         ),
-        "quality": (
-            "Quality",
-            "Is it whole, sharp and clean, on a plain ground, without halos, holes or other artifacts?",
-        ),
+        "quality": "Is it whole, sharp and clean, on a plain ground, without halos, holes or other artifacts?",
     },
     "background": {
-        "compliance": (
-            "Compliance",
-            "Is the background the one that was asked for, everywhere, and is what stands before it left alone?",
-        ),
+        "compliance": "Is the background the one that was asked for, everywhere, and is what stands before it left "
+        "alone?",
         "naturalness": (
             "Seamlessness",
             "Are the edges between foreground and background clean, hair and fine parts included, and do sharpness "
@@ -191,28 +148,16 @@ _ASKED: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
     },
     "compose": {
-        "compliance": (
-            "Compliance",
-            "Is every one of the changes that were asked for there, each as it was asked, and no other?",
-        ),
-        "naturalness": (
-            "Naturalness",
-            "Do all changed parts fit the picture and each other in style, sharpness and colour, without seams or "
-            "smears?",
-        ),
-        "integrity": (
-            "Integrity",
-            "Are light, shadow, perspective and contact right for all of them, and are fine details and everything "
-            "else as they were?",
-        ),
+        "compliance": "Is every one of the changes that were asked for there, each as it was asked, and no other?",
+        "naturalness": "Do all changed parts fit the picture and each other in style, sharpness and colour, without "
+        "seams or smears?",
+        "integrity": "Are light, shadow, perspective and contact right for all of them, and are fine details and "
+        "everything else as they were?",
     },
     "whole": {
-        "overall": (
-            "Overall",
-            "Does the second image show exactly the change that was asked for, the right objects in the right "
-            "number, natural and without traces of editing, and no more of it than was asked for? Where anything "
-            "else has changed, no more than 3.",
-        )
+        "overall": "Does the second image show exactly the change that was asked for, the right objects in the right "
+        "number, natural and without traces of editing, and no more of it than was asked for? Where anything "
+        "else has changed, no more than 3."
     },
 }
 RUBRIC = {
@@ -366,10 +311,7 @@ def _overall(official: bool, judgements: Sequence[Judgement]) -> float:
         numbers = authors_numbers(reading.text) if official else [*reading.values.values()]
         if numbers:
             types.setdefault(one.category, []).append(round(sum(numbers) / len(numbers), 2))
-    if not types:
-        raise Missing(Status.UNDEFINED, "no reply can be read")
-    means = [round(sum(scores) / len(scores), 2) for scores in types.values()]
-    return math.fsum(means) / len(means)
+    return mean_of([round(sum(scores) / len(scores), 2) for scores in types.values()], "no reply can be read")
 
 
 def authors_numbers(text: str) -> list[int]:

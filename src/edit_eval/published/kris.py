@@ -8,7 +8,6 @@ metrics_*.py: what is shown for which type, readers; summarize.py: types, dimens
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,10 +18,10 @@ from typing import Any, ClassVar
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.file_tree import FoundFile
 from edit_eval.benchmarks.json_items import KEY
-from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, Row
-from edit_eval.protocols.contract import Missing, Score
-from edit_eval.protocols.criteria import CriteriaProtocol, Official, question, settled
-from edit_eval.records import Judgement, Reading, Scale, Status
+from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, Row, numbered
+from edit_eval.protocols.contract import Score
+from edit_eval.protocols.criteria import CriteriaProtocol, Official, mean_of, question, settled
+from edit_eval.records import Judgement, Reading, Scale
 from edit_eval.text import Text
 
 REGISTERED = {"benchmark:kris": "Kris", "protocol:kris": "KrisScores"}
@@ -79,9 +78,8 @@ _PARTS = (
     ["sources", "edit"],
 )
 _FOLLOWED = (
-    "Instruction",
     "Is the change that was asked for there, on the right object, of the right kind and to the right degree, all of "
-    "it? Whatever else has changed does not matter.",
+    "it? Whatever else has changed does not matter."
 )
 RUBRIC = {
     "lowest": 1,
@@ -109,11 +107,9 @@ RUBRIC = {
             *_BOTH,
             ["edit_instruction"],
             {
-                "consistency": (
-                    "Consistency",
-                    "Is everything that the instruction does not speak of as it was: who and what is in the picture, "
-                    "places, colours, light, layout? Whether the change itself was made well does not matter.",
-                )
+                "consistency": "Is everything that the instruction does not speak of as it was: who and what is in "
+                "the picture, places, colours, light, layout? Whether the change itself was made well does not "
+                "matter."
             },
         ),
         "quality": question(
@@ -122,12 +118,9 @@ RUBRIC = {
             ["edit"],
             [],
             {
-                "quality": (
-                    "Quality",
-                    "Are shapes, bodies, lettering and surfaces whole and clean, light and perspective believable, "
-                    "without anything doubled, melted or smeared? Softness or a low resolution is no fault unless it "
-                    "hides what things are.",
-                )
+                "quality": "Are shapes, bodies, lettering and surfaces whole and clean, light and perspective "
+                "believable, without anything doubled, melted or smeared? Softness or a low resolution is no fault "
+                "unless it hides what things are."
             },
         ),
         "instruction": question(*_BOTH, ["edit_instruction"], {"instruction": _FOLLOWED}),
@@ -137,11 +130,8 @@ RUBRIC = {
             ["source", "edit"],
             ["edit_instruction", "explanation"],
             {
-                "instruction": (
-                    "Instruction",
-                    "Is all that could not be put right, in the way in which it is? Where nothing was changed, or "
-                    "the wrong thing, 1.",
-                )
+                "instruction": "Is all that could not be put right, in the way in which it is? Where nothing was "
+                "changed, or the wrong thing, 1."
             },
         ),
         "viewpoint": question(
@@ -149,11 +139,8 @@ RUBRIC = {
             ["source", "edit", "reference"],
             ["edit_instruction"],
             {
-                "instruction": (
-                    "Instruction",
-                    "Does the second image show the scene from the side that was asked for, as the third does: which "
-                    "way things face, what hides what, how lines run together?",
-                )
+                "instruction": "Does the second image show the scene from the side that was asked for, as the third "
+                "does: which way things face, what hides what, how lines run together?"
             },
         ),
         "knowledge": question(
@@ -161,55 +148,40 @@ RUBRIC = {
             ["edit_instruction", "explanation"],
             {
                 "instruction": _FOLLOWED,
-                "knowledge": (
-                    "Knowledge",
-                    "Is the result what is to be expected in the real world, or by the rules of the task, as it is "
-                    "explained? Where the instruction was not followed (2 or less), 1.",
-                ),
+                "knowledge": "Is the result what is to be expected in the real world, or by the rules of the task, "
+                "as it is explained? Where the instruction was not followed (2 or less), 1.",
             },
         ),
         "consistency_frames": question(
             *_FRAMES,
             ["edit_instruction", "frame"],
             {
-                "consistency": (
-                    "Consistency",
-                    "Does that frame belong to the others: the same people and things, the same style, the same "
-                    "place? What moves or grows in between may differ.",
-                )
+                "consistency": "Does that frame belong to the others: the same people and things, the same style, "
+                "the same place? What moves or grows in between may differ."
             },
         ),
         "instruction_frames": question(
             *_FRAMES,
             ["edit_instruction", "frame"],
             {
-                "instruction": (
-                    "Instruction",
-                    "Is that frame what has to be seen at its place in the sequence, with things as far on as they "
-                    "must be there?",
-                )
+                "instruction": "Is that frame what has to be seen at its place in the sequence, with things as far "
+                "on as they must be there?"
             },
         ),
         "consistency_parts": question(
             *_PARTS,
             ["edit_instruction"],
             {
-                "consistency": (
-                    "Consistency",
-                    "Find which of them gives the last image its ground. Is everything of it that the instruction "
-                    "does not speak of as it was: layout, light, who and what is in it?",
-                )
+                "consistency": "Find which of them gives the last image its ground. Is everything of it that the "
+                "instruction does not speak of as it was: layout, light, who and what is in it?"
             },
         ),
         "instruction_parts": question(
             *_PARTS,
             ["edit_instruction"],
             {
-                "instruction": (
-                    "Instruction",
-                    "Is everything that was asked for there, taken from the right image, in the right place and "
-                    "looking as it does there?",
-                )
+                "instruction": "Is everything that was asked for there, taken from the right image, in the right "
+                "place and looking as it does there?"
             },
         ),
     },
@@ -243,8 +215,7 @@ class Kris(FilesBenchmark):
         """All sources, and what is right where that is a picture."""
         sources = row.get("ori_img") or []
         sources = sources if isinstance(sources, list) else [sources]
-        names = [f"source_{number}" if number > 1 else "source" for number in range(1, len(sources) + 1)]
-        held = dict(zip(names, sources, strict=True)) | ({"reference": row["gt_img"]} if row.get("gt_img") else {})
+        held = numbered("source", sources) | ({"reference": row["gt_img"]} if row.get("gt_img") else {})
         return {name: f"{row['type']}/{one}" if isinstance(one, str) else one for name, one in held.items()}
 
     def draft(self, row: Row) -> Draft:
@@ -343,9 +314,7 @@ class KrisScores(CriteriaProtocol):
         for one in settled(judgements):
             if one.readings and level in ("", PLACES.get(one.category, ("", ""))[0]):
                 numbers += self._numbers(one)
-        if not numbers:
-            raise Missing(Status.UNDEFINED, "no edit has all of its numbers")
-        return math.fsum(numbers) / len(numbers)
+        return mean_of(numbers, "no edit has all of its numbers")
 
     def _numbers(self, one: Judgement) -> list[float]:
         """All numbers of an edit; none where one is missing."""

@@ -9,7 +9,6 @@ edit_cli_single_multi_turn.py.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -22,7 +21,7 @@ from edit_eval.benchmarks.plain_files import PlainFiles, given
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Held, Row, RowBenchmark
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.contract import Missing, Question, Score
-from edit_eval.protocols.criteria import settled
+from edit_eval.protocols.criteria import mean_of, settled
 from edit_eval.protocols.numbers import Numbers
 from edit_eval.records import Judgement, Reading, Reply, Sample, Status
 from edit_eval.text import Text
@@ -191,4 +190,4 @@ def _mean(measure: str, judgements: Sequence[Judgement]) -> float:
         if status is not Status.OK:
             raise Missing(status, f"the authors' script stops at `{one.sample_id}`: {reason}")
         numbers.append(one.scores[measure])
-    return math.fsum(numbers) / len(numbers)
+    return mean_of(numbers)

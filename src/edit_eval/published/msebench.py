@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.json_items import kind
-from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, Row, RowParameters
+from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
 from edit_eval.protocols.contract import Missing, Score, Values
 from edit_eval.protocols.criteria import CriteriaProtocol, question, settled
 from edit_eval.records import Judgement, Reading, Sample, Scale, Status
@@ -73,10 +73,8 @@ class MSEBench(ParquetBenchmark):
     """
 
     @dataclass
-    class Parameters(RowParameters):
+    class Parameters(ParquetParameters):
         data_path: str = "hub:leigangqu/MSE-Bench"
-        """Where the data set is on the hub; or a Parquet file of it, or the folder in which (or below which) they all
-        lie."""
 
     sizes = (100 * TURNS,)
     protocol = "msebench"

@@ -8,17 +8,25 @@ calculate_statistics.py (the means).
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
-from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, Row, RowParameters
-from edit_eval.protocols.contract import Missing, Score, Values
-from edit_eval.protocols.criteria import ONE_NUMBER, CriteriaProtocol, Official, PromptParameters, question, settled
-from edit_eval.records import Judgement, Sample, Scale, Status
+from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row, numbered
+from edit_eval.protocols.contract import Score, Values
+from edit_eval.protocols.criteria import (
+    ONE_NUMBER,
+    CriteriaProtocol,
+    Official,
+    PromptParameters,
+    least_or_guessed,
+    mean_of,
+    question,
+    settled,
+)
+from edit_eval.records import Judgement, Sample, Scale
 
 REGISTERED = {"benchmark:omnicontext": "OmniContext", "protocol:omnicontext": "OmniContextScores"}
 
@@ -68,10 +76,8 @@ class OmniContext(ParquetBenchmark):
     """
 
     @dataclass
-    class Parameters(RowParameters):
+    class Parameters(ParquetParameters):
         data_path: str = "hub:OmniGen2/OmniContext"
-        """Where the data set is on the hub; or a Parquet file of it, or the folder in which (or below which) they all
-        lie."""
 
     sizes = (400,)
     protocol = "omnicontext"
@@ -89,8 +95,7 @@ class OmniContext(ParquetBenchmark):
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
         """All sources."""
-        held = row["input_images"] or []
-        return {f"source_{number}" if number > 1 else "source": one for number, one in enumerate(held, 1)}
+        return numbered("source", row["input_images"] or [])
 
     def draft(self, row: Row) -> Draft | None:
         """A sample a row in English, the only language that the authors' means are asked for."""
@@ -153,27 +158,12 @@ def _average(name: str, seed: int | None, judgements: Sequence[Judgement]) -> fl
     for one in settled(judgements):
         if not one.readings:
             continue
-        numbers = [_number(one, question, seed) for question in sorted(one.readings[0])]  # PF before SC
+        asked = sorted(one.readings[0])  # PF before SC
+        numbers = [least_or_guessed(one, question, seed, _LOWEST, _HIGHEST) for question in asked]
         found = {
             "Prompt Following": numbers[0],
             "Subject Consistency": numbers[1],
             "Overall": math.sqrt(math.prod(numbers)),
         }
         types.setdefault(one.category, []).append(found[name])
-    if not types:
-        raise Missing(Status.UNDEFINED, "no edit was judged")
-    return math.fsum(math.fsum(numbers) / len(numbers) for numbers in types.values()) / len(types)
-
-
-def _number(one: Judgement, question: str, seed: int | None) -> float:
-    reading = one.readings[0][question]
-    if reading.status is Status.OK:
-        return next(iter(reading.values.values()))
-    if seed is None:
-        raise Missing(
-            reading.status,
-            f"the reply about {question} of `{one.sample_id}` cannot be read, where the authors guess a number; "
-            "set `protocol.guess_seed` for theirs",
-        )
-    place = f"{seed} {one.sample_id} {one.edit_seed} {one.repeat} {question}"
-    return random.Random(place).randint(_LOWEST, _HIGHEST)
+    return mean_of([mean_of(numbers) for numbers in types.values()])

@@ -21,9 +21,8 @@ from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.errors import ConfigurationError
 from edit_eval.hub import local_path
 from edit_eval.judges.answers import NoAnswer, excerpt, json_decoder, json_objects
-from edit_eval.protocols.battles import Meetings
 from edit_eval.protocols.contract import Question
-from edit_eval.protocols.pairwise import RUBRIC, Aspect, Comparing
+from edit_eval.protocols.pairwise import RUBRIC, Aspect, Comparing, Meetings
 from edit_eval.records import Sample
 from edit_eval.rubrics import loading
 from edit_eval.rubrics.loading import authors_texts, read_text

@@ -16,11 +16,11 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 from edit_eval.benchmarks.json_items import kind
-from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, Row, RowParameters
+from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
 from edit_eval.protocols.checklist import Checklist
-from edit_eval.protocols.contract import Missing, Question, Score, Step, View
-from edit_eval.protocols.criteria import settled
-from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
+from edit_eval.protocols.contract import Question, Score, Step, View
+from edit_eval.protocols.criteria import mean_of, settled
+from edit_eval.records import Judgement, Reading, Reply, Sample, Scale
 from edit_eval.text import Text
 
 REGISTERED = {"benchmark:picabench": "PICABench", "protocol:picabench": "PICAEval"}
@@ -48,10 +48,8 @@ class PICABench(ParquetBenchmark):
     """
 
     @dataclass
-    class Parameters(RowParameters):
+    class Parameters(ParquetParameters):
         data_path: str = "hub:Andrew613/PICABench"
-        """Where the data set is on the hub; or a Parquet file of it, or the folder in which (or below which) they all
-        lie."""
         prompt: Literal["superficial", "intermediate", "explicit"] = "superficial"
         """How much the instruction says of the consequence: nothing, the law, or how it is to look."""
 
@@ -191,9 +189,7 @@ def _published(law: str, judgements: Sequence[Judgement]) -> float:
         if one.readings and law in ("", one.category):
             right = [_authors_answer(reading.text) == _wanted(name) for name, reading in one.readings[0].items()]
             shares.append(sum(right) / len(right))
-    if not shares:
-        raise Missing(Status.UNDEFINED, "no edit was judged")
-    return 100 * math.fsum(shares) / len(shares)
+    return 100 * mean_of(shares)
 
 
 def _authors_answer(text: str) -> str:

@@ -8,7 +8,6 @@ utils.py; 360 rows are datav2_total_w_subtask.json and data.zip of PhoenixZ/RISE
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from typing import Any, ClassVar
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row
 from edit_eval.protocols.contract import Missing, Score, Values
-from edit_eval.protocols.criteria import ONE_NUMBER, CriteriaProtocol, Official, question, settled
+from edit_eval.protocols.criteria import ONE_NUMBER, CriteriaProtocol, Official, mean_of, question, settled
 from edit_eval.records import Judgement, Sample, Scale, Status
 from edit_eval.text import Text
 
@@ -41,6 +40,8 @@ WEIGHTS: Mapping[frozenset[str], Mapping[str, float]] = {
 """What a score weighs of what an edit is asked, by what that is (`calculate_score`)."""
 SCALE = Scale(lowest=LOWEST, highest=HIGHEST)
 FINAL = ("Final Score",)
+"""Behind which the authors have a judge write its number."""
+UNREAD = "no reply can be read"
 _BY_PICTURE, _BY_PICTURE_ALONE = "logical_reasoning_reference", "logical_reasoning_same"
 _OF_NO_PUZZLE = 3
 """So many numbers has an edit that is no puzzle."""
@@ -268,6 +269,7 @@ def _by_picture(category: str, row: Row) -> list[str]:
 
 
 def weighted(values: Values) -> float:
+    """What the numbers of an edit come to, by what it was asked."""
     return sum(weight * values[name] for name, weight in WEIGHTS[frozenset(values)].items())
 
 
@@ -281,6 +283,7 @@ def _halved(score: float, values: Values) -> float:
 
 
 def full_marks(values: Values) -> float:
+    """1 where every number is the highest."""
     return float(all(value == HIGHEST for value in values.values()))
 
 
@@ -351,7 +354,7 @@ class RISEBenchScores(CriteriaProtocol):
 
     def _accuracy(self, judgements: Sequence[Judgement]) -> float:
         found = [self._values(one) for one in _edited(judgements)]
-        return mean([full_marks(values) if values else 0.0 for values in found])
+        return mean_of([full_marks(values) if values else 0.0 for values in found], UNREAD)
 
     def _score(self, judgements: Sequence[Judgement]) -> float:
         found = [values for one in _edited(judgements) if (values := self._values(one))]
@@ -361,7 +364,7 @@ class RISEBenchScores(CriteriaProtocol):
             slipped = some_are_free and "plausibility" in values
             counted = {name: value for name, value in values.items() if not slipped or name != "consistency"}
             scores.append(_halved(weighted(counted), values))
-        return mean(scores)
+        return mean_of(scores, UNREAD)
 
     def _is_free(self, one: Judgement) -> bool:
         """Whether an edit was not asked for consistency, whatever its replies."""
@@ -398,12 +401,6 @@ def _edited(judgements: Sequence[Judgement]) -> Sequence[Judgement]:
         if not one.readings:
             raise Missing(one.status, f"the authors' script stops at `{one.sample_id}`: {one.reason}")
     return judgements
-
-
-def mean(scores: Sequence[float]) -> float:
-    if not scores:
-        raise Missing(Status.UNDEFINED, "no reply can be read")
-    return math.fsum(scores) / len(scores)
 
 
 def _authors_numbers(text: str) -> list[float]:

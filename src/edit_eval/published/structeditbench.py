@@ -8,7 +8,6 @@ instruction, kinds of charts).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,13 +15,13 @@ from typing import Any, ClassVar
 
 from edit_eval.benchmarks.json_items import kind
 from edit_eval.benchmarks.parquet_rows import ParquetRows
-from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, Row, RowParameters
+from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import NoAnswer
-from edit_eval.protocols.contract import Missing, Question, Score, Values, View
-from edit_eval.protocols.criteria import settled
+from edit_eval.protocols.contract import Question, Score, Values, View
+from edit_eval.protocols.criteria import mean_of, settled
 from edit_eval.protocols.replies import read_values
-from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
+from edit_eval.records import Judgement, Reading, Reply, Sample, Scale
 from edit_eval.rubrics import loading
 from edit_eval.text import Text
 
@@ -62,10 +61,8 @@ class StructEditBench(ParquetBenchmark):
     """
 
     @dataclass
-    class Parameters(RowParameters):
+    class Parameters(ParquetParameters):
         data_path: str = "hub:hshjerry0315/StructEditBench"
-        """Where the data set is on the hub; or a Parquet file of it, or the folder in which (or below which) they all
-        lie."""
 
     sizes = (1714,)
     protocol = "structeditbench"
@@ -130,9 +127,7 @@ def _asked(row: Row) -> list[dict[str, str]]:
 def _share(about: str, sample: Sample, values: Values) -> float:
     """Of the questions about this the share that is answered rightly."""
     of = [value for name, value in values.items() if name.startswith(about)]
-    if not of:
-        raise Missing(Status.UNDEFINED, "there are no questions about what is to stay")
-    return math.fsum(of) / len(of)
+    return mean_of(of, "there are no questions about what is to stay")
 
 
 def _accuracy(sample: Sample, values: Values) -> float:
@@ -144,9 +139,7 @@ def _accuracy(sample: Sample, values: Values) -> float:
 
 def _published(score: str, category: str, judgements: Sequence[Judgement]) -> float:
     found = [_counted(score, one) for one in settled(judgements) if one.readings and category in ("", one.category)]
-    if not found:
-        raise Missing(Status.UNDEFINED, "no edit was judged")
-    return math.fsum(found) / len(found)
+    return mean_of(found)
 
 
 def _counted(score: str, one: Judgement) -> float:

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row
 from edit_eval.protocols.contract import Score, Values
-from edit_eval.protocols.criteria import Official, settled
-from edit_eval.published.risebench import FINAL, SCALE, RISEBenchScores, full_marks, mean, weighted
+from edit_eval.protocols.criteria import Official, mean_of, settled
+from edit_eval.published.risebench import FINAL, SCALE, UNREAD, RISEBenchScores, full_marks, weighted
 from edit_eval.records import Judgement
 
 REGISTERED = {"benchmark:unireditbench": "UniREditBench", "protocol:unireditbench": "UniREditBenchScores"}
@@ -96,10 +96,10 @@ class UniREditBenchScores(RISEBenchScores):
         return {name: some[0] for name, some in found.items()} if all(found.values()) else None
 
     def _accuracy(self, judgements: Sequence[Judgement]) -> float:
-        return mean([full_marks(values) for values in self._readable(judgements)])
+        return mean_of([full_marks(values) for values in self._readable(judgements)], UNREAD)
 
     def _score(self, judgements: Sequence[Judgement]) -> float:
-        return mean([weighted(values) for values in self._readable(judgements)])
+        return mean_of([weighted(values) for values in self._readable(judgements)], UNREAD)
 
     def _readable(self, judgements: Sequence[Judgement]) -> list[Values]:
         return [values for one in settled(judgements) if one.readings and (values := self._values(one))]

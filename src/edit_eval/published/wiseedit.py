@@ -20,7 +20,7 @@ from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.file_tree import FileTree, FoundFile
-from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row
+from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row, numbered
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.contract import Missing, Score
 from edit_eval.protocols.criteria import ONE_NUMBER, CriteriaProtocol, question, settled
@@ -162,11 +162,7 @@ class WiseEdit(FilesBenchmark):
         number = int(row["subset"].rpartition("_")[2])
         sources = [row.get(f"input_{place}", "").strip() for place in range(1, number + 1)]
         listed = {"source": [one for one in sources if one], "reference": _listed(row.get("ref", "").strip())}
-        return {
-            f"{name}_{place}" if place > 1 else name: one
-            for name, names in listed.items()
-            for place, one in enumerate(names, 1)
-        }
+        return {key: one for name, names in listed.items() for key, one in numbered(name, names).items()}
 
     def draft(self, row: Row) -> Draft:
         """A sample a row."""

@@ -389,7 +389,7 @@ def _reason(gate: Gate, candidate: Candidate, reason: Reason) -> Text:
     for name in ("difference", "lower", "assumed"):
         values |= {name: _points(reason.values[name])} if name in values else {}
     values |= {"p": p_value(reason.values["p"])} if "p" in values else {}
-    line = _REASONS[reason.kind](**_names(candidate), **values)
+    line = _REASONS[reason.kind](name=candidate.name, first=candidate.first, judge=candidate.judge, **values)
     return line if reason.kind == "fails_more" else _less(gate, candidate, line)
 
 
@@ -436,7 +436,3 @@ def _less(gate: Gate, candidate: Candidate, line: Text) -> Text:
 def _points(value: float | None) -> str:
     """Points of the score, below 0 what is worse; a difference is never rounded to none."""
     return signed(value, max(2, -math.floor(math.log10(abs(value)))) if value else 2)
-
-
-def _names(candidate: Candidate) -> dict[str, str]:
-    return {"name": candidate.name, "first": candidate.first, "judge": candidate.judge}

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.new_files import refuse_existing, written_whole
+from edit_eval.new_files import refuse_existing, write_rows, written_whole
 from edit_eval.records import Sample
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed
 from edit_eval.reporting.names import judgement_status
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Table
-from edit_eval.spreadsheets import write_rows
 from edit_eval.statistics.battles import Fought
 from edit_eval.statistics.people import ratings_of
 from edit_eval.store.votes import Votes
@@ -305,7 +304,7 @@ def raters_table(raters: Sequence[Found]) -> Table[Found]:
     return Table(
         every=(
             Column(Text("Rater"), lambda one: one["rater"], "name"),
-            *(Column(title, partial(_counted, name)) for name, title in counts.items()),
+            *(Column(title, partial(lambda key, one: str(one[key]), name)) for name, title in counts.items()),
             Column(
                 Text("Left", context="votes"),
                 lambda one: None if one["left"] is None else formats.share(one["left"], 1),
@@ -317,10 +316,6 @@ def raters_table(raters: Sequence[Found]) -> Table[Found]:
         style="ranks",
         gap=0,
     )
-
-
-def _counted(name: str, one: Found) -> str:
-    return str(one[name])
 
 
 def write_votes(votes: Votes, samples: Iterable[Sample], file: Path, *, every: bool, force: bool = False) -> None:

@@ -170,7 +170,7 @@ def markdown_table(table: Table[Any], language: str) -> str:
     heads = [in_language(column.title, language) for column in columns]
     rules = ["---:" if column.kind == "number" else "---" for column in columns]
     rows = [[_markdown_cell(column, row, language) for column in columns] for row in table.rows]
-    return "\n".join(map(_markdown_line, (heads, rules, *rows)))
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, rules, *rows))
 
 
 def markdown_sheet(sheet: Sheet, language: str) -> str:
@@ -191,10 +191,6 @@ def card_table(table: Table[Any]) -> str:
 def inline(words: object) -> str:
     """Text from the records on one line, as text: what Markdown or HTML would take for markup is escaped."""
     return _SPECIAL.sub(r"\\\1", " ".join(str(words).split()))
-
-
-def _markdown_line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _markdown_cell(column: Column[Row], row: Row, language: str) -> str:

@@ -170,7 +170,7 @@ class SceneJudge:
         scene = scene_of(request.pictures["source"], NAME)
         try:
             edit = read(request.instruction)
-            assessed, *others = (_assessed(scene, edit, request.category, request.pictures[one]) for one in edits)
+            assessed, *others = (assess(scene, edit, request.category, request.pictures[one]) for one in edits)
         except ValueError as error:
             raise ModelError(f"{NAME} cannot judge this: {error}") from error
         for other in others:
@@ -209,15 +209,8 @@ class Assessed(NamedTuple):
     """Of the change that was asked for."""
 
 
-def assess(scene: Scene, edit: Edit, category: str, edited: Image.Image) -> list[float]:
-    """The share (0 to 1) of each sub-criterion of the category, in order.
-
-    Raises `ValueError` for an unknown category, or an edit that makes no sense in the scene.
-    """
-    return _assessed(scene, edit, category, edited).shares
-
-
-def _assessed(scene: Scene, edit: Edit, category: str, edited: Image.Image) -> Assessed:
+def assess(scene: Scene, edit: Edit, category: str, edited: Image.Image) -> Assessed:
+    """Raises `ValueError` for an unknown category, or an edit that makes no sense in the scene."""
     if category not in CRITERIA:
         raise ValueError(f"no category of the scenes: {category!r}; there are {', '.join(CRITERIA)}")
     comparison = PixelComparison(scene, edit, edited)

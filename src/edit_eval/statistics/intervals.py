@@ -489,13 +489,18 @@ class ImageWins:
     """By Holm over all pairs of all judges, a family of its own."""
 
 
-def image_wins(gains: FloatArray, images: IntArray, *, fewest: int) -> ImageWins:
-    """Of each image the mean of its gains (a's advantage) decides; what is within 1e-9 of 0 is a tie."""
+def sign_test(wins: int, losses: int) -> float:
+    """The exact p of as many wins and losses, or more apart, where each is as likely."""
     from scipy.special import bdtr
 
+    return min(1.0, 2 * float(bdtr(min(wins, losses), wins + losses, 0.5)))
+
+
+def image_wins(gains: FloatArray, images: IntArray, *, fewest: int) -> ImageWins:
+    """Of each image the mean of its gains (a's advantage) decides; what is within 1e-9 of 0 is a tie."""
     means = np.bincount(images, gains) / np.bincount(images)
     wins, losses = int((means > _TIE).sum()), int((means < -_TIE).sum())
     p = None
     if wins + losses and len(means) >= fewest:
-        p = min(1.0, 2 * float(bdtr(min(wins, losses), wins + losses, 0.5)))
+        p = sign_test(wins, losses)
     return ImageWins(wins, len(means) - wins - losses, losses, p)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.spreadsheets import as_meant
+from edit_eval.new_files import as_meant
 from edit_eval.text import Text
 from edit_eval.user_cache import cache_folder
 

@@ -36,6 +36,7 @@ from edit_eval.statistics.intervals import (
     FloatArray,
     IntArray,
     cluster_codes,
+    sign_test,
     student_quantile,
     wilson_interval,
 )
@@ -406,12 +407,10 @@ def _raters(votes: Sequence[Vote]) -> list[dict[str, Any]]:
 
 def _rater(name: str, votes: Sequence[Vote]) -> dict[str, Any]:
     """`votes`, `skipped`, the share of `left` among those for a side, and `side`: the one that it always takes."""
-    from scipy.stats import binomtest
-
     of = Counter(vote.choice for vote in votes)
     sides = of["left"] + of["right"]
     most = max(of["left"], of["right"])
-    one_sided = most > SIDE_SHARE * sides and binomtest(of["left"], sides, 0.5).pvalue <= SIDE_LEVEL
+    one_sided = most > SIDE_SHARE * sides and sign_test(of["left"], of["right"]) <= SIDE_LEVEL
     return {
         "rater": name,
         "votes": sum(of[choice] for choice in SHARES),

@@ -115,7 +115,8 @@ class Within:
         one, other, of_samples = self._models[model]
         if len(of_samples) < FEWEST_RANKED:
             return np.full(len(weights), math.nan)
-        return _correlations(one, other, weights[:, of_samples])
+        weights = weights[:, of_samples]
+        return _pearson(_weighted_ranks(one, weights), _weighted_ranks(other, weights), weights)
 
     def of_models(self, samples: Samples) -> dict[str, dict[str, Any]]:
         """`{NAME: {"n", "spearman"}}` of what was seen."""
@@ -316,11 +317,6 @@ class OrdinalRatings:
 
 
 # -- correlations for many weightings at once --
-
-
-def _correlations(one: IntArray, other: IntArray, weights: FloatArray) -> FloatArray:
-    """Spearman's correlation of two instruments' levels for each row of weights; NaN where one does not vary."""
-    return _pearson(_weighted_ranks(one, weights), _weighted_ranks(other, weights), weights)
 
 
 def _weighted_ranks(of_levels: IntArray, weights: FloatArray) -> FloatArray:

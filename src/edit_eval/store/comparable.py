@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from edit_eval.benchmarks.contract import canonical
-from edit_eval.config.secrets import without_secrets
+from edit_eval.config.schema import without_secrets
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge

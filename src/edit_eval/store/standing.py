@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from edit_eval.config.identity import Identity
-from edit_eval.config.secrets import without_secrets
+from edit_eval.config.schema import without_secrets
 from edit_eval.errors import ConfigurationError
 from edit_eval.hub import is_address, local_path
 from edit_eval.passports import Passport

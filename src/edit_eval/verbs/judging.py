@@ -8,7 +8,19 @@ from typing import Annotated, Any
 
 import typer
 
-from edit_eval.command_line import Config, Force, Passports, RunDir, RunFolder, answer, end_if_short, verb, words
+from edit_eval.command_line import (
+    Config,
+    Force,
+    Markdown,
+    Passports,
+    RunDir,
+    RunFolder,
+    answer,
+    answer_with,
+    end_if_short,
+    verb,
+    words,
+)
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.language import said, spoken
 from edit_eval.text import Text
@@ -44,11 +56,11 @@ def agreement(
         Path | None, typer.Option(metavar="FILE.json", help="With --bridge: write it, for `report --as`.")
     ] = None,
     score: Annotated[str | None, typer.Option(metavar="NAME", help="Use this score instead of the headline.")] = None,
+    markdown: Markdown = None,
     force: Force = False,
 ) -> None:
     """How well judges agree with themselves, each other and people, and how often they give no score."""
     from edit_eval.reporting.agreement import agreement_sheet
-    from edit_eval.reporting.table import print_sheet
     from edit_eval.run import Run
 
     if to is not None and bridge is None:
@@ -59,7 +71,7 @@ def agreement(
         from edit_eval.bridging import write_bridge
 
         write_bridge([made, *others], *bridge, to, score=score, force=force)
-    answer(lambda: document, lambda: print_sheet(agreement_sheet(document), language=spoken(made.language)))
+    answer_with(lambda: document, agreement_sheet(document), spoken(made.language), markdown)
 
 
 @verb(judging, short_help="Edit models of several runs, ranked by one judge.")

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from edit_eval.command_line import Config, Debug, Force, RunFolder, answer, verb, wants_json
+from edit_eval.command_line import Config, Debug, Force, Options, RunFolder, answer, verb, wants_json
 from edit_eval.reporting.language import said, speak, worded
 from edit_eval.text import Text
-
-if TYPE_CHECKING:
-    from edit_eval.config.loading import LoadingOptions as Options
-else:
-    Options = dict  # imported, it would hold up `--help`
 
 looking = typer.Typer()
 

@@ -100,11 +100,9 @@ def _size(count: int) -> str:
     """`3.4 KiB`; from a MiB on as memory is shown."""
     from edit_eval.reporting.formats import memory
 
-    return memory(count) if count >= 10 << 20 else f"{count / 2**20:.1f} MiB" if count >= 1 << 20 else _small(count)
-
-
-def _small(count: int) -> str:
-    return f"{count / 2**10:.1f} KiB" if count else "0"
+    if count >= 10 << 20:
+        return memory(count)
+    return f"{count / 2**20:.1f} MiB" if count >= 1 << 20 else f"{count / 2**10:.1f} KiB" if count else "0"
 
 
 def _print_pushed(files: Mapping[str, int], rows: int, address: str, notes: Sequence[str]) -> None:

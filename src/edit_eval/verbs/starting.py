@@ -10,17 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from edit_eval.command_line import Config, Force, answer, end_if_short, say, verb, wants_json
+from edit_eval.command_line import Config, Force, Options, answer, end_if_short, say, verb, wants_json
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.language import said
 from edit_eval.text import Text
 
 if TYPE_CHECKING:
     from edit_eval.benchmarks.table import NoColumn
-    from edit_eval.config.loading import LoadingOptions as Options
     from edit_eval.starting import Kind, ModelDraft, Pictures, Started
-else:
-    Options = dict  # imported, it would hold up `--help`
 
 T = TypeVar("T")
 

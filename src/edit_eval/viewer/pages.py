@@ -19,6 +19,7 @@ from edit_eval import __version__
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.new_files import refuse_existing, written_whole
+from edit_eval.pictures import CopyLimits
 from edit_eval.records import Edit, Sample
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.files import SIDE, export, in_limits
@@ -35,7 +36,6 @@ from edit_eval.reporting.page.page import (
     stylesheet,
 )
 from edit_eval.reporting.table import both
-from edit_eval.small_copies import CopyLimits
 from edit_eval.statistics.summary import summarise
 from edit_eval.store.comparable import compare_runs, together
 from edit_eval.store.run_directory import refuse_what_leads_elsewhere
@@ -43,11 +43,10 @@ from edit_eval.store.votes import PAGES, AskedPair, Ballot, VoteLine, read_asked
 from edit_eval.text import Text
 from edit_eval.viewer.following import Following
 from edit_eval.viewer.pictures import ServedPictures
+from edit_eval.viewer.runs import WatchedRun
 from edit_eval.viewer.voting import PairDraw, SidedPair, asked_pair, disputed, item_of
-from edit_eval.viewer.watching import WatchedRun
 
 _PLACES = re.compile(r"\d{1,7}(-\d{1,7})?(,\d{1,7}(-\d{1,7})?)*", re.A)
-_PLAIN = ("elements.js", "preferences.js")
 
 
 @cache
@@ -66,7 +65,7 @@ def run_page(watched: WatchedRun) -> str:
         live = {**watched.state_data(), "events": f"{watched.base}/events"}
         served = Served(
             watched.pictures,
-            above=Markup(own("live.html")),
+            above=Markup('<section id="live" class="live" hidden aria-live="off"></section>'),
             style=own("live.css"),
             script=own("follow.js") + "\n" + own("live.js"),
             data={
@@ -155,7 +154,7 @@ def plain_page(
     """A page that `scripts` fill from `data`. Not `served`: for the disk."""
     titles = both(lambda one: f"{said(title, one)} · edit-eval")
     style = stylesheet("page.css", "gallery.css", more=f"{own('live.css')}\n{own('plain.css')}")
-    program = closed(*_PLAIN, more="\n".join(map(own, scripts)))
+    program = closed("elements.js", more="\n".join(map(own, scripts)))
     early = asset("early.js")
     told = {"language": language, "titles": titles, "chinese": chinese_of(program)}
     return (

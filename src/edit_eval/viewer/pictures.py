@@ -15,9 +15,8 @@ from typing import Any
 
 from edit_eval.benchmarks.known_sources import may_be_known, read_known_source
 from edit_eval.errors import PictureError
-from edit_eval.pictures import read_picture
+from edit_eval.pictures import read_picture, small_copy, small_copy_name
 from edit_eval.records import Edit, Sample
-from edit_eval.small_copies import small_copy, small_copy_name
 from edit_eval.text import Text
 from edit_eval.viewer.following import Following
 

@@ -21,9 +21,8 @@ from edit_eval.text import Text
 from edit_eval.viewer.guard import Guard, is_loopback
 from edit_eval.viewer.pages import comparison_page, plain_page, run_page, selection_page
 from edit_eval.viewer.pictures import Thumbnails, kind_of, read_edit, read_source
-from edit_eval.viewer.runs import Runs
+from edit_eval.viewer.runs import Runs, Watched, WatchedRun
 from edit_eval.viewer.voting import NotAVote, Voting
-from edit_eval.viewer.watching import Watched, WatchedRun
 
 PORT = 7860
 MOST_COMPARED = 8

@@ -22,7 +22,7 @@ from edit_eval.statistics.series import gain
 from edit_eval.store.votes import AskedPair, Ballot, VoteLine, is_rater_name, now, read_asked, read_votes
 from edit_eval.text import Text
 from edit_eval.viewer.following import Following
-from edit_eval.viewer.watching import WatchedRun
+from edit_eval.viewer.runs import WatchedRun
 
 # -- which pair of edits a rater is shown next: of which models, of which sample, and on which sides --
 

@@ -36,10 +36,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from edit_eval.errors import ModelError
 from edit_eval.judges.contract import AnswerForm
-from edit_eval.pictures import check_edit, formats, own_copy, write_png
+from edit_eval.pictures import CopyLimits, check_edit, formats, keep_small_copy, own_copy, write_png
 from edit_eval.privacy import secrets_of
 from edit_eval.records import Reply, Status
-from edit_eval.small_copies import CopyLimits, keep_small_copy
 from edit_eval.workers.failures import kind_of, lacking, one_line
 from edit_eval.workers.messages import Message, MessageStream, encode, write_all
 from edit_eval.workers.model_class import find_class, make_parameters, refuse_changed

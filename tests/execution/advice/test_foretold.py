@@ -11,10 +11,11 @@ import pytest
 from edit_eval import evaluation
 from edit_eval.evaluation import evaluate
 from edit_eval.execution import session
-from edit_eval.execution.drivers.simulated import Fate, ImaginedMachine
+from edit_eval.execution.advice.planning import ImaginedMachine
 from edit_eval.preparation import plan
 from edit_eval.workers.messages import Message
 from reporting.simulated_runs import AnsweringDriver
+from simulated_driver import Fate
 from small_benchmark import configuration, write_benchmark
 
 EDIT, JUDGE, DEVICES = 5.0, 2.0, 4

@@ -18,9 +18,8 @@ from edit_eval.config.schema import Configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryError
 from edit_eval.evaluation import evaluate
 from edit_eval.execution.advice import planning
-from edit_eval.execution.advice.planning import Cluster, Plan, imagined_gpus, make_plan
+from edit_eval.execution.advice.planning import Cluster, ImaginedMachine, Plan, imagined_gpus, make_plan
 from edit_eval.execution.advice.prediction import Durations, durations_of, pilot_samples, simulate
-from edit_eval.execution.drivers.simulated import ImaginedMachine
 from edit_eval.execution.engine.pilot import choose_pilot
 from edit_eval.execution.engine.workload import fill_work
 from edit_eval.preparation import plan

@@ -257,7 +257,7 @@ class TestLibraries:
         return {"python": "3.11.7", "pip": True, "pillow": "12.0", "libraries": {}, "needs": needs, **more}
 
     def asked(self) -> EnvironmentProbe:
-        return EnvironmentProbe("judge q", "/e/bin/python", "judge", "edit_eval.judges.transformers:Qwen3VL")
+        return EnvironmentProbe("judge q", "/e/bin/python", "judge", "edit_eval.judges.qwen3_vl:Qwen3VL")
 
     def test_a_torchvision_of_another_torch(self) -> None:
         words = self.words(

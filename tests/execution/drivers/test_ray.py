@@ -18,13 +18,13 @@ from edit_eval.execution.advice.checks import Context, other_machines
 from edit_eval.execution.contract import FLEET, Event, Gpu, WorkerSpecification
 from edit_eval.execution.drivers.ray import Node, RayDriver, Remote
 from edit_eval.execution.drivers.ray_agent import Files, Frames, framed, known_by, pictures_of
-from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.machine.places import places_on
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Model, Work
 from imagined_cluster import AT_ONCE, DONE, FORGED, LATER, ImaginedCluster
+from simulated_driver import Fate, SimulatedDriver
 from small_benchmark import configuration, write_benchmark
 
 

@@ -3,13 +3,13 @@
 from typing import Any
 
 from edit_eval.execution.contract import WorkerSpecification
-from edit_eval.execution.drivers.simulated import SimulatedDriver
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.records import Activity
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Model, Task, Work
 from edit_eval.workers.messages import Message
+from simulated_driver import SimulatedDriver
 
 
 class Notes:

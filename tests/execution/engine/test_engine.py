@@ -9,13 +9,13 @@ import pytest
 
 from edit_eval.errors import Stopped
 from edit_eval.execution.contract import WorkerSpecification
-from edit_eval.execution.drivers.simulated import Fate, SimulatedDriver
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Model, Work
 from edit_eval.workers.messages import Message
 from execution.engine.simulated_case import Case, Notes, Silence
+from simulated_driver import Fate, SimulatedDriver
 
 
 @pytest.mark.parametrize("seed", range(50))

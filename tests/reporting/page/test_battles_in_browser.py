@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.protocols.battles import preference
+from edit_eval.protocols.pairwise import preference
 from edit_eval.records import Judgement, Reading, Scoring, Status
 from edit_eval.statistics.battles import BACKWARD, FORWARD
 from reporting.reported_runs import build_run

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from edit_eval.errors import NotDrawn
 from edit_eval.records import Activity, Results, Scale
 from edit_eval.reporting.page.drawings import (
     MOST_PAIRS_OF_JUDGES,
@@ -17,6 +19,7 @@ from edit_eval.reporting.page.drawings import (
     timeline,
     utilisation,
 )
+from edit_eval.reporting.page.files import draw_apart
 from reporting.reported_runs import RUBRIC, rescored
 from reporting.reports import Report
 
@@ -169,3 +172,10 @@ def test_of_many_judges_only_some_pairs_are_drawn(several: Report) -> None:
     scoring = dict.fromkeys(judges, several.results.scoring["strict"])
     results = replace(several.results, judges=judges, judgements=judgements, scoring=scoring)
     assert len(agreement_charts(results, "en")) == MOST_PAIRS_OF_JUDGES
+
+
+def test_a_process_that_fails_is_a_fault_of_ours_and_keeps_its_last_words(tmp_path: Path) -> None:
+    with pytest.raises(NotDrawn, match=r"could not be drawn \(.*RunDirectoryError: .*is not a run directory") as caught:
+        draw_apart(tmp_path)
+    assert caught.value.exit_code == 1
+    assert caught.value.run_dir == tmp_path

@@ -1,19 +1,32 @@
+""""""
+
+from __future__ import annotations
+
 import base64
 import hashlib
 import io
 import json
 import re
+from collections.abc import Callable, Iterator
+from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
+import vl_convert
 from PIL import Image
 
-from edit_eval.records import Status
-from edit_eval.reporting.language import catalogue
+from edit_eval.records import Scale, Status
+from edit_eval.reporting.entries import category_names, choices, entries, link, series_names
+from edit_eval.reporting.language import catalogue, said
+from edit_eval.reporting.names import NAMES, name_of, short_category
 from edit_eval.reporting.page.files import markdown, write_report
-from edit_eval.reporting.page.page import page
+from edit_eval.reporting.page.page import asset, page, sentences, vega
+from edit_eval.reporting.page.verdict import verdict_told
+from edit_eval.statistics.summary import summarise
 from reporting.reported_runs import HOSTILE, build_run
 from reporting.reports import Elements, Report, headline, report_on
+from source_texts import READERS, SRC, wants_chinese
 
 REPORTS = ["complete", "incomplete", "several", "hostile"]
 
@@ -201,3 +214,225 @@ def test_every_form_field_and_button_has_a_name(several: Report) -> None:
         if attributes.get("type") not in ("range", "radio")
     ]
     assert unnamed == []
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The user's cache, and no memory of this process."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    vega.cache_clear()
+    yield tmp_path
+    vega.cache_clear()
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was bundled, with a bundle that costs nothing; it has what the page must not: a script's end."""
+    versions: list[str] = []
+
+    def bundle(snippet: str, vl_version: str) -> str:
+        versions.append(vl_version)
+        return f"{snippet}\r\n// </script> of Vega-Lite {vl_version} \u2028"
+
+    monkeypatch.setattr(vl_convert, "javascript_bundle", bundle)
+    return versions
+
+
+def again() -> str:
+    vega.cache_clear()
+    return vega()
+
+
+def test_the_second_report_takes_it_from_the_cache(cache: Path, made: list[str]) -> None:
+    first = vega()
+    assert again() == first
+    assert len(made) == 1
+    assert "</script" not in first
+    assert "\r" not in first
+    assert [path.suffix for path in cache.rglob("*") if path.is_file()] == [".js"], "nothing half-written is left"
+
+
+def test_other_versions_are_another_bundle(cache: Path, made: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    vega()
+    monkeypatch.setattr(metadata, "version", lambda name: "0.0.1")
+    again()
+    monkeypatch.setattr(vl_convert, "get_vegalite_versions", lambda: ["5.8"])
+    assert "Vega-Lite 5.8 " in again()
+    assert len(made) == 3
+    assert len(list(cache.rglob("*.js"))) == 3
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xff\xfe", None])
+def test_a_damaged_one_is_made_anew(cache: Path, made: list[str], damage: bytes | None) -> None:
+    first = vega()
+    [file] = cache.rglob("*.js")
+    file.write_bytes(file.read_bytes()[:-3] if damage is None else damage)
+    assert again() == first
+    assert len(made) == 2
+    assert again() == first
+    assert len(made) == 2, "and is whole again"
+
+
+def test_without_a_cache_it_is_made_each_time(cache: Path, made: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    (cache / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache / "file"))
+    first = vega()
+    assert again() == first
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", classmethod(lambda _: (_ for _ in ()).throw(RuntimeError("no home"))))
+    assert again() == first
+    assert len(made) == 3
+
+
+OpenPage = Callable[..., Any]
+MODELS = tuple(f"an-edit-model-{number}" for number in range(1, 13))
+JUDGES = ("judge-of-32b", "judge-of-235b", "another-judge", "a-fourth-judge")
+PAPER = 703
+"""Pixels of a sheet of A4 without its margins."""
+MOST_SCREENS = {(1280, 900): 1.5, (768, 1024): 1.5, (390, 844): 3.0}
+
+
+@pytest.fixture(scope="module", params=[(8, 4)], ids=lambda counts: "{} by {}".format(*counts))
+def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """Failures of all kinds, so that every line that can be above the pictures is."""
+    models, judges = request.param
+    folder = tmp_path_factory.mktemp("first_screen")
+    return report_on(
+        build_run(folder, samples=8, size=(24, 18), edit_models=MODELS[:models], judges=JUDGES[:judges], failing=0.2)
+    )
+
+
+def test_the_gallery_begins_soon(drawn: Report, open_page: OpenPage) -> None:
+    tab = open_page(drawn)
+    for code in ("en", "zh"):
+        tab.click(f"#language button[value={code}]")
+        for (width, height), most in MOST_SCREENS.items():
+            tab.set_viewport_size({"width": width, "height": height})
+            begins = tab.evaluate("document.getElementById('gallery').getBoundingClientRect().top + scrollY")
+            assert begins / height <= most, (code, width)
+            assert tab.evaluate("document.documentElement.scrollWidth") <= width, "nothing to scroll sideways"
+    tab.emulate_media(media="print")
+    tab.set_viewport_size({"width": PAPER, "height": 1000})
+    assert tab.evaluate("document.querySelector('.standings').getBoundingClientRect().right") <= PAPER, (
+        "nobody is cut off"
+    )
+
+
+def test_what_is_not_scored_is_accounted_for(tmp_path: Path) -> None:
+    run = build_run(tmp_path, samples=30, size=(8, 6), edit_models=MODELS[:3], failing=0.4)
+    summary = summarise(run)
+    table = verdict_told(run, summary)["standings"]
+    no_edit, no_score = table.columns[-2:]
+    for row in table.rows:
+        found = row.parts["qwen3_vl"].coverage
+        missing = int(no_edit.cell(row)) + int(no_score.cell(row))
+        assert 0 < missing == found["total"] - found["scored"], row.edit_model
+        assert "status=edit_failed" in no_edit.to(row)
+        assert "status=unscored" in no_score.to(row), "of several statuses"
+
+
+def test_the_axis_of_the_strips_ends_with_the_scale(tmp_path: Path) -> None:
+    run = build_run(tmp_path, samples=8, size=(8, 6), edit_models=MODELS)
+    [axis] = [column for column in verdict_told(run, summarise(run))["standings"].columns if column.strip]
+    low, high = map(float, axis.title.fields)
+    assert (low > 0, high) == (True, 10), "the best have 10 of 10"
+
+
+def test_every_status_has_a_name() -> None:
+    assert set(NAMES["status"]) == {status.value for status in Status}
+    assert all(re.search("[\u4e00-\u9fff]", said(status.words, "zh")) for status in Status)
+
+
+def test_names_without_a_text_are_their_own() -> None:
+    assert name_of("difficulty", "nightmare") == "nightmare"
+    assert name_of("category", "colour") == short_category("colour") == "colour"
+    assert (short_category("physical"), said(short_category("physical"), "zh")) == ("Physical", "物理")
+
+
+def test_sentences_of_scripts_are_those_in_double_quotes() -> None:
+    script = """const a = 'span'; // the page's "own"
+say('p', "{} of {} edits", [1, 2]); say(`a "quoted" one`, "it\'s", "a \\"b\\"");"""
+    assert sentences(script) == ["{} of {} edits", "it's", 'a "b"']
+    assert "Copied" in sentences(asset("start.js"))
+
+
+def test_what_a_script_says_in_single_quotes_is_no_sentence() -> None:
+    """A sentence there would never be put into Chinese."""
+    calls = re.compile(r"\b(?:say\('\w+', |words\(|both\(|labelled\('\w+', )(['`])")
+    for file in SRC.rglob("*.js"):
+        assert not calls.findall(file.read_text(encoding="utf-8")), file
+    said = [words for file in SRC.rglob("*.js") for _, words in READERS[".js"](file.read_text(encoding="utf-8"))]
+    assert sum(map(wants_chinese, said)) > 100
+
+
+def test_templates_say_with_their_context() -> None:
+    source = (
+        """{% if a == 'x' %}{{ say("Edits", context='number') }} {{ say("Edits") }} {{ label("a \'b\'") }}{% endif %}"""
+    )
+    assert [words for _, words in READERS[".j2"](source)] == ["number\x04Edits", "Edits", "a 'b'"]
+
+
+def test_entries_are_those_of_the_summary(several: Report) -> None:
+    """The edit models of a judge stand together."""
+    parts = entries(several.summary["results"])
+    assert [(part.edit_model, part.judge) for part in parts] == [
+        ("first", "strict"),
+        ("second", "strict"),
+        ("first", "kind"),
+        ("second", "kind"),
+    ]
+    blocks = {(one["edit_model"], one["judge"]): headline(one) for one in several.summary["results"]}
+    for part in parts:
+        block = blocks[part.edit_model, part.judge]
+        assert (part.overall, part.coverage, part.categories) == (block, block["coverage"], block["categories"])
+        assert (part.leads, part.scale, part.digits) == (True, Scale(lowest=0.0, highest=10.0), 2)
+
+
+def test_the_headline_leads_and_other_scores_are_chosen_by_name(three_scores: Report) -> None:
+    parts = entries(three_scores.summary["results"])
+    assert [(part.judge, part.score, part.leads, part.digits) for part in parts if part.edit_model == "first"] == [
+        ("three", "quality", True, 2),
+        ("three", "drift", False, 3),
+        ("three", "psnr", False, 2),
+        ("kind", "score", True, 2),
+    ]
+    found = {choice.score: (choice.names, [part.judge for part in choice.parts]) for choice in choices(parts)}
+    assert found == {
+        "": (("quality", "score"), ["three", "three", "kind", "kind"]),
+        "drift": (("drift",), ["three", "three"]),
+        "psnr": (("psnr",), ["three", "three"]),
+    }
+
+
+def test_the_shortest_name_that_tells_them_apart() -> None:
+    assert series_names([("a", "j")]) == {("a", "j"): "a"}
+    assert series_names([("a", "j"), ("b", "j")]) == {("a", "j"): "a", ("b", "j"): "b"}
+    assert series_names([("a", "j"), ("a", "k")]) == {("a", "j"): "j", ("a", "k"): "k"}
+    assert series_names([("a", "j"), ("b", "k")]) == {("a", "j"): "a · j", ("b", "k"): "b · k"}
+
+
+def test_the_five_dimensions_stand_in_their_order(several: Report) -> None:
+    [part, *_] = entries(several.summary["results"])
+    blocks = {"own": {}, "指代": {}, "causal": {}, "another": {}, "physical": {}}
+    other = type(part)(**{**part.__dict__, "categories": blocks})
+    assert category_names([other]) == ["physical", "causal", "指代", "own", "another"]
+
+
+def test_a_summary_of_nothing_has_none() -> None:
+    assert entries([]) == []
+    assert choices([])[0].parts == ()
+
+
+def test_a_link_says_what_it_is_given_in_one_order_and_escapes_it() -> None:
+    assert link(status="unscored", model="A&B = C #1") == "#model=A%26B+%3D+C+%231&status=unscored"
+    assert link(sample="a/b é", left="source", right="edit:B") == "#sample=a%2Fb+%C3%A9&left=source&right=edit%3AB"
+    assert link(min=0, max=2.5, tag=None, category="") == "#min=0&max=2.5"
+
+
+def test_a_link_to_nothing_in_particular_leads_to_all_samples() -> None:
+    assert link() == link(model=None) == "#sort=benchmark"
+
+
+def test_a_key_that_no_page_knows_is_refused() -> None:
+    with pytest.raises(TypeError, match="no address has colour"):
+        link(colour="red")

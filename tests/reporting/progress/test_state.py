@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from edit_eval.execution.contract import Meter
-from edit_eval.execution.drivers.simulated import Fate
 from edit_eval.records import Edit, Status
 from edit_eval.reporting.progress.state import LINES_KEPT, ProgressState
 from edit_eval.reporting.progress.view import Assignment, CategoryDone, Judged, Said, Snapshot, skipped
 from edit_eval.store.recall import recall
 from reporting.simulated_runs import TEN, Recording, SimulatedRun, Watched, a_judgement
+from simulated_driver import Fate
 
 GIB = 1 << 30
 DEVICES = ("cuda:0", "cuda:1", "cuda:2")

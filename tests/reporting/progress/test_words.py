@@ -1,14 +1,24 @@
 """The words that a terminal and a log file share."""
 
+from __future__ import annotations
+
+import io
+from itertools import pairwise
+from pathlib import Path
+
 import pytest
 
 from edit_eval.execution.contract import Meter
 from edit_eval.records import Scale, Scoring, Status
+from edit_eval.reporting.progress.displays import PlainProgress, sentences
 from edit_eval.reporting.progress.view import (
     AssignmentRow,
+    BenchmarkProgress,
     CategoryDone,
     Count,
     DeviceView,
+    Judged,
+    Said,
     Snapshot,
     category_sentence,
     counts,
@@ -22,7 +32,8 @@ from edit_eval.reporting.progress.view import (
     plan_sentence,
     rate,
 )
-from reporting.simulated_runs import TEN, a_judgement
+from reporting.simulated_runs import TEN, SimulatedRun, Watched, a_judgement
+from simulated_driver import Fate
 
 
 def test_a_failure_has_its_reason_or_else_the_answer() -> None:
@@ -137,3 +148,142 @@ def test_what_a_device_does(view: DeviceView, shown: str) -> None:
 def test_devices_that_have_no_room_are_counted() -> None:
     views = [DeviceView("a", "editing"), DeviceView("b", ""), DeviceView("c", "editing")]
     assert more_devices(views) == "and 3 more: 2 editing, 1 free"
+
+
+def log_of(run: SimulatedRun) -> str:
+    file = io.StringIO()
+    run.play(Watched(run, PlainProgress(file, lambda: f"{run.driver.now:4.0f}")))
+    return file.getvalue()
+
+
+def test_a_run_with_every_kind_of_trouble(tmp_path: Path) -> None:
+    run = SimulatedRun(
+        tmp_path,
+        count=6,
+        devices=("cuda:0",),
+        fates={
+            "00001_物理_hard": Fate(20, "failed", "RuntimeError: no"),
+            "00004_环境_hard": Fate(10, "dies", "its process was killed by SIGKILL"),
+        },
+        answers={"00002_物理_hard": "no idea"},
+    )
+    assert log_of(run).splitlines() == [
+        "   0 schedule: pull, a free device takes the next sample",
+        "   0 edits by qwen_image_edit on cuda:0: 6, first 0, 1, 2, 3, 4, …",
+        "   0 scores by qwen3_vl on cuda:0: 6, score of rubric, out of 10",
+        "  15 progress: 0 %, edits 0/6, scores 0/6, time left unknown",
+        "  35 loaded: edit model qwen_image_edit on cuda:0 in 30 s (1 of 1)",
+        "  45 progress: 0 %, edits 0/6, scores 0/6, time left unknown; cuda:0 at step 2/10",
+        " 105 progress: 8 %, edits 1/6 (0.86/min), scores 0/6, 3 min 12 s left for the edits",
+        " 135 progress: 16 %, edits 2/6 (1.2/min), scores 0/6, 2 min 40 s left for the edits",
+        " 175 progress: 25 %, edits 3/6 (1.3/min), scores 0/6, 2 min 00 s left for the edits",
+        " 185 died: edit model qwen_image_edit on cuda:0: its process was killed by SIGKILL",
+        " 220 loaded: edit model qwen_image_edit on cuda:0 in 30 s (again)",
+        " 260 progress: 33 %, edits 4/6 (1.1/min), scores 0/6, 1 min 20 s left for the edits",
+        " 280 failed: 00001_物理_hard: no edit: failed 2 times; the last time: RuntimeError: no",
+        " 280 progress: 50 %, edits 4/6 (1.2/min), scores 0/6, 1 failed, 40 s left for the edits",
+        " 290 failed: 00004_环境_hard: no edit: failed 2 times; the last time: its process was killed by SIGKILL",
+        " 290 died: edit model qwen_image_edit on cuda:0: its process was killed by SIGKILL",
+        " 295 progress: 66 %, edits 4/6, scores 0/6, 2 failed, time left unknown",
+        " 350 loaded: judge qwen3_vl on cuda:0 in 1 min 00 s (1 of 1)",
+        " 353 progress: 75 %, edits 4/6, scores 1/6 (20/min), 2 failed, 15 s left",
+        " 362 category Environmental: mean 6.50, min 6.50, max 6.50, 2/3 scored",
+        " 365 failed: 00002_物理_hard: no score in the answer: the answer is not a score alone: `no idea`",
+        " 365 category Physical: mean 6.50, min 6.50, max 6.50, 1/3 scored",
+        " 365 end: 4 of 6 edits, 3 of 6 scores, 3 failed, in 6 min 05 s",
+    ]
+
+
+def test_batch_sync_deals_out_and_counts_batches(tmp_path: Path) -> None:
+    log = log_of(SimulatedRun(tmp_path, count=7, schedule="batch_sync"))
+    assert "edits by qwen_image_edit on cuda:0: 4, first 0, 2, 4, 6" in log
+    assert "edits by qwen_image_edit on cuda:1: 3, first 1, 3, 5" in log
+    assert [line[5:] for line in log.splitlines() if " batch: " in line] == [
+        f"batch: {n}/4 done in 40 s" for n in (1, 2, 3, 4)
+    ]
+    assert [part for part in log.split(", ") if part.startswith("batch")] == [f"batch {n}/4" for n in (1, 1, 2, 3, 4)]
+
+
+@pytest.mark.parametrize("edit_seconds", [5.0, 150.0])
+def test_lines_of_progress_are_never_close_and_never_far(tmp_path: Path, edit_seconds: float) -> None:
+    run = SimulatedRun(tmp_path, count=16, edit_seconds=edit_seconds)
+    times = [float(line.split()[0]) for line in log_of(run).splitlines() if " progress: " in line]
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    assert min(gaps) >= 15
+    assert max(gaps) <= 302  # and the half second between two looks
+    assert len(times) <= 12 + run.driver.now / 300 + 10
+
+
+def test_the_reading_of_a_benchmark_is_said_ever_more_seldom() -> None:
+    file = io.StringIO()
+    progress = PlainProgress(file, lambda: "now")
+    for second in range(1, 80):
+        progress.reading(BenchmarkProgress(2 * second, 10_000_000 * second, 1_280_000_000), float(second))
+    progress.has_read()
+    assert file.getvalue().splitlines() == [
+        "now reading the benchmark: 2 samples, 10 of 1,280 MB (0 %)",
+        "now reading the benchmark: 12 samples, 60 of 1,280 MB (4 %)",
+        "now reading the benchmark: 32 samples, 160 of 1,280 MB (12 %)",
+        "now reading the benchmark: 72 samples, 360 of 1,280 MB (28 %)",
+        "now reading the benchmark: 152 samples, 760 of 1,280 MB (59 %)",
+    ]
+    once = io.StringIO()
+    PlainProgress(once, lambda: "now").reading(BenchmarkProgress(1), 1.0)
+    assert once.getvalue() == "now reading the benchmark: 1 sample\n"
+
+
+def test_text_is_text() -> None:
+    file = io.StringIO()
+    evil = "\x1b[2J\x1b]0;owned\x07 line\nfailed: all of it"
+    PlainProgress(file, lambda: "now").write(
+        [
+            Said("note", evil),
+            Said("failed", evil, evil),
+            CategoryDone(evil, 1, 2, 3.0, 2.0, 4.0, TEN),
+        ]
+    )
+    assert file.getvalue().count("\n") == 3
+    assert file.getvalue().replace("\n", "").isprintable()
+    assert "owned" not in file.getvalue()
+
+
+def test_single_scores_are_said_where_they_are_asked_for() -> None:
+    judged = Judged(a_judgement(5.0, reason="Too dark.", answer="5"), "s · m")
+    assert list(sentences(judged)) == []
+    assert list(sentences(judged, scores=True)) == ["score: s · m: 5.000: Too dark."]
+
+
+@pytest.mark.parametrize("answer", ["5", "5.000", "Score: 5.000", "评分：5.000", '{"score": 5}'])
+def test_a_bare_score_is_said_once(answer: str) -> None:
+    judged = Judged(a_judgement(5.0, answer=answer), "s · m")
+    assert list(sentences(judged, scores=True)) == ["score: s · m: 5.000"]
+
+
+def test_what_a_judge_says_beside_its_score_is_shown() -> None:
+    answer = "5.000\nThe shadow of the lamp points the wrong way."
+    judged = Judged(a_judgement(5.0, answer=answer), "s · m")
+    assert list(sentences(judged, scores=True)) == [f"score: s · m: 5.000: {answer}"]
+
+
+def test_a_log_file_gets_every_score_as_it_comes(tmp_path: Path) -> None:
+    run = SimulatedRun(tmp_path, count=9, answers={"00002_物理_hard": "no idea"})
+    file = io.StringIO()
+    run.play(Watched(run, PlainProgress(file, lambda: f"{run.driver.now:4.0f}", scores=True)))
+    lines = file.getvalue().splitlines()
+    scored = [one.sample_id for one in run.matrix.judgements() if one.status is Status.OK]
+    said = [line.split(": ")[1:] for line in lines if " score: " in line]
+    assert sorted(said) == sorted([name, "6.500"] for name in scored)
+    assert len(scored) == 8
+    assert sum("failed: 00002_物理_hard: no score in the answer" in line for line in lines) == 1
+
+
+def test_of_an_edit_that_takes_long_the_steps_are_said(tmp_path: Path) -> None:
+    lines = log_of(SimulatedRun(tmp_path, count=3, edit_seconds=600.0)).splitlines()
+    told = [line.partition("; ")[2] for line in lines if " progress: " in line]
+    assert "cuda:0 at step 7/10, cuda:1 at step 7/10" in told
+    assert len(told) < 40, "and they stay few"
+
+
+def test_a_category_without_any_score_has_no_numbers() -> None:
+    (sentence,) = sentences(CategoryDone("social", 0, 50, None, None, None, TEN))
+    assert sentence == "category social: no score, 0/50 scored"

@@ -29,8 +29,7 @@ from edit_eval.execution.advice.prediction import (
     too_short,
 )
 from edit_eval.execution.choices import Choices, Room, choose
-from edit_eval.execution.contract import Machine
-from edit_eval.execution.drivers.simulated import ImaginedMachine
+from edit_eval.execution.contract import Gpu, Machine
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.places import Place, model_on, places
 from edit_eval.execution.machine.weights import GIB
@@ -46,6 +45,30 @@ SCHEDULES = ("pull", "round_robin", "batch_sync")
 ORDERS = ("by_stage", "by_category")
 PLACEMENTS = ("swap", "together")
 ALL_COMBINATIONS_UP_TO = 20_000  # samples; beyond, only the configuration's own combination is simulated
+
+
+@dataclass(frozen=True)
+class ImaginedMachine(Machine):
+    """So many GPUs, all alike. Of their host nothing is known."""
+
+    count: int = 0
+    free: int | None = None
+    """Bytes free on each, which are all that it has; None where nobody said it."""
+    nodes: int = 1
+    """Machines, with as many of them each."""
+
+    def gpus(self) -> list[Gpu]:
+        return [Gpu(name, "", "", memory=self.free, free=self.free, node=self.node_of(name)) for name in self._names]
+
+    @property
+    def _names(self) -> list[str]:
+        return [f"cuda:{number}" for number in range(self.count)]
+
+    def node_of(self, device: str) -> str:
+        """The machine of a device; empty where there is only one."""
+        if self.nodes == 1:
+            return ""
+        return f"node {int(device.partition(':')[2]) * self.nodes // self.count}"
 
 
 def imagined_gpus(number: int | None, memory: float | None) -> ImaginedMachine | None:

@@ -12,11 +12,11 @@ from dataclasses import asdict, replace
 from typing import Any, NamedTuple, Protocol
 
 from edit_eval.execution.engine.workload import edit_needs, edit_of, is_left, is_to_come, settled, waited_for
+from edit_eval.pictures import size_of_run
 from edit_eval.protocols.contract import View
 from edit_eval.records import NO_EDIT, Edit, Judgement, Reply, Status
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.tasks import Task, Work
-from edit_eval.small_copies import size_of_run
 from edit_eval.store.cells import Shown
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import ADDRESS, altered_pictures, edit_record, where_of
@@ -24,7 +24,7 @@ from edit_eval.store.run_directory import RunDirectory
 
 ASK_STRIDE = 1000
 """How far apart the seeds of askings are: a judge that draws its answers draws another one. More than any readings, and
-a hundred askings stay below the next repeat's (see `store.keys`)."""
+a hundred askings stay below the next repeat's (see `store.cells`)."""
 
 
 class Audience(Protocol):

@@ -44,7 +44,6 @@ FILES = (
     "text.py",
     "records.py",
     "pictures.py",
-    "small_copies.py",
     "user_cache.py",
     "hub.py",
 )

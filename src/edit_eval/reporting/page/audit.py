@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.passports import Passport
+from edit_eval.pictures import size_for
 from edit_eval.records import Results
 from edit_eval.reporting import formats
 from edit_eval.reporting.audit import AXES, MEANS, beside_people, measures_table, ways_sheet, weaknesses
@@ -23,7 +24,6 @@ from edit_eval.reporting.page.gallery import thumbnails
 from edit_eval.reporting.page.html import page_sheet, page_table
 from edit_eval.reporting.page.page import asset, digest_of
 from edit_eval.reporting.page.rendering import say_in, template_environment
-from edit_eval.small_copies import size_for
 from edit_eval.statistics.audit.findings import Findings
 from edit_eval.statistics.audit.measure import DOSE, Trial, average
 from edit_eval.statistics.audit.order import axes

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 import altair as alt
 
@@ -27,7 +27,7 @@ from edit_eval.statistics.instruments import Instrument, judges_of
 from edit_eval.statistics.people_differences import People, PeoplesDifference
 from edit_eval.text import Text
 
-AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
+AnyChart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
 
 
 def chart_of_rows(rows: Sequence[Mapping[str, object]], field: str, names: Sequence[str], height: int) -> alt.Chart:

@@ -24,7 +24,8 @@ from typing import Any, TextIO
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError, ExitCode, NotDrawn
-from edit_eval.new_files import refuse_existing, written_whole
+from edit_eval.new_files import as_meant, refuse_existing, written_whole
+from edit_eval.pictures import CopyLimits
 from edit_eval.records import LANGUAGES, Results
 from edit_eval.reporting import formats
 from edit_eval.reporting.best_of import best_of_csv, best_of_sheet
@@ -40,8 +41,6 @@ from edit_eval.reporting.results_sheet import coverage_words
 from edit_eval.reporting.scores import write_replies, write_scores
 from edit_eval.reporting.table import inline, markdown_sheet, markdown_table
 from edit_eval.reporting.verdict import verdict_lines, verdicts
-from edit_eval.small_copies import CopyLimits
-from edit_eval.spreadsheets import as_meant
 from edit_eval.statistics.summary import summarise
 from edit_eval.text import Text
 

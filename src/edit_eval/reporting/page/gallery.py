@@ -25,13 +25,12 @@ from urllib.parse import quote
 from PIL import Image
 
 from edit_eval.errors import PictureError
-from edit_eval.pictures import open_picture
+from edit_eval.pictures import CopyLimits, keep, open_picture, small_copy, small_copy_name
 from edit_eval.records import NO_EDIT, Edit, Judgement, Reading, Results, Sample, Status
 from edit_eval.reporting.entries import entries
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of, named_score
 from edit_eval.reporting.table import both
-from edit_eval.small_copies import CopyLimits, keep, small_copy, small_copy_name
 from edit_eval.statistics.battles import Fought, fought, preferred
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")

@@ -16,6 +16,7 @@ from typing import Any
 import jinja2
 
 from edit_eval.benchmarks.known_sources import with_known_sources
+from edit_eval.pictures import CopyLimits
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.agreement import agreement_sheet
@@ -35,7 +36,6 @@ from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Column, Line, Table
 from edit_eval.reporting.terminal_text import one_line, whole_words
 from edit_eval.reporting.verdict import comparison_lines, ranked, verdict_lines, verdicts
-from edit_eval.small_copies import CopyLimits
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore
 from edit_eval.store.leaderboard import Leaderboard

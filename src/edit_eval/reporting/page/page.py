@@ -32,7 +32,7 @@ import yaml
 from markupsafe import Markup
 
 from edit_eval import __version__
-from edit_eval.pictures import write_durably
+from edit_eval.pictures import CopyLimits, size_of_run, write_durably
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import Entry, link, to_part
@@ -45,28 +45,24 @@ from edit_eval.reporting.page.html import followed, page_sheet, page_table
 from edit_eval.reporting.page.rendering import say_in, template_environment, told_of
 from edit_eval.reporting.page.verdict import verdict_told
 from edit_eval.reporting.table import both
-from edit_eval.small_copies import CopyLimits, size_of_run
 from edit_eval.text import Text, joined
 from edit_eval.user_cache import cache_folder
 
-_STYLES = ("page.css", "verdict.css", "results.css", "gallery.css", "detail.css", "print.css")
+_STYLES = ("page.css", "results.css", "gallery.css", "detail.css", "print.css")
 _EARLY = "early.js"
 """Runs before anything is drawn, so that a page whose reader chose another theme or language does not flash."""
 _SCRIPTS = (
     "elements.js",
-    "preferences.js",
     "charts.js",
     "comparison.js",
     "samples.js",
     "filters.js",
     "gallery.js",
-    "verdict.js",
     "stage.js",
     "words.js",
     "detail.js",
     "address.js",
     "selection.js",
-    "print.js",
     "start.js",
 )
 _QUOTED = re.compile(r"""//.*|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`|("(?:[^"\\\n]|\\.)*")""")

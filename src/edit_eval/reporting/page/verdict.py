@@ -59,9 +59,7 @@ class _Ranked:
         return sum(found.get(status.value, 0) for status in JUDGE_FAILED)
 
 
-def standings_table(
-    found: Sequence[Verdict], summary: Mapping[str, Any], edit_models: Sequence[str]
-) -> Table[_Ranked]:
+def standings_table(found: Sequence[Verdict], summary: Mapping[str, Any], edit_models: Sequence[str]) -> Table[_Ranked]:
     """A row for each edit model, as the first judge ranks them; of each judge rank, mean, interval and coverage, of one
     that compares rank, strength and interval."""
     edits = {one["edit_model"]: one for one in summary.get("edits") or ()}

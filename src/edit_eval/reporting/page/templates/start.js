@@ -1,3 +1,38 @@
+// Printing waits for nobody: before it begins all charts are drawn, as wide as the paper and in light colours, and all
+// chosen cards, tables and scores are there. Listings of the configuration are as the reader left them.
+let beforePrinting = null;
+
+function everythingShown() {
+  const closed = [...document.querySelectorAll('details:not([open]):not(:has(pre))')];
+  const hidden = [...document.querySelectorAll('.choice[hidden]')];
+  beforePrinting = { closed, hidden, theme: root.dataset.theme, page: pageNumber };
+  for (const one of closed) one.open = true;
+  for (const one of hidden) one.hidden = false;
+  root.dataset.theme = 'light';
+  root.classList.add('printing');
+  reserveRoom();
+  for (const figure of charts.keys()) drawChart(figure).catch((error) => console.error(error)); // ends before the paper is laid out
+  showPage(0, Math.max(1, chosen.length));
+}
+
+function asBefore() {
+  if (!beforePrinting) return;
+  const { closed, hidden, theme, page } = beforePrinting;
+  beforePrinting = null;
+  for (const one of closed) one.open = false;
+  for (const one of hidden) one.hidden = true;
+  if (theme) root.dataset.theme = theme;
+  else delete root.dataset.theme;
+  root.classList.remove('printing');
+  redrawCharts();
+  showPage(page);
+}
+
+function startPrinting() {
+  addEventListener('beforeprint', everythingShown);
+  addEventListener('afterprint', asBefore);
+}
+
 // Everything is there: begin.
 function startCopying() {
   for (const button of document.querySelectorAll('[data-copy]')) {

@@ -1,5 +1,5 @@
-"""The simulated driver: workers that take simulated time, so that the engine and its policies can be run on any number
-of devices in a moment: to predict a run, to compare schedules, and to test blame on hundreds of seeds.
+"""A driver whose workers take simulated time: the engine and its policies run on any number of devices in a moment, to
+compare schedules and to test blame on hundreds of seeds.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from edit_eval.execution.contract import Event, Gpu, Machine, WorkerSpecification
+from edit_eval.execution.advice.planning import ImaginedMachine
+from edit_eval.execution.contract import Event, WorkerSpecification
 from edit_eval.workers.messages import Message
 
 
@@ -22,30 +23,6 @@ class Fate(NamedTuple):
     reason: str = ""
     kind: str = "exception"
     """What kind of failure, as `workers.failures` has them."""
-
-
-@dataclass(frozen=True)
-class ImaginedMachine(Machine):
-    """So many GPUs, all alike. Of their host nothing is known."""
-
-    count: int = 0
-    free: int | None = None
-    """Bytes free on each, which are all that it has; None where nobody said it."""
-    nodes: int = 1
-    """Machines, with as many of them each."""
-
-    def gpus(self) -> list[Gpu]:
-        return [Gpu(name, "", "", memory=self.free, free=self.free, node=self.node_of(name)) for name in self._names]
-
-    @property
-    def _names(self) -> list[str]:
-        return [f"cuda:{number}" for number in range(self.count)]
-
-    def node_of(self, device: str) -> str:
-        """The machine of a device; empty where there is only one."""
-        if self.nodes == 1:
-            return ""
-        return f"node {int(device.partition(':')[2]) * self.nodes // self.count}"
 
 
 @dataclass(slots=True)
@@ -74,10 +51,10 @@ class SimulatedDriver:
         prepare: Callable[[str, str], float] = lambda model, device: 0.0,
         unload: Callable[[str], float] = lambda model: 0.0,
         capacity: Callable[[str], int] = lambda model: 1,
-        machine: ImaginedMachine = ImaginedMachine(),
+        machine: ImaginedMachine | None = None,
     ) -> None:
         self._load, self._task, self._prepare = load, task, prepare
-        self._unload, self._capacity, self._machine = unload, capacity, machine
+        self._unload, self._capacity, self._machine = unload, capacity, machine or ImaginedMachine()
         self._now = 0.0
         self._heap: list[tuple[float, int, int, Message]] = []
         self._at_once: deque[tuple[int, Message]] = deque()

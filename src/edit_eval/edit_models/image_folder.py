@@ -1,0 +1,136 @@
+"""Edits that were made elsewhere: a folder of pictures, each named by its sample's id."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import hashlib
+import os
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, ClassVar
+
+from edit_eval.benchmarks.source_cache import file_digest
+from edit_eval.edit_models.contract import EditRequest, OnStep
+from edit_eval.errors import ConfigurationError, LoadError, ModelError
+from edit_eval.pictures import open_picture
+from edit_eval.text import Text
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+REGISTERED = {"image_folder": "ImageFolder"}
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
+
+
+class ImageFolder:
+    """Edits that were made elsewhere: pictures in a folder, each named by its sample's id.
+
+    A sample's edit is `<folder>/<sample id>.png` (or `.jpg`, `.jpeg`, `.webp`, in any case). Of an id that is a
+    picture's path, such as `photos/cat.jpg`, it is `<folder>/cat.png`.
+
+    Ids are compared with the names in the folder, in Unicode's composed form (macOS writes the decomposed one); they
+    are never made a path, so an id such as `../x` finds nothing. Folders within the folder are not looked at.
+    """
+
+    holds_device = False
+
+    @dataclass
+    class Parameters:
+        """The YAML's `params`."""
+
+        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+        folder: str
+        """Where the pictures are."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self._folder = Path(parameters.folder).expanduser()
+        self._by_id: dict[str, list[Path]] = {}
+        self._digests: dict[str, str] = {}
+
+    def load(self, devices: Sequence[str]) -> None:
+        """Reads the folder's listing; needs no device. Raises `LoadError` if there is none."""
+        try:
+            self._digests = _SEEN.get(self._folder) or _digests(self._folder)
+        except OSError as error:
+            raise LoadError(f"folder: {self._folder} cannot be read ({error.strerror})") from error
+        self._by_id = {}
+        for name in self._digests:
+            path = self._folder / name
+            self._by_id.setdefault(_composed(path.stem), []).append(path)
+
+    def edit(self, request: EditRequest, on_step: OnStep) -> Image:
+        """Returns the sample's picture as it is, RGB.
+
+        Raises `ModelError` if there is none or more than one, and `UnreadableError` for one that has changed.
+        """
+        sample_id = request.sample_id
+        paths = self._by_id.get(_composed(sample_id)) or self._by_id.get(_composed(_without_ending(sample_id)), [])
+        if not paths:
+            raise ModelError(f"no edit of sample {sample_id!r} in {self._folder} ({', '.join(SUFFIXES)})")
+        if len(paths) > 1:
+            names = ", ".join(path.name for path in paths)
+            raise ModelError(f"more than one edit of sample {sample_id!r} in {self._folder}: {names}")
+        edited = open_picture(paths[0], digest=self._digests[paths[0].name])
+        on_step(1, 1)
+        return edited
+
+    def about(self) -> dict[str, str]:
+        """How many pictures there are."""
+        return {"folder": str(self._folder.absolute()), "pictures": str(sum(map(len, self._by_id.values())))}
+
+    @staticmethod
+    def revision(parameters: ImageFolder.Parameters) -> str:
+        """SHA-256 over the names and contents of the folder's pictures, so that a changed picture is noticed.
+
+        Reads all of them, and keeps what it saw for `load`: `edit` takes no other picture. Raises `ConfigurationError`
+        for a folder that cannot be read or has no picture in it.
+        """
+        folder = Path(parameters.folder).expanduser()
+        try:
+            pictures = _SEEN[folder] = _digests(folder)
+        except FileNotFoundError:
+            near = difflib.get_close_matches(folder.name, _folders_beside(folder), n=1)
+            meant = f"; did you mean {folder.parent / near[0]}?" if near else "; it counts from the current folder"
+            raise ConfigurationError(Text("folder: there is no folder {}{}", folder, meant)) from None
+        except OSError as error:
+            raise ConfigurationError(Text("folder: {} cannot be read ({})", folder, error.strerror)) from error
+        digest = hashlib.sha256()
+        for name, content in pictures.items():
+            digest.update(os.fsencode(name) + b"\0" + bytes.fromhex(content))
+        if not pictures:
+            raise ConfigurationError(Text("folder: {} has no pictures ({})", folder, SUFFIXES))
+        return digest.hexdigest()
+
+
+_SEEN: dict[Path, dict[str, str]] = {}  # folder -> what `revision` last saw there in this process
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """The names of a folder's pictures, in order, and the SHA-256 of their contents."""
+    pictures = sorted(
+        path
+        for path in folder.iterdir()
+        if path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()
+    )
+    return {path.name: file_digest(path) for path in pictures}
+
+
+def _folders_beside(folder: Path) -> list[str]:
+    with contextlib.suppress(OSError):
+        return [path.name for path in folder.parent.iterdir() if path.is_dir()]
+    return []
+
+
+def _without_ending(sample_id: str) -> str:
+    """The name of a picture, where an id is its path."""
+    path = PurePosixPath(sample_id)
+    return path.stem if path.suffix.lower() in SUFFIXES else sample_id
+
+
+def _composed(text: str) -> str:
+    return unicodedata.normalize("NFC", text)

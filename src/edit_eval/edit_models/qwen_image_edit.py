@@ -1,0 +1,56 @@
+"""Qwen-Image-Edit and Qwen-Image-Edit-Plus (2509, 2511), by the name and parameters that the original scripts know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from edit_eval.edit_models.diffusers import DiffusersModel, PipelineParameters, of_qwen_image
+from edit_eval.edit_models.diffusers_pipeline import Lora
+from edit_eval.edit_models.preset_lookup import index_of, settings_of
+
+REGISTERED = {"qwen_image_edit": "QwenImageEdit"}
+
+
+class QwenImageEdit(DiffusersModel):
+    """Qwen-Image-Edit, and -Plus (2509, 2511), through diffusers' pipelines.
+
+    Which of the two pipelines, the model's `model_index.json` says. `diffusers` is the same with further parameters.
+    """
+
+    @dataclass
+    class Parameters(PipelineParameters):
+        """What decides the pixels."""
+
+        model_name: str = "Qwen/Qwen-Image-Edit"
+        """A folder, or a name on the Hugging Face Hub."""
+        num_inference_steps: int | None = 50
+        """Steps of denoising; null: what is recommended."""
+        negative_prompt: str | None = " "
+        """Always passed: without one diffusers drops the guidance in silence."""
+        true_cfg_scale: float = 4.0
+        """Weight of the instruction against the negative prompt; 1 and below is none, in half the time."""
+        only: ClassVar[tuple[str, ...]] = ("QwenImageEditPipeline", "QwenImageEditPlusPipeline")
+        # What `diffusers` has besides, as it is there where nothing is said.
+        pipeline: ClassVar[str | None] = None
+        size: ClassVar[list[int] | None] = None
+        loras: ClassVar[list[Lora]] = []
+
+        @property
+        def guidance(self) -> dict[str, float]:
+            """By the names that the pipelines' calls have for them."""
+            return {"true_cfg_scale": self.true_cfg_scale}
+
+    @staticmethod
+    def effective(parameters: Any) -> dict[str, Any]:
+        """As for `diffusers`, without the pipeline: of an unknown name on the Hub it shows when the model is there, and
+        a key must not change by that."""
+        found = DiffusersModel.effective(parameters)
+        del found["pipeline"]
+        return found
+
+    @staticmethod
+    def duration(parameters: Any) -> tuple[float, float, str] | None:
+        """Seconds of a load and of an edit, as others have measured them; for weights of any name."""
+        settings = settings_of(parameters, index_of(parameters))
+        return of_qwen_image(settings.steps or 0, settings.guidance["true_cfg_scale"])
