@@ -108,7 +108,7 @@ class Work:
     _waiting: dict[int, list[Task]] = field(default_factory=lambda: defaultdict(list))
     _left: dict[int, dict[str, int]] = field(default_factory=dict)  # phase -> model -> unfinished tasks
     _units: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # model -> unfinished units
-    _pilot_waiting: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # model -> pilots without their edits
+    _pilot_waiting: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # model -> pilots lacking edits
     _waits: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # model -> tasks that wait for something
     _held: dict[int, list[Task]] = field(default_factory=lambda: defaultdict(list))  # phase -> ready before its time
 
