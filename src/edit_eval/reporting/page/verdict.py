@@ -104,7 +104,7 @@ def _by_model(of: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def _failed_at_all(title: Text, count: Callable[[_Ranked], int], statuses: Sequence[Status]) -> Column[_Ranked]:
-    """Returns a column that counts these statuses and links to their samples; if statuses are mixed, to all unscored."""
+    """Returns a column that counts these statuses and links to their samples; if mixed, to all unscored ones."""
 
     def to(row: _Ranked) -> str:
         counts = [dict(part.coverage["by_status"]) for part in row.parts.values()]
