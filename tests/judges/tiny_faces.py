@@ -86,7 +86,7 @@ def _detector(path: Path) -> Path:
         }
         for name, (weight, biases) in heads.items():
             constants = (weight[:, :, None, None].astype("float32"), numpy.asarray(biases, "float32"))
-            found = graph.node("Conv", pooled, *map(graph.constant, constants))
+            found = graph.node("Conv", pooled, *map(graph.constant, constants), kernel_shape=[1, 1])
             if name in ("cls", "obj"):
                 found = graph.node("Sigmoid", found)
             found = graph.node("Transpose", found, perm=[0, 2, 3, 1])
