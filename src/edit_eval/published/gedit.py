@@ -247,9 +247,7 @@ class VIEScore:
 
     @staticmethod
     def texts(parameters: Parameters) -> dict[str, Any]:
-        """Returns the wording of both questions. Raises `ConfigurationError` for prompts that cannot be read or are
-        invalid.
-        """
+        """Returns the wording of both questions. Raises `ConfigurationError` for unreadable or invalid prompts."""
         ours = TEXTS[parameters.language]
         texts = {
             name: {

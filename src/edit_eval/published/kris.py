@@ -278,7 +278,7 @@ class KrisScores(CriteriaProtocol):
         "consistency": Official("prompt_consist", ("consistency_score",)),
         "quality": Official("prompt_quality", ("quality_score",)),
         "instruction": Official("prompt_instruction_following", ("instruction_score",)),
-        # Their script misspells the folder and so never reaches its own prompt.
+        # Their script looks for the folder under another name, and so never reaches its own prompt.
         "correction": Official("prompt_instruction_following", ("instruction_score",)),
         "viewpoint": Official("prompt_view_instruction_following", ("instruction_score",)),
         "knowledge": Official("prompt_dual_evaluation", ("instruction_score", "knowledge_score")),

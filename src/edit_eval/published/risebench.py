@@ -262,9 +262,7 @@ def _family(category: str) -> Iterator[str]:
 
 
 def _by_picture(category: str, row: Row) -> list[str]:
-    """Returns the suffixes if a picture shows the right result; a text takes precedence in puzzles, and comes second
-    elsewhere.
-    """
+    """Returns the suffixes of questions about a right picture; in logic puzzles a right text takes precedence."""
     if not row.values.get("reference_img") or category not in ("spatial_reasoning", "logical_reasoning"):
         return []
     return [] if category == "logical_reasoning" and row.values.get("reference_txt") else ["reference"]
@@ -369,7 +367,7 @@ class RISEBenchScores(CriteriaProtocol):
         return mean_of(scores, UNREAD)
 
     def _is_free(self, one: Judgement) -> bool:
-        """True if no reply could be about consistency because it was not asked about."""
+        """True if the edit was not asked about consistency."""
         return not any("consistency" in self._texts[name]["gives"] for name in one.readings[0])
 
     def _values(self, one: Judgement) -> Values | None:

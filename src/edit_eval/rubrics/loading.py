@@ -159,7 +159,7 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 
 @cache
 def _pieces(template: str, names: tuple[str, ...]) -> list[str]:
-    """Splits the template at its fields: text, field, text, ..., text. A benchmark has few templates and many samples."""
+    """Splits a template at its fields: text, field, text, ..., text. Cached, as many samples share few templates."""
     return re.split(r"\{(" + "|".join(names) + r")\}", template)
 
 
