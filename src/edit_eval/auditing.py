@@ -1,8 +1,8 @@
-"""The judge on trial: edits of known worth are drawn, a judge is asked about them as a configuration asks it, and what
-it said becomes a verdict, a page and a passport.
+"""Puts a judge on trial: draws edits of known worth, asks the judge about them as a configuration asks it, and makes a
+verdict, a page and a passport of its answers.
 
-from edit_eval import audit
-print(audit("config.yaml").passport.verdict)
+    from edit_eval import audit
+    print(audit("config.yaml").passport.verdict)
 
 An audit is an evaluation like any other: the benchmark is `ladder`, the edit model `scene_rungs`, and the protocol asks
 what the judge's own asks. So it is resumed, spread over devices and kept as a run is.
@@ -41,13 +41,13 @@ from edit_eval.store.examined import JudgedAnchors, keep_judged, what_servers_sa
 from edit_eval.text import Text
 
 SCENES, SIZE = 40, 512
-"""Scenes a category, and their width in pixels."""
+"""Scenes per category, and their width in pixels."""
 RUNGS, WORSE = "rungs", "worse"
-"""What the edit model that draws is called, and the one that draws the worse one of two edits."""
+"""Names of the edit model that draws, and of the one that draws the worse of two edits."""
 MOST_DRAWING = 4
-"""Workers that draw."""
+"""Limit of workers that draw."""
 NOT_TAKEN = ("categories", "difficulty", "tags", "sample_ids", "limit")
-"""Options about a benchmark's samples: an audit has its own."""
+"""Options that an audit does not take, since it draws its own samples."""
 
 
 @dataclass(frozen=True)
@@ -58,17 +58,17 @@ class Audit:
     findings: Findings
     passport: Passport
     file: Path
-    """The passport's."""
+    """File of the passport."""
     ways: tuple[Passport, ...] = ()
-    """Those of the same judge, asked in every way that is known; this one first."""
+    """Passports of the same judge, one for each known way of asking; this one first."""
 
     @property
     def page(self) -> Path:
-        """For a person to read."""
+        """The page, for people to read."""
         return self.run.path / "report" / "audit.html"
 
     def as_plain(self) -> dict[str, Any]:
-        """What `--json` prints: the passport, where all of it lies, and how else the judge was asked."""
+        """Returns the output of `--json`: the passport, the paths, and how else the judge was asked."""
         ways = [
             {
                 "protocol": one.subject.protocol,
@@ -96,13 +96,13 @@ def audit(
     command: Sequence[str] = (),
     **options: Unpack[LoadingOptions],
 ) -> Audit:
-    """Examines a judge of a configuration, or goes on with that; its benchmark and its edit models are left alone.
+    """Examines a judge of a configuration, or resumes that; its benchmark and its edit models are not used.
 
-    `judge` names one of several. `seed` chooses the scenes (None: new ones once the last audit has ended), `scenes` how
-    many of each category, `size` how wide they are. With `people` (a file, or a folder: `read_people`) it is also held
-    against people, by its scores of the same edits in the run `judged`. The passport is written to `folder`, by
-    default to `passports` in the user's cache; all
-    else goes into a run directory, as with `evaluate`, which also says what is raised.
+    `judge` names one of several. `seed` chooses the scenes (None: new ones once the last audit has ended), `scenes` is
+    their number per category, `size` their width. With `people` (a file, or a folder: `read_people`) it is also
+    compared with people, by its scores of the same edits in the run `judged`. The passport is written to `folder`, by
+    default to `passports` in the user's cache; everything else goes into a run directory. Raises the same as
+    `evaluate`.
     """
     if not isinstance(configuration, Configuration):
         taken = [name for name in NOT_TAKEN if options.get(name)]
@@ -149,7 +149,7 @@ def audit(
 
 
 def _seed_in(run_dir: str | Path) -> int | None:
-    """The seed of the audit in a run's folder, which is gone on with; None where there is none."""
+    """Returns the seed of the audit in a run's folder, to resume it; None if there is none."""
     try:
         samples = Run(Path(run_dir)).experiment.samples
     except RunDirectoryError:
@@ -158,10 +158,10 @@ def _seed_in(run_dir: str | Path) -> int | None:
 
 
 def drawn_again(run: Run) -> Audit | None:
-    """An audit's run with its page made again from its records; None for any other run, and before the audit's end.
+    """Draws the page of an audit's run again from its records; returns None for any other run, or an unfinished audit.
 
-    What is of people comes from the passport in the run, since their scores are not. Sources are opened only where
-    this user's cache knows them.
+    Measures of agreement with people come from the passport in the run, since their scores are not kept. Sources are
+    opened only if this user's cache knows them.
     """
     judge, known = run.experiment.judges[0], passports.read_file(_copy_in(run))
     if known is None or judge.section.type not in ("on_trial", "on_trial_of_two"):
@@ -177,12 +177,12 @@ def drawn_again(run: Run) -> Audit | None:
 
 
 def _sources_of(samples: Sequence[Sample]) -> tuple[Sample, ...]:
-    """The samples without their recipes, which nobody looks at."""
+    """Returns the samples without their recipes, which the page does not show."""
     return tuple(replace(one, pictures={"source": one.pictures["source"]}) for one in samples)
 
 
 def trial_of(configuration: Configuration, examined: AskedJudge, *, seed: int, scenes: int, size: int) -> Configuration:
-    """The configuration of the audit's own evaluation."""
+    """Returns the configuration of the audit's own evaluation."""
     name, plain = examined.name, configuration.as_plain()
     section = configuration.judges[name]
     devices = section.placement.device_ids
@@ -220,7 +220,7 @@ def trial_of(configuration: Configuration, examined: AskedJudge, *, seed: int, s
 
 
 def _chosen(configuration: Configuration, judge: str | None) -> AskedJudge:
-    """Raises `ConfigurationError` where it is not clear which judge is meant, and for one that cannot be examined."""
+    """Returns the judge to examine. Raises `ConfigurationError` if that is ambiguous, or it cannot be examined."""
     asked = {one.name: one for one in asked_judges(configuration) if not one.before_edits}
     if judge is None and len(asked) > 1:
         raise ConfigurationError(Text("which judge? Give one of them: --judge {: | }", asked))
@@ -239,7 +239,7 @@ def _chosen(configuration: Configuration, judge: str | None) -> AskedJudge:
 
 
 def _questions(judge: AskedJudge, language: str) -> Sequence[Question]:
-    """What it is asked about a drawn scene. Raises `ConfigurationError` where its protocol needs more than that has."""
+    """Returns its questions about a drawn scene. Raises `ConfigurationError` if its protocol needs more than that."""
     sample = named("benchmark", "scenes").example_sample(language)
     if problem := fault(judge.protocol, sample):
         raise ConfigurationError(
@@ -258,21 +258,21 @@ def _questions(judge: AskedJudge, language: str) -> Sequence[Question]:
 
 
 class _BesidePeople(NamedTuple):
-    """What was found by people's scores."""
+    """Results of the comparison with people."""
 
     measures: Mapping[str, Measure] = MappingProxyType({})
     made_of: Mapping[str, Any] = MappingProxyType({})
-    """As in the passport."""
+    """Data behind the measures, as in the passport."""
     says: str | None = None
-    """What the judge's server said of its model then; None where these are no scores of its own."""
+    """The server's description of the judge's model then; None if the scores are not its own."""
 
 
 def _beside_people(people: Path | None, judged: Path | None, examined: AskedJudge, language: str) -> _BesidePeople:
-    """The judge beside people, by a run in which it has scored edits that they scored, too.
+    """Compares the judge with people, by a run in which it scored edits that people scored too.
 
-    A run's judge is this one if it would have the same passport; failing that, replies that were recorded elsewhere
-    count as its own where they were given to the same questions, and the passport says that they are such. Raises
-    `ConfigurationError` where there is neither, and where not one score of people is about that run.
+    A run's judge is this one if it would have the same passport; failing that, replies recorded elsewhere count as
+    its own if they answer the same questions, and the passport says so. Raises `ConfigurationError` if there is
+    neither, and if no score by people is about that run.
     """
     if people is None and judged is None:
         return _BesidePeople()
@@ -361,12 +361,12 @@ def _passport(
 
 
 def _copy_in(run: Run) -> Path:
-    """The passport's copy in the audit's run."""
+    """Returns the file of the passport's copy in the audit's run."""
     return run.path / "report" / "passport.json"
 
 
 def _as_before(passport: Passport, earlier: Path) -> Passport:
-    """With the day on which the audit ended, where it had ended already and nothing has changed since."""
+    """Returns the passport, with the day of the earlier copy if nothing else has changed since."""
     known = passports.read_file(earlier)
     if known is not None and replace(passport, date=known.date) == known:
         return known
@@ -383,18 +383,18 @@ def _draw(made: Audit, samples: tuple[Sample, ...] = ()) -> None:
 # -- is the judge of a run still the one that was examined? --
 #
 # The anchor edits of its passport are judged once more. They are drawn again and judged as in the audit, in a run of
-# their own within the run, so that they are resumed and kept as any other. Nothing of them is in a number of the run.
+# their own within the run, so they are resumed and kept like any other. They are left out of the run's numbers.
 
 FOLDER = "anchors"
-"""In the run directory."""
+"""Name in the run directory."""
 
 
 def judge_anchors(configuration: Configuration, run: Run) -> Run:
-    """Has the anchors of each judge's passport judged again; returns the run as it is known now, with its page drawn.
+    """Judges the anchors of each judge's passport again; returns the run with the new findings, its page drawn.
 
-    `configuration` is that of the run. An earlier time that did not come to its end goes on; a finished one stays, and
-    the anchors are judged anew. Raises `ConfigurationError` where no judge has a passport in the run's language, and
-    what `evaluate` does.
+    `configuration` is that of the run. An unfinished earlier attempt is resumed; a finished one is kept, and the
+    anchors are judged anew. Raises `ConfigurationError` if no judge has a passport in the run's language, and the same
+    as `evaluate`.
     """
     judges = {judge.name: judge for judge in asked_judges(configuration)}
     found = {name: one.passport for name, one in run.examined.items() if one.passport is not None and name in judges}

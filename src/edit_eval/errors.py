@@ -5,13 +5,13 @@
     |-- BenchmarkError            2  bad samples, every one of them named
     |-- RunDirectoryError         2  a directory that is not a run, or that another process is using
     |-- Unscored                  3  finished, but below the coverage that was asked for
-    |-- Stopped                   4  ended by its surroundings: no device left, disk full, one failure again and again
+    |-- Stopped                   4  ended from outside: no device left, disk full, one failure again and again
     |-- NotDrawn                  1  the report could not be written (4: the disk is full, 2: it must not be written)
     `-- ModelError                1  raised beside a model: the edit or the answer failed, the run goes on
-        |-- Refused                  the model, or whoever serves it, declines to make this edit
+        |-- Refused                  the model, or its server, declines to make this edit
         |-- PictureError             not a picture, truncated, too large, NaN, black
         |   `-- UnreadableError      its file is not there, or not as it was: no fault of the picture
-        |-- ChangedError             what a key speaks of is another one by now: nothing more is made under that key
+        |-- ChangedError             the code or pictures behind a key have changed: nothing more is made under it
         `-- LoadError                the model cannot be loaded here
 
 Standard library only: workers in foreign environments import this file.
@@ -27,14 +27,14 @@ from pathlib import Path
 class ExitCode(IntEnum):
     """How a command ends. What to do about each is in docs/reading-a-report.md.
 
-    A command that somebody interrupts ends as shells have it: 128 and the signal's number (`RunInterrupted.exit_code`).
+    An interrupted command ends with 128 and the signal's number, as in shells (`RunInterrupted.exit_code`).
     """
 
     DONE = 0
-    BUG = 1  # nobody raised it on purpose
+    BUG = 1  # not raised on purpose
     UNUSABLE = 2  # the configuration, a file, a flag or an environment is wrong
-    SHORT = 3  # finished, and the result is not what was asked for
-    STOPPED = 4  # by its surroundings
+    SHORT = 3  # finished, but the result is not what was asked for
+    STOPPED = 4  # from outside
     INTERRUPTED = 128 + signal.SIGINT  # a Ctrl-C
 
 
@@ -53,7 +53,7 @@ class ConfigurationError(EditEvalError):
 class BenchmarkError(EditEvalError):
     """Samples that cannot be used.
 
-    `faults` holds one line a bad sample, with its index (from 0, in the file's order) and its id where it has one.
+    `faults` holds one line for each bad sample, with its index (from 0, in the file's order) and its id if it has one.
     """
 
     exit_code = ExitCode.UNUSABLE
@@ -64,26 +64,26 @@ class BenchmarkError(EditEvalError):
 
 
 class RunDirectoryError(EditEvalError):
-    """The run directory cannot be used: not one of ours, or in the hands of another process."""
+    """The run directory cannot be used: not one of ours, or in use by another process."""
 
     exit_code = ExitCode.UNUSABLE
 
 
 class Unscored(EditEvalError):
-    """The run is finished, and its coverage is below `evaluation.min_coverage`."""
+    """The run is finished, but its coverage is below `evaluation.min_coverage`."""
 
     exit_code = ExitCode.SHORT
 
 
 class Stopped(EditEvalError):
-    """The run ended before its end. All that was done is kept in `run_dir`; the same command goes on."""
+    """The run ended early. Everything done so far is kept in `run_dir`; the same command resumes it."""
 
     exit_code = ExitCode.STOPPED
     run_dir: Path | None = None
 
 
 class NotDrawn(EditEvalError):
-    """The report of the run in `run_dir` could not be written. Its records are whole, and hold all of its numbers."""
+    """The report of the run in `run_dir` could not be written. Its records are complete, with all of its numbers."""
 
     def __init__(self, message: str, run_dir: Path, exit_code: int = ExitCode.BUG) -> None:
         super().__init__(message)
@@ -92,32 +92,32 @@ class NotDrawn(EditEvalError):
 
 
 class ModelError(EditEvalError):
-    """One edit or one answer failed, for a reason that lies in it."""
+    """One edit or one answer failed, for a reason of its own."""
 
 
 class Refused(ModelError):
-    """The edit model, or whoever serves it, declines to make this edit; the text is its words.
+    """The edit model, or its server, declines to make this edit; the message is in its words.
 
-    That is an answer and no failure: the edit is never asked for again, and is counted apart.
+    This is an answer, not a failure: the edit is never asked for again, and is counted apart.
     """
 
 
 class PictureError(ModelError):
-    """A picture that cannot be read, or that is not to be counted as an edit."""
+    """A picture cannot be read, or does not count as an edit."""
 
 
 class UnreadableError(PictureError):
-    """A picture's file is gone, its disk fails, or it is another file by now: the machine's affair, and tried again."""
+    """A picture's file is missing, changed, or on a failing disk: the machine's fault, so it is tried again."""
 
 
 class ChangedError(ModelError):
-    """The code or the pictures of which a key speaks have changed since the run began."""
+    """The code or the pictures behind a key have changed since the run began."""
 
 
 class LoadError(ModelError):
     """A model cannot be loaded in this environment or on this device, or its server gives no answer.
 
-    `final` where it is the configuration's fault: no other device and no later time will help.
+    `final` if the configuration is at fault: no other device and no later time will help.
     """
 
     def __init__(self, message: str, *, final: bool = False) -> None:
@@ -126,7 +126,7 @@ class LoadError(ModelError):
 
 
 class RunInterrupted(KeyboardInterrupt):
-    """Somebody wanted the end of the run in `run_dir`; `signal` is how. All that was done is kept."""
+    """The run in `run_dir` was interrupted by `signal`. Everything done so far is kept."""
 
     def __init__(self, run_dir: Path, signal: int) -> None:
         super().__init__(f"signal {signal}")
@@ -135,5 +135,5 @@ class RunInterrupted(KeyboardInterrupt):
 
     @property
     def exit_code(self) -> int:
-        """As shells have it."""
+        """128 and the signal's number, as in shells."""
         return 128 + self.signal

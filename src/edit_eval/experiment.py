@@ -1,7 +1,7 @@
-"""What is asked: samples, edit models, and judges, each with its protocol.
+"""Defines what a run evaluates: samples, edit models, and judges, each with its protocol.
 
-An experiment is made from a configuration, or read back from what a run has recorded of it; it is written down,
-compared with another one, and unfolded into cells by the store. Results do not depend on anything else."""
+An experiment is made from a configuration, or read back from a run's records. The store writes it down, compares it
+with another one, and unfolds it into cells. Results depend on nothing else."""
 
 from __future__ import annotations
 
@@ -33,90 +33,90 @@ from edit_eval.workers.failures import one_line
 from edit_eval.workers.model_class import make_parameters
 
 MOST_CELLS = 5_000_000
-"""Of a run; all of them are in memory at once, a kilobyte each."""
+"""Limit of cells in a run: all of them are in memory at once, a kilobyte each."""
 READ_IN_SILENCE = 1.0
-"""Seconds for which a benchmark is read before anything is said of it."""
+"""Seconds of reading a benchmark before progress is shown."""
 UNASKED = "unasked:"
-"""Before the name of a judge: the tag of a sample about which it is not asked."""
+"""Prefix of a sample's tag, before the name of a judge that is not asked about it."""
 CONTROLS = ("source", "blank", "shuffled")
-"""What is judged besides edits: the source itself, a grey picture, another sample's edit."""
+"""Pictures judged besides edits: the source itself, a grey picture, another sample's edit."""
 
 
 REWRITE = "rewrite"
-"""The kind of control that is no edit at all: a judge is asked about the sample, before there is one."""
+"""Kind of control without any edit: a judge is asked about the sample before there is one."""
 NO_WORDS = ("score", "probabilities", "measured")
-"""The forms of answers that have no words."""
+"""Forms of answers without words."""
 
 
 class Data(NamedTuple):
-    """What a benchmark gives."""
+    """Contents of a benchmark."""
 
     samples: tuple[Sample, ...]
     about: Mapping[str, str]
-    """What its class says of it: source, licence, and what else a reader should know."""
+    """Description by its class: source, licence, and anything else a reader should know."""
     notes: tuple[str, ...]
-    """What is odd about the samples and no fault."""
+    """Oddities of the samples that are no faults."""
 
 
 class Control(NamedTuple):
-    """What is judged in place of an edit."""
+    """A picture judged in place of an edit."""
 
     kind: str
     sample: int
     """Position in `Experiment.samples`."""
     other: int | None = None
-    """For `shuffled`: the position of the sample whose edit it is."""
+    """For `shuffled`: position of the sample whose edit is shown."""
 
     @property
     def is_rewrite(self) -> bool:
-        """Whether it stands for no picture, and is in no number: a judge is asked to rewrite the instruction."""
+        """True if there is no picture and no number: a judge is asked to rewrite the instruction."""
         return self.kind == REWRITE
 
 
 class Battle(NamedTuple):
-    """Two edits of a sample that are held against each other, and by whom."""
+    """Two edits of a sample that are compared, and by which judges."""
 
     sample: int
     """Position in `Experiment.samples`."""
     edit_seed: int
     edit_model: int
     other: int
-    """The second one; both as places in `Experiment.edit_models`, this the later one."""
+    """The second model; both are places in `Experiment.edit_models`, this the later one."""
     judges: tuple[int, ...]
     """Places in `Experiment.judges`."""
     round: int = 0
-    """In which round of a design that is extended."""
+    """Round of an extended design."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """All that decides what a run comes to."""
+    """Everything that decides a run's results."""
 
     samples: tuple[Sample, ...]
     edit_models: tuple[Identity, ...]
-    """Columns of edits: an edit model, or one that is told what a judge said, by another name."""
+    """Columns of edits: an edit model, or, under another name, one that is told a judge's words."""
     judges: tuple[AskedJudge, ...]
     told: Mapping[str, Told] = field(default_factory=dict)
-    """Of those columns that are told what a judge said: how, by the column's name. What one needs is before it."""
+    """For each column that is told a judge's words, how, by the column's name. A column comes after those it needs."""
     language: str = "en"
     edit_seeds: int = 1
     repeats: int = 1
     readings: int = 1
     control_samples: int = 0
     about: Mapping[str, str] = field(default_factory=dict)
-    """What the benchmark's class says of it. Like `notes` for people only: it decides nothing."""
+    """Description by the benchmark's class. Like `notes` for people only: it decides nothing."""
     notes: tuple[str, ...] = ()
     grows: bool = False
-    """Samples (then a list) are added while it is at work, an edit with each: it has one edit model, one edit seed.
-    Tags of theirs say which of them are controls, and which judges are not asked (`control_kind`, `is_asked`)."""
+    """True if samples (then a list) are added during the run, an edit with each: one edit model, one edit seed.
+    Their tags say which of them are controls, and which judges are not asked (`control_kind`, `is_asked`)."""
 
     @classmethod
     def of(cls, configuration: Configuration, data: Data) -> Experiment:
-        """What the configuration asks about the benchmark's samples, of which its filters take some.
+        """Returns the experiment of a configuration, with the benchmark's samples that pass its filters.
 
-        Samples that its protocols cannot ask about are bad ones from here on. Raises `BenchmarkError` that names every
-        bad sample (with `on_bad_sample: error`), and `ConfigurationError` for a filter that no sample passes, a
-        protocol that cannot be used, and more cells than fit into memory."""
+        Samples that its protocols cannot ask about become bad ones. Raises `BenchmarkError` naming every bad sample
+        (with `on_bad_sample: error`), and `ConfigurationError` for a filter that no sample passes, a protocol that
+        cannot be used, and more cells than fit into memory."""
         section, evaluation, folder = configuration.benchmark, configuration.evaluation, configuration.folder
         samples = data.samples
         chosen = select(samples, **section.filters.model_dump(), source=section.source)
@@ -168,10 +168,10 @@ class Experiment:
 
     @classmethod
     def recorded(cls, plain: Mapping[str, Any], samples: Sequence[Sample]) -> Experiment:
-        """The one that `record` has written.
+        """Reads an experiment written by `record`.
 
-        Raises `KeyError`, `TypeError` or `ValueError` for what no start has written like this, and
-        `ConfigurationError` for a protocol that is not here.
+        Raises `KeyError`, `TypeError` or `ValueError` for data that no start has written, and `ConfigurationError` for
+        a protocol that is not here.
         """
         judges = []
         for one in plain["judges"]:
@@ -197,9 +197,9 @@ class Experiment:
         )
 
     def record(self, folder: Path) -> dict[str, Any]:
-        """The experiment without its samples as plain data: what `recorded` takes.
+        """Returns the experiment without its samples as plain data, for `recorded`.
 
-        `folder` is where classes of the user's own are looked for.
+        `folder` is where the user's own classes are looked for.
         """
         return {
             "language": self.language,
@@ -223,7 +223,7 @@ class Experiment:
 
     @property
     def fingerprint(self) -> str:
-        """A digest of all that is asked; wherever its pictures and classes are, as machines may see them elsewhere."""
+        """Digest of everything asked, leaving out paths, which may differ between machines."""
         asked = self.record(Path())
         asked.pop("benchmark")  # words about it
         return digest([asked, [asdict(_anywhere(one)) for one in self.samples]])
@@ -232,7 +232,7 @@ class Experiment:
 
     @cached_property
     def asked(self) -> dict[str, list[tuple[SampleQuestion, ...]]]:
-        """For each judge the questions about each sample; none about a bad one."""
+        """For each judge, the questions about each sample; none about a bad one."""
         made: dict[int, list[tuple[SampleQuestion, ...]]] = {}
         equal: dict[str, int] = {}
         found = {}
@@ -246,7 +246,7 @@ class Experiment:
         return found
 
     def grow(self, sample: Sample) -> None:
-        """One more sample, behind all others. A protocol that cannot ask about it raises as it likes."""
+        """Adds a sample behind all others. Exceptions of a protocol that cannot ask about it pass through."""
         assert self.grows
         new: dict[int, tuple[SampleQuestion, ...]] = {}
         for judge in self.judges:
@@ -257,66 +257,66 @@ class Experiment:
         cast("list[Sample]", self.samples).append(sample)
 
     def control_kind(self, sample: Sample) -> str:
-        """Of an experiment that grows: what a sample's edit is, where it is no client's but stands there to be known.
+        """Returns the kind of control that a sample's edit is, in an experiment that grows.
 
-        `source`, `blank` or `shuffled`, or another word for what is compared with no edit. Empty for a client's.
+        `source`, `blank` or `shuffled`, or another word for what is compared with no edit. Empty for a client's edit.
         """
         if not self.grows:
             return ""
         return next((tag.removeprefix(CONTROL) for tag in sample.tags if tag.startswith(CONTROL)), "")
 
     def is_asked(self, judge: str, sample: Sample) -> bool:
-        """Of an experiment that grows: whether a judge is asked about a sample's edit, and not only about a share."""
+        """True if a judge is asked about a sample's edit; in an experiment that grows it may be asked about a share."""
         return not (self.grows and f"{UNASKED}{judge}" in sample.tags)
 
     @cached_property
     def _light(self) -> Light:
-        """Of an experiment that grows: the kinds of questions that there were."""
+        """Kinds of questions so far, in an experiment that grows."""
         return {}
 
     @property
     def forms(self) -> dict[str, tuple[AnswerForm, ...]]:
-        """For each judge how it is told to answer, each form with its labels or schema once."""
+        """For each judge, its forms of answers, each form with its labels or schema once."""
         found = {}
         for name, asked in self.asked.items():
-            bare = {id(one.question): one.question for of_sample in asked for one in of_sample}  # few, that many share
+            bare = {id(one.question): one.question for of_sample in asked for one in of_sample}  # few, shared by many
             found[name] = tuple(dict.fromkeys(AnswerForm(one.form, one.labels, one.schema) for one in bare.values()))
         return found
 
     @property
     def questions_a_pair(self) -> dict[str, float]:
-        """For each judge how many questions it is asked about an edit, on average over the good samples; at most,
-        where some are asked only after an answer."""
+        """For each judge, the mean number of questions about an edit, over the good samples; an upper limit if some
+        are asked only after an answer."""
         good = sum(not sample.fault for sample in self.samples)
         return {name: sum(map(len, asked)) / good for name, asked in self.asked.items() if good}
 
     @property
     def may_ask_less(self) -> frozenset[str]:
-        """The judges that are asked some questions only after an answer."""
+        """Judges that are asked some questions only after an answer."""
         return frozenset(
             name for name, asked in self.asked.items() if any(one.question.when for of in asked for one in of)
         )
 
     def question(self, judge: AskedJudge, sample: int, name: str) -> Question:
-        """One question with its texts."""
+        """Returns one question with its texts."""
         questions = judge.protocol.questions(self.samples[sample])
         return next(question for question in questions if question.name == name)
 
     @cached_property
     def shows_earlier(self) -> bool:
-        """Whether a judge is shown what was there turns or rounds before."""
+        """True if a judge is shown pictures of earlier turns or rounds."""
         every = (one.question for asked in self.asked.values() for of in asked for one in of)
         return self.grows or any(view.picture in EARLIER for question in every for view in question.shows)
 
     def first_of(self, position: int) -> Sample:
-        """The first sample of the chain in which the one at a position is; itself where it follows none."""
+        """Returns the first sample of the chain that the one at a position belongs to; itself if it follows none."""
         while position in self.predecessors:
             position = self.predecessors[position]
         return self.samples[position]
 
     @cached_property
     def predecessors(self) -> dict[int, int]:
-        """For the position of each good sample that follows another: that of the other."""
+        """For the position of each good sample that follows another: the other's position."""
         if not any(sample.follows for sample in self.samples):
             return {}
         positions = {sample.id: position for position, sample in enumerate(self.samples)}
@@ -328,22 +328,22 @@ class Experiment:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The place of each column among the `edit_models`, by its name."""
+        """Place of each column among the `edit_models`, by its name."""
         return {model.name: place for place, model in enumerate(self.edit_models)}
 
     def made_with(self, column: str) -> str:
-        """The edit model that makes a column's edits, as the configuration calls it."""
+        """Returns the edit model that makes a column's edits, by its name in the configuration."""
         return self.told[column].edit_model if column in self.told else column
 
     @cached_property
     def critics(self) -> frozenset[str]:
-        """The judges whose words edit models are told: in no number."""
+        """Judges whose words edit models are told: their scores are in no number."""
         return frozenset(told.judge for told in self.told.values())
 
     @cached_property
     def controls(self) -> tuple[Control, ...]:
-        """What is judged in place of edits; of samples spread over the categories. Behind them each sample once more
-        where a judge is asked before there is an edit."""
+        """Pictures judged in place of edits, for samples spread over the categories; after them each good sample once
+        more if a judge is asked before there is an edit."""
         good = [n for n, sample in enumerate(self.samples) if not sample.fault and not sample.follows]
         rewritten = [Control(REWRITE, n) for n in good] if any(judge.before_edits for judge in self.judges) else []
         if not self.control_samples or not any(judge.sees_controls for judge in self.judges):
@@ -361,13 +361,13 @@ class Experiment:
 
     @property
     def judges_of_one(self) -> tuple[AskedJudge, ...]:
-        """The judges that score one edit at a time, and that no edit model is told of."""
+        """Judges that score one edit at a time and are not critics."""
         return tuple(judge for judge in self.judges if judge.of_one and judge.name not in self.critics)
 
     @cached_property
     def battles(self) -> tuple[Battle, ...]:
-        """Which edits are held against each other, ordered by round, sample, edit seed and edit models. None of a
-        sample that follows another: its edits were made from different pictures."""
+        """Edits to compare, ordered by round, sample, edit seed and edit models. Samples that follow another have none:
+        their edits were made from different pictures."""
         found: dict[tuple[int, int, int, int, int], list[int]] = {}
         for number, judge in enumerate(self.judges):
             for position, sample in enumerate(self.samples) if judge.of_two else ():
@@ -381,11 +381,11 @@ class Experiment:
 
     @cached_property
     def looks(self) -> int:
-        """The most rounds of battles that any of its judges may be asked."""
+        """The most rounds of battles that any judge may be asked."""
         return max((judge.scoring.looks for judge in self.judges if judge.of_two), default=1)
 
     def refusing_too_much(self) -> Experiment:
-        """Itself. Raises `ConfigurationError` where its cells would not fit into memory."""
+        """Returns itself. Raises `ConfigurationError` if its cells would not fit into memory."""
         often = self.repeats * self.readings
         each = len(self.edit_models) * self.edit_seeds * often
         questions = sum(len(asked) for judge in self.judges if judge.of_one for asked in self.asked[judge.name])
@@ -406,13 +406,13 @@ class Experiment:
     # -- compared --
 
     def is_as(self, other: Experiment | None) -> bool:
-        """Whether it is the same evaluation: every key would be the same, wherever the sources lie."""
+        """True if it is the same evaluation: every key would be the same, in any place of the sources."""
         if other is None or len(self.samples) != len(other.samples):
             return False
         return self._decides() == other._decides() and all(map(_same_sample, self.samples, other.samples))
 
     def _decides(self) -> tuple[object, ...]:
-        """What is in keys, but for the samples, and what there is of each."""
+        """Returns everything in keys except the samples, and how many there are of each."""
         judges = [
             (judge.model, judge.protocol_name, judge.section.class_path, judge.question_parameters(), judge.texts)
             for judge in self.judges
@@ -421,10 +421,9 @@ class Experiment:
         return self.edit_models, judges, self.language, often, self.told
 
     def differences(self, other: Experiment) -> list[str]:
-        """What was and what is, for people: `edit model qwen_image_edit: num_inference_steps 50 -> 15`, an entry a
-        thing.
+        """Returns changes for people, one entry each: `edit model qwen_image_edit: num_inference_steps 50 -> 15`.
 
-        `other` is what is now.
+        `other` is the new experiment.
         """
         found: list[str] = []
         for role, were, are in (
@@ -468,7 +467,7 @@ class Experiment:
 def columns_of(
     configuration: Configuration, models: Sequence[Identity]
 ) -> tuple[tuple[Identity, ...], dict[str, Told]]:
-    """Each edit model, as it is and with its instructions rewritten, and after each its further rounds."""
+    """Returns each edit model, as it is and with its instructions rewritten, and after each its further rounds."""
     columns: list[Identity] = []
     told: dict[str, Told] = {}
     rounds = configuration.rounds
@@ -497,8 +496,8 @@ def columns_of(
 
 
 def _refuse_who_cannot_tell(configuration: Configuration, judges: Sequence[AskedJudge]) -> None:
-    """Raises `ConfigurationError` for a critic that has no words, a judge that cannot rewrite or is not to, and where
-    nobody is left to say what the edits are worth."""
+    """Raises `ConfigurationError` for a critic without words, a judge that cannot rewrite or should not, and if no
+    judge is left to score the edits."""
     rewriters = {*configuration.rewrite}
     critic = configuration.rounds.critic if configuration.rounds else ""
     names = [judge.name for judge in judges]
@@ -532,12 +531,12 @@ def _refuse_who_cannot_tell(configuration: Configuration, judges: Sequence[Asked
 
 
 def _who_is_asked(judge: AskedJudge) -> tuple[object, ...]:
-    """A judge and its protocol, but for its name."""
+    """Returns a judge and its protocol, except for its name."""
     return judge.model.digest, judge.protocol_name, judge.section.class_path, judge.question_parameters(), judge.texts
 
 
 def _refuse_wordless(experiment: Experiment) -> None:
-    """Raises `ConfigurationError` for a critic all of whose answers are bare numbers."""
+    """Raises `ConfigurationError` for a critic that answers in bare numbers only."""
     for told in experiment.told.values():
         forms = {one.question.form for asked in experiment.asked[told.judge] for one in asked}
         if forms and forms <= {*NO_WORDS}:
@@ -552,7 +551,7 @@ def _refuse_wordless(experiment: Experiment) -> None:
 
 def _refuse_what_it_does_not_do(experiment: Experiment, section: ModelSection, folder: Path) -> None:
     """Raises `ConfigurationError` for an edit model that takes fewer sources than a sample has, and for one that crops
-    them where a judge measures outside a mask. A class that only its own environment can import is not asked."""
+    them if a judge measures outside a mask. Classes that only their own environment can import are not checked."""
     try:
         model_class = import_class("edit_model", section.class_path, folder)
     except NotHere:
@@ -589,8 +588,8 @@ def _refuse_what_it_does_not_do(experiment: Experiment, section: ModelSection, f
 
 
 def _refuse_probabilities(experiment: Experiment, section: ModelSection, folder: Path) -> None:
-    """Raises `ConfigurationError` for a judge that is to say how likely its answers are, and whose class cannot. One
-    that only its own environment can import is not asked; what it says without probabilities is no answer."""
+    """Raises `ConfigurationError` for a judge that needs to give probabilities and whose class cannot. Classes that
+    only their own environment can import are not checked; an answer without probabilities counts as none."""
     try:
         judge_class: Any = import_class("judge", section.class_path, folder)
     except NotHere:
@@ -609,7 +608,7 @@ def _refuse_probabilities(experiment: Experiment, section: ModelSection, folder:
 
 
 class Listener(Shape):
-    """Who is told how far the benchmark is read."""
+    """Receives progress while the benchmark is read."""
 
     def reading(self, items: int, read: int, size: int) -> None: ...
     def has_read(self) -> None: ...
@@ -617,9 +616,9 @@ class Listener(Shape):
 
 @staying_here()
 def load_samples(configuration: Configuration, listener: Listener | None = None) -> Data:
-    """All samples of the benchmark. Each source image was seen to be whole, or its sample has a fault.
+    """Reads all samples of the benchmark. Each source image was checked to be whole, or its sample has a fault.
 
-    Where that takes long the `listener` is told how far it is.
+    If that takes long, the `listener` is told the progress.
     """
     benchmark = _benchmark(configuration)
     samples, soon = [], time.monotonic() + READ_IN_SILENCE
@@ -647,7 +646,7 @@ def load_samples(configuration: Configuration, listener: Listener | None = None)
 
 
 def verify_sources(configuration: Configuration) -> str:
-    """Has the benchmark read the sources that it keeps; one line where some were not what was recorded."""
+    """Has the benchmark check the sources that it keeps; returns a line if some differ from the record."""
     verify = getattr(_benchmark(configuration), "verify", None)
     return "" if verify is None else str(verify() or "")
 
@@ -662,19 +661,19 @@ def _benchmark(configuration: Configuration) -> Any:
 
 
 def _with_fault(sample: Sample, judges: Sequence[AskedJudge]) -> Sample:
-    """The sample; one that a protocol cannot ask about is a bad one."""
+    """Returns the sample, marked bad if a protocol cannot ask about it."""
     faults = () if sample.fault else filter(None, (fault(judge.protocol, sample) for judge in judges))
     return replace(sample, fault=found) if (found := next(iter(faults), "")) else sample
 
 
 def with_clusters(samples: Sequence[Sample]) -> tuple[Sample, ...]:
-    """The samples, of which those that follow another have its cluster, and its fault."""
+    """Returns the samples; those that follow another take its cluster, and its fault."""
     if not any(sample.follows for sample in samples):
         return tuple(samples)
     by_id = {sample.id: sample for sample in samples}
 
     def first(sample: Sample) -> tuple[str, str]:
-        """Cluster and fault."""
+        """Returns cluster and fault."""
         seen = {sample.id}
         while sample.follows and not sample.fault:
             before = by_id.get(sample.follows)
@@ -712,7 +711,7 @@ def _identity_of(plain: Mapping[str, Any]) -> Identity:
 
 
 def _same_sample(one: Sample, other: Sample) -> bool:
-    """Where a picture lies is no matter: its digest says which it is."""
+    """True if the samples are equal, ignoring where their pictures are: digests identify them."""
 
     return one == other or _anywhere(one) == _anywhere(other)
 

@@ -1,7 +1,7 @@
-"""The passport of a judge: what its audit found, in a file for each way in which it is asked.
+"""The passport of a judge: its audit's findings, in one file for each way in which it is asked.
 
-A judge that is asked otherwise is another judge: other weights or parameters, another wording, form of answer, order of
-pictures or language each have a passport of their own. `edit-eval audit` writes them; whoever uses the judge reads
+A judge that is asked differently is another judge: other weights or parameters, another wording, form of answer, order
+of pictures or language each have a passport of their own. `edit-eval audit` writes them; runs with the judge read
 them. The file's schema is in docs/records.md.
 """
 
@@ -26,37 +26,37 @@ from edit_eval.user_cache import cache_folder
 
 SCHEMA = 1
 EDITED: Literal["edited"] = "edited"
-"""The verdict of a passport that somebody has changed by hand: it says nothing of the judge."""
+"""Verdict of a passport that was changed by hand: it says nothing about the judge."""
 VERDICTS = ("passed", "limited", "failed", EDITED)
 PassportVerdict = Literal["passed", "limited", "failed", "edited"]
 _LANGUAGES = {"en": "English", "zh": "Chinese"}
 SAYS = "model"
-"""Under which a subject's `judge` has what its server says of the model."""
+"""Key in a subject's `judge` for its server's description of the model."""
 IN_LANGUAGE = ("language", "prompts", "measures")
-"""Parameters of a protocol that a passport does not tell apart: language is a field of its own, prompts are in the
-wording, and what a judge measures is the judge's."""
+"""Protocol parameters that a passport does not compare: language is a field of its own, prompts are in the wording, and
+measures belong to the judge."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """Who was examined, and how it was asked: what a passport is about."""
+    """The judge that was examined, and how it was asked: the subject of a passport."""
 
     judge: Mapping[str, Any]
-    """`type`, `revision` and `parameters`, as in the keys of its replies; of a server the address (`serves`), too, and
-    what it says of its model, where it says anything (`model`)."""
+    """`type`, `revision` and `parameters`, as in the keys of its replies; for a server also its address (`serves`) and
+    its description of the model, if it gives one (`model`)."""
     protocol: str
-    """Registered name, or the class of the user's own."""
+    """Registered name, or the user's own class."""
     parameters: Mapping[str, Any]
-    """Of the protocol, the language apart: among them form and pictures, where it lets one choose."""
+    """Parameters of the protocol except the language; form and pictures are among them if it has such options."""
     wording: str
     """SHA-256 of the protocol's texts."""
     language: str
-    """Of the instructions: `en` or `zh`."""
+    """Language of the instructions: `en` or `zh`."""
 
     @classmethod
     def of(cls, asked: AskedJudge, language: str, says: str = "") -> Subject:
-        """A run's judge, as it is asked about instructions in that language. `says`: what its server said of the model
-        that answered (`endpoints.client.described_model`)."""
+        """Returns a run's judge as it is asked about instructions in that language. `says`: its server's description
+        of the model that answered (`endpoints.client.described_model`)."""
         model = asked.model
         server = {key: one for key, one in (("serves", model.serves), (SAYS, says)) if one}
         return cls(
@@ -69,16 +69,16 @@ class Subject:
 
     @property
     def key(self) -> str:
-        """SHA-256 over all of it; by it a passport is found."""
+        """SHA-256 over all fields, by which a passport is found."""
         return digest(self.as_plain())
 
     def is_but_for_its_server_s_model(self, other: Subject) -> bool:
-        """Whether it is the same judge as far as it is known before its server was asked."""
+        """True if it is the same judge as far as is known before its server is asked."""
         mine, theirs = ({**one.as_plain(), "judge": {**one.judge, SAYS: ""}} for one in (self, other))
         return mine == theirs
 
     def is_but_for_language(self, other: Subject) -> bool:
-        """Whether it is the same judge, asked the same way in another language: of the wording nobody can tell."""
+        """True if it is the same judge asked the same way in another language; wordings cannot be compared."""
         mine, theirs = (digest([one.judge, one.protocol, one.parameters]) for one in (self, other))
         return mine == theirs and self.language != other.language
 
@@ -97,7 +97,7 @@ class Try(NamedTuple):
 
     seed: int
     scenes: int
-    """A category."""
+    """Scenes per category."""
     size: int
     """Width in pixels."""
     verdict: str
@@ -105,45 +105,45 @@ class Try(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Passport:
-    """What an audit found."""
+    """Findings of an audit."""
 
     subject: Subject
     name: str
-    """What the configuration called the judge."""
+    """The judge's name in the configuration."""
     form: tuple[str, ...]
-    """The forms in which it was to answer (`protocols.contract.Question.form`)."""
+    """Forms of its answers (`protocols.contract.Question.form`)."""
     pictures: tuple[str, ...]
-    """What it was shown, in this order."""
+    """Pictures shown to it, in this order."""
     headline: str
     """The score that was examined."""
     scale: Mapping[str, Any]
     """Its `lowest`, `highest` and `higher_is_better`."""
     date: str
-    """The day on which the audit ended: `2026-11-21`, by UTC."""
+    """Day on which the audit ended: `2026-11-21`, in UTC."""
     version: str
-    """Of edit-eval."""
+    """Version of edit-eval."""
     benchmark: Mapping[str, Any]
     """The `benchmark:` section that draws the audit's edits again."""
     verdict: PassportVerdict
     measures: Mapping[str, Measure]
     """By name, in the order in which they are shown."""
     categories: Mapping[str, Mapping[str, Measure]]
-    """For each category its measures."""
+    """Measures of each category."""
     smallest_difference: float | None
-    """The smallest difference between two single scores that is more than the judge's own noise, in points:
-    1.96 sqrt(2) times its retest standard deviation; None where nobody could tell."""
+    """The smallest difference between two single scores that exceeds the judge's own noise, in points:
+    1.96 sqrt(2) times its retest standard deviation; None if unknown."""
     retest_sd: float | None
-    """The standard deviation of one edit's scores when it is asked again, in points."""
+    """Standard deviation of an edit's scores when the judge is asked again, in points."""
     anchors: tuple[Anchor, ...]
     tries: tuple[Try, ...] = ()
-    """All audits of this judge that ended, this one last."""
+    """All finished audits of this judge, this one last."""
     people: Mapping[str, Any] = field(default_factory=dict)
-    """What the measures beside people are made of (docs/records.md); empty where there are none."""
+    """Data behind the measures of agreement with people (docs/records.md); empty if there are none."""
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """What it did not pass, by name: `words_en`, or `order (causal)` for a measure of a category; what it prefers
-        wrongly comes first."""
+        """Names of the measures not passed: `words_en`, or `order (causal)` for a measure of a category; reversed
+        preferences come first."""
         found = [(name, one) for name, one in self.measures.items()]
         for category, measures in self.categories.items():
             found += [(Text("{} ({})", name, category), one) for name, one in measures.items()]
@@ -153,12 +153,12 @@ class Passport:
 
     @property
     def compares(self) -> bool:
-        """Whether it was shown two edits at a time."""
+        """True if it was shown two edits at a time."""
         return bool(self.benchmark.get("battles"))
 
     @property
     def basis(self) -> str:
-        """What it rests on: `40 scenes a category, 512 pixels, seed 7`, and how earlier tries ended, if any."""
+        """Its basis in words: `40 scenes a category, 512 pixels, seed 7`, and how earlier tries ended, if any."""
         if not self.tries:
             return ""
         seed, scenes, size, _ = self.tries[-1]
@@ -168,7 +168,7 @@ class Passport:
         return said
 
     def as_plain(self) -> dict[str, Any]:
-        """The file's content: all of it, and a digest by which it is seen that somebody has changed it by hand."""
+        """Returns the file's content: everything, and a digest that reveals changes made by hand."""
         content = self._content()
         return {**content, "digest": digest(content)}
 
@@ -199,7 +199,7 @@ class Passport:
 
     @classmethod
     def of_plain(cls, plain: Mapping[str, Any]) -> Passport:
-        """What `as_plain` has written. Raises `KeyError`, `TypeError`, `ValueError` or `AttributeError` for anything
+        """Reads the output of `as_plain`. Raises `KeyError`, `TypeError`, `ValueError` or `AttributeError` for anything
         else."""
         if plain["schema"] != SCHEMA:
             raise ValueError(f"schema {plain['schema']!r}")
@@ -243,28 +243,28 @@ class Passport:
 
 
 def next_seed(subject: Subject, tries: Sequence[Try]) -> int:
-    """The seed of the next audit: another one after each that has ended, and the same while one goes on.
+    """Returns the seed of the next audit: a new one after each that has ended, the same while one is unfinished.
 
-    It follows from who is examined and how often that was done, so nothing is gained by deleting a passport and trying
+    It follows from the subject and the number of its audits, so nothing is gained by deleting a passport and trying
     again: the same scenes come back.
     """
     return int(digest([subject.key, len(tries)])[:8], 16)
 
 
 def tries_at_its_server(folder: Path, subject: Subject) -> list[Try]:
-    """The same of all models that its server has had at that address; of any other judge, its own."""
+    """Returns the tries of all models that its server has had at that address; for any other judge, its own."""
     alike = (one for one in _all(folder) if one.subject.is_but_for_its_server_s_model(subject))
     return [one for passport in alike for one in passport.tries]
 
 
 def known_tries(folder: Path, subject: Subject) -> tuple[Try, ...]:
-    """The audits of the same judge that have ended, as its passport in that folder lists them."""
+    """Returns the finished audits of the same judge, as listed by its passport in that folder."""
     found = read_file(folder / f"{subject.key}.json")
     return found.tries if found is not None and found.subject.key == subject.key else ()
 
 
 def ways_of_asking(folder: Path, passport: Passport) -> list[Passport]:
-    """The passports of the same judge in that folder, this one first: it was asked in as many ways."""
+    """Returns the passports of the same judge in that folder, one for each way of asking, this one first."""
     mine = passport.subject
     others = (one for one in _all(folder) if one.subject.key != mine.key and one.verdict != EDITED)
     alike = [one for one in others if one.subject.judge == mine.judge and one.subject.language == mine.language]
@@ -272,14 +272,14 @@ def ways_of_asking(folder: Path, passport: Passport) -> list[Passport]:
 
 
 def passport_folder() -> Path:
-    """Where passports lie where nobody says otherwise: `passports` in the user's cache."""
+    """Returns the default folder of passports: `passports` in the user's cache."""
     return cache_folder() / "passports"
 
 
 def write(passport: Passport, folder: Path) -> Path:
-    """Writes the passport, in the place of an earlier one of the same subject; returns its file.
+    """Writes the passport, replacing an earlier one of the same subject; returns its file.
 
-    Raises `ConfigurationError` where the folder cannot be written.
+    Raises `ConfigurationError` if the folder cannot be written.
     """
     path = folder / f"{passport.subject.key}.json"
     write_to(passport, path)
@@ -287,7 +287,7 @@ def write(passport: Passport, folder: Path) -> Path:
 
 
 def write_to(passport: Passport, path: Path) -> None:
-    """The same into a file of another name: a run's own copy."""
+    """Writes the passport to a file of another name: a run's own copy."""
     text = json.dumps(passport.as_plain(), ensure_ascii=False, indent=1, allow_nan=False)
     try:
         write_durably(text.encode("utf-8"), path)
@@ -302,18 +302,18 @@ def write_to(passport: Passport, path: Path) -> None:
 
 
 MOST_BYTES = 64 << 20
-"""Of a passport."""
+"""Size limit of a passport."""
 
 
 def read_file(path: Path) -> Passport | None:
-    """The passport in a file; None where there is none that this version can read."""
+    """Reads the passport in a file; returns None if there is none that this version can read."""
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return Passport.of_plain(json.loads(_text_of(path)))
     return None
 
 
 def _text_of(path: Path) -> str:
-    """The text of a plain file: a pipe would block, and a device never end."""
+    """Reads the text of a plain file: a pipe would block, and a device never end."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(Text("{} is not a file", path))
@@ -321,10 +321,10 @@ def _text_of(path: Path) -> str:
 
 
 def read(folder: Path, asked: AskedJudge, language: str, says: str = "") -> Passport | None:
-    """The passport of a judge as a run asks it (`says`: as for `Subject.of`); failing that, the newest of the same
+    """Reads the passport of a judge as a run asks it (`says`: see `Subject.of`), or else the newest one of the same
     judge in another language.
 
-    None where it was never examined. `line` says which of these it is.
+    Returns None if it was never examined. `line` says which of these it is.
     """
     subject = Subject.of(asked, language, says)
     found = read_file(folder / f"{subject.key}.json")
@@ -342,7 +342,7 @@ def _all(folder: Path) -> Iterator[Passport]:
 
 
 def line(passport: Passport | None, language: str) -> str:
-    """What a reader is told of a judge that is asked about instructions in that language.
+    """Returns a line for readers about a judge that is asked about instructions in that language.
 
     `examined 2026-11-21: passed; unexamined for Chinese`, or `unexamined`.
     """

@@ -1,9 +1,9 @@
-"""Pictures: opened, checked, encoded and written. One way for everything that reads or writes one.
+"""Opens, checks, encodes and writes pictures: the one way for everything that reads or writes one.
 
 Every picture that a model or a judge sees went through `open_picture`, every picture that a run keeps through
 `write_png`. Standard library and Pillow only: workers in foreign environments import this file.
 
-How any picture becomes RGB (`as_rgb`), the one way:
+How any picture becomes RGB (`as_rgb`):
 
 * the EXIF rotation is applied (when a file is opened), and so removed;
 * transparency (RGBA, LA, PA, a palette's or a colour key) is composited over white;
@@ -47,14 +47,14 @@ MAX_PIXELS = 50_000_000
 """Width times height above which a picture is not decoded. Pillow itself stops at 179 million only."""
 
 TEMPORARY_PREFIX = ".tmp-"
-"""How the name of a file begins that is still being written."""
+"""Prefix of the name of a file that is still being written."""
 TEMPORARY = re.compile(r"\.tmp-(\d+-.+|[0-9a-f]{12})", re.DOTALL)
-"""Their whole names, which go on with a process or a token: only what has one is ever swept."""
+"""Full names of such files, which go on with a process id or a token: only files with such a name are ever swept."""
 
 UNREPEATABLE = "other_when_repeated"
-"""The flag of an edit that came out otherwise when its model was asked for it again; in the picture's `info`."""
+"""Flag of an edit that came out differently when its model was asked for it again; in the picture's `info`."""
 
-# Those that Pillow decodes by itself: EPS, for one, would start a program on a stranger's file.
+# Formats that Pillow decodes without help: EPS, for one, would start a program on a stranger's file.
 _FORMATS = {
     "PNG": "Png",
     "JPEG": "Jpeg",
@@ -67,7 +67,7 @@ _FORMATS = {
     "JPEG2000": "Jpeg2K",
 }
 HEIC = "HEIF"
-"""What Pillow calls the format of phones. It is kept as PNG (`source_cache`), so that workers need nothing for it."""
+"""Pillow's name for the format of phones. Kept as PNG (`source_cache`), so that workers need nothing to read it."""
 _HEIC_BEGINS = re.compile(rb"....ftyp(hei[cxms]|hev[cxms]|mif1|msf1)", re.DOTALL)
 
 _ROTATIONS = {
@@ -84,12 +84,12 @@ _ORIENTATION = 0x0112  # the EXIF tag
 _ASPECT_TOLERANCE = 1.05
 
 GREY = (128, 128, 128)
-"""What a blank is filled with: middle grey, for black counts as a failed edit."""
+"""Fill of a blank picture: middle grey, since black counts as a failed edit."""
 
 
 @dataclass(frozen=True)
 class PngFile:
-    """What `write_png` wrote."""
+    """A file written by `write_png`."""
 
     path: str
     bytes: int
@@ -102,9 +102,9 @@ class PngFile:
 def open_picture(path: str | os.PathLike[str], *, digest: str = "", max_pixels: int = MAX_PIXELS) -> Image.Image:
     """Opens a picture's file: RGB, EXIF rotation applied, wholly decoded. `info` holds the file's text entries only.
 
-    Raises `PictureError` for what is no picture, truncated or damaged, or of more than `max_pixels` (seen in its
-    header, before anything is decoded), and `UnreadableError` for a file that cannot be read, or that is not the one
-    with the SHA-256 `digest`, where that is given.
+    Raises `PictureError` for a file that is no picture, truncated, damaged, or of more than `max_pixels` (as its
+    header says, before anything is decoded), and `UnreadableError` for a file that cannot be read, or whose SHA-256
+    is not `digest`, if given.
     """
     name = os.fspath(path)
     name = name if name.isprintable() else repr(name)
@@ -127,7 +127,7 @@ def open_picture(path: str | os.PathLike[str], *, digest: str = "", max_pixels: 
 
 @cache
 def formats() -> tuple[str, ...]:
-    """The formats that are opened. Has Pillow import these, the first time, and not the forty that it has."""
+    """Returns the formats that are opened. On the first call Pillow imports these alone, not all forty."""
     for plugin in _FORMATS.values():
         with contextlib.suppress(ImportError):  # Pillow 11.0 has no AVIF
             importlib.import_module(f"PIL.{plugin}ImagePlugin")
@@ -135,9 +135,9 @@ def formats() -> tuple[str, ...]:
 
 
 def read_picture(file: IO[bytes], name: str, *, max_pixels: int = MAX_PIXELS) -> tuple[Image.Image, str]:
-    """Like `open_picture`, from an open file: returns the picture and its format (`PNG`, `JPEG`, ...) as found in it.
+    """Reads a picture from an open file, like `open_picture`; returns it and its format (`PNG`, `JPEG`, ...).
 
-    `name` is what the errors call it.
+    `name` is used in errors.
     """
     # Some libraries switch this on for the whole process; then a truncated picture would pass as a grey one.
     ImageFile.LOAD_TRUNCATED_IMAGES = False
@@ -169,7 +169,7 @@ def read_picture(file: IO[bytes], name: str, *, max_pixels: int = MAX_PIXELS) ->
 
 
 def _opened(file: IO[bytes], name: str) -> Image.Image:
-    """As Pillow opens it; HEIC, which it does not know, by pillow-heif where that is installed."""
+    """Opens a picture with Pillow; HEIC, which Pillow does not know, with pillow-heif if installed."""
     try:
         return Image.open(file, formats=formats())
     except UnidentifiedImageError:
@@ -189,7 +189,7 @@ def _opened(file: IO[bytes], name: str) -> Image.Image:
 
 
 def oddity(data: bytes) -> str:
-    """What of a picture's file is no plain 8 bit picture, and what becomes of it (see above); empty for nothing."""
+    """Returns how a picture's file is no plain 8 bit picture, and what is done about it (see above); empty if it is."""
     with Image.open(io.BytesIO(data)) as picture:
         found = []
         if picture.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info:
@@ -206,9 +206,9 @@ def oddity(data: bytes) -> str:
 
 
 def as_rgb(image: Image.Image) -> Image.Image:
-    """The picture as RGB, in the way that this module's docstring lays down; an RGB picture is returned itself.
+    """Returns the picture as RGB, by the rules in this module's docstring; an RGB picture is returned itself.
 
-    Raises `PictureError` for NaN and infinity, and for what Pillow cannot convert.
+    Raises `PictureError` for NaN and infinity, and for modes that Pillow cannot convert.
     """
     if image.mode == "RGB" and "transparency" not in image.info:
         return image
@@ -230,19 +230,19 @@ def as_rgb(image: Image.Image) -> Image.Image:
 
 
 def blank(size: tuple[int, int]) -> Image.Image:
-    """A picture of `GREY` all over."""
+    """Returns a picture filled with `GREY`."""
     return Image.new("RGB", size, GREY)
 
 
 def with_steps(image: Image.Image, steps: Iterable[Sequence[str | int]]) -> Image.Image:
-    """An RGB picture after each of `steps`, in order; the picture itself where there are none.
+    """Returns an RGB picture after each of `steps`, in order; the picture itself if there are none.
 
-    `("longest", side)`: its longer side scaled down to so many pixels, the other in proportion, rounded; never
-    enlarged. `("fit", side)`: the same, enlarged where it is smaller. `("like", width, height)`: scaled to that size,
-    whatever its shape. `("crop", left, top, right, bottom)`: that part, in pixels, the last two not included.
-    `("clip", left, top, right, bottom)`: as much of that part as lies within the picture. `("jpeg", quality)`: encoded
-    by Pillow as a JPEG of that quality (1 to 95) and decoded again. Scaled by Lanczos' filter. Raises `PictureError`
-    for a part that is empty, for a crop that reaches outside of the picture, and for what is no step.
+    `("longest", side)`: its longer side scaled down to that many pixels, the other in proportion, rounded; never
+    enlarged. `("fit", side)`: the same, but enlarged if it is smaller. `("like", width, height)`: scaled to that size,
+    ignoring its aspect ratio. `("crop", left, top, right, bottom)`: that part, in pixels, the last two excluded.
+    `("clip", left, top, right, bottom)`: as much of that part as is within the picture. `("jpeg", quality)`: encoded
+    by Pillow as a JPEG of that quality (1 to 95) and decoded again. Scaling uses Lanczos' filter. Raises
+    `PictureError` for an empty part, a crop that reaches outside the picture, and an unknown step.
     """
     for name, *numbers in steps:
         if name not in _STEPS:
@@ -252,10 +252,10 @@ def with_steps(image: Image.Image, steps: Iterable[Sequence[str | int]]) -> Imag
 
 
 def own_copy(image: object) -> Image.Image:
-    """What an edit model returned, decoded, as a copy that shares no memory with anything the model still has.
+    """Returns an edit model's picture, decoded, as a copy that shares no memory with anything the model still has.
 
-    Of 1472 x 1104 pixels the copy takes 0.3 ms. Raises `PictureError` for what is no PIL image, is empty, has more than
-    `MAX_PIXELS`, or cannot be decoded.
+    The copy takes 0.3 ms for 1472 x 1104 pixels. Raises `PictureError` for what is no PIL image, is empty, has more
+    than `MAX_PIXELS`, or cannot be decoded.
     """
     if not isinstance(image, Image.Image):
         kind = f"{type(image).__module__}.{type(image).__qualname__}".removeprefix("builtins.")
@@ -266,7 +266,7 @@ def own_copy(image: object) -> Image.Image:
         )
     if not all(image.size):
         raise PictureError(Text("the edit model returned an empty picture ({} x {} pixels)", image.width, image.height))
-    if image.width * image.height > MAX_PIXELS:  # nobody could open it again
+    if image.width * image.height > MAX_PIXELS:  # could not be opened again
         raise PictureError(_too_large(Text("the edit"), Text("{} x {} pixels", image.width, image.height), MAX_PIXELS))
     try:
         return image.copy()
@@ -277,10 +277,10 @@ def own_copy(image: object) -> Image.Image:
 
 
 def check_edit(image: Image.Image, source: Image.Image) -> tuple[str, ...]:
-    """Checks an edit; returns those flags of it that are true.
+    """Checks an edit; returns the flags that apply.
 
     `identical_to_source`: the same size and pixels. `other_aspect_ratio`: width / height differs from the source's by
-    more than 5 %. `other_when_repeated`: so says its model. Raises `PictureError` for one that is black in every pixel.
+    more than 5 %. `other_when_repeated`: set by its model. Raises `PictureError` if every pixel is black.
     """
     edited = as_rgb(image)
     if edited.getbbox() is None:
@@ -298,9 +298,9 @@ def check_edit(image: Image.Image, source: Image.Image) -> tuple[str, ...]:
 
 
 def pixel_digest(image: Image.Image) -> str:
-    """SHA-256, hexadecimal, over `RGB <width> <height>`, a newline and the RGB values row by row.
+    """Returns the SHA-256, hexadecimal, of `RGB <width> <height>`, a newline and the RGB values row by row.
 
-    The same before `write_png` and after `open_picture`, whatever the encoder's settings.
+    The same before `write_png` and after `open_picture`, with any encoder settings.
     """
     rgb = as_rgb(image)
     digest = hashlib.sha256(b"RGB %d %d\n" % rgb.size)
@@ -309,11 +309,11 @@ def pixel_digest(image: Image.Image) -> str:
 
 
 def write_png(image: Image.Image, path: str | os.PathLike[str]) -> PngFile:
-    """Writes the picture as an RGB PNG without metadata: it is on the disk, whole and under its name, or not at all.
+    """Writes the picture as an RGB PNG without metadata: whole and under its name, or not at all.
 
-    Raises `OSError` as it comes (a full disk among them), after removing what was begun.
+    Raises `OSError` (a full disk, for one), after removing the unfinished file.
     """
-    # A copy has no colour profile or other entries that Pillow would write along.
+    # A copy has no colour profile or other entries that Pillow would write too.
     rgb = as_rgb(image).copy()
     rgb.info = {}
     buffer = io.BytesIO()
@@ -325,9 +325,9 @@ def write_png(image: Image.Image, path: str | os.PathLike[str]) -> PngFile:
 
 
 def write_durably(data: bytes | memoryview, path: str | os.PathLike[str]) -> None:
-    """Writes a file by temporary name, sync, rename and sync of its folder, which is made if need be.
+    """Writes a file by temporary name, sync, rename and sync of its folder, which is created if needed.
 
-    After a crash the file is there with all of `data`, or as it was before. Raises `OSError` as it comes.
+    After a crash the file has all of `data`, or is as it was before. Raises `OSError`.
     """
     target = Path(path)
     folder = target.parent
@@ -349,7 +349,7 @@ def write_durably(data: bytes | memoryview, path: str | os.PathLike[str]) -> Non
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes new names in a folder last. Some network file systems cannot: then it is as good as they get."""
+    """Makes new names in a folder durable. Some network file systems cannot, and that is accepted."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
@@ -362,10 +362,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def sweep_temporary(folder: str | os.PathLike[str], *, older_than: float = 0.0) -> int:
-    """Removes what writers that were killed left in a folder and the folders in it; returns how many files.
+    """Removes files left by killed writers in a folder and its subfolders; returns their number.
 
     `older_than` (seconds since the last change) spares the files of writers that are still at work. A folder that does
-    not exist has none.
+    not exist counts as empty.
     """
     removed = 0
     latest = time.time() - older_than
@@ -382,10 +382,10 @@ def sweep_temporary(folder: str | os.PathLike[str], *, older_than: float = 0.0) 
 
 
 def slug(text: str, limit: int = 60) -> str:
-    """A name for a file that lets a person recognise `text`: letters, marks and digits of any script, `.`, `_` and `-`.
+    """Returns a file name in which a person recognises `text`: letters, marks and digits of any script, `.`, `_`, `-`.
 
     At most `limit` characters and 120 bytes of UTF-8; never empty, never hidden, never `.` or `..`. Different texts may
-    have the same slug: whoever needs them apart appends a digest.
+    have the same slug: append a digest to tell them apart.
     """
     kept = (
         character if character in "._-" or unicodedata.category(character)[0] in "LMN" else "_"
@@ -446,7 +446,7 @@ _STEPS: dict[str, Callable[..., Image.Image]] = {
 
 
 def _upright(picture: Image.Image) -> Image.Image:
-    """The picture as it is to be looked at. Damaged EXIF is no reason to refuse good pixels: it counts as none."""
+    """Returns the picture turned upright. Damaged EXIF counts as none: it is no reason to refuse good pixels."""
     try:
         orientation = picture.getexif().get(_ORIENTATION, 1)
         rotation = _ROTATIONS.get(orientation)
@@ -456,7 +456,7 @@ def _upright(picture: Image.Image) -> Image.Image:
 
 
 def _png_ends(file: IO[bytes]) -> bool:
-    """Whether the chunks of a PNG reach to its end mark: Pillow is content when it has all rows."""
+    """True if the chunks of a PNG reach its end mark: Pillow is content when it has all rows."""
     place = 8
     while True:
         file.seek(place)
@@ -477,7 +477,7 @@ def _from_floats(image: Image.Image) -> Image.Image:
 
 
 def _is_text(key: object) -> bool:
-    # What programs hide in text entries: EXIF, colour profiles, XMP.
+    # Binary data that programs hide in text entries: EXIF, colour profiles, XMP.
     return isinstance(key, str) and not key.lower().startswith(("raw profile type", "xml:com.adobe", "xmp"))
 
 
@@ -486,18 +486,18 @@ def _too_large(name: str, what: str, max_pixels: int) -> str:
 
 
 def _words(error: BaseException) -> str:
-    """What an exception says, in one short line."""
+    """Returns an exception's message as one short line."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return " ".join(text.split())[:120] or type(error).__name__
 
 
 # -- small WebP copies, at the size in which a run's page shows them --
 #
-# Workers make them as edits are written and the page takes them as they are; whoever lacks one makes it. A page may
-# hold so many bytes of pictures, so their size follows from how many there are, which is known before the first edit.
+# Workers make them as edits are written, and the page uses them or makes what is missing. A page has a budget of bytes
+# for pictures, so their size follows from their number, which is known before the first edit.
 
 PAGE_BUDGET = 56_000_000
-"""Bytes of base64 that all pictures of a page may take together: a page of 60 MB still opens at once."""
+"""Bytes of base64 for all pictures of a page together: a page of 60 MB still opens at once."""
 
 _LONGEST_SIDE, _SHORTEST_SIDE = 512, 160
 _QUALITIES = (78, 62, 48)
@@ -505,7 +505,7 @@ _QUALITIES = (78, 62, 48)
 
 @dataclass(frozen=True)
 class CopyLimits:
-    """What one copy may be: its longest side in pixels, and its file in bytes."""
+    """Limits of one copy: its longest side in pixels, and its file in bytes."""
 
     side: int
     file_bytes: int
@@ -515,20 +515,20 @@ LARGEST = CopyLimits(side=_LONGEST_SIDE, file_bytes=64_000)
 
 
 def size_for(count: int, budget: int = PAGE_BUDGET) -> CopyLimits:
-    """The size at which `count` pictures stay within `budget` bytes of base64."""
+    """Returns the size at which `count` pictures stay within `budget` bytes of base64."""
     each = budget * 3 // 4 // max(1, count)
-    # About 0.13 bytes a pixel: a photo at the middle quality. A picture that takes more is compressed harder.
+    # About 0.13 bytes a pixel for a photo at the middle quality. A picture that takes more is compressed harder.
     side = math.isqrt(round(each / 0.13 * 4 / 3))
     return CopyLimits(max(_SHORTEST_SIDE, min(LARGEST.side, side)), min(each, LARGEST.file_bytes))
 
 
 def size_of_run(samples: Sequence[Sample], edits: Sequence[Edit]) -> CopyLimits:
-    """The size in a run's page, with all edits that it is to have: it stays the same while they are made."""
+    """Returns the size for a run's page with all its edits, made or not, so it does not change while they are made."""
     return size_for(sum(len(sample.pictures) for sample in samples) + len(edits))
 
 
 def small_copy(picture: Image.Image, size: CopyLimits = LARGEST) -> bytes:
-    """The picture as a WebP within `size`: never enlarged; first of a lower quality, then of fewer pixels."""
+    """Returns the picture as a WebP within `size`: never enlarged; first the quality is lowered, then the size."""
     small = as_rgb(picture).copy()
     small.thumbnail((size.side, size.side), Image.Resampling.LANCZOS, reducing_gap=2.0)
     small.info = {}
@@ -546,7 +546,7 @@ def small_copy(picture: Image.Image, size: CopyLimits = LARGEST) -> bytes:
 
 
 def keep_small_copy(picture: Image.Image, folder: str, digest: str, size: CopyLimits) -> None:
-    """Keeps a copy of the picture that `digest` stands for; where that cannot be done, there is none."""
+    """Keeps a copy of the picture with this digest, or none if that fails."""
     path = Path(folder, small_copy_name(digest))
     with contextlib.suppress(OSError, ValueError, KeyError, MemoryError):  # KeyError: a Pillow without WebP
         if not path.exists():
@@ -554,7 +554,7 @@ def keep_small_copy(picture: Image.Image, folder: str, digest: str, size: CopyLi
 
 
 def keep(data: bytes, path: Path) -> None:
-    """Puts a copy where it is looked for, whole or not at all. Raises `OSError`."""
+    """Writes a copy to its place, whole or not at all. Raises `OSError`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     temporary.write_bytes(data)
@@ -562,5 +562,5 @@ def keep(data: bytes, path: Path) -> None:
 
 
 def small_copy_name(digest: str) -> str:
-    """The name of its file."""
+    """Returns the file name of a copy."""
     return f"{digest[:32]}.webp"

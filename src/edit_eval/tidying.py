@@ -1,9 +1,9 @@
-"""`edit-eval gc`: what the cache and runs hold, and what of it can go. Nothing that a run still names ever goes.
+"""`edit-eval gc`: finds what the cache and runs hold, and deletes what can go. Nothing that a run still names goes.
 
-What can go can be made again, or nobody needs it: pictures that no run has used for a while and none names, scenes and
-environments likewise, small copies in a report, logs. Edits, replies, votes and passports are nobody's to clear away;
-a run goes only where somebody names it. Nothing goes that we did not write: a run bears our mark, and in it and in the
-cache only files with names of ours are looked at (`store.run_directory`).
+Files can go if they can be made again or are no longer needed: pictures, scenes and environments that have not been
+used for a while and that no run names, small copies in a report, logs. Edits, replies, votes and passports are never
+cleared; a run goes only if it is named. Only files that edit-eval wrote are deleted: a run bears its mark, and in it
+and in the cache only files with names of its own are considered (`store.run_directory`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from edit_eval.text import Text
 from edit_eval.user_cache import cache_folder
 
 DAYS = 30.0
-"""For so long nothing of the cache has been used that can go, where nobody says otherwise."""
+"""Default age in days: what was used in the cache more recently than that stays."""
 _DIGEST = re.compile(rb"[0-9a-f]{64}")
 _DRAWN = re.compile(rb"(?:scenes|ladder)/([\w-]+)")
 _DAY = 86400.0
@@ -55,62 +55,62 @@ _OF_THE_CACHE = {
     "scored": r"[0-9a-f]{64}\.jsonl",
     "sources": r"[0-9a-f]{64}(\.[a-z0-9]{1,8})?|[0-9a-f]{32}(\.json)?",
 }
-"""What of the cache can go -> the names that edit-eval gives there."""
+"""Folders of the cache that can be cleared -> pattern of the names that edit-eval gives there."""
 
 
 @dataclass
 class Holding:
-    """Something that takes room."""
+    """Something that takes up disk space."""
 
     what: str
     """`sources`, `scenes`, `run`, ..."""
     place: Path
     bytes: int
     used: float
-    """When it was last read or written, as far as the disk tells: seconds since 1970."""
+    """Time of the last read or write, as far as the disk tells: seconds since 1970."""
     goes: bool
     why: str
     """Why it can go, or why it stays."""
     files: Sequence[Path] = field(default_factory=list, repr=False)
-    """What would go: files, or whole folders."""
+    """Files or whole folders that would be deleted."""
     run: Path | None = None
-    """The run that it is part of."""
+    """The run that it belongs to."""
 
     def as_plain(self) -> dict[str, Any]:
-        """As it stands in JSON."""
+        """Returns it as plain data for JSON."""
         shown = {"what": self.what, "place": str(self.place), "bytes": self.bytes, "used": self.used}
         return {**shown, "can_go": self.goes, "why": self.why}
 
 
 @dataclass
 class Named:
-    """What runs speak of."""
+    """Things that runs refer to."""
 
     digests: set[str] = field(default_factory=set)
     drawn: set[str] = field(default_factory=set)
     """Folders of drawn scenes."""
     environments: set[Path] = field(default_factory=set)
     unread: list[str] = field(default_factory=list)
-    """Why a run cannot be read, for each of these: what they name is unknown."""
+    """For each run that cannot be read, why: its references are unknown."""
 
 
 @dataclass
 class Holdings:
-    """All of it."""
+    """Everything found."""
 
     items: list[Holding]
     runs: list[Path]
-    """Those that were asked what they need."""
+    """Runs whose references were read."""
     freed: int | None = None
-    """Bytes that are free now; None where nothing was to be deleted."""
+    """Bytes freed; None if nothing was to be deleted."""
 
     @property
     def can_go(self) -> int:
-        """Bytes."""
+        """Bytes that can be freed."""
         return sum(item.bytes for item in self.items if item.goes)
 
     def as_plain(self) -> dict[str, Any]:
-        """As it stands in JSON."""
+        """Returns it as plain data for JSON."""
         return {
             "cache": str(cache_folder()),
             "runs": [str(run) for run in self.runs],
@@ -122,10 +122,11 @@ class Holdings:
 
 
 def look(folders: Sequence[Path], whole: Sequence[Path] = (), days: float = DAYS) -> Holdings:
-    """What is there: the cache, and the runs in `folders` (run directories, or folders with some in them).
+    """Lists the contents of the cache and of the runs in `folders` (run directories, or folders of them).
 
-    The runs `whole` are to go with all that is in them. All runs that this user is known to have made are asked what
-    they need. Raises `ConfigurationError` for a folder that does not exist, or one of `whole` that is no run.
+    The runs in `whole` are to be deleted with everything in them. The references of all runs that this user is known
+    to have made are read. Raises `ConfigurationError` for a folder that does not exist, or one of `whole` that is no
+    run.
     """
     known = known_runs()
     missing = {one.path for one in known.values() if not os.path.lexists(one.path)}
@@ -156,7 +157,7 @@ def look(folders: Sequence[Path], whole: Sequence[Path] = (), days: float = DAYS
 
 
 def delete(found: Holdings) -> Holdings:
-    """Deletes what can go; a run at work, or one with links in it, is left alone. Says how much is free now."""
+    """Deletes what can go, except from a run that is at work or has links in it. Sets the number of bytes freed."""
     freed = 0
     for item in found.items:
         if not item.goes:
@@ -177,7 +178,7 @@ def delete(found: Holdings) -> Holdings:
 
 
 def _is_like_a_run(path: Path) -> bool:
-    """Whether it may need something of the cache; nothing is deleted for that."""
+    """True if it may need something in the cache; nothing is deleted because of this."""
     try:
         return is_marked(path) or any((path / "config").glob("[0-9][0-9][0-9][0-9].yaml"))
     except OSError:
@@ -195,7 +196,7 @@ def _runs_in(folder: Path) -> list[Path]:
 
 
 def _ask(run: Path, named: Named) -> None:
-    """What a run names: every digest in its samples, rather too many than too few."""
+    """Collects the references of a run: every digest in its samples, rather too many than too few."""
     try:
         RunDirectory.existing(run)
         for file in run.glob("samples/*.jsonl"):
@@ -257,7 +258,7 @@ def _run_items(run: Path, *, whole: bool) -> list[Holding]:
 
 @contextlib.contextmanager
 def _held(run: Path | None) -> Iterator[bool]:
-    """Keeps engines out of a run meanwhile; False where one is at work, or something leads elsewhere."""
+    """Keeps engines out of a run meanwhile; yields False if one is at work, or a link leads elsewhere."""
     if run is None:
         yield True
         return
@@ -280,7 +281,7 @@ def _held(run: Path | None) -> Iterator[bool]:
 
 
 def _cache_items(named: Named, before: float, known: Mapping[Path, KnownRun], going: Set[Path]) -> list[Holding]:
-    """`before`: what was used later than that stays. `going`: runs that are to be forgotten."""
+    """`before`: what was used later stays. `going`: runs to be forgotten."""
     cache = cache_folder()
     if not cache.is_dir():
         return []
@@ -307,7 +308,7 @@ def _cache_items(named: Named, before: float, known: Mapping[Path, KnownRun], go
 
 
 def _source_items(place: Path, named: Named, before: float) -> list[Holding]:
-    """The pictures that benchmarks have laid there, and links to where others lie."""
+    """Lists the pictures that benchmarks put there, and links to pictures elsewhere."""
     parts: dict[str, list[Path]] = {"named": [], "recent": [], "unused": []}
     for shelf in sorted(place.iterdir()):
         if shelf.is_symlink() or not shelf.is_dir() or not SHELF.fullmatch(shelf.name):
@@ -344,7 +345,7 @@ def _each(place: Path) -> Iterator[Holding]:
 
 
 def _together(items: Iterable[Holding]) -> list[Holding]:
-    """One for all of which the same is said."""
+    """Merges items with the same reason."""
     found: dict[str, Holding] = {}
     for item in items:
         if (one := found.setdefault(item.why, item)) is not item:
@@ -382,9 +383,9 @@ def _item(what: str, place: Path, files: Sequence[Path], goes: bool, why: str, r
 
 
 def _weight(places: Iterable[Path]) -> tuple[int, float]:
-    """Bytes on the disk that would be free, and when any of it was used last. No link is followed.
+    """Returns the bytes on disk that would be freed, and the time of the last use. Follows no links.
 
-    A picture that several runs share is free only when the last of them goes.
+    A picture shared by several runs is freed only when the last of them is deleted.
     """
     size, used = 0, 0.0
     for place in places:
@@ -413,7 +414,7 @@ def _used(path: Path) -> float:
 
 
 def _remove(path: Path) -> int:
-    """Removes a file, a link itself, or a folder; returns the bytes that are free now."""
+    """Removes a file, a link (not its target) or a folder; returns the bytes freed."""
     size, _ = _weight([path])
     try:
         if stat.S_ISDIR(os.lstat(path).st_mode):

@@ -1,6 +1,6 @@
-"""Files of benchmarks' authors on GitHub, prompts and rows: where they are in public, and fetched into the cache.
+"""Files that benchmark authors publish on GitHub (prompts and rows), downloaded into the cache.
 
-None of them is part of edit-eval. A file is taken for the one that is meant by the digest of its bytes.
+None of them ships with edit-eval. Each file is identified by the digest of its bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from edit_eval.user_cache import cache_folder
 
 HOST = "https://raw.githubusercontent.com"
 _TIMEOUT = 30.0  # seconds without a byte
-_MOST = 1 << 20  # bytes; the largest of them has 27 thousand
+_MOST = 1 << 20  # bytes; the largest of these files has 27 thousand
 
 
 @dataclass(frozen=True)
@@ -30,34 +30,34 @@ class AuthorsFile:
     commit: str
     path: str
     licence: str
-    """Of the repository; empty where it gives none."""
+    """Licence of the repository; empty if it has none."""
     digest: str
     """SHA-256 of its bytes, hexadecimal."""
     key: str = "protocol.prompts"
-    """What in a configuration asks for it."""
+    """The configuration key that needs the file."""
     instead: str = Text("give it as prompts_path")
-    """What one does with a copy of one's own."""
+    """What to do with a copy of your own."""
 
     def __str__(self) -> str:
         return f"{self.repository}@{self.commit[:7]}:{self.path}"
 
     @property
     def name(self) -> str:
-        """Of the file, without its folders."""
+        """The file name without its folders."""
         return PurePosixPath(self.path).name
 
     @property
     def address(self) -> str:
-        """From where it is fetched."""
+        """The address it is downloaded from."""
         return f"{HOST}/{self.repository}/{self.commit}/{self.path}"
 
     @property
     def place(self) -> Path:
-        """Where it lies once it was fetched."""
+        """Its path in the cache once downloaded."""
         return cache_folder() / "authors" / self.repository / self.commit / self.path
 
     def fetched(self) -> Path:
-        """Its place. Raises `ConfigurationError` that says how to fetch it where it is not there."""
+        """Returns its path in the cache. Raises `ConfigurationError`, with how to fetch it, if it is not there."""
         if self._is_whole():
             return self.place
         raise ConfigurationError(
@@ -71,7 +71,7 @@ class AuthorsFile:
         )
 
     def fetch(self) -> Path:
-        """Downloads it where it is not there yet; returns its place. Raises `Stopped` where that fails."""
+        """Downloads it unless it is already there, and returns its path. Raises `Stopped` if that fails."""
         if self._is_whole():
             return self.place
         try:

@@ -1,4 +1,4 @@
-"""What a benchmark is, and what its categories are called. A class of yours needs no base class, only this shape."""
+"""The interface of a benchmark, and the names of the categories. Your class needs no base class, only these methods."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, Protocol
 from edit_eval.records import Sample
 
 AUDIT = "audit"
-"""Under which `Sample.facts` say what an audit's sample is: `scene`, `rung`, `axis`, `view`, `disputed`, and the `seed`
-of all scenes."""
+"""Key in `Sample.facts` for what an audit's sample is: `scene`, `rung`, `axis`, `view`, `disputed`, and the `seed` of
+all scenes."""
 CATEGORIES = ("physical", "environmental", "social", "causal", "referential")
-"""The five dimensions: canonical names, in the order in which reports show them."""
+"""The five dimensions: canonical names, in the order that reports use."""
 
 _TITLES = {
     "physical": {"en": "Physical and geometric consistency", "zh": "物理与几何一致性"},
@@ -35,40 +35,40 @@ _CANONICAL = {word: category for category, word in SUBSETS.items()}
 
 
 class Benchmark(Protocol):
-    """Yields samples. Filters (`categories`, `limit`, ...) are applied by edit-eval, after it.
+    """Yields samples. edit-eval applies the filters (`categories`, `limit`, ...) afterwards.
 
     Parameters are a nested standard-library dataclass `Parameters` with `__pydantic_config__ = {"extra": "forbid"}`.
 
-    A class may say of itself what a reader should know: `about: ClassVar[dict[str, str]]`, a literal, with `source` and
-    `licence` of its data first, perhaps `samples`, `formula`, `defects`. `list`, `describe` and every report show it.
+    A class may describe itself in `about: ClassVar[dict[str, str]]`, a literal: `source` and `licence` of its data
+    first, then perhaps `samples`, `formula`, `defects`. `list`, `describe` and every report show it.
 
-    A class whose samples are judged by a protocol of their own has an attribute `protocol`: its registered name, or
-    a mapping with `type` (or `class_path`) and parameters. Without it: `rubric`. What the configuration says prevails.
+    If the samples need a protocol of their own, the class has an attribute `protocol`: a registered name, or a mapping
+    with `type` (or `class_path`) and parameters. Default: `rubric`. The configuration takes precedence.
     """
 
     def __init__(self, parameters: Any) -> None: ...
 
     def samples(self) -> Iterable[Sample]:
-        """All samples in the benchmark's order, bad ones included: those carry a `fault`.
+        """Yields all samples in the benchmark's order, including bad ones, which carry a `fault`.
 
-        Each picture of a sample is a file that exists and was decoded once, whole. Only one picture is in memory at
-        a time. Raises `ConfigurationError` for a file that is no benchmark at all.
+        Each picture of a sample is an existing file that has been decoded completely once. Only one picture is in
+        memory at a time. Raises `ConfigurationError` if the file is not a benchmark at all.
 
-        `notes`, an attribute that is there when this has come to its end, are lines on what is odd and no fault, each
-        with what was done about it (`index 4 ('a'): ...`). What `benchmarks/selection.py` sees by itself needs none.
+        An attribute `notes`, set by the time this is exhausted, lists oddities that are not faults, each with how it
+        was handled (`index 4 ('a'): ...`). Leave out what `benchmarks/selection.py` detects itself.
 
-        A benchmark that keeps its sources somewhere may have a method `verify() -> str`, called before this one where
-        somebody asked for it (`run --verify`): it reads what is kept, and says in one line what was not as recorded.
+        A benchmark that keeps its sources may have a method `verify() -> str`, called before this one on `run
+        --verify`: it reads what is kept and returns one line on what did not match its record.
 
-        A benchmark that reads a large file may also have an attribute `position`, the bytes that it has read so far and
-        those that there are: with it a person is told how far the reading is, where that takes more than a second.
+        A benchmark that reads a large file may have an attribute `position`: bytes read so far, and bytes in total. It
+        is shown as progress if reading takes more than a second.
         """
 
 
 def canonical(name: str) -> str:
-    """The canonical name of a category: `物理`, `Physical` and `physical` are `physical`.
+    """Returns the canonical name of a category: `物理`, `Physical` and `physical` are all `physical`.
 
-    A name that is none of the five comes back as it is: a benchmark may have categories of its own.
+    Other names are returned unchanged, since a benchmark may have categories of its own.
     """
     word = name.strip()
     if word in _CANONICAL:
@@ -77,6 +77,6 @@ def canonical(name: str) -> str:
 
 
 def title(category: str, language: str = "en") -> str:
-    """What a person reads for a category, in `en` or `zh`. A category that is none of the five is its own title."""
+    """Returns the display name of a category, in `en` or `zh`. One that is not among the five is its own title."""
     titles = _TITLES.get(canonical(category), {})
     return titles.get(language, titles.get("en", category))

@@ -1,4 +1,4 @@
-"""The files of a benchmark as its authors hand them out: below a folder, unpacked or still in zip and tar files."""
+"""The files of a benchmark as distributed by its authors: in a folder, unpacked or still in zip and tar files."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from edit_eval.text import Text
 
 _PACKED = (".zip", ".tar")
 _TO_UNPACK = (".tar.gz", ".tgz", ".7z", ".rar", ".tar.zst", ".tar.xz", ".tar.bz2")
-"""What cannot be read from the middle without reading all before it, or not at all."""
+"""Archives that allow no random access, or cannot be read at all."""
 
 
 @dataclass(frozen=True)
 class FoundFile:
-    """A file of a tree."""
+    """One file of the tree."""
 
     name: str
-    """With its folders, as far as the tree knows them."""
+    """Including its folders, as far as the tree knows them."""
     archive: Path | None
-    """None: it lies unpacked."""
+    """None if the file is unpacked."""
     path: Path
-    """Of the file, or of the archive."""
+    """Path of the file, or of its archive."""
 
 
 class FileTree:
-    """The files below `folder` (or in it, if it is an archive), those in archives as if they were unpacked beside them.
+    """The files below `folder` (or in it, if it is an archive). Files in archives count as if unpacked beside them.
 
-    Only names are kept. Of links, and folders that are links, see `PlainFiles`.
+    Only names are kept. For links and linked folders see `PlainFiles`.
     """
 
     def __init__(self, folder: Path, *, allow_links: bool = False) -> None:
-        """Raises `ConfigurationError` for an archive that is broken, or no plain file."""
+        """Raises `ConfigurationError` for an archive that is broken or not a plain file."""
         self.folder = folder.parent if folder.is_file() else folder
         only = [folder] if folder.is_file() else None
         self._files = given(folder) if only else PlainFiles(folder, allow_links)
@@ -62,13 +62,13 @@ class FileTree:
 
     @property
     def names(self) -> list[str]:
-        """Of all files, with their folders."""
+        """Names of all files, including their folders."""
         return [one.name for found in self._by_name.values() for one in found]
 
     def first_named(self, names: Iterable[str]) -> list[FoundFile]:
-        """All files with the first of these names that there is, unpacked ones first.
+        """Returns all files with the first of these names that exists, unpacked ones first.
 
-        A packed copy of one that is unpacked is left out.
+        Packed copies of unpacked files are left out.
         """
         found = next((self._by_name[name] for name in names if name in self._by_name), [])
         unpacked = {one.name for one in found if one.archive is None}
@@ -76,7 +76,9 @@ class FileTree:
         return sorted(_once(there), key=lambda one: (one.archive is not None, one.name))
 
     def find(self, name: str) -> FoundFile:
-        """The file with this name, or the only one whose name ends with it. Raises `LookupError` that says why not."""
+        """Returns the file with this name, or the only one whose name ends with it. Raises `LookupError` with the
+        reason.
+        """
         parts = PurePosixPath(name.replace("\\", "/")).parts
         if not parts or "\0" in name or parts[0] == "/" or ".." in parts:
             raise LookupError(Text("{} points outside the benchmark's folder {}", shown(name), self.folder))
@@ -95,7 +97,7 @@ class FileTree:
         raise LookupError(Text("there is no file {} in {} or in its archives{}", shown(name), self.folder, packed))
 
     def read(self, found: FoundFile) -> bytes:
-        """A file's bytes. Raises `LookupError` that says why there are none."""
+        """Returns a file's bytes. Raises `LookupError` with the reason if it cannot be read."""
         if found.archive is None:
             return self._files.read(found.path, found.name)
         archive = self._opened(found.archive)
@@ -105,7 +107,7 @@ class FileTree:
                 return file.read(MAX_FILE_BYTES) if file else b""
             with archive.open(found.name) as member:
                 return member.read(MAX_FILE_BYTES)
-        except RuntimeError:  # of a member with a password
+        except RuntimeError:  # the member has a password
             raise LookupError(
                 Text("{} is password-protected; unpack it and give the folder", found.archive.name)
             ) from None
@@ -114,11 +116,11 @@ class FileTree:
 
     @staticmethod
     def origin(found: FoundFile) -> tuple[Origin, ...]:
-        """What later starts look at to see whether an unpacked file is as it was."""
+        """Returns what later starts check to see if an unpacked file has changed."""
         return () if found.archive else (Origin.of(found.path),)
 
     def close(self) -> None:
-        """Closes the archives; they are opened again when needed."""
+        """Closes the archives; they are reopened when needed."""
         while self._open:
             self._open.popitem()[1].close()
 
@@ -141,17 +143,17 @@ class FileTree:
 
     def _note(self, found: FoundFile) -> None:
         name = PurePosixPath(found.name).name
-        if not name.startswith("._") and "__MACOSX" not in found.name:  # what a Mac adds to what it packs
+        if not name.startswith("._") and "__MACOSX" not in found.name:  # macOS adds these to archives
             self._by_name.setdefault(name, []).append(found)
 
 
 def is_archive(path: Path) -> bool:
-    """Whether it is a file that a tree reads as if it were unpacked."""
+    """True if the file is an archive that a tree reads as if unpacked."""
     return path.suffix.lower() in _PACKED and path.is_file()
 
 
 def _once(found: Sequence[FoundFile]) -> list[FoundFile]:
-    """Of those that lie in one place under several names one, with the fewest folders in its name."""
+    """Removes files listed under several names, keeping the name with the fewest folders."""
     places: dict[object, FoundFile] = {}
     for one in sorted(found, key=lambda one: (one.name.count("/"), one.name)):
         places.setdefault(one if one.archive else place_of(one.path), one)

@@ -23,9 +23,9 @@ from edit_eval.text import Text, joined
 REGISTERED = {"five_dimensions": "FiveDimensions"}
 
 NAMES, GROUP = "(names)", "(group)"
-"""Under which a row has the names of all that its item has, and the name of the list that the item is in."""
+"""Keys in a row for the names of all fields of its item, and the name of the list the item is in."""
 _STEM = "original_image_path"
-"""Its stem is an item's id, whether or not there is such a file."""
+"""Its stem is an item's id, whether or not the file exists."""
 _FIELDS: dict[str, tuple[str, ...]] = {
     "category": ("subset", "category"),
     "instruction_en": ("edit_instruction_en",),
@@ -40,11 +40,11 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     "tags": ("tags",),
     "difficulty": ("difficulty",),
 }
-"""Our name of a field -> its names in a file; of several, the first that an item has counts."""
+"""Our name of a field -> its possible names in a file; the first one present counts."""
 _BY_LANGUAGE = ("instruction", "description", "rationale")
-_UNUSED = ("seed",)  # known, and of no use here
-_NAMED = 8  # fields of an item that a fault names
-_NEAR = 0.75  # how alike two names must be for the one to be a slip of the other
+_UNUSED = ("seed",)  # known but not used
+_NAMED = 8  # how many fields of an item a fault names
+_NEAR = 0.75  # how similar a name must be to another to count as a misspelling of it
 
 
 class FiveDimensions(RowBenchmark):
@@ -92,7 +92,7 @@ class FiveDimensions(RowBenchmark):
         self.embedded = frozenset(self._names["source"])
 
     def _mapping(self, fields: Mapping[str, str]) -> dict[str, str]:
-        """The user's `fields` by full names: `instruction` is `instruction_en` where the language is `en`."""
+        """Returns the user's `fields` by full name: `instruction` becomes `instruction_en` if the language is `en`."""
         known, mapped = sorted({*_FIELDS, *_BY_LANGUAGE}), dict[str, str]()
         for ours, theirs in fields.items():
             if ours not in known:
@@ -113,15 +113,15 @@ class FiveDimensions(RowBenchmark):
         return PlainFiles(self.path.parent, self.parameters.allow_links)
 
     def files(self) -> list[Path]:
-        """The file."""
+        """Returns the JSON file."""
         return [self.path]
 
     def kept(self) -> str:
-        """Which names in the file are read as what."""
+        """Returns the mapping of names in the file, as JSON."""
         return json.dumps(self._names, ensure_ascii=False, sort_keys=True)
 
     def rows(self) -> Iterator[Mapping[str, Any]]:
-        """An item each, with its `NAMES` and `GROUP`. Raises `ConfigurationError` for a file without any."""
+        """Yields the items, each with its `NAMES` and `GROUP`. Raises `ConfigurationError` if the file has none."""
         reader, size, item = ItemReader(self.path, self._known), max(self._pass.bytes, 1), None
         for item in reader.items():
             self.share = reader.position / size
@@ -132,16 +132,16 @@ class FiveDimensions(RowBenchmark):
         self._pass.said = [Text("{} is not a list of items: ignored", shown(name)) for name in reader.ignored]
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The source, which the row holds or names."""
+        """Returns the source, which the row embeds or names."""
         return {"source": row}
 
     def picture(self, name: str, held: Any) -> Held:
-        """The embedded picture; only without one the file that a path names."""
+        """Returns the embedded picture, or, if there is none, the file at one of the paths."""
         for field_name in self._names["source"]:
             if text := held.get(field_name):
                 return self._embedded(field_name, text)
         origins: list[Origin] = []
-        # An item of the usual form has a path that never was a file's here: what it lacks is the embedded picture.
+        # An ordinary item has a path that was never a file here: what it lacks is the embedded picture.
         problems = [self._lacking(held, "source")]
         for field_name in self._names["source_path"]:
             value = held.get(field_name)
@@ -180,7 +180,7 @@ class FiveDimensions(RowBenchmark):
         return Held(data, name, declared)
 
     def draft(self, row: Row) -> Draft:
-        """A sample an item."""
+        """Returns the sample of an item."""
         whole, lost = PROBLEM not in row.values, ["source"] if self._has_no_source(row.values) else []
         group = str(row.values[GROUP]).strip()
         category = self._text(row, "category", required=whole and not group, lost=lost) or group
@@ -201,14 +201,14 @@ class FiveDimensions(RowBenchmark):
         )
 
     def _texts(self, row: Row, language: str, lost: list[str]) -> tuple[str, str, str]:
-        """Instruction, description and rationale. Those of the run's language are needed, but for the rationale."""
+        """Returns instruction, description and rationale. For the run's language all but the rationale are required."""
         needed, faults = language == self.language and PROBLEM not in row.values, [*row.faults]
-        # A file that has no descriptions says so: a judge's prompt with a hole in it would go unnoticed.
+        # Descriptions can only be left out explicitly: a judge's prompt with a gap would go unnoticed.
         described = needed and bool(self._names[f"description_{language}"])
         instruction = self._text(row, f"instruction_{language}", required=needed, lost=lost)
         description = self._text(row, f"description_{language}", required=described, lost=lost)
         rationale = self._text(row, f"rationale_{language}")
-        if not needed:  # what is wrong with the other language does not hurt
+        if not needed:  # mistakes in the other language do no harm
             row.faults = faults
         return instruction, description, rationale
 
@@ -235,7 +235,7 @@ class FiveDimensions(RowBenchmark):
         return self._word(row, "id", required=chosen, lost=lost) or f"{row.index:05d}_{category}".rstrip("_")
 
     def _value(self, values: Mapping[str, Any], ours: str) -> Any:
-        """What an item has for one of our names; None where it has nothing, null or only spaces."""
+        """Returns an item's value for one of our names; None if it is missing, null or blank."""
         for name in self._names[ours]:
             value = values.get(name)
             if value is not None and not (isinstance(value, str) and not value.strip()):
@@ -243,9 +243,9 @@ class FiveDimensions(RowBenchmark):
         return None
 
     def _text(self, row: Row, ours: str, *, required: bool = False, lost: list[str] | None = None) -> str:
-        """A field's text. What is wrong with it is a fault: another type, or, if required, none.
+        """Returns a field's text. A wrong type is a fault, and so is no text if it is required.
 
-        `lost` gets our name of one that is not there, and of which nobody knows what was meant.
+        Appends our name of a missing field to `lost` if no other field looks like the one meant.
         """
         value = self._value(row.values, ours)
         if isinstance(value, str):
@@ -260,7 +260,7 @@ class FiveDimensions(RowBenchmark):
         return ""
 
     def _word(self, row: Row, ours: str, *, required: bool = False, lost: list[str] | None = None) -> str:
-        """Like `_text`, where a whole number will do as well."""
+        """Like `_text`, but accepts an integer, too."""
         value = self._value(row.values, ours)
         return str(value) if type(value) is int else self._text(row, ours, required=required, lost=lost)
 
@@ -271,7 +271,7 @@ class FiveDimensions(RowBenchmark):
         return ours.removesuffix(f"_{self.language}")
 
     def _lacking(self, values: Mapping[str, Any], ours: str) -> str:
-        """Which field an item lacks, and which of its other fields may have been meant; empty where it needs none."""
+        """Describes which field an item lacks, and which of its other fields may be meant; empty if it needs none."""
         names, plain = self._names[ours], self._plain(ours)
         if empty := next((name for name in names if name in values[NAMES]), ""):
             return Text("{} is empty", empty)
@@ -295,7 +295,7 @@ class FiveDimensions(RowBenchmark):
         return next(there, "") if plain in _BY_LANGUAGE else ""
 
     def _is_lost(self, values: Mapping[str, Any], ours: str) -> bool:
-        """Whether an item lacks a field, and nothing in it looks like the one that was meant."""
+        """True if an item lacks a field and has none that looks like the one meant."""
         names = self._names[ours]
         there = any(name in values[NAMES] for name in names)
         return bool(names) and not (
@@ -307,7 +307,7 @@ class FiveDimensions(RowBenchmark):
         return PROBLEM not in values and not paths and self._is_lost(values, "source")
 
     def _tell_others(self, row: Row, lost: Sequence[str]) -> None:
-        """Where a field is lost: names those that there are, and how to say which is it."""
+        """If a field is lost, adds a fault that names the item's fields and says how to map one."""
         strangers = [name for name in self._strangers(row.values) if name not in _UNUSED]
         if not lost or not strangers:
             return

@@ -1,9 +1,9 @@
-"""The items of a benchmark's JSON, one after the other: a file of half a gigabyte passes by in a few megabytes.
+"""Streams the items of a benchmark's JSON file: half a gigabyte is read with a few megabytes of memory.
 
-Four forms, told apart by what is in the file and not by its name: a list of items, an object of lists (category ->
-items, and perhaps `version` and the like beside them), an object of objects (key -> item), and JSONL (one item after
-the other, each on a line or not). Nothing is lost: of an object that has a key twice, both items come. `NaN`, which
-pandas writes for what is not there, is nothing.
+Four forms are told apart by content, not by file name: a list of items, an object of lists (category -> items, perhaps
+with `version` and the like beside them), an object of objects (key -> item), and JSONL (one item after the other, not
+necessarily on lines of their own). Nothing is lost: if an object repeats a key, both items are yielded. `NaN`, which
+pandas writes for missing values, is read as None.
 """
 
 from __future__ import annotations
@@ -22,69 +22,69 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
 
 KEY = "key"
-"""Under which a row has the key that it stood under, or its number, from 0."""
+"""Key in a row for the key it had in the file, or its number, from 0."""
 PLACE = "place"
-"""Under which a row has its place, from 1, in the list that stood under its key."""
+"""Key in a row for its place, from 1, in the list under its key."""
 PROBLEM = "(problem)"
-"""Under which a row says why it is none."""
+"""Key in a row for why it is not a row."""
 
-_CHUNK = 1 << 19  # bytes that are read at once, or more
+_CHUNK = 1 << 19  # least number of bytes read at once
 _SPACE = re.compile(r"[ \t\r\n]*")
 _WORDS = ("true", "false", "null", "NaN", "-Infinity")
-_LONGEST_WORD = 16  # characters before the end of what was read in which an error may be a word that is cut in two
+_LONGEST_WORD = 16  # characters before the end of the buffer in which an error may be a word that is cut in two
 _MAX_DEPTH = 64
 _MAX_NAMES = 200
 _LOOKS_LIKE_AN_ITEM = 2
-"""So many wanted fields has the first element of a list of items, where other things stand before the list."""
+"""How many wanted fields the first element of a list must have to be an item, if other members precede the list."""
 
 
 @dataclass(frozen=True)
 class BenchmarkItem:
-    """One element of the benchmark: what was asked for of it, and the names of all that it has."""
+    """One element of the benchmark: its wanted values, and the names of all its fields."""
 
     group: str = ""
-    """The name of the list that it is in, where the file is an object of lists."""
+    """Name of the list it is in, if the file is an object of lists."""
     place: int = 0
-    """From 1, in the list of that name."""
+    """Its position in that list, from 1."""
     key: str = ""
-    """Its own, where the file is an object of objects."""
+    """Its key, if the file is an object of objects."""
     names: tuple[str, ...] = ()
     values: dict[str, Any] = field(default_factory=dict)
     problem: str = ""
-    """Why this is no item at all."""
+    """Why this is not an item."""
 
 
 class _Members(list[tuple[str, Any]]):
-    """An object, with the members that it has twice."""
+    """An object as a list of members, so that repeated keys are kept."""
 
 
 def _nothing(name: str) -> None:
-    """What is no number of JSON."""
+    """Reads NaN and infinities, which are not JSON, as None."""
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_Members, parse_constant=_nothing)
 
 
 class ItemReader:
-    """Reads the items of one file, which is at `path`, or has this `data`.
+    """Reads the items of the file at `path`, or of `data` if given.
 
-    `wanted` names the fields to keep; None: all. Then no member of an object tells that it is an item, so that an
-    object is kept until its end, and one of lists has nothing else in it.
+    `wanted` names the fields to keep; None keeps all. With None no field can tell that an object is an item, so objects
+    are buffered to their end, and an object of lists may contain nothing else.
     """
 
     def __init__(self, path: Path, wanted: Collection[str] | None = None, data: bytes | None = None) -> None:
         self.path = path
         self.ignored: list[str] = []
-        """What stands beside the lists of an object of lists, and was ignored."""
+        """Names of members beside the lists of an object of lists, which were ignored."""
         self.position = 0
-        """Bytes of the file that have been read."""
+        """Bytes of the file read so far."""
         self._wanted, self._data = wanted, data
         self._count = 0
-        # The part of the file that is looked at, and where in it; before it there were so many bytes and lines.
+        # The buffer, the position in it, the bytes and lines of the file before it, and if the file has ended.
         self._text, self._place, self._bytes, self._lines, self._ended = "", 0, 0, 0, False
 
     def items(self) -> Iterator[BenchmarkItem]:
-        """All items in the file's order. Raises `ConfigurationError` for a file that is not whole, valid JSON."""
+        """Yields all items in the file's order. Raises `ConfigurationError` if the file is not complete, valid JSON."""
         try:
             with open(self.path, "rb") if self._data is None else io.BytesIO(self._data) as file:
                 self._file, self._decode = file, codecs.getincrementaldecoder("utf-8")().decode
@@ -114,11 +114,11 @@ class ItemReader:
             yield self._item(self._value(), group, place)
 
     def _object(self) -> Iterator[BenchmarkItem]:
-        """An object of the top level: an item, one of objects, or one of lists.
+        """Reads a top-level object: an item, an object of objects, or an object of lists.
 
         An object of lists begins with a list whose first element is an object; empty lists before it do not decide.
-        What is said about the file (`version`, `metadata`) may stand before it, too: then that object must look like an
-        item, for items may have lists of objects in fields that nobody asked for.
+        Facts about the file (`version`, `metadata`) may come before it, too. Then that first element must look like an
+        item, since an item may have lists of objects in fields that are not wanted.
         """
         self._take("{")
         first, members = not self._count, _Members()
@@ -187,10 +187,10 @@ class ItemReader:
             return {name: self._plain(member, depth + 1) for name, member in value}
         return [self._plain(member, depth + 1) for member in value] if isinstance(value, list) else value
 
-    # -- the text, part after part
+    # -- the text, chunk by chunk
 
     def _elements(self, end: str) -> Iterator[None]:
-        """Stops before each element of what ends with `end`, and takes that."""
+        """Yields before each element of a sequence that ends with `end`, then consumes `end`."""
         if self._ahead() == end:
             self._take(end)
             return
@@ -207,7 +207,7 @@ class ItemReader:
         return str(name)
 
     def _ahead(self) -> str:
-        """The next character that is no space; empty at the end of the file."""
+        """Returns the next character that is not a space; empty at the end of the file."""
         while True:
             self._place = _SPACE.match(self._text, self._place).end()  # type: ignore[union-attr]
             if self._place < len(self._text) or self._ended:
@@ -215,7 +215,7 @@ class ItemReader:
             self._more()
 
     def _take(self, wanted: str) -> str:
-        """That character, which must be one of these."""
+        """Consumes and returns the next character, which must be one of `wanted`."""
         found = self._ahead()
         if not found or found not in wanted:
             raise self._broken(self._place, Text("there is no {: or }", [*wanted]))
@@ -223,12 +223,12 @@ class ItemReader:
         return found
 
     def _value(self) -> Any:
-        """The value that comes next, whatever it is."""
+        """Consumes and returns the next value of any type."""
         self._ahead()
         while True:
             try:
                 value, end = _DECODER.raw_decode(self._text, self._place)
-                if end < len(self._text) or self._ended:  # a number may go on
+                if end < len(self._text) or self._ended:  # a number may continue
                     self._place = end
                     return value
             except json.JSONDecodeError as error:
@@ -236,16 +236,16 @@ class ItemReader:
                 in_string = error.msg.startswith("Unterminated") or ("escape" in error.msg and error.pos > end - 6)
                 place = end if in_string else error.pos
                 if self._ended or place < end - _LONGEST_WORD:
-                    raise self._broken(place, error.msg) from None  # whose trace would keep a large text alive
+                    raise self._broken(place, error.msg) from None  # its traceback would keep a large text alive
             except RecursionError:
                 raise self._too_deep() from None
-            except ValueError:  # of Python's limit for whole numbers
+            except ValueError:  # Python's limit on the digits of an integer
                 limit = Text("a whole number of more than {} digits", sys.get_int_max_str_digits())
                 raise self._broken(self._place, limit) from None
             self._more()
 
     def _more(self) -> None:
-        """Reads on: a quarter of what is looked at, or more, so that a long value is looked at a few times only."""
+        """Reads on by at least a quarter of the buffer, so that a long value is parsed only a few times."""
         data = self._file.read(max(_CHUNK, (len(self._text) - self._place) // 4))
         self._bytes, self._lines = self._at(self._place)
         self._text, self._place = self._text[self._place :], 0
@@ -257,7 +257,7 @@ class ItemReader:
             raise self._broken(len(self._text), Text("it is not UTF-8")) from None
 
     def _begin(self) -> None:
-        """Refuses what is no JSON before any of it is read as such; a byte order mark is passed over."""
+        """Rejects files that cannot be JSON before any parsing, and skips a byte order mark."""
         head = self._file.read(_CHUNK)
         self._bytes = self.position = len(codecs.BOM_UTF8) if head.startswith(codecs.BOM_UTF8) else 0
         self._file.seek(self.position)
@@ -279,7 +279,7 @@ class ItemReader:
         )
 
     def _broken(self, place: int, reason: str) -> ConfigurationError:
-        """What is wrong at a place of the text: that it ends there, or the `reason`."""
+        """Returns the error at a place in the buffer: the file is cut off there, or the `reason`."""
         rest = self._text[place:].strip()
         if self._ended and (not rest or any(word.startswith(rest) for word in _WORDS)):
             return ConfigurationError(
@@ -297,13 +297,13 @@ class ItemReader:
         )
 
     def _at(self, place: int) -> tuple[int, int]:
-        """The bytes and lines of the file before a place of the text."""
+        """Returns the bytes and lines of the file before a place in the buffer."""
         size = place if self._text.isascii() else len(self._text[:place].encode())
         return self._bytes + size, self._lines + self._text.count("\n", 0, place)
 
 
 def kind(value: object) -> str:
-    """What a JSON value is, for people."""
+    """Returns the type of a JSON value in words."""
     kinds = {
         str: Text("a string"),
         bool: Text("a boolean"),

@@ -1,10 +1,10 @@
-"""Which pictures of a benchmark a report may open: those that this user's own runs have used, by their digest.
+"""Decides which pictures of a benchmark a report may open: those that this user's own runs have used, by digest.
 
-A run's records name the place of every picture. They may be a stranger's, and the place any file of ours; so a place is
-believed only where this user's cache has it, under the digest, from a benchmark that was run here:
+A run's records name the path of every picture. The records may come from a stranger, and the path may be any file of
+the user's; so a path counts only if this user's cache has it, under that digest, from a benchmark that ran here:
 
-    <cache>/sources/3f/3f0c...e1.png     laid there by a benchmark (see `source_cache`)
-    <cache>/sources/elsewhere/3f0c...e1.a  a link to where a benchmark keeps it; `a` by that place
+    <cache>/sources/3f/3f0c...e1.png     put there by a benchmark (see `source_cache`)
+    <cache>/sources/elsewhere/3f0c...e1.a  a link to where a benchmark keeps it; `a` depends on that path
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SUFFIX = re.compile(r"\.[a-z0-9]{1,8}")
 
 
 def remember_sources(samples: Iterable[Sample]) -> None:
-    """Keeps where the pictures of this user's own benchmark lie. Where the cache cannot be written, nothing is kept."""
+    """Records where the pictures of this user's benchmark are. Does nothing if the cache cannot be written."""
     with contextlib.suppress(OSError, RuntimeError):
         folder = _sources()
         pictures = (picture for sample in samples for picture in sample.pictures.values() if picture.path)
@@ -48,9 +48,9 @@ def remember_sources(samples: Iterable[Sample]) -> None:
 
 
 def with_known_sources(samples: Iterable[Sample]) -> tuple[Sample, ...]:
-    """The samples of a run's records, their pictures' paths as the cache has them; empty where it has none.
+    """Returns the samples of a run's records with picture paths from the cache; empty if the cache has none.
 
-    The file has been read, and has the bytes that the digest says.
+    Each file has been read and matches its digest.
     """
     places: dict[tuple[str, str], str] = {}
 
@@ -67,7 +67,7 @@ def with_known_sources(samples: Iterable[Sample]) -> tuple[Sample, ...]:
 
 
 def read_known_source(picture: Picture) -> bytes | None:
-    """The bytes of a picture of a run's records, those that its digest says; None where the cache does not know it."""
+    """Returns the bytes of a recorded picture, which match its digest; None if the cache does not know it."""
     for place in _places(picture.digest, picture.path):
         try:
             with open(place, "rb") as file:
@@ -80,7 +80,7 @@ def read_known_source(picture: Picture) -> bytes | None:
 
 
 def may_be_known(picture: Picture) -> bool:
-    """Whether there is a file where the cache has that picture; what is in it is looked at when it is read."""
+    """True if the cache has a file for that picture; its content is checked when it is read."""
     return any(map(os.path.isfile, _places(picture.digest, picture.path)))
 
 
@@ -89,7 +89,7 @@ def _known(digest: str, recorded: str) -> str:
 
 
 def _places(digest: str, recorded: str) -> list[str]:
-    """Where the cache says that a picture is."""
+    """Returns the paths that the cache has for a picture."""
     if not _DIGEST.fullmatch(digest):
         return []
     try:
@@ -97,7 +97,7 @@ def _places(digest: str, recorded: str) -> list[str]:
     except RuntimeError:  # a user without a home has no cache
         return []
     places = [_laid(folder, digest, recorded)]
-    links = []  # several benchmarks may have the same picture, and one of them may be gone, or not be mounted now
+    links = []  # several benchmarks may share a picture, and one of them may be deleted or not mounted
     for place in string.hexdigits[:16]:
         with contextlib.suppress(OSError):
             link = folder / "elsewhere" / f"{digest}.{place}"
@@ -107,7 +107,7 @@ def _places(digest: str, recorded: str) -> list[str]:
 
 
 def _laid(folder: Path, digest: str, recorded: str) -> str:
-    """Where a benchmark lays a source of this digest; of what is recorded, no more counts than the suffix."""
+    """Returns the cache path of a source with this digest; only the suffix is taken from what is recorded."""
     suffix = os.path.splitext(recorded)[1]
     return str(folder / digest[:2] / f"{digest}{suffix}") if _SUFFIX.fullmatch(suffix) else ""
 

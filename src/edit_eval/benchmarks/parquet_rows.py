@@ -1,4 +1,4 @@
-"""The rows of a benchmark's Parquet files, as the hubs have them, one after the other and few in memory at a time."""
+"""Streams the rows of a benchmark's Parquet files, as hosted on hubs, with few rows in memory at a time."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.hub import local_path
 from edit_eval.text import Text
 
-_ROWS = 2  # read at once; each may have a picture of some megabytes
-_BUFFER = 1 << 20  # bytes that are read of a column at once
+_ROWS = 2  # per batch; each may hold a picture of some megabytes
+_BUFFER = 1 << 20  # bytes of a column read at once
 _SHARD = re.compile(r"(.*)-(\d{5})-of-(\d{5})(.*)")
 
 
 def parquet_files(data_path: str, *, allow_links: bool = False) -> list[Path]:
-    """The file, or all `*.parquet` of the folder and below, in the order of their names; hidden folders do not count.
+    """Returns the file, or all `*.parquet` of the folder and below, sorted by name; hidden folders are skipped.
 
-    Of an address on the hub those of its snapshot, which is downloaded if need be. Raises `ConfigurationError` where
-    there is none, where of a file in several shards (`-00000-of-00003`) one is missing, and for one that `PlainFiles`
-    refuses; and like `hub.local_path`.
+    For an address on the hub they are those of its snapshot, downloaded if need be. Raises `ConfigurationError` if
+    there are none, if a shard (`-00000-of-00003`) is missing, and for a file that `PlainFiles` refuses; and like
+    `hub.local_path`.
     """
     path = local_path(data_path, ("*.parquet",))
     if not path.is_dir():
@@ -44,22 +44,22 @@ def parquet_files(data_path: str, *, allow_links: bool = False) -> list[Path]:
 
 
 class ParquetRows:
-    """Reads the `columns` of `files`, all rows of one file after those of the one before.
+    """Reads the `columns` of `files`, one file after the other.
 
-    pyarrow reads a page at a time, which may be a row group's whole column of pictures, and has it three times: packed,
-    unpacked, as a dictionary. A row group of 100 MB may take 500 MB of memory.
+    pyarrow reads a page at a time, which may be a row group's whole column of pictures, and holds it three times:
+    packed, unpacked, as a dictionary. A row group of 100 MB may take 500 MB of memory.
     """
 
     def __init__(self, files: Sequence[Path], columns: Sequence[str]) -> None:
         self._files = files
         self._columns = list(columns)
         self.share = 0.0
-        """Of all rows, those that were read, 0 to 1."""
+        """Share of all rows read so far, 0 to 1."""
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Each row as plain values; a picture of the hub's is a mapping with `bytes` and `path`.
+        """Yields each row as plain values; a picture on the hub is a mapping with `bytes` and `path`.
 
-        Raises `ConfigurationError` for a file that is broken or lacks a column, and without pyarrow.
+        Raises `ConfigurationError` if a file is broken or lacks a column, or pyarrow is missing.
         """
         opened = [self._open(path) for path in self._files]
         total = sum(file.metadata.num_rows for file in opened)
@@ -82,7 +82,7 @@ class ParquetRows:
                 yield row
 
     def columns(self) -> list[str]:
-        """The names of all columns of the first file. Raises like `rows`."""
+        """Returns the names of all columns of the first file. Raises like `rows`."""
         return list(self._open(self._files[0]).schema_arrow.names)
 
     def _open(self, path: Path) -> Any:
@@ -93,7 +93,7 @@ class ParquetRows:
                 Text("benchmark.data_path: Parquet needs pyarrow; `pip install 'edit-eval[hub]'` brings it")
             ) from error
         try:
-            # No map of the file and no reading ahead, which would keep far more than a page of each column.
+            # No memory map and no read-ahead: they would hold far more than a page of each column.
             file = ParquetFile(path, memory_map=False, buffer_size=_BUFFER, pre_buffer=False)
         except _errors() as error:
             raise _broken(path, error) from error
@@ -112,7 +112,7 @@ def _errors() -> tuple[type[Exception], ...]:
 
 
 def _labels(file: Any) -> dict[str, list[str]]:
-    """The names that stand for the numbers of columns which are labels (`ClassLabel`), as `datasets` notes them."""
+    """Returns the names behind the numbers of label columns (`ClassLabel`), as noted by `datasets`."""
     try:
         said = json.loads((file.schema_arrow.metadata or {}).get(b"huggingface", b"{}"))
         features = said["info"]["features"].items()
@@ -122,7 +122,7 @@ def _labels(file: Any) -> dict[str, list[str]]:
 
 
 def _label(number: Any, names: Sequence[str]) -> Any:
-    """The name of a label; of -1, by which a label is missing, none; of what is no number of a name, itself."""
+    """Returns the name of a label; "" for -1 (a missing label), and any other value that numbers no name unchanged."""
     if type(number) is not int or number >= len(names):
         return number
     return names[number] if number >= 0 else None

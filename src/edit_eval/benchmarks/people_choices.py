@@ -1,8 +1,8 @@
 """`mmrb2`, `genai_bench`, `editreward_bench`: people's choices between two edits of a source by an instruction.
 
-The choice is in a sample's facts: `chosen` is `A`, `B` or `tie`; `raters`, where there are several, what each said. It
-is shown to no judge, and `agreement` holds every judge of the run against it. The edits are read by `edit_of_pair`,
-beside which this file runs.
+The choice is in a sample's facts: `chosen` is `A`, `B` or `tie`; `raters`, if there are several, what each said. No
+judge sees it, and `agreement` compares every judge of the run with it. `edit_of_pair` reads the edits from the same
+files.
 
 Facts: facebookresearch/MMRB2@7ff0552, benchmark/: README.md and edit_response_only.json (rows, `chosen`, the three
 `human_annotations` from 1, B by far, to 6, A by far), 4_finalize_release.py and build_from_hf.py (edit.json with
@@ -32,10 +32,10 @@ from edit_eval.text import Text
 REGISTERED = {"mmrb2": "MMRB2", "genai_bench": "GenAIBench", "editreward_bench": "EditRewardBench"}
 
 CHOSEN, RATERS = "chosen", "raters"
-"""The facts of a sample that say what people chose."""
+"""Keys in a sample's facts for what people chose."""
 A, B, TIE = "A", "B", "tie"
 FOR_A = 4
-"""The least of MMRB2's annotations that prefer A."""
+"""The lowest MMRB2 annotation that prefers A."""
 
 
 @dataclass
@@ -68,11 +68,11 @@ class MMRB2(FilesBenchmark):
     }
 
     def kept(self) -> str:
-        """Which picture stands where the source does."""
+        """Returns which picture takes the source's place."""
         return str(self.parameters.edits)
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The sources, or an edit in their place."""
+        """Returns the sources, or an edit in their place."""
         side = self.parameters.edits
         content = (
             (row.get(f"response_{side.lower()}") or {}).get("response_content") if side else row.get("prompt_content")
@@ -81,7 +81,7 @@ class MMRB2(FilesBenchmark):
         return numbered("source", found[:1] if side else found)
 
     def draft(self, row: Row) -> Draft:
-        """A sample a pair, with what people chose."""
+        """Returns the sample of a pair, with the people's choice."""
         said = row.values.get("human_annotations")
         listed = said if isinstance(said, list) else []
         raters = [A if one >= FOR_A else B for one in listed if isinstance(one, (int, float))]
@@ -96,13 +96,13 @@ class MMRB2(FilesBenchmark):
 
 
 def _parts(content: Any, wanted: str) -> Sequence[str]:
-    """Of `[["image", PATH], ["text", WORDS], ...]` those of a kind."""
+    """Returns the entries of one kind from `[["image", PATH], ["text", WORDS], ...]`."""
     pairs = [one for one in content if isinstance(one, list) and len(one) == 2] if isinstance(content, list) else []
     return [held for kind, held in pairs if kind == wanted and isinstance(held, str)]
 
 
 class ParquetChoices(ParquetBenchmark):
-    """Rows in Parquet files with all three pictures. A subclass names the columns, and the words for a choice."""
+    """Rows of Parquet files with all three pictures. Subclasses name the columns and the words for a choice."""
 
     protocol = "pairwise"
     named: ClassVar[Mapping[str, str]]
@@ -111,18 +111,18 @@ class ParquetChoices(ParquetBenchmark):
     """The authors' word -> `A`, `B` or `tie`."""
 
     def kept(self) -> str:
-        """Which picture stands where the source does."""
+        """Returns which picture takes the source's place."""
         return str(self.parameters.edits)
 
     def columns(self) -> Sequence[str]:
         return [*self.named.values()]
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The source, or an edit in its place."""
+        """Returns the source, or an edit in its place."""
         return {"source": row[self.named[self.parameters.edits or "source"]]}
 
     def draft(self, row: Row) -> Draft:
-        """A sample a row, with what people chose."""
+        """Returns the sample of a row, with the people's choice."""
         name = row.text(self.named["id"]) if "id" in self.named else ""
         said = row.label(self.named["choice"], [*self.choices])
         facts = {CHOSEN: self.choices[said]} if said in self.choices else {}

@@ -1,4 +1,4 @@
-"""What of a benchmark's folder may be opened: plain files that lie in it, wherever a link in it leads."""
+"""Which files of a benchmark's folder may be opened: plain files inside it, even if a link leads elsewhere."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
 
 MAX_FILE_BYTES = 512 << 20
-"""Of a picture: 50 million pixels of 16 bit RGBA, uncompressed, and some more."""
+"""Limit for a picture: 50 million pixels of 16 bit RGBA, uncompressed, with some room."""
 
 
 @dataclass(frozen=True)
 class PlainFiles:
     """The files in `folder` and below.
 
-    Whoever packs a folder can put a link to any file of its reader's into it. So links may end in the folder, or in the
-    blobs of the hub's cache where the folder is a snapshot in there; elsewhere only where the user says `allow_links`.
+    A packed folder may contain a link to any file of its reader's. So links must end in the folder, or in the blobs of
+    the hub's cache if the folder is a snapshot there; links elsewhere need the user's `allow_links`.
     """
 
     folder: Path
@@ -37,10 +37,10 @@ class PlainFiles:
         return (real,)
 
     def walk(self) -> list[Path]:
-        """All files of the folder and below, in the order of their names.
+        """Returns all files of the folder and below, sorted by name.
 
-        Folders that are links are walked where their files may be opened, each link once, and none that leads back up.
-        So a file can have several names; `place_of` is then the same.
+        Linked folders are followed if their files may be opened, each link once, and never back up. So a file may have
+        several names; `place_of` is then the same.
         """
         found, followed, starts = list[Path](), set[tuple[str, str]](), deque([self.folder])
         while starts:
@@ -61,15 +61,15 @@ class PlainFiles:
         return self.allow_links or any(real.is_relative_to(root) for root in self._roots)
 
     def place(self, name: str) -> str | None:
-        """The path of a file by its name in the folder; None for one that points outside of it. Links: see `read`."""
+        """Returns the path of a file by its name in the folder; None if it points outside. For links see `read`."""
         folder = str(self.folder)
         path = os.path.normpath(os.path.join(folder, name.replace("\\", "/")))
         return path if "\0" not in path and os.path.commonpath((folder, path)) == folder else None
 
     def refused(self, path: str | os.PathLike[str], name: str) -> str:
-        """Why a file of the folder is not opened; empty where it is. `name` is what the answer calls it.
+        """Returns why a file of the folder may not be opened; empty if it may. `name` is what the answer calls it.
 
-        A file that is not there is not refused.
+        A missing file is not refused.
         """
         real = Path(os.path.realpath(path))
         if not self._is_allowed(real):
@@ -83,13 +83,13 @@ class PlainFiles:
         return "" if stat.S_ISREG(mode) else Text("{} is a folder, a pipe or a device, not a plain file", name)
 
     def check(self, path: Path) -> Path:
-        """The path itself. Raises `ConfigurationError` where it is refused."""
+        """Returns the path. Raises `ConfigurationError` if it is refused."""
         if why := self.refused(path, str(path)):
             raise ConfigurationError(Text("benchmark.data_path: {}", why))
         return path
 
     def read(self, path: str | os.PathLike[str], name: str) -> bytes:
-        """A file's bytes. Raises `LookupError` that says why there are none."""
+        """Returns a file's bytes. Raises `LookupError` with the reason if it cannot be read."""
         if why := self.refused(path, name):
             raise LookupError(why)
         try:
@@ -101,15 +101,15 @@ class PlainFiles:
 
 
 def place_of(path: Path) -> str:
-    """Where it lies, whatever links its folders are; if it is a link itself, where that lies."""
+    """Returns the path with its folder's links resolved, but not a link in the last part."""
     return os.path.join(os.path.realpath(path.parent), path.name)
 
 
 def given(path: Path) -> PlainFiles:
-    """A file that the user names, which may be a link to anywhere."""
+    """Returns the folder of a file that the user names, which may be a link to anywhere."""
     return PlainFiles(path.parent, allow_links=True)
 
 
 def shown(text: str) -> str:
-    """A stranger's text in one short line of ours."""
+    """Quotes untrusted text, shortened to fit a line of ours."""
     return repr(text if len(text) <= 80 else text[:77] + "...")

@@ -1,4 +1,4 @@
-"""What benchmarks have in common whose files are rows of texts and pictures: one pass, faults, notes, unique ids."""
+"""Base of benchmarks whose files are rows of texts and pictures: one pass, faults, notes, unique ids."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from edit_eval.records import LANGUAGES, Picture, Sample
 from edit_eval.text import Text, joined
 
 _ALIASES = {"jpeg": "jpg", "jpe": "jpg", "tiff": "tif", "jpeg2000": "jp2", "x-ms-bmp": "bmp"}
-_NEAR = 0.75  # how alike a label and a known one must be for the one to be a slip of the other
+_NEAR = 0.75  # how similar a label must be to a known one to count as a misspelling of it
 
 
 @dataclass
@@ -62,7 +62,7 @@ class FilesParameters(RowParameters):
 
 @dataclass
 class Draft:
-    """A sample as its row has it."""
+    """A sample as written in its row."""
 
     id: str
     instruction: str
@@ -71,29 +71,29 @@ class Draft:
     follows: str = ""
     tags: tuple[str, ...] = ()
     needed: tuple[str, ...] = ("source",)
-    """The pictures without which it is a bad sample."""
+    """The pictures without which the sample is bad."""
     difficulty: str = ""
     description: str = ""
     rationale: str = ""
     instructions: Mapping[str, str] | None = None
-    """By language; None: that of the benchmark's language alone."""
+    """By language; None: only that of the benchmark's language."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """A picture as the benchmark's files have it."""
+    """A picture as found in the benchmark's files."""
 
     data: bytes
     what: str
-    """What faults and notes call it."""
+    """Its name in faults and notes."""
     declared: str = ""
-    """The kind that it calls itself."""
+    """The kind it claims to be."""
     origins: tuple[Origin, ...] = ()
-    """Where it lies, and was looked for."""
+    """The file it is in, and those that were tried."""
 
 
 class Row:
-    """The texts of a row. What is wrong with one is a fault; what was put right is a note."""
+    """The texts of a row. Errors become faults; corrections become notes."""
 
     def __init__(self, finding: CheckedRow) -> None:
         self.index = finding.index
@@ -104,7 +104,7 @@ class Row:
         self.notes: list[str] = []
 
     def text(self, name: str, *, required: bool = False) -> str:
-        """A field's text; of a whole number its digits; empty where there is none."""
+        """Returns a field's text: the digits of an integer, empty if missing."""
         value = self.values.get(name)
         if type(value) is int:
             return str(value)
@@ -117,7 +117,7 @@ class Row:
         return ""
 
     def label(self, name: str, known: Sequence[str]) -> str:
-        """A field's text, which is one of the `known`; a slip of one of them is taken for it, and noted."""
+        """Returns a field's text, one of the `known`; a misspelling of one is corrected and noted."""
         said = self.text(name, required=True)
         if not said or said in known:
             return said
@@ -131,20 +131,22 @@ class Row:
 
 
 class RowBenchmark(ABC):
-    """Yields a sample a row. A subclass says where the rows are, which pictures they have, and what a sample is."""
+    """Yields one sample per row. Subclasses say where the rows are, which pictures they have, and what a sample is."""
 
     Parameters: ClassVar[Any] = RowParameters
     pictures_share = 1.0
-    """About how much of the files is pictures."""
+    """Rough share of the files that is pictures."""
     embedded: frozenset[str] = frozenset()
-    """Names of what holds pictures as text."""
+    """Names of fields that hold pictures as text."""
     sizes: tuple[int, ...] = ()
-    """So many rows have the sets that the authors handed out; another number is noted."""
+    """Row counts of the sets that the authors published; any other count is noted."""
     wanted: ClassVar[tuple[str, ...]] = ("*",)
-    """Patterns of the files that are taken from a hub's data set."""
+    """Patterns of the files to download from a hub's data set."""
 
     def __init__(self, parameters: Any) -> None:
-        """Looks at no file, and asks no hub: `samples` and `verify` do. Raises `ConfigurationError` for wrong ones."""
+        """Opens no file and contacts no hub: `samples` and `verify` do. Raises `ConfigurationError` for wrong
+        parameters.
+        """
         for key, valid in (("language", LANGUAGES), ("on_bad_sample", ("error", "skip"))):
             if (value := getattr(parameters, key, valid[0])) not in valid:
                 raise ConfigurationError(
@@ -152,16 +154,16 @@ class RowBenchmark(ABC):
                 )
         self.parameters = parameters
         self.language: str = getattr(parameters, "language", LANGUAGES[0])
-        """Of the instructions."""
+        """Language of the instructions."""
         self.notes: tuple[str, ...] = ()
-        """What is worth saying and no fault, one line each; there once `samples` has come to its end."""
+        """Remarks that are not faults, one line each; set once `samples` is exhausted."""
         self.position = (0, 0)
-        """Bytes of the files that the pass has read, about, and their size."""
+        """Bytes of the files read by the pass, roughly, and their size."""
         self._cache = SourceCache(parameters.cache_dir)
 
     @cached_property
     def path(self) -> Path:
-        """The file or folder that `data_path` is; what lies on the hub is downloaded. Raises like `hub.local_path`."""
+        """The file or folder of `data_path`, downloaded if it is on the hub. Raises like `hub.local_path`."""
         return local_path(self.parameters.data_path, self.wanted)
 
     @cached_property
@@ -173,24 +175,25 @@ class RowBenchmark(ABC):
 
     @abstractmethod
     def files(self) -> list[Path]:
-        """The files that hold the rows. Raises `ConfigurationError` where there is none."""
+        """Returns the files that hold the rows. Raises `ConfigurationError` if there are none."""
 
     @abstractmethod
     def rows(self) -> Iterator[Mapping[str, Any]]:
-        """The rows of all files, one in memory at a time, as plain values; sets `share`."""
+        """Yields the rows of all files as plain values, one in memory at a time; sets `share`."""
 
     @abstractmethod
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The pictures of a row by the sample's names: what holds it (see `picture`); nothing where it has none."""
+        """Returns what holds each picture of a row (see `picture`), by the sample's names; nothing if it has none."""
 
     @abstractmethod
     def draft(self, row: Row) -> Draft | None:
-        """The sample of a row; None for one that is not asked for. Texts alone are in the row."""
+        """Returns the sample of a row; None if it is not wanted. The row has only texts."""
 
     def picture(self, name: str, held: Any) -> Held:
-        """The picture that a sample calls `name`.
+        """Returns the picture that a sample calls `name`.
 
-        Raises `LookupError` that says why there is none, and where it was looked for; `PictureError` for no picture.
+        Raises `LookupError` with the reason and the places tried if there is none, `PictureError` if it is not a
+        picture.
         """
         data = held.get("bytes") if isinstance(held, Mapping) else held
         if not isinstance(data, bytes) or not data:
@@ -199,17 +202,17 @@ class RowBenchmark(ABC):
         return Held(data, name, PurePosixPath(named).suffix[1:])
 
     def kept(self) -> str:
-        """What beside the files decides what the pass finds."""
+        """Returns whatever, besides the files, determines what the pass finds."""
         return ""
 
     share = 0.0
-    """Of all rows, those that were read, 0 to 1."""
+    """Share of all rows read so far, 0 to 1."""
 
     def samples(self) -> Iterator[Sample]:
-        """All samples in the files' order, bad ones with a `fault`.
+        """Yields all samples in the files' order; bad ones have a `fault`.
 
-        Raises `ConfigurationError` for files that are missing, broken or without a column, and for a cache that cannot
-        be written; `Stopped` for a full disk; and like `path`.
+        Raises `ConfigurationError` if files are missing, broken or lack a column, or the cache cannot be written;
+        `Stopped` if the disk is full; and like `path`.
         """
         notes: list[str] = []
         ids: dict[str, int] = {}
@@ -230,11 +233,11 @@ class RowBenchmark(ABC):
         self.notes = (*notes, *self._pass.said)
 
     def findings(self) -> Iterable[CheckedRow]:
-        """What the pass found in each row, in the files' order."""
+        """Returns what the pass found in each row, in the files' order."""
         return self._pass.findings(self._read)
 
     def verify(self) -> str:
-        """Reads every picture in the cache again; those that are not as recorded are taken from the files anew."""
+        """Re-reads every picture in the cache; those that do not match their record are extracted again."""
         return self._pass.verify()
 
     def _read(self) -> Iterator[CheckedRow]:
@@ -298,43 +301,43 @@ class RowBenchmark(ABC):
 
 
 class ParquetBenchmark(RowBenchmark):
-    """Rows in Parquet files, pictures and all. A subclass says which columns are read."""
+    """Rows in Parquet files, pictures included. Subclasses name the columns to read."""
 
     Parameters: ClassVar[Any] = ParquetParameters
     wanted: ClassVar[tuple[str, ...]] = ("*.parquet",)
 
     def files(self) -> list[Path]:
-        """The Parquet files."""
+        """Returns the Parquet files."""
         return parquet_files(str(self.path), allow_links=self.parameters.allow_links)
 
     @abstractmethod
     def columns(self) -> Sequence[str]:
-        """The names of those that are read."""
+        """Returns the names of the columns to read."""
 
     def rows(self) -> Iterator[Mapping[str, Any]]:
-        """A row of the files each, or those that it stands for."""
+        """Yields each row of the files, or the rows it unfolds to."""
         read = ParquetRows(self.files(), self.columns())
         for row in read.rows():
             self.share = read.share
             yield from self.unfold(row)
 
     def unfold(self, row: dict[str, Any]) -> Iterable[Mapping[str, Any]]:
-        """The rows that a row of a file stands for; by default itself."""
+        """Returns the rows that a row of a file contains; by default only itself."""
         return [row]
 
 
 class FilesBenchmark(RowBenchmark):
-    """Rows in JSON files, pictures in files beside them, either still in zip or tar files."""
+    """Rows in JSON files with pictures in files beside them; both may still be in zip or tar files."""
 
     Parameters: ClassVar[Any] = FilesParameters
     names: tuple[str, ...]
-    """How the authors call their JSON file, which may lie in several folders: the first name that is there counts.
-    `data_path` may be it, too."""
+    """Names of the authors' JSON file, which may be in several folders; the first name found counts. `data_path` may be
+    that file, too."""
     rows_file: AuthorsFile | None = None
-    """The rows, where they do not come with the pictures: `fetch` brings them."""
+    """The rows, if they are published apart from the pictures: `fetch` downloads them."""
 
     def files(self) -> list[Path]:
-        """The JSON files and all archives."""
+        """Returns the JSON files and all archives."""
         if not self.path.exists():
             raise ConfigurationError(Text("benchmark.data_path: {} does not exist", self.path))
         pictures = Path(self.parameters.pictures_path or self.path).expanduser().absolute()
@@ -357,10 +360,10 @@ class FilesBenchmark(RowBenchmark):
         return [*unpacked, *dict.fromkeys((*self._tree.archives, *self._pictures.archives))]
 
     def rows(self) -> Iterator[Mapping[str, Any]]:
-        """Each row, with the `KEY` under which it stands."""
+        """Yields each row, with its `KEY` in the file."""
         for number, found in enumerate(self._rows_in):
             try:
-                own = found.path == self._named  # which no stranger put there
+                own = found.path == self._named  # the user named it
                 data = given(found.path).read(found.path, found.name) if own else self._tree.read(found)
             except LookupError as error:
                 raise ConfigurationError(Text("benchmark.data_path: {}", error.args[0])) from None
@@ -372,11 +375,11 @@ class FilesBenchmark(RowBenchmark):
         self._pictures.close()
 
     def rows_in(self, tree: FileTree) -> list[FoundFile]:
-        """The files with the rows."""
+        """Returns the files with the rows."""
         return tree.first_named(self.names)
 
     def parsed(self, data: bytes, found: FoundFile) -> Iterator[dict[str, Any]]:
-        """The rows of a file. Raises `ConfigurationError` for one that has none."""
+        """Yields the rows of a file. Raises `ConfigurationError` if it has none."""
         number = -1
         for number, item in enumerate(ItemReader(found.path, data=data).items()):
             place = {PLACE: item.place} if item.group else {}
@@ -386,11 +389,11 @@ class FilesBenchmark(RowBenchmark):
             raise ConfigurationError(Text("benchmark.data_path: {} has no rows", found.path))
 
     def unfold(self, row: dict[str, Any], found: FoundFile) -> Sequence[dict[str, Any]]:
-        """The rows that a row of a file stands for; by default itself."""
+        """Returns the rows that a row of a file contains; by default only itself."""
         return [row]
 
     def picture(self, name: str, held: Any) -> Held:
-        """A file by its name in the tree."""
+        """Returns a file by its name in the tree."""
         if not isinstance(held, str):
             raise LookupError(Text("its name is {}, not a string", kind(held)))
         found = self._pictures.find(held)
@@ -398,24 +401,24 @@ class FilesBenchmark(RowBenchmark):
 
 
 def numbered(name: str, held: Iterable[Any]) -> dict[str, Any]:
-    """`source`, `source_2`, ...: what holds each of several pictures of a kind, by the sample's names."""
+    """Names several pictures of a kind `source`, `source_2`, ...."""
     return {f"{name}_{number}" if number > 1 else name: one for number, one in enumerate(held, 1)}
 
 
 def held_as(data: bytes, name: str, path: str, origins: tuple[Origin, ...] = ()) -> Held:
-    """A picture that lies in a file, whose path the row has."""
+    """Returns a picture read from the file at the row's `path`."""
     return Held(data, f"{name} {shown(path)}", PurePosixPath(path).suffix[1:], origins)
 
 
 def decoded(text: str) -> tuple[bytes, str]:
-    """What base64 stands for, and the kind that a `data:` address says. Raises `ValueError` for what is no base64."""
+    """Decodes base64, and returns the kind given by a `data:` address, too. Raises `ValueError` if it is not base64."""
     head, _, rest = text.partition(",") if text.startswith("data:") else ("", "", text)
     data = base64.b64decode("".join(rest.split()), validate=True)
     return data, head.removeprefix("data:").partition(";")[0].partition("/")[2]
 
 
 def remarks(what: str, declared: str, picture: CachedSource) -> list[str]:
-    """What is odd about a picture and no fault: that it calls itself (`declared`) something else, an unusual form."""
+    """Returns oddities of a picture that are not faults: it is not the kind it `declared`, or has an unusual form."""
     claimed = _ALIASES.get(declared.lower()) or kind_of(declared)
     wrong = claimed and claimed != picture.kind and claimed not in ("heic", "heif")
     called = Text("{} is declared as {} but is {}: used as such", what, shown(declared), picture.kind)
@@ -427,6 +430,6 @@ def _is_picture(value: Any) -> bool:
 
 
 def nearest(word: str, valid: Sequence[str]) -> str:
-    """For the end of an error: the valid word that was probably meant, or all of them."""
+    """Returns the end of an error message: the valid word probably meant, or all of them."""
     near = difflib.get_close_matches(word, valid, n=1)
     return Text("did you mean {!r}?", near[0]) if near else Text("valid are {}", valid)

@@ -1,4 +1,4 @@
-"""Which samples of a benchmark take part in a run; what is odd about them and no fault, and what was done about it."""
+"""Selects the samples of a benchmark for a run, and notes what is odd about them, with how it was handled."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.records import Sample
 from edit_eval.text import Text, counted
 
-_NEAR = 0.75  # how alike two labels must be for the one to be a slip of the other
-_RARER = 5  # times: as often a label must occur as the one that is a slip of it
-_NAMED = 5  # samples that a note names
+_NEAR = 0.75  # how similar a label must be to another to count as a misspelling of it
+_RARER = 5  # times as often the right label must occur
+_NAMED = 5  # how many samples a note names
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"[^\"]*\"|\d+")
 _INDEX = re.compile(r"index (\d+)")
 
@@ -33,7 +33,7 @@ def refuse_bad(samples: Iterable[Sample], source: str = "") -> None:
 
 
 def refuse_nothing(samples: Iterable[Sample]) -> None:
-    """Raises `BenchmarkError` where not one sample can be used (for `on_bad_sample: skip`)."""
+    """Raises `BenchmarkError` if not one sample can be used (for `on_bad_sample: skip`)."""
     faults = [s.fault for s in samples]
     if all(faults):
         raise BenchmarkError(
@@ -51,11 +51,11 @@ def select(
     limit: int | None = None,
     source: str = "",
 ) -> tuple[Sample, ...]:
-    """The samples that pass every filter, in the benchmark's order; an empty filter lets all pass.
+    """Returns the samples that pass every filter, in the benchmark's order; an empty filter passes all.
 
-    `categories` are canonical or as in the file; of `tags` one is enough; `limit` keeps the first N of each category
-    that pass the other filters. What a chosen sample follows is chosen, too. Raises `ConfigurationError`, which names
-    the file `source`, for a filter value that no sample has, and when no sample is left.
+    `categories` are canonical or as in the file; one matching tag of `tags` is enough; `limit` keeps the first N of
+    each category that pass the other filters. The predecessors of a chosen sample are chosen, too. Raises
+    `ConfigurationError`, naming the file `source`, for a filter value that no sample has, and if no sample is left.
     """
     none = Text("no sample of {}", source) if source else Text("no sample")
     if not samples:
@@ -90,7 +90,7 @@ def select(
 
 
 def _with_predecessors(samples: Sequence[Sample], chosen: Sequence[Sample]) -> tuple[Sample, ...]:
-    """The chosen samples, and those without whose edit one of them has no source."""
+    """Returns the chosen samples with the predecessors whose edits are their sources."""
     by_id = {sample.id: sample for sample in samples}
     ids = {sample.id for sample in chosen}
     for sample in chosen:
@@ -102,7 +102,7 @@ def _with_predecessors(samples: Sequence[Sample], chosen: Sequence[Sample]) -> t
 
 
 def _instead(stranger: str, known: set[str]) -> str:
-    """The nearest value that some sample has; for want of one, those that there are."""
+    """Suggests the nearest value that some sample has, or lists the values."""
     there = sorted(value for value in known if value)
     if not there:
         return Text(", since no sample has any; leave it out")
@@ -113,7 +113,7 @@ def _instead(stranger: str, known: set[str]) -> str:
 
 
 def tidied(sample: Sample) -> Sample:
-    """The sample, its labels without the space around them and with single spaces within."""
+    """Returns the sample with whitespace in its labels trimmed and collapsed."""
     category, difficulty = canonical(_tidy(sample.category)), _tidy(sample.difficulty)
     tags = tuple(map(_tidy, sample.tags))
     if (category, difficulty, tags) == (sample.category, sample.difficulty, sample.tags):
@@ -122,10 +122,10 @@ def tidied(sample: Sample) -> Sample:
 
 
 def lint(samples: Sequence[Sample], said: Iterable[str] = ()) -> tuple[str, ...]:
-    """Notes on the samples as the benchmark gave them, one line each, after what it `said` itself.
+    """Returns notes on the samples as given, one line each, after those in `said` by the benchmark.
 
-    Labels with space around them or one letter beside a frequent one, sets of unequal size, a language that some lack,
-    the same edit twice. Notes that differ only in names and numbers are one.
+    Reports labels with stray spaces or one letter off a frequent one, sets of unequal size, a language that some lack,
+    and repeated edits. Notes that differ only in names and numbers are merged.
     """
     labels = [*_labels(samples, "category"), *_labels(samples, "difficulty"), *_spaced(samples, "tag")]
     return (*_together(said), *labels, *_sets(samples), *_together(_repeats(samples)))
@@ -206,7 +206,7 @@ def _repeats(samples: Sequence[Sample]) -> Iterable[str]:
 
 
 def _together(notes: Iterable[str]) -> list[str]:
-    """The notes, those that differ only in what they quote and count as one."""
+    """Merges notes that differ only in quoted names and numbers."""
     groups = defaultdict(list)
     for note in notes:
         groups[_QUOTED.sub("", note)].append(note)

@@ -1,10 +1,10 @@
-"""Where the source images of benchmarks lie, once they were taken out of their JSON.
+"""The cache of source images taken out of benchmarks' files.
 
-    <folder>/3f/3f0c...e1.png       the very bytes, named by their SHA-256; a file is here only if it was decoded whole
-    <folder>/indexes/9a...77.json   what one pass over one benchmark's file found
+    <folder>/3f/3f0c...e1.png       the exact bytes, named by their SHA-256; a file is here only if it decoded whole
+    <folder>/indexes/9a...77.json   what one pass over one benchmark's files found
 
-Any number of processes and benchmarks may share a folder: a file is put in its place by one rename, and two writers of
-one name write the same bytes. All of it can be deleted at any time while no run is using it.
+Any number of processes and benchmarks may share a folder: each file is renamed into place, and two writers of one name
+write the same bytes. All of it can be deleted at any time while no run uses it.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from edit_eval.text import Text
 from edit_eval.user_cache import cache_folder
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-"""The `errno` of a full disk and of a quota that is used up."""
+"""The `errno` of a full disk and of an exhausted quota."""
 
 _SUFFIXES = {"JPEG": "jpg", "TIFF": "tif", "JPEG2000": "jp2"}
 SHELF = re.compile(r"[0-9a-f]{2}|texts|indexes|elsewhere")
-"""The folders within a cache of sources."""
-_ABANDONED = 24 * 3600.0  # seconds after which an unfinished file has no writer any more
+"""Names of the folders in a cache of sources."""
+_ABANDONED = 24 * 3600.0  # seconds after which an unfinished file no longer has a writer
 
 
 @dataclass(frozen=True)
@@ -44,25 +44,25 @@ class CachedSource:
     """SHA-256 of the file's bytes, hexadecimal."""
     bytes: int
     kind: str
-    """The suffix that its content deserves: `png`, `jpg`, ..."""
+    """The suffix that fits its content: `png`, `jpg`, ..."""
     changed: int
-    """When the file was last changed in any way (nanoseconds), as the file system knows it: nobody can set that time.
-    As long as it and the size stay, the bytes are taken to be those of the digest."""
+    """The file system's time of the last change of any kind (nanoseconds), which no program can set. While it and the
+    size stay the same, the bytes are trusted to match the digest."""
     oddity: str = ""
-    """What of it is no plain 8 bit picture, and what becomes of that (`pictures.oddity`)."""
+    """How it differs from a plain 8 bit picture, and how that is handled (`pictures.oddity`)."""
 
 
 class SourceCache:
-    """A folder of pictures by digest. `folder` None: `sources` in the user's cache."""
+    """A folder of pictures by digest; by default `sources` in the user's cache."""
 
     def __init__(self, folder: str | None = None) -> None:
         self.folder = cache_folder() / "sources" if folder is None else Path(folder).expanduser().absolute()
 
     def lay(self, data: bytes, name: str) -> CachedSource:
-        """Puts a picture's file into the cache as it is, after decoding it once; these very bytes are kept if there.
+        """Decodes a picture once and puts its bytes into the cache unchanged; does nothing if they are there.
 
-        `name` is what an error calls it. Raises `PictureError` for what is no whole picture, `OSError` (`FULL`) for a
-        full disk, and `ConfigurationError` for a folder that cannot be written.
+        `name` is what an error calls it. Raises `PictureError` if it is not a complete picture, `OSError` (`FULL`) if
+        the disk is full, and `ConfigurationError` if the folder cannot be written.
         """
         digest = hashlib.sha256(data).hexdigest()
         shelf = self.folder / digest[:2]
@@ -82,9 +82,9 @@ class SourceCache:
         return CachedSource(str(path), digest, len(data), kind, path.stat().st_ctime_ns, oddity(data))
 
     def held(self, source: CachedSource) -> CachedSource | None:
-        """A picture of an index, as it is now; None where it is gone or another one.
+        """Returns an indexed picture as it is now; None if it is missing or has changed.
 
-        Its bytes are read only where the file was touched since.
+        Its bytes are read only if the file was touched.
         """
         try:
             state = os.stat(source.path)
@@ -98,9 +98,9 @@ class SourceCache:
         return replace(source, changed=state.st_ctime_ns) if same else None
 
     def drop_if_altered(self, source: CachedSource) -> bool:
-        """Reads a picture's bytes, and removes it where they are not those of its digest; returns whether it did.
+        """Reads a picture and deletes it if it does not match its digest; returns True if it did.
 
-        One that an index names elsewhere than where `lay` puts it is left alone.
+        A picture that an index places elsewhere than `lay` would is left alone.
         """
         laid = self.folder / source.digest[:2] / f"{source.digest}{Path(source.path).suffix}"
         with contextlib.suppress(OSError):
@@ -110,19 +110,19 @@ class SourceCache:
         return False
 
     def sweep(self) -> None:
-        """Removes what writers that were killed more than a day ago left behind."""
+        """Removes unfinished files of writers killed more than a day ago."""
         for shelf in self.folder.glob("*"):
             if SHELF.fullmatch(shelf.name) and not shelf.is_symlink():
                 sweep_temporary(shelf, older_than=_ABANDONED)
 
     def lay_text(self, data: bytes, name: str) -> Path:
-        """Puts a text into the cache as it is; returns where it lies, its own name last. Raises like `lay`."""
+        """Puts a text into the cache unchanged and returns its path, which ends in `name`. Raises like `lay`."""
         path = self.folder / "texts" / hashlib.sha256(data).hexdigest()[:32] / name
         self._write(data, path)
         return path
 
     def read_index(self, name: str) -> dict[str, Any] | None:
-        """What was kept under `name`; None where there is nothing, or nothing readable."""
+        """Returns what was kept under `name`; None if it is missing or unreadable."""
         try:
             index = json.loads(self._index_path(name).read_bytes())
         except (OSError, ValueError, RecursionError):
@@ -130,7 +130,7 @@ class SourceCache:
         return index if isinstance(index, dict) else None
 
     def write_index(self, name: str, index: dict[str, Any]) -> None:
-        """Keeps what a pass found. Raises like `lay`."""
+        """Keeps the findings of a pass. Raises like `lay`."""
         self._write(json.dumps(index, ensure_ascii=False).encode(errors="surrogatepass"), self._index_path(name))
 
     def _index_path(self, name: str) -> Path:
@@ -155,8 +155,8 @@ class SourceCache:
 
 
 def file_digest(path: str | os.PathLike[str]) -> str:
-    """SHA-256 of a file's bytes, hexadecimal. Raises `OSError`, and for what is no file at all."""
-    if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe would block, and a device never end
+    """Returns the SHA-256 of a file's bytes, hexadecimal. Raises `OSError`, also if it is not a regular file."""
+    if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe would block, and a device might never end
         raise OSError(errno.EINVAL, Text("not a file"), os.fspath(path))
     digest = hashlib.sha256()
     with open(path, "rb") as file:
@@ -166,5 +166,5 @@ def file_digest(path: str | os.PathLike[str]) -> str:
 
 
 def kind_of(format_name: str) -> str:
-    """The suffix of a file of Pillow's format: `JPEG` is `jpg`, `PNG` is `png`."""
+    """Returns the suffix for Pillow's name of a format: `jpg` for `JPEG`, `png` for `PNG`."""
     return _SUFFIXES.get(format_name, format_name.lower())

@@ -1,8 +1,8 @@
-"""One pass over a benchmark's files: each source is decoded once, and laid as it is into the cache of sources.
+"""One pass over a benchmark's files: decodes each source once and puts it into the cache of sources unchanged.
 
-What the pass found is kept there too, and taken by later starts as long as the files' paths, sizes and times of change
-(in nanoseconds) are the same; a file that is replaced by another with all three equal goes unnoticed. A cached source
-is believed as long as nobody has touched its file; `verify` reads them all.
+The findings are cached, too. Later starts use them as long as the files' paths, sizes and modification times (in
+nanoseconds) are the same; a replacement with all three equal goes unnoticed. A cached source is trusted until its file
+is touched; `verify` reads them all.
 """
 
 from __future__ import annotations
@@ -24,45 +24,45 @@ from edit_eval.pictures import MAX_PIXELS
 from edit_eval.text import Text
 
 MAX_TEXT = 100_000
-"""Characters above which a text of a row is dropped: it was meant for another purpose."""
+"""Texts with more characters are dropped from a row: they had another purpose."""
 _INDEX_FORMAT = 6
 _State = list[list[int]]
 
 
 @dataclass(frozen=True)
 class Origin:
-    """A file that was looked for or read, as it was then: later starts see whether it still is."""
+    """The state of a file when it was read or looked for, so that later starts can see if it has changed."""
 
     path: str
     state: tuple[int, int] | None
-    """Size in bytes and time of change in nanoseconds; None: there was none."""
+    """Size in bytes and modification time in nanoseconds; None: there was no file."""
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> Origin:
-        """A file as it is now."""
+        """Returns a file's current state."""
         return cls(os.fspath(path), state_of(path))
 
 
 LOOK_AGAIN = Origin("", (0, 0))
-"""No file is like that: the next start looks again whether what is missing has come."""
+"""Matches no file, so the next start looks for the missing file again."""
 
 
 @dataclass(frozen=True)
 class CheckedRow:
-    """What a pass found of one row: its texts as they are in the file, and the verdict on its pictures."""
+    """What a pass found in one row: its texts as in the file, and the verdict on its pictures."""
 
     index: int
-    """The row's place, from 0."""
+    """The row's position, from 0."""
     values: dict[str, Any]
-    """Without what holds pictures."""
+    """All fields but those that hold pictures."""
     too_long: tuple[str, ...] = ()
-    """Names of texts of more than `MAX_TEXT` characters; they are not in `values`."""
+    """Names of texts of more than `MAX_TEXT` characters, which are not in `values`."""
     pictures: Mapping[str, CachedSource] = field(default_factory=dict)
-    """By the name that the sample has for it: `source`, `reference`, ..."""
+    """By the sample's name for it: `source`, `reference`, ..."""
     fault: str = ""
     """Why a picture is missing."""
     note: str = ""
-    """What is worth saying and no fault."""
+    """A remark that is not a fault."""
     origins: tuple[Origin, ...] = ()
 
     @classmethod
@@ -77,10 +77,10 @@ class CheckedRow:
 
 
 class SourcePass:
-    """What one pass over `files` finds, by now or by an earlier start.
+    """The findings of one pass over `files`, made now or by an earlier start.
 
-    `name` says all beside the files' contents that decides what is found. `share` is about how much of the files is
-    pictures, for what is said of a full disk.
+    `name` covers whatever else determines the findings. `share` is the rough share of the files that is pictures, for
+    the message about a full disk.
     """
 
     def __init__(self, files: Sequence[Path], cache: SourceCache, name: str, share: float = 1.0) -> None:
@@ -89,27 +89,28 @@ class SourcePass:
         self._name = "\n".join([*map(str, files), name])
         self._share = share
         self.said: list[str] = []
-        """What `read` has to say of the files besides its findings; kept with them."""
+        """Remarks of `read` on the files, kept with the findings."""
 
     @property
     def bytes(self) -> int:
-        """Of all files. Raises `ConfigurationError` where one is missing."""
+        """Total size of the files. Raises `ConfigurationError` if one is missing."""
         return sum(size for size, _ in self._state())
 
     def findings(self, read: Callable[[], Iterator[CheckedRow]]) -> Iterator[CheckedRow]:
-        """What an earlier pass over these very files found, if all that it laid is still there; else what `read` finds.
+        """Yields the findings of an earlier pass over the same files if its pictures are still cached; else those of
+        `read`.
 
-        `read` makes the pass; what it yields comes as it goes. Raises `ConfigurationError` for files that are missing,
-        or are changed meanwhile, and for a cache that cannot be written; `Stopped` for a full disk.
+        `read` makes the pass; its findings are yielded as they come. Raises `ConfigurationError` if files are missing
+        or change meanwhile, or the cache cannot be written; `Stopped` if the disk is full.
         """
         state = self._state()
         remembered = self._remembered(state)
         yield from self._read(state, read) if remembered is None else remembered
 
     def verify(self) -> str:
-        """Reads every source in the cache again: those that are not what was recorded are gone afterwards.
+        """Re-reads every source in the cache and deletes those that do not match their record.
 
-        The next pass takes them from the benchmark's files. Returns one line where there were any.
+        The next pass extracts them from the benchmark's files again. Returns one line if there were any.
         """
         altered = sum(map(self._cache.drop_if_altered, _pictures(self._recorded(self._state()))))
         images = (
@@ -164,12 +165,12 @@ class SourcePass:
             dataclasses.replace(f, pictures={name: held[picture] for name, picture in f.pictures.items()})
             for f in findings
         ]
-        with contextlib.suppress(OSError, ConfigurationError):  # it spares the next start the reading, no more
+        with contextlib.suppress(OSError, ConfigurationError):  # only saves the next start some reading
             self._write_index(state, findings)
         return findings
 
     def _recorded(self, state: _State) -> list[CheckedRow]:
-        """What the index of these very files says; nothing where there is none."""
+        """Returns the indexed findings for these files in this state; empty if there are none."""
         index = self._cache.read_index(self._name)
         if index is None or index.get("head") != self._index_head(state):
             return []
@@ -184,7 +185,7 @@ class SourcePass:
         self._cache.write_index(self._name, {"head": self._index_head(state), "said": self.said, "findings": entries})
 
     def _index_head(self, state: _State) -> list[Any]:
-        # The version, because another Pillow may decode what this one cannot.
+        # Pillow's version, because another one may decode what this one cannot.
         return [_INDEX_FORMAT, state, MAX_PIXELS, MAX_TEXT, PIL.__version__]
 
     def _state(self) -> _State:
@@ -204,7 +205,7 @@ class SourcePass:
 
 
 def state_of(path: str | os.PathLike[str]) -> tuple[int, int] | None:
-    """Size in bytes and time of change in nanoseconds of a regular file; None where there is none."""
+    """Returns size in bytes and modification time in nanoseconds of a regular file; None if there is none."""
     try:
         state = os.stat(path)
     except (OSError, ValueError):
@@ -213,7 +214,7 @@ def state_of(path: str | os.PathLike[str]) -> tuple[int, int] | None:
 
 
 def unique_id(named: str, index: int, ids: dict[str, int]) -> str:
-    """`named`, with the index appended where an earlier sample has it; noted in `ids`, which maps ids to indices."""
+    """Returns `named`, with the index appended if the id is taken; adds it to `ids`, which maps ids to indices."""
     unique, number = named, index
     while unique in ids:
         unique, number = f"{named}#{number}", number + 1

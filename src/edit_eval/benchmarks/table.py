@@ -1,4 +1,4 @@
-"""`table`: one's own pictures and instructions, in a CSV, TSV, JSON, JSONL or Parquet file, or in a folder."""
+"""`table`: your own pictures and instructions, in a CSV, TSV, JSON, JSONL or Parquet file, or in a folder."""
 
 from __future__ import annotations
 
@@ -42,23 +42,23 @@ target_text: target_text wanted_text text_to_render
 target_caption: target_caption
 """
 _GUESSES = {line.partition(":")[0]: line.partition(":")[2].split() for line in _NAMES.strip().splitlines()}
-"""Our name -> the names that a column of it may have, the likeliest first."""
+"""Our name -> names that its column may have, the likeliest first."""
 _INSTRUCTIONS = (
     "instruction edit_instruction edit_prompt editing_instruction prompt edit edit_text command request text"
 )
 _IN_LANGUAGE = {"en": ["{}_en", "en_{}"], "zh": ["{}_zh", "{}_cn", "zh_{}", "cn_{}", "chinese_{}"]}
 _FACTS = ("target_text", "target_caption")
-"""What measures may need to know of a right edit."""
+"""What measures may need to know about a correct edit."""
 _PICTURES = ("source", "reference", "mask")
 EDIT_COLUMNS = ("edit", "edited", "edited_image", "edit_image", "output", "output_image", "result")
-"""What a column of finished edits may be called, the likeliest first: no part of a sample."""
+"""Names that a column of finished edits may have, the likeliest first. It is not part of a sample."""
 NAMED = "named"
-"""The column by whose pictures samples are called, where it is not the source's."""
-_SHORT, _PATH = 200, 4096  # characters: what is longer is no path but base64, if it has no dot or anyway
+"""The column whose pictures give samples their ids, if it is not the source's."""
+_SHORT, _PATH = 200, 4096  # characters: longer text without a dot is base64, not a path; beyond the second limit always
 
 
 class NoColumn(ConfigurationError):
-    """A table lacks a column that it needs; `ours` is our name of it, `there` are the columns that it has."""
+    """A table lacks a column it needs: `ours` is our name of it, `there` are the table's columns."""
 
     def __init__(self, message: str, ours: str, there: Sequence[str]) -> None:
         super().__init__(message)
@@ -91,7 +91,7 @@ class TableBenchmark(RowBenchmark):
 
     protocol: ClassVar[dict[str, Any]] = {"type": "rubric", "general": True}
     needed: ClassVar[tuple[str, ...]] = ("instruction", "source")
-    """The columns without which it is no table for us."""
+    """The columns that every table must have."""
 
     def __init__(self, parameters: Parameters) -> None:
         """Raises `ConfigurationError` for a wrong parameter."""
@@ -99,7 +99,7 @@ class TableBenchmark(RowBenchmark):
         self._ids: Sequence[str] = ()
 
     def files(self) -> list[Path]:
-        """The table's files; an archive that holds it and its pictures stands for them."""
+        """Returns the table's files, or the archive that holds it and its pictures."""
         self._tree = FileTree(self.path) if is_archive(self.path) else None
         links = self.parameters.allow_links
         self._table = find_table(self.path, allow_links=links) if self._tree is None else self._in_archive(self._tree)
@@ -109,12 +109,12 @@ class TableBenchmark(RowBenchmark):
         return self._table.files if self._tree is None else [self.path]
 
     def looked_at(self) -> tuple[TableFile, dict[str, str]]:
-        """Its rows, and our names -> the columns that hold them; no picture is opened. Raises `ConfigurationError`."""
+        """Returns the table and our names -> its columns; opens no picture. Raises `ConfigurationError`."""
         self.files()
         return self._table, self._columns
 
     def _in_archive(self, tree: FileTree) -> TableFile:
-        """The table of an archive, laid into the cache: a text, where its pictures may be a thousand times that."""
+        """Copies the table out of an archive into the cache; its pictures, perhaps a thousand times as large, stay."""
         found = table_names(tree.names)
         if len(found) != 1:
             many = Text("several tables: {}", found[:5]) if found else Text("no {} in it", TEXT_TABLES)
@@ -129,13 +129,13 @@ class TableBenchmark(RowBenchmark):
         return find_table(self._cache.lay_text(data, PurePosixPath(found[0]).name))
 
     def kept(self) -> str:
-        """Columns, and where the pictures lie; of a folder of pictures, which there are."""
+        """Returns the columns and where the pictures are; for a folder of pictures, their names."""
         there = [] if self.path.is_file() else sorted(os.listdir(self._table.folder))
         pictures = [name for name in there if name.lower().endswith(PICTURES)]
         return json.dumps([self._columns, self._folder, pictures], ensure_ascii=False)
 
     def find_columns(self, there: Sequence[str]) -> dict[str, str]:
-        """Our names -> the columns that hold them, by `fields` and by guessing. Raises `ConfigurationError`."""
+        """Returns our names -> the table's columns, by `fields` and by guessing. Raises `ConfigurationError`."""
         fields, found, where = self.parameters.fields, {}, self._table.files[0]
         for ours, theirs in fields.items():
             valid = (*_GUESSES, "instruction")
@@ -185,8 +185,8 @@ class TableBenchmark(RowBenchmark):
         return {ours: theirs for ours, theirs in found.items() if theirs}
 
     def findings(self) -> Iterable[CheckedRow]:
-        """All rows' findings; where no column has ids, all are read before the first is given."""
-        findings = super().findings()  # texts, no pictures
+        """Returns all rows' findings; without a column of ids, all are read before the first is yielded."""
+        findings = super().findings()  # only texts, no pictures
         if "id" in self._columns:
             return findings
         found = list(findings)
@@ -194,10 +194,10 @@ class TableBenchmark(RowBenchmark):
         return found
 
     def samples(self) -> Iterator[Sample]:
-        """All samples in the table's order, bad ones with a `fault`.
+        """Yields all samples in the table's order; bad ones have a `fault`.
 
-        Raises `ConfigurationError` for what is no table, a column that is not there, a file that is broken, and a cache
-        that cannot be written; `Stopped` for a full disk.
+        Raises `ConfigurationError` if it is not a table, lacks a column or is broken, or the cache cannot be written;
+        `Stopped` if the disk is full.
         """
         yield from super().samples()
         taken = ", ".join(f"{ours} = {theirs}" for ours, theirs in self._columns.items())
@@ -208,7 +208,7 @@ class TableBenchmark(RowBenchmark):
         )
 
     def rows(self) -> Iterator[Mapping[str, Any]]:
-        """Each row by our names; pictures in base64 as their bytes."""
+        """Yields each row by our names; pictures in base64 become bytes."""
         for row in self._table.rows(frozenset(self._columns.values()), self._progress):
             ours = {name: row[theirs] for name, theirs in self._columns.items() if theirs in row}
             pictures = {name: ours.pop(name, None) for name in [*ours] if name.startswith(_PICTURES)}
@@ -219,11 +219,11 @@ class TableBenchmark(RowBenchmark):
         self.share = share
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Sources, reference and mask, as far as the row has them."""
+        """Returns the row's sources, reference and mask, as far as it has them."""
         return {name: value for name, value in row.items() if name.startswith(_PICTURES) and value not in (None, "")}
 
     def picture(self, name: str, held: Any) -> Held:
-        """Of a path the file, which lies in the table's folder or below."""
+        """Returns a picture; for a path the file, which must be in the table's folder or below."""
         if not isinstance(held, str):
             return super().picture(name, held)
         if re.match(r"https?://", held):
@@ -246,7 +246,7 @@ class TableBenchmark(RowBenchmark):
         return held_as(self._files.read(path, shown(held)), name, held, (origin,))
 
     def draft(self, row: Row) -> Draft | None:
-        """The sample of a row."""
+        """Returns the sample of a row."""
         follows = row.text("follows")
         return Draft(
             id=row.text("id").strip() or (self._ids[row.index] if self._ids else _number(row.index)),
@@ -263,10 +263,10 @@ class TableBenchmark(RowBenchmark):
 
 
 def ids_of(sources: Sequence[str]) -> list[str]:
-    """The ids of samples without any, by the paths of their pictures: a file's name without folder and ending.
+    """Returns ids for samples without any, from their pictures' paths: the file's name without folder and ending.
 
-    The row's number for one without a path, and for all where two names are alike. Alike are those that some file
-    system takes for one: in another case, or composed otherwise.
+    Rows without a path get their number; so do all if two names are alike. Names are alike if some file system treats
+    them as one: in another case, or composed otherwise.
     """
     names = [PurePosixPath(source.strip().replace("\\", "/")).stem for source in sources]
     ids = [name or _number(index) for index, name in enumerate(names)]
@@ -279,12 +279,12 @@ def _number(index: int) -> str:
 
 
 def _plain(name: str) -> str:
-    """A column's name as the guesses have it: `Edit Prompt` is `edit_prompt`."""
+    """Normalizes a column's name as in the guesses: `Edit Prompt` becomes `edit_prompt`."""
     return re.sub(r"[\W_]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()).strip("_")
 
 
 def _tags(row: Row) -> tuple[str, ...]:
-    """A list of texts, or a text with commas, semicolons or bars between them."""
+    """Returns tags from a list of texts, or a text separated by commas, semicolons or bars."""
     said = row.values.get("tags")
     if isinstance(said, list):
         if all(isinstance(tag, str) for tag in said):
@@ -295,11 +295,11 @@ def _tags(row: Row) -> tuple[str, ...]:
 
 
 def _several(pictures: Mapping[str, Any]) -> dict[str, Any]:
-    """The pictures of a row; of a list of sources each under its own name, of base64 the bytes."""
+    """Returns a row's pictures, with lists of sources split under names of their own and base64 decoded."""
     found: dict[str, Any] = {}
     for name, value in pictures.items():
         if isinstance(value, str) and value.lstrip().startswith("["):
-            with contextlib.suppress(ValueError):  # a file may be called so
+            with contextlib.suppress(ValueError):  # a file's name may look like base64
                 value = json.loads(value)
         values = value if isinstance(value, list) else [value]
         for number, one in enumerate(values, 1):
@@ -317,5 +317,5 @@ def _decoded(value: Any) -> Any:
     try:
         data, suffix = decoded(value)
     except ValueError:
-        data, suffix = b"no base64", ""  # which is no picture, and said
+        data, suffix = b"no base64", ""  # is not a picture either, so it is reported
     return {"bytes": data, "path": f"x.{suffix}" if suffix else ""}

@@ -1,4 +1,4 @@
-"""The rows of people's own tables: CSV, TSV, JSON, JSONL, Parquet, or pictures with a text each."""
+"""Rows of the user's own tables: CSV, TSV, JSON, JSONL, Parquet, or pictures with a text each."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from edit_eval.text import Text
 
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif", ".jp2", ".heic", ".heif")
 GROUP = "category"
-"""The column of the name of the list that an item is in, where a JSON is an object of lists."""
-_NAMES_FROM = 100  # items of a JSON, whose fields are its columns
+"""The column for the name of an item's list, if the JSON is an object of lists."""
+_NAMES_FROM = 100  # items of a JSON file that are searched for columns
 _TABLES = ("metadata", "table", "prompts", "instructions")
-"""Stems of the table of a folder that has several, the first that is there."""
+"""Stems that mark the table in a folder with several files; the first found counts."""
 
 Progress = Callable[[float], None]
-"""Is told the share of the rows that was read, 0 to 1."""
+"""Called with the share of rows read so far, 0 to 1."""
 
 
 class TableFile(ABC):
@@ -33,19 +33,21 @@ class TableFile(ABC):
     def __init__(self, files: Sequence[Path]) -> None:
         self.files = list(files)
         self.folder = self.files[0].parent
-        """From which paths in it count."""
+        """Relative paths in the table start here."""
 
     @abstractmethod
     def columns(self) -> list[str]:
-        """The names, in order. Raises `ConfigurationError` for a file that is no such table."""
+        """Returns the column names in order. Raises `ConfigurationError` if the file is not such a table."""
 
     @abstractmethod
     def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[dict[str, Any]]:
-        """Each row's `wanted` columns, few rows in memory; one that is none says why under `PROBLEM`. Raises alike."""
+        """Yields the `wanted` columns of each row, few rows in memory; a bad row has a `PROBLEM`. Raises like
+        `columns`.
+        """
 
 
 class CsvTable(TableFile):
-    """Comma, semicolon or tab between the cells, as the first line has it; text in UTF-8."""
+    """UTF-8 text with commas, semicolons or tabs between cells, as in the first line."""
 
     def columns(self) -> list[str]:
         rows = self._cells(lambda share: None)
@@ -110,7 +112,7 @@ class JsonTable(TableFile):
 
 
 class ParquetTable(TableFile):
-    """One file, or shards; pictures as bytes, or as the hub's mappings."""
+    """One file, or shards; pictures are bytes, or the hub's mappings."""
 
     def columns(self) -> list[str]:
         return ParquetRows(self.files, ()).columns()
@@ -176,21 +178,22 @@ _KINDS: dict[str, type[TableFile]] = {
 
 
 TEXT_TABLES = tuple(suffix for suffix in _KINDS if suffix != ".parquet")
-"""Endings of tables whose pictures may lie beside them."""
+"""Endings of tables whose pictures may be files beside them."""
 
 
 def table_names(names: Sequence[str]) -> list[str]:
-    """Of the names of files those of tables; one alone where it has a name that says so."""
+    """Filters file names for tables; a single one if a name marks it as the table."""
     tables = [name for name in sorted(names) if PurePosixPath(name).suffix.lower() in TEXT_TABLES]
     named = [name for stem in _TABLES for name in tables if PurePosixPath(name).stem == stem]
     return named[:1] or tables
 
 
 def find_table(path: Path, *, allow_links: bool = False) -> TableFile:
-    """The table that a file or a folder is.
+    """Returns the table in a file or folder.
 
-    A folder's is the one table in it, or one named `metadata`; else the Parquet files below; else its pictures with
-    their texts. Raises `ConfigurationError` where it is none, and for files in the folder that `PlainFiles` refuses.
+    In a folder this is its only table, or the one named `metadata`; else the Parquet files below; else its pictures
+    with their texts. Raises `ConfigurationError` if there is none, and for files in the folder that `PlainFiles`
+    refuses.
     """
     if not path.is_dir() and path.exists():
         given(path).check(path)

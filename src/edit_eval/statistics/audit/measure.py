@@ -1,4 +1,4 @@
-"""What an audit keeps of a judge: numbers, how sure each is and what is asked of it, and edits to judge again."""
+"""The results of an audit: numbers about a judge, their uncertainty and requirements, and edits to judge again."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from edit_eval.text import Text
 
 Bound = Literal["at_least", "at_most"]
 CHANCE = 0.5
-"""How often the better of two edits scores higher where nobody looks, ties counting half."""
+"""Rate at which the better of two edits scores higher for a judge that does not look, ties counting half."""
 NEARLY = 0.45
-"""What is asked where a judge that sees well may tie: far from one third, where one lies that gives the worse edit a
-tenth of the range more, and so far from chance that a few ties that fall the wrong way accuse nobody."""
+"""Requirement for pairs that a good judge may tie: far from the one third of a judge that gives the worse edit a tenth
+of the range more, and far enough from chance that a few ties falling the wrong way accuse no judge."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,25 +35,25 @@ class Measure:
     """One number about a judge."""
 
     value: float | None
-    """None where there is none; `reason` says why."""
+    """None if it could not be computed; `reason` says why."""
     ci95: tuple[float, float] | None = None
-    """Its 95 % interval, clustered on the scene; None where there is none, too."""
+    """Its 95 % interval, clustered on the scene; None if there is none."""
     floor: float | None = None
-    """What the bound of the interval is held against, as `bound` says; None for a number that is only shown."""
+    """Limit for the bound of the interval, as `bound` says; None for a number that is only shown."""
     bound: Bound = "at_least"
     """`at_least`: the lower bound must reach the floor. `at_most`: the upper one must not exceed it."""
     passed: bool | None = None
-    """None where nothing is asked of it."""
+    """None if nothing is required of it."""
     n: int = 0
-    """How many comparisons, or edits, it is made of."""
+    """Number of comparisons, or edits, behind it."""
     scenes: int = 0
-    """Of how many scenes these are."""
+    """Number of scenes behind it."""
     reason: str = ""
     """Why there is no number."""
 
     @property
     def missed(self) -> bool:
-        """Whether it was not passed, and the value itself is on the wrong side; else more scenes may show it."""
+        """True if it was not passed with the value itself on the wrong side; if not, more scenes may show it."""
         if self.passed is not False or self.floor is None:
             return False
         if self.value is None:
@@ -62,12 +62,13 @@ class Measure:
 
     @property
     def reversed(self) -> bool:
-        """Whether the worse one of two edits is shown to be preferred."""
+        """True if the worse of two edits is shown to be preferred."""
         held = self.passed is False and self.bound == "at_least" and (self.floor or 0.0) >= NEARLY
         return held and self.ci95 is not None and self.ci95[1] < CHANCE
 
     def held_against(self, floor: float | None, bound: Bound = "at_least") -> Measure:
-        """The same, and whether its interval lies on the right side; what has no interval does not pass."""
+        """Returns a copy that passes if its interval is on the right side of the floor; without an interval it does
+        not."""
         if floor is None:
             return replace(self, floor=None, bound=bound, passed=None)
         passed = False
@@ -76,7 +77,7 @@ class Measure:
         return replace(self, floor=floor, bound=bound, passed=passed)
 
     def as_plain(self) -> dict[str, Any]:
-        """As in a passport's file."""
+        """Returns plain data for a passport's file."""
         return {
             "value": self.value,
             "ci95": None if self.ci95 is None else list(self.ci95),
@@ -90,7 +91,7 @@ class Measure:
 
     @classmethod
     def read(cls, plain: Mapping[str, Any]) -> Measure:
-        """What `as_plain` has written. Raises `KeyError`, `TypeError` or `ValueError` for anything else."""
+        """Reads the output of `as_plain`. Raises `KeyError`, `TypeError` or `ValueError` for anything else."""
         ci95, bound = plain["ci95"], plain["bound"]
         if bound not in ("at_least", "at_most"):
             raise ValueError(Text("no bound: {!r}", bound))
@@ -116,17 +117,16 @@ def _interval(plain: Sequence[Any]) -> tuple[float, float]:
 
 
 class Anchor(NamedTuple):
-    """One edit of the audit that is to be judged again where somebody asks whether the judge is still the same."""
+    """One edit of the audit, to be judged again when checking whether the judge is still the same."""
 
     sample: str
-    """The id of its sample in the audit's benchmark, which draws it again by the passport's `benchmark`."""
+    """Id of its sample in the audit's benchmark, which the passport's `benchmark` draws again."""
     scene: str
-    """Which scene it is of."""
+    """The scene that it edits."""
     rung: str
     category: str
     pixels: str
-    """The digest of the edit's pixels (`pictures.pixel_digest`): another one is another edit. Empty before the edit is
-    looked up."""
+    """Digest of the edit's pixels (`pictures.pixel_digest`): another one is another edit. Empty until looked up."""
     score: float
     """The headline, in points."""
 
@@ -140,9 +140,9 @@ def average(
     lowest: float = 0.0,
     highest: float = 1.0,
 ) -> Measure:
-    """The mean of the values, with an interval clustered on their scenes (`intervals.estimate`), held against a floor.
+    """Computes the mean with an interval clustered on the scenes (`intervals.estimate`), held against a floor.
 
-    Where all values are equal there is nothing to estimate a spread from: the interval is that value.
+    If all values are equal there is no spread to estimate: the interval is that value.
     """
     if not values:
         return Measure(value=None, reason=Text("nothing was scored")).held_against(floor, bound)
@@ -154,12 +154,12 @@ def average(
 
 
 def share(values: Sequence[float], scenes: Sequence[str], *, floor: float | None, bound: Bound = "at_least") -> Measure:
-    """The same of values from 0 to 1 that say whether something is so, ties one half.
+    """Computes the same for values from 0 to 1 that say whether something is so, ties one half.
 
-    A share near 1 is skewed, and where a few scenes of 200 are wrong no t interval of their mean holds. It is Wilson's
+    A share near 1 is skewed: with a few wrong scenes of 200, no t interval of the mean holds. So it is Wilson's
     with the effective number of trials (Korn and Graubard, Survey Methodology 24, 1998): as many independent ones as
-    would have the clustered standard error, p (1 - p) / SE^2 (z / t)^2, and no more than there are. Where it is so
-    always, or never, that is the number of scenes: 200 scenes without a fault are no proof that there is none.
+    would have the clustered standard error, p (1 - p) / SE^2 (z / t)^2, and no more than there are. If it is so
+    always, or never, that is the number of scenes: 200 scenes without a fault do not prove that there is none.
     """
     if not values:
         return Measure(value=None, reason=Text("nothing was scored")).held_against(floor, bound)
@@ -173,7 +173,7 @@ def share(values: Sequence[float], scenes: Sequence[str], *, floor: float | None
 
 
 def _trials(found: Estimate, rate: float, n: int) -> float | None:
-    """As many independent trials as would be as sure of the share; None where nobody can tell."""
+    """Returns the number of independent trials that would give the same uncertainty; None if unknown."""
     if found.doubt == "no_spread":
         return float(found.clusters)
     if found.doubt:
@@ -183,8 +183,8 @@ def _trials(found: Estimate, rate: float, n: int) -> float | None:
 
 
 def above_chance(outcomes: Sequence[float], scenes: Sequence[str]) -> tuple[Measure, float]:
-    """The share of outcomes (1, 0.5, 0), and the one-sided p that it is more than one half: the score test that
-    Wilson's interval inverts, with the effective number of trials. 1.0 where nobody can tell."""
+    """Computes the share of outcomes (1, 0.5, 0), and the one-sided p that it is more than one half: the score test
+    that Wilson's interval inverts, with the effective number of trials. p is 1.0 if it cannot be computed."""
     found = share(outcomes, scenes, floor=None)
     if found.value is None:
         return found, 1.0
@@ -209,15 +209,15 @@ def _made(found: Estimate, interval: Sequence[float] | None, n: int) -> Measure:
     )
 
 
-# -- what a judge said of each edit of the ladder: the table that all measures of an audit are made of --
+# -- a judge's score of each edit of the ladder: the table behind all measures of an audit --
 
 DOSE = {"copy": 0.0, "dose_25": 0.25, "dose_50": 0.5, "dose_75": 0.75, "right": 1.0}
-"""How much of the change is done, by rung."""
+"""Share of the change that is done, by rung."""
 
 
 @dataclass(frozen=True)
 class ShownEdit:
-    """One edit, as it was shown, and what the judge made of it."""
+    """One edit, as it was shown, and the judge's score."""
 
     sample: str
     scene: str
@@ -234,22 +234,22 @@ class ShownEdit:
 
 @dataclass(frozen=True)
 class Trial:
-    """All that one judge was shown."""
+    """All edits that one judge was shown."""
 
     judge: str
     scale: Scale
     worst: float
-    """The headline that stands for 0."""
+    """Headline that maps to 0."""
     best: float
-    """The headline that stands for 1."""
+    """Headline that maps to 1."""
     shown: tuple[ShownEdit, ...]
     closed: bool
-    """Whether the scale has both ends. Where it has not, the worst and the best that the judge said stand for them, and
-    no share of the range can be held against anything."""
+    """True if the scale has both ends. If not, the worst and the best score given stand in for them, and no share of
+    the range can be held against a limit."""
 
     @classmethod
     def of(cls, results: Results, judge: str) -> Trial:
-        """What one of the judges of an audit's run said; what was not judged because it is not drawn is left out."""
+        """Collects the scores by one judge of an audit's run; edits that were not drawn are left out."""
         facts = {sample.id: sample.facts[AUDIT] for sample in results.samples if AUDIT in sample.facts}
         rows = [one for one in results.judgements if one.judge == judge and one.sample_id in facts]
         rows = [one for one in rows if one.repeat == 0 and one.status not in (*NO_EDIT, Status.PENDING)]
@@ -280,12 +280,12 @@ class Trial:
 
     @cached_property
     def disputed(self) -> frozenset[tuple[str, str]]:
-        """Scene and rung of each edit about which people could differ."""
+        """Scene and rung of each edit that people could disagree about."""
         return frozenset((one.scene, one.rung) for one in self.shown if one.disputed)
 
     @cached_property
     def by_scene(self) -> dict[str, list[ShownEdit]]:
-        """In their order."""
+        """Edits of each scene, in their order."""
         found: dict[str, list[ShownEdit]] = {}
         for one in self.shown:
             found.setdefault(one.scene, []).append(one)
@@ -297,24 +297,24 @@ class Trial:
 
     @property
     def span(self) -> float:
-        """Points from end to end."""
+        """Points from end to end of the scale."""
         return abs(self.best - self.worst)
 
     def score(self, scene: str, rung: str, view: str = "") -> float | None:
-        """From 0 to 1; None where it was not shown, or not scored."""
+        """Returns the score from 0 to 1; None if the edit was not shown, or not scored."""
         found = self._places.get((scene, rung, view))
         return None if found is None else found.score
 
     def scenes(self, category: str = "") -> list[str]:
-        """In their order."""
+        """Returns the scenes in their order."""
         return [scene for scene, some in self.by_scene.items() if category in ("", some[0].category)]
 
     def categories(self) -> list[str]:
-        """In their order."""
+        """Returns the categories in their order."""
         return list(dict.fromkeys(one.category for one in self.shown))
 
     def in_view(self, view: str) -> Iterator[tuple[ShownEdit, float, float]]:
-        """What was scored both in that view and as it is, with both scores, the plain one first."""
+        """Yields edits scored both in that view and as they are, with both scores, the plain one first."""
         for one in self.shown:
             if one.view == view and one.score is not None:
                 plain = self.score(one.scene, one.rung)
@@ -322,5 +322,5 @@ class Trial:
                     yield one, plain, one.score
 
     def axis(self, scene: str) -> str:
-        """What the doses of a scene change; empty where it has none."""
+        """Returns what the doses of a scene change; empty if it has none."""
         return self._axes.get(scene, "")

@@ -1,5 +1,5 @@
-"""What a judge makes of single edits: whether it puts them in the order of their known worth, how little of a flaw it
-notices, and whether it looks at what it is asked and shown, and at nothing else."""
+"""Measures of a judge on single edits: whether it ranks them by their known worth, how small a flaw it notices, and
+whether it looks at what it is asked and shown, and at nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from edit_eval.text import Text
 CONTROLS = ("copy", "shuffled", "blank")
 FLAWED = ("extra", "no_consequence", "dose_75", "dose_50", "dose_25", "wrong_target", "other", *CONTROLS)
 PAIRS = (
-    # better, worse: nobody could see it the other way round
+    # better, worse: beyond dispute
     *(("right", worse) for worse in FLAWED),
     *(("extra", worse) for worse in ("other", *CONTROLS)),  # what was asked for is done
     ("dose_75", "dose_25"),
@@ -28,26 +28,26 @@ PAIRS = (
     ("copy", "blank"),
 )
 SUBTLE = (("right", "dose_75"), ("copy", "blank"))
-"""Pairs that a judge may tie that sees well: of these it is only asked that the worse edit is not preferred."""
+"""Pairs that a good judge may tie: it is only required not to prefer the worse edit."""
 KINDS_OF_PAIRS = {f"{better}_over_{worse}": (better, worse) for better, worse in PAIRS if (better, worse) not in SUBTLE}
-"""What has to be above chance by itself."""
+"""Kinds of pairs that must each be above chance."""
 IN_PART = tuple(pair for pair in PAIRS if any("dose" in rung for rung in pair))
-"""What tells more of a change from less of it."""
+"""Pairs of more and less of the same change."""
 ENOUGH = 20
-"""Scenes of one kind of change, from which on the value itself must not be below chance: a judge that is right in three
-of four hardly ever is, and one that likes the lesser part by a tenth of the range nearly always."""
+"""Number of scenes of one kind of change from which the value itself must not be below chance: a judge that is right in
+three of four hardly ever is, and one that likes the lesser part by a tenth of the range nearly always."""
 DISPUTED = (
-    # better by our lights, worse, and why people could see it otherwise
+    # better in our view, worse, and why people may disagree
     ("wrong_target", "copy", Text("something was done, and to the wrong thing")),
     ("copy", "other", Text("nothing was done, or what nobody asked for")),
     ("copy", "shuffled", Text("the source itself, or another picture altogether")),
     ("dose_25", "copy", Text("so little is done that nothing may be better")),
 )
 SAME = 1e-9
-"""Scores that differ by less are equal: what rounding leaves."""
+"""Scores that differ by less are equal: the difference is rounding."""
 NOTICED = 0.75
-"""The share of comparisons that have to come out right for a flaw to count as noticed: half-way between chance and
-always, as in psychophysics with two alternatives."""
+"""Share of comparisons that must come out right for a flaw to count as noticed: half-way between chance and always, as
+in psychophysics with two alternatives."""
 
 
 class OrderedPair(NamedTuple):
@@ -55,18 +55,18 @@ class OrderedPair(NamedTuple):
 
     scene: str
     outcome: float
-    """1: the better one scores higher, 0.5: both the same, 0: the worse one does."""
+    """1: the better edit scores higher, 0.5: equal, 0: the worse one scores higher."""
 
 
 def ahead(better: float, worse: float, noise: float = SAME) -> float:
-    """1, 0.5 or 0; scores that differ by no more than the noise are a tie."""
+    """Returns 1, 0.5 or 0; scores that differ by no more than the noise are a tie."""
     return 0.5 if abs(better - worse) <= noise else float(better > worse)
 
 
 def comparisons(
     trial: Trial, pairs: Sequence[tuple[str, str]], scenes: Sequence[str] | None = None
 ) -> list[OrderedPair]:
-    """Both scores of every pair that one of these scenes (None: any) has; what is disputed of a scene's own is left
+    """Compares every pair that has both scores in these scenes (None: in any); edits disputed in a scene are left
     out."""
     found = []
     for scene in trial.scenes() if scenes is None else scenes:
@@ -84,15 +84,15 @@ def order(
     pairs: Sequence[tuple[str, str]] = PAIRS,
     scenes: Sequence[str] | None = None,
 ) -> Measure:
-    """The share of pairs in their order, ties counting half."""
+    """Computes the share of pairs in the right order, ties counting half."""
     rows = comparisons(trial, pairs, scenes)
     return share([row.outcome for row in rows], [row.scene for row in rows], floor=floor)
 
 
 def kinds(trial: Trial, error: float, leave_out: Container[str] = ()) -> dict[str, Measure]:
-    """Every kind of pair by itself, over all categories: whether the better edit is shown to score higher more often
-    than by chance. Holm's correction (Scandinavian Journal of Statistics 6, 1979) over the kinds, `error` in all and
-    one-sided, so that none hides among the others. Nothing is asked of a kind that no scene has."""
+    """Tests every kind of pair over all categories: whether the better edit is shown to score higher more often than
+    by chance. Holm's correction (Scandinavian Journal of Statistics 6, 1979) over the kinds, `error` in all and
+    one-sided, so that none hides among the others. Nothing is required of a kind that no scene has."""
     found: dict[str, Measure] = {}
     chances: dict[str, float] = {}
     for name, pair in KINDS_OF_PAIRS.items():
@@ -111,8 +111,8 @@ def kinds(trial: Trial, error: float, leave_out: Container[str] = ()) -> dict[st
 
 
 def subtle(trial: Trial, floor: float) -> dict[str, Measure]:
-    """The pairs that are hard to tell, over all categories: the value has to reach the floor. Some hundred scenes are
-    too few to show a judge above chance that puts the better one first in six of ten."""
+    """Tests the pairs that are hard to tell, over all categories: the value has to reach the floor. A hundred scenes
+    or so are too few to show that a judge is above chance if it puts the better one first in six of ten."""
     found = {}
     for pair in SUBTLE:
         name, one = "_over_".join(pair), order(trial, None, [pair])
@@ -124,7 +124,7 @@ def subtle(trial: Trial, floor: float) -> dict[str, Measure]:
 
 
 def _has(trial: Trial, pair: tuple[str, str]) -> bool:
-    """Whether any scene has both edits, as they are and beyond dispute."""
+    """True if any scene has both edits, as they are and beyond dispute."""
     there = {(one.scene, one.rung) for one in trial.shown if not one.view and not one.disputed}
     return any({(scene, rung) for rung in pair} <= there for scene in trial.scenes())
 
@@ -132,8 +132,8 @@ def _has(trial: Trial, pair: tuple[str, str]) -> bool:
 def preferred_wrongly(
     trial: Trial, error: float, scenes: Sequence[str], pairs: Sequence[tuple[str, str]] = PAIRS
 ) -> dict[str, Measure]:
-    """The pairs of which the worse edit is shown to be preferred in these scenes, each at the one-sided `error`; of an
-    honest judge none is, so nothing needs to be corrected."""
+    """Returns the pairs whose worse edit is shown to be preferred in these scenes, each at the one-sided `error`. An
+    honest judge has none, so no correction is needed."""
     found = {}
     for pair in pairs:
         rows = comparisons(trial, [pair], scenes)
@@ -146,8 +146,8 @@ def preferred_wrongly(
 
 
 def less_over_more(trial: Trial, scenes: Sequence[str]) -> dict[str, Measure]:
-    """The pairs, subtle ones apart, of which the lesser part comes first in more of these scenes than not, or which are
-    never told apart in them; none of fewer scenes than `ENOUGH`."""
+    """Returns the pairs (not subtle ones) whose lesser part wins in more of these scenes than not, or that are never
+    told apart in them; none with fewer scenes than `ENOUGH`."""
     found = {}
     for pair in (pair for pair in IN_PART if pair not in SUBTLE):
         one = order(trial, None, [pair], scenes)
@@ -157,7 +157,7 @@ def less_over_more(trial: Trial, scenes: Sequence[str]) -> dict[str, Measure]:
 
 
 def level(trial: Trial, control: str, ceiling: float | None) -> Measure:
-    """The mean score of a control, from 0 to 1; on an open scale nothing is asked of it."""
+    """Computes the mean score of a control, from 0 to 1; on an open scale nothing is required of it."""
     rows = [one for one in trial.shown if one.rung == control and not one.view and one.score is not None]
     scores = [one.score for one in rows if one.score is not None]
     ceiling = ceiling if trial.closed else None
@@ -168,18 +168,18 @@ def level(trial: Trial, control: str, ceiling: float | None) -> Measure:
 
 
 def ladder_of(trial: Trial, scene: str) -> list[tuple[float, float]]:
-    """Dose and score of each dose of a scene that was scored, the source (0) and the right edit (1) among them."""
+    """Returns dose and score of each scored dose of a scene, including the source (0) and the right edit (1)."""
     found = ((dose, trial.score(scene, rung)) for rung, dose in DOSE.items())
     return [(dose, score) for dose, score in found if score is not None]
 
 
 def parts_of(trial: Trial, scene: str) -> list[tuple[float, float]]:
-    """The same without the source: whoever sees only that something was changed gives all of these the same score."""
+    """Returns the same without the source: a judge that only sees that something changed scores all these alike."""
     return [(dose, score) for dose, score in ladder_of(trial, scene) if dose > 0]
 
 
 def axes(trial: Trial) -> dict[str, list[str]]:
-    """For each kind of dose its scenes."""
+    """Returns the scenes of each kind of dose."""
     found: dict[str, list[str]] = {}
     for scene in trial.scenes():
         if (axis := trial.axis(scene)) and len(parts_of(trial, scene)) >= 3:
@@ -188,20 +188,20 @@ def axes(trial: Trial) -> dict[str, list[str]]:
 
 
 FEWEST_SCENES = 8
-"""With fewer scenes no judge passes at a kind of dose: a single odd one would decide."""
+"""With fewer scenes no judge passes at a kind of dose: a single odd scene would decide."""
 
 
 def dose_response(trial: Trial, scenes: Sequence[str], floor: float) -> Measure:
-    """Spearman's rank correlation of dose and score within a scene, from the smallest dose to the right edit, on
-    average; 0 where all scores are equal. Held against the floor by its value: some twenty scenes of a kind of dose
-    are too few for the bound of an interval, which one honest judge in three would not reach."""
+    """Computes Spearman's rank correlation of dose and score within a scene, from the smallest dose to the right edit,
+    on average; 0 if all scores are equal. Its value is held against the floor: with some twenty scenes of a kind of
+    dose, one honest judge in three would not reach it with the bound of an interval."""
     found = average([spearman(parts_of(trial, scene)) for scene in scenes], list(scenes), floor=None, lowest=-1.0)
     passed = len(scenes) >= FEWEST_SCENES and found.value is not None and found.value >= floor
     return replace(found, floor=floor, passed=passed)
 
 
 def spearman(pairs: Sequence[tuple[float, float]]) -> float:
-    """Of (dose, score), ties with mean ranks; 0.0 where one of them does not vary."""
+    """Computes it for (dose, score), ties with mean ranks; 0.0 if one of them does not vary."""
     first, second = (_ranks([round(pair[k], 9) for pair in pairs]) for k in (0, 1))
     first, second = first - first.mean(), second - second.mean()
     norm = float(np.sqrt((first**2).sum() * (second**2).sum()))
@@ -209,14 +209,14 @@ def spearman(pairs: Sequence[tuple[float, float]]) -> float:
 
 
 def _ranks(values: Sequence[float]) -> FloatArray:
-    """From 1, equal ones with their mean rank; scipy.stats, which has this, too, takes a second to import."""
+    """Returns ranks from 1, ties with their mean rank; scipy.stats has this too, but takes a second to import."""
     _, of_value, count = np.unique(values, return_inverse=True, return_counts=True)
     return (np.cumsum(count) - (count - 1) / 2)[of_value]
 
 
 def noticeable(trial: Trial, scenes: Sequence[str], *, resamples: int = 300) -> Measure:
-    """The smallest missing share of a change for which `NOTICED` of right edits score higher, by straight lines
-    between the doses; with bounds from resampled scenes. More than all of it (the source itself) is none."""
+    """Computes the smallest missing share of a change for which `NOTICED` of right edits score higher, by straight
+    lines between the doses; with bounds from resampled scenes. None if even the source (all missing) is not enough."""
     rows = [
         (1.0 - dose, ahead(right, score), scene)
         for scene in scenes
@@ -254,7 +254,7 @@ def noticeable(trial: Trial, scenes: Sequence[str], *, resamples: int = 300) -> 
 
 
 def of_rung(trial: Trial, rung: str) -> Iterator[ShownEdit]:
-    """The edits of a rung, as they are."""
+    """Yields the edits of a rung, as they are."""
     return (one for one in trial.shown if one.rung == rung and not one.view)
 
 
@@ -265,8 +265,9 @@ Z = 1.959963984540054
 
 
 def scatter(trial: Trial, view: str, ceiling: float | None) -> Measure:
-    """The standard deviation of one edit's score between the edit as it is and in a view that should change nothing:
-    the root of the mean of half the squared differences (Bland and Altman, BMJ 312, 1996), as a share of the range."""
+    """Computes the standard deviation of an edit's score between the edit as it is and a view that should change
+    nothing: the root of the mean of half the squared differences (Bland and Altman, BMJ 312, 1996), as a share of the
+    range."""
     rows = list(trial.in_view(view))
     ceiling = ceiling if trial.closed else None
     halves = [(other - plain) ** 2 / 2 for _, plain, other in rows]
@@ -278,21 +279,21 @@ def scatter(trial: Trial, view: str, ceiling: float | None) -> Measure:
 
 
 def smallest_difference(retest: float) -> float:
-    """The smallest difference of two single scores that is more than noise, of the retest standard deviation:
+    """Returns the smallest difference of two single scores that exceeds noise, from the retest standard deviation:
     1.96 sqrt(2) times that (the smallest detectable change)."""
     return Z * math.sqrt(2.0) * retest
 
 
 def sees(trial: Trial, view: str, noise: float, floor: float | None) -> Measure:
-    """How often the same pixels score higher where they are right than in a view in which they are wrong, by more than
-    the noise (a difference within it counts half, so that whoever does not look comes to one half)."""
+    """Computes how often the same pixels score higher where they are right than in a view in which they are wrong, by
+    more than the noise (smaller differences count half, so a judge that does not look comes to one half)."""
     rows = list(trial.in_view(view))
     won = [ahead(plain, other, max(SAME, noise)) for _, plain, other in rows]
     return share(won, [one.scene for one, _, _ in rows], floor=floor)
 
 
 def raised(trial: Trial, view: str, ceiling: float | None) -> Measure:
-    """By how much a view raises the score, as a share of the range; negative where it lowers it."""
+    """Computes by how much a view raises the score, as a share of the range; negative if it lowers it."""
     rows = list(trial.in_view(view))
     gains = [other - plain for _, plain, other in rows]
     ceiling = ceiling if trial.closed else None
@@ -303,7 +304,7 @@ def raised(trial: Trial, view: str, ceiling: float | None) -> Measure:
 
 
 def modal_share(trial: Trial, ceiling: float | None) -> Measure:
-    """The share of edits, right and wrong, that got the one score that was given most often."""
+    """Computes the share of edits, right and wrong, that got the most frequent score."""
     rows = [(one.scene, round(one.score, 9)) for one in trial.shown if one.score is not None and not one.view]
     if not rows:
         return Measure(value=None, reason=Text("nothing was scored")).held_against(ceiling, "at_most")
@@ -313,21 +314,21 @@ def modal_share(trial: Trial, ceiling: float | None) -> Measure:
 
 
 def full_marks(trial: Trial, rungs: Sequence[str]) -> Measure:
-    """The share of these edits that got the best score there is."""
+    """Computes the share of these edits that got the best possible score."""
     rows = [one for one in trial.shown if one.rung in rungs and not one.view and one.score is not None]
     best = [float((one.score or 0.0) >= 1.0 - SAME) for one in rows]
     return share(best, [one.scene for one in rows], floor=None)
 
 
 def unscored(trial: Trial, ceiling: float | None) -> Measure:
-    """The share of all that was shown for which there is no score."""
+    """Computes the share of shown edits that have no score."""
     lost = [float(one.status is not Status.OK) for one in trial.shown]
     return share(lost, [one.scene for one in trial.shown], floor=ceiling, bound="at_most")
 
 
 def unscored_gap(trial: Trial) -> Measure:
-    """The unscored share of wrong edits less that of right ones, scene by scene: a judge that is silent about what is
-    wrong spares it."""
+    """Computes the unscored share of wrong edits less that of right ones, scene by scene: a judge that is silent about
+    wrong edits spares them."""
     gaps, scenes = [], []
     for scene, some in trial.by_scene.items():
         rows = [one for one in some if not one.view]
