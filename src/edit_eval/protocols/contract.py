@@ -171,7 +171,7 @@ class Protocol(Shape):
     `Missing`. Optional."""
 
     def questions(self, sample: Sample) -> Sequence[Question]:
-        """Returns the questions about an edit of `sample`. Raises `LookupError` with its fault if it lacks something."""
+        """Returns the questions about an edit of `sample`. Raises `LookupError` for what the sample lacks."""
 
     def read(self, question: Question, reply: Reply) -> Reading:
         """Reads one complete reply; replies that were cut off or refused are never passed."""
