@@ -35,7 +35,7 @@ from small_benchmark import sample_id, write_benchmark
 
 pytestmark = pytest.mark.usefixtures("cold_workers")
 
-SAMPLES = 24
+SAMPLES, FEW = 24, 12  # the few are edited three times over, or by four edit models
 EDIT, JUDGE = {"seconds": 0.03}, {"seconds": 0.01, "batch_size": 2}
 SECONDS_TO_LIVE = 0.7  # on average
 
@@ -84,12 +84,12 @@ def in_rounds(folder: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kills", [4, pytest.param(200, marks=pytest.mark.chaos)])
 def test_so_it_does_when_an_edit_waits_for_a_critique(tmp_path: Path, engines: Nursery, kills: int) -> None:
-    write_benchmark(tmp_path, SAMPLES)
+    write_benchmark(tmp_path, FEW)
     clean = evaluate(in_rounds(tmp_path), run_dir=tmp_path / "clean", report=False, spectator=Ears())
     edits = Counter((edit.edit_model, edit.status, "kept" in edit.flags) for edit in clean.results.edits)
-    assert edits["testing@3", Status.OK, True] == 2, "two are good enough at once"
+    assert edits["testing@3", Status.OK, True] == 1, "one is good enough at once"
     assert edits["testing@2", Status.EDIT_FAILED, False] == edits["testing@3", Status.EDIT_FAILED, False] == 1
-    kill_until_it_is_done(tmp_path, in_rounds(tmp_path), clean, engines, kills)
+    kill_until_it_is_done(tmp_path, in_rounds(tmp_path), clean, engines, kills, FEW)
 
 
 def fighting(folder: Path) -> dict[str, Any]:
@@ -118,18 +118,20 @@ def fighting(folder: Path) -> dict[str, Any]:
 def test_so_it_does_with_two_edits_in_one_question_and_a_second_round(
     tmp_path: Path, engines: Nursery, kills: int
 ) -> None:
-    write_benchmark(tmp_path, SAMPLES)
+    write_benchmark(tmp_path, FEW)
     clean = evaluate(fighting(tmp_path), run_dir=tmp_path / "clean", report=False, spectator=Ears())
     of = clean.summary["battles"]["arena"]["scores"]["overall"]
     assert of["looks"]["rounds"] == 2
-    assert of["battles"] == sum(of["outcomes"].values()) > 4 * SAMPLES
-    kill_until_it_is_done(tmp_path, fighting(tmp_path), clean, engines, kills)
+    assert of["battles"] == sum(of["outcomes"].values()) > 4 * FEW
+    kill_until_it_is_done(tmp_path, fighting(tmp_path), clean, engines, kills, FEW)
 
 
-def kill_until_it_is_done(tmp_path: Path, what: dict[str, Any], clean: Run, engines: Nursery, kills: int) -> None:
+def kill_until_it_is_done(
+    tmp_path: Path, what: dict[str, Any], clean: Run, engines: Nursery, kills: int, samples: int = SAMPLES
+) -> None:
     """Runs are started and killed until there were so many `kills`; each comes to the end of the `clean` one."""
     draw = random.Random(kills)
-    write_benchmark(tmp_path, SAMPLES)
+    write_benchmark(tmp_path, samples)
     done = finished = 0
     while done < kills:
         folder = tmp_path / f"run{finished}"

@@ -1,6 +1,6 @@
-"""What the engine needs of those around it: a driver (the machine that it has, and five calls), records, a watcher.
+"""Interfaces that the engine depends on: a driver (its machine, and five calls), records and a watcher.
 
-Local processes and clusters are two drivers; tests have a simulated one. Nobody else asks which devices there are.
+Local processes and clusters are two drivers; tests have a simulated one. Only drivers know which devices there are.
 """
 
 from __future__ import annotations
@@ -27,70 +27,70 @@ class Gpu:
     title: str
     uuid: str
     memory: int | None
-    """Bytes; None where nobody tells (a GPU that shares the host's memory)."""
+    """Bytes; None if unknown (a GPU that shares the host's memory)."""
     free: int | None
     """Bytes."""
     utilisation: int | None = None
     """Per cent."""
     users: tuple[str, ...] = ()
-    """Processes that hold memory on it, workers of this run apart: `1234 python (12.3 GiB)`."""
+    """Processes that hold memory on it, except this run's workers: `1234 python (12.3 GiB)`."""
     capability: tuple[int, int] | None = None
-    """Of its CUDA architecture: (9, 0) is Hopper."""
+    """Compute capability: (9, 0) is Hopper."""
     node: str = ""
-    """The machine of a cluster that it is in; empty where there is only one."""
+    """Its machine in a cluster; empty if there is only one."""
 
 
 @dataclass(frozen=True)
 class Meter:
-    """What a GPU is doing at a moment; None for what nobody tells."""
+    """A GPU's load at one moment; None for what is unknown."""
 
     used: int | None = None
-    """Bytes in use, by whatever process."""
+    """Bytes in use, by any process."""
     total: int | None = None
     """Bytes."""
     busy: float | None = None
-    """The share of the last moments in which anything was computed on it, 0 to 1."""
+    """Share of the last moments in which it computed anything, 0 to 1."""
 
 
 class Machine(Protocol):
-    """What a driver's workers run on: its devices, as they are now, and how they are watched.
+    """The machine that a driver's workers run on: its present devices, and how they are watched.
 
-    One that says no more than which GPUs it has hides none, and tells nothing of its host or of what they do.
+    The defaults suit one that only lists its GPUs: it hides none, and reports nothing about its host or their load.
     """
 
     def gpus(self) -> Sequence[Gpu] | None:
-        """The GPUs that workers can be given, the first is `cuda:0`; None where nobody can be asked."""
+        """Returns the GPUs that workers can be given, the first is `cuda:0`; None if they cannot be queried."""
 
     def gpu_count(self) -> int:
-        """How many there are, as far as can be told where nobody can be asked."""
+        """Returns the number of GPUs, as far as it is known when they cannot be queried."""
         return len(self.gpus() or ())
 
     def limit(self) -> str:
-        """What keeps this command from more GPUs, for people: `CUDA_VISIBLE_DEVICES=0,1`; empty where nothing does."""
+        """Returns what hides GPUs from this command, for people: `CUDA_VISIBLE_DEVICES=0,1`; empty if nothing does."""
         return ""
 
     def fault(self) -> str:
-        """Why GPUs that may be there cannot be asked; empty where they can, and where there are none."""
+        """Returns why GPUs that may exist cannot be queried; empty if they can be, or there are none."""
         return ""
 
     def free_host_memory(self) -> int | None:
-        """Bytes that processes can still take on the host (of several: on the one with the least); None: not known."""
+        """Returns the bytes of host memory that are free (of several hosts, on the one with the least), or None."""
         return None
 
     def hosts(self) -> Sequence[Host]:
-        """The machines that it consists of; empty where it is this one alone."""
+        """Returns the machines of a cluster; empty for this machine alone."""
         return ()
 
     def warning(self) -> str:
-        """What somebody who has it work should know, for people; empty where there is nothing."""
+        """Returns a warning for people who use it; empty if there is none."""
         return ""
 
     def lacking(self, weights: Sequence[tuple[str, str | None, str]]) -> Mapping[str, Sequence[str]]:
-        """What each of those machines lacks of weights (name, revision, dtype), by its name; nothing of this one."""
+        """Returns what each other machine lacks of these weights (name, revision, dtype), by its name."""
         return {}
 
     def meters(self) -> AbstractContextManager[Callable[[str], Meter]]:
-        """Opens what reads a GPU by its name. Opening and reading may take long; opening raises where nobody tells."""
+        """Opens a reader of a GPU's meter by its name. Both may take long; opening raises if there are no meters."""
         return nullcontext(lambda device: Meter())
 
 
@@ -101,50 +101,50 @@ class Host:
     name: str
     devices: tuple[str, ...]
     about: Mapping[str, Any]
-    """`python`, `platform`, `processors` and `libraries`, as the records have them of a single machine."""
+    """`python`, `platform`, `processors` and `libraries`, as recorded for a single machine."""
     notes: tuple[str, ...] = ()
-    """What is unusual about it, for people: its clock is wrong."""
+    """Oddities, for people: its clock is wrong."""
 
 
 @dataclass(frozen=True)
 class WorkerSpecification:
-    """What a driver must know to start a worker."""
+    """All that a driver needs to start a worker."""
 
     name: str
-    """For its log: `qwen_image_edit-cuda0`."""
+    """Name of its log: `qwen_image_edit-cuda0`."""
     model: str
-    """Its key."""
+    """The model's key."""
     devices: tuple[str, ...]
     class_path: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     python: str = ""
-    """The interpreter of its environment; empty: this one."""
+    """Interpreter of its environment; empty: this one."""
     server: ServerEnvironment | None = None
-    """Where the server that its model starts (`serve`) runs; None for all other models."""
+    """Where the server started for its model (`serve`) runs; None for all other models."""
     forms: tuple[AnswerForm, ...] = ()
-    """How a judge will be told to answer, each once."""
+    """The forms in which a judge will be told to answer, without duplicates."""
     revision: str = ""
-    """What keys say of its code or weights (see `workers.model_class.refuse_changed`); empty where they say nothing."""
+    """The part of keys on its code or weights (see `workers.model_class.refuse_changed`); empty if they have none."""
     import_path: tuple[str, ...] = ()
-    """Folders in which the user's own classes are found."""
+    """Folders of the user's own classes."""
     logs: Path | None = None
-    """Where what it prints is kept, in a file of its `name`; None: nowhere."""
+    """Folder for its output, in a file of its `name`; None: discarded."""
     offload: str = "none"
     timeout: float = 600.0
-    """Seconds for which it may be silent with a task."""
+    """Seconds that it may be silent while it has a task."""
     load_timeout: float = 3600.0
-    """The same while it is prepared or loaded."""
+    """The same while it is being prepared or loaded."""
 
 
 FLEET = 0
-"""In place of a worker's number: an event of the devices themselves."""
+"""Takes the place of a worker's number in events of the devices themselves."""
 
 
 class Event(NamedTuple):
-    """A worker's message, or `{"event": "died", "reason": ...}` when its process is gone.
+    """A worker's message, or `{"event": "died", "reason": ...}` when its process has ended.
 
-    `died` has `lost` where the machine is gone with it, of which no task is to blame. Of `FLEET` the message is `gone`
-    (`devices`), before the workers on them die, `joined` (`gpus`, a list of `Gpu`), or `note`; each with its `reason`.
+    `died` has `lost` if the whole machine was lost, for which no task is to blame. Messages of `FLEET` are `gone`
+    (`devices`), before the workers on them die, `joined` (`gpus`, a list of `Gpu`), and `note`; each has a `reason`.
     """
 
     worker: int
@@ -152,19 +152,19 @@ class Event(NamedTuple):
 
 
 class Driver(Protocol):
-    """Starts workers and carries messages. Workers are known by numbers that the engine gives.
+    """Starts workers and carries messages. The engine numbers the workers.
 
-    One that is made and never used has nothing to give back; its clock begins with its first use.
+    An unused driver holds no resources; its clock begins with its first use.
     """
 
     def machine(self) -> Machine:
-        """What its workers run on."""
+        """Returns the machine that its workers run on."""
 
     def start(self, worker: int, specification: WorkerSpecification) -> None:
-        """Starts a worker's process; it will report `prepared`, or `broken`, or that it died."""
+        """Starts a worker's process, which will report `prepared` or `broken`, or die."""
 
     def submit(self, worker: int, message: Message) -> None:
-        """Sends a message. To a dead worker it is lost without an error: that it died is an event."""
+        """Sends a message. For a dead worker it is dropped without an error: the death is an event."""
 
     def poll(self, seconds: float) -> tuple[float, Sequence[Event]]:
         """Waits for events, at most `seconds`. Returns the time (seconds since its first use) and the events."""
@@ -173,11 +173,11 @@ class Driver(Protocol):
         """Ends a worker at once; `died` follows."""
 
     def close(self) -> None:
-        """Ends all workers at once and gives everything back."""
+        """Ends all workers at once and releases all resources."""
 
 
 class Records(Protocol):
-    """What the engine needs to have recorded (see `Recorder`)."""
+    """What the engine has recorded (see `Recorder`)."""
 
     def about(self, task: Task) -> str: ...
     def order(self, task: Task) -> dict[str, Any]: ...
@@ -192,7 +192,7 @@ class Records(Protocol):
 
 
 class Watcher(Protocol):
-    """Who is shown what happens (the live progress). It must never fail and never block."""
+    """Shows what happens (the live progress). It must never fail and never block."""
 
     def replica(self, replica: Replica, state: str, message: Mapping[str, Any]) -> None: ...
     def running(self, replica: Replica, task: Task, about: str) -> None: ...
@@ -203,20 +203,20 @@ class Watcher(Protocol):
 
 
 Observer = Callable[[Replica, str, Mapping[str, Any]], None]
-"""Told of a replica that it is told to load (`loading`), and all that its worker says but its steps (see `Gauges`)."""
+"""Called when a replica is told to load (`loading`), and for all messages of its worker except steps (see `Gauges`)."""
 
 
 Users = Callable[[Sequence[str]], Sequence[str]]
-"""Who else holds memory on these devices, as far as can be told in a moment: `4321 python (24.9 GiB)`."""
+"""Returns which other processes hold memory on these devices, as far as is quickly known: `4321 python (24.9 GiB)`."""
 
 
 More = Callable[[], bool]
-"""Adds to the work what has come since it was last asked, each time that the engine goes round; whether anything has
-(`serve`: all other work is there from the start)."""
+"""Adds work that has arrived since the last call, on each round of the engine; True if there was any (`serve`: all
+other work is there from the start)."""
 
 
 Interruption = Callable[[], str]
-"""Asks whether somebody wants the run to end: `""`, `drain` (finish what is in hand) or `now`."""
+"""Returns whether the run should end: `""`, `drain` (finish the tasks in hand) or `now`."""
 
 
 Specifications = Mapping[tuple[str, tuple[str, ...]], WorkerSpecification]
@@ -224,4 +224,4 @@ Specifications = Mapping[tuple[str, tuple[str, ...]], WorkerSpecification]
 
 
 Growth = Callable[[Sequence[Gpu]], Specifications]
-"""Lays models out on GPUs that have joined."""
+"""Returns how to start models on GPUs that have joined."""

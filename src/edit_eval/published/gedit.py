@@ -1,6 +1,6 @@
 """`gedit`: GEdit-Bench (stepfun-ai/GEdit-Bench on the hub, arXiv 2504.17761), judged by `viescore`.
 
-`viescore` is VIEScore (Ku et al., ACL 2024, arXiv 2312.14867) as GEdit-Bench asks it, and may be asked about any edit.
+`viescore` is VIEScore (Ku et al., ACL 2024, arXiv 2312.14867) as used by GEdit-Bench; it works for any edit.
 
 Facts: stepfun-ai/Step1X-Edit@570eba6, GEdit-Bench/generate_image_example.py (columns) and test_gedit_score.py (what is
 judged against which picture); the card at revision 58159f3: one split `train`, 1,212 rows, 606 a language, MIT;
@@ -123,9 +123,9 @@ TEXTS: Mapping[str, Mapping[str, Any]] = {
 }
 
 _SAID = {"en": "en", "cn": "zh"}
-"""The word in `instruction_language` -> ours."""
+"""The word in `instruction_language` -> our language."""
 INTERSECTION = "intersection"
-"""The tag of the samples that every model of the authors' comparison has edited (`Intersection_exist`)."""
+"""Tag of the samples that every model in the authors' comparison has edited (`Intersection_exist`)."""
 _COLUMNS = ("task_type", "key", "instruction", "instruction_language", "Intersection_exist")
 
 
@@ -158,19 +158,19 @@ class GEdit(ParquetBenchmark):
     }
 
     def kept(self) -> str:
-        """The column with the source."""
+        """Returns the column with the source."""
         return str(self.parameters.picture)
 
     def columns(self) -> Sequence[str]:
-        """Without the picture that was not asked for."""
+        """Returns the columns, leaving out the picture that is not used."""
         return (*_COLUMNS, self.parameters.picture)
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The source."""
+        """Returns the source."""
         return {"source": row[self.parameters.picture]}
 
     def draft(self, row: Row) -> Draft | None:
-        """The sample of a row, if its language and the subset are asked for."""
+        """Returns the sample of a row if its language and subset are wanted."""
         said, shared = row.values.get("instruction_language"), row.values.get("Intersection_exist")
         language = _SAID.get(said) if isinstance(said, str) else None
         if language not in (None, self.language):
@@ -236,7 +236,7 @@ class VIEScore:
         "MIT",
         "010234af186eb0a70fcb99047cd32ad1da01bed59ca1a95a01335426417cf838",
     )
-    """Where the authors have their prompts; GEdit-Bench/viescore/ of Step1X-Edit has the same, byte for byte."""
+    """The authors' prompts; GEdit-Bench/viescore/ of Step1X-Edit has the same file, byte for byte."""
     headline = "O"
     scores: ClassVar[Mapping[str, Score]] = {
         "SC": Score(scale=_SCALE, needs=GIVES["SC"], of=_least),
@@ -247,7 +247,7 @@ class VIEScore:
 
     @staticmethod
     def texts(parameters: Parameters) -> dict[str, Any]:
-        """The wording of both questions. Raises `ConfigurationError` for prompts that cannot be read or meant."""
+        """Returns the wording of both questions. Raises `ConfigurationError` for unreadable or invalid prompts."""
         ours = TEXTS[parameters.language]
         texts = {
             name: {
@@ -270,7 +270,7 @@ class VIEScore:
                     Text("prompts.{}: viescore has no such question; there are {: and }", name, texts)
                 )
             loading.check_prompts(name, replaced, FIELDS)
-            # A wording that is not ours lays down a form of its own.
+            # Wording that is not ours defines its own form of answer.
             texts[name].update(replaced, **({"schema": ""} if "system_prompt" in replaced else {}))
         return texts
 
@@ -284,7 +284,7 @@ class VIEScore:
         }
 
     def questions(self, sample: Sample) -> Sequence[Question]:
-        """SC, and PQ, which is blind to the source and to the instruction."""
+        """Returns SC and PQ; PQ sees neither the source nor the instruction."""
         return [self._question(name, sample) for name in GIVES]
 
     def _question(self, name: str, sample: Sample) -> Question:
@@ -301,7 +301,7 @@ class VIEScore:
         )
 
     def read(self, question: Question, reply: Reply) -> Reading:
-        """The two numbers of `{"reasoning": ..., "score": [a, b]}`, or of a bare `[a, b]`."""
+        """Reads the two numbers of `{"reasoning": ..., "score": [a, b]}`, or of a bare `[a, b]`."""
 
         def numbers(body: str) -> tuple[Sequence[float], str]:
             entries, words = read_list(body, "score", len(question.gives))
@@ -311,17 +311,17 @@ class VIEScore:
 
 
 def _published(name: str, seed: int | None, judgements: Sequence[Judgement]) -> float:
-    """The mean over the categories of the means over their edits, as `calculate_statistics.py` has it.
+    """Returns the mean over the categories of the means over their edits, as in `calculate_statistics.py`.
 
-    Raises `Missing` where a number would have to be guessed and there is no seed, where judgements are still to come,
-    and where a category has none: the authors' mean is no number there.
+    Raises `Missing` if a number must be guessed but there is no seed, if judgements are pending, and if a category has
+    none: the authors' mean is then not a number.
     """
     categories: dict[str, list[float]] = {}
     for one in judgements:
         numbers = categories.setdefault(one.category, [])
         if one.status is Status.PENDING:
             raise Missing(Status.PENDING, "not every edit has been judged yet")
-        if one.readings:  # else there was nothing to judge: the authors pass it over
+        if one.readings:  # without readings there was nothing to judge: the authors skip the edit
             sides = {side: least_or_guessed(one, side, seed, LOWEST, HIGHEST) for side in GIVES}
             numbers.append(math.sqrt(sides["SC"] * sides["PQ"]) if name == "O" else sides[name])
     if not categories or not all(categories.values()):
@@ -331,7 +331,7 @@ def _published(name: str, seed: int | None, judgements: Sequence[Judgement]) -> 
 
 
 def _official(path: str | None) -> dict[str, dict[str, str]]:
-    """The authors' prompts, put together as their `VIEScore(task="tie")` does; all of it stands in the user's turn."""
+    """Returns the authors' prompts, assembled as by `VIEScore(task="tie")`; all of it goes into the user's turn."""
     parts = authors_texts(path, VIEScore.official_file, [name for names in _OFFICIAL_PARTS.values() for name in names])
     texts = {question: "\n".join(parts[name] for name in names) for question, names in _OFFICIAL_PARTS.items()}
     return {

@@ -1,12 +1,12 @@
-"""`imgedit`: ImgEdit-Bench (PKU-YuanGroup/ImgEdit, arXiv 2505.20275), from its JSON files and pictures as they are.
+"""`imgedit`: ImgEdit-Bench (PKU-YuanGroup/ImgEdit, arXiv 2505.20275), from its original JSON files and pictures.
 
 Facts: PKU-YuanGroup/ImgEdit@547185d, Benchmark/: Basic/basic_edit.json (737 rows), UGE/UGE_edit.json (47 rows) and
 Multiturn/Multiturn_readme.md (columns); Basic/prompts.json, Basic/step1_get_avgscore.py, step2_typescore.py,
-UGE/get_average_score.py (what is asked, the means). The pictures are Benchmark.tar of sysuyy/ImgEdit on the hub; what
-is in it is known from those who read it (tests/published/published_files.yaml has who): the rows of Basic and of the
-turns, not those of UGE (one reader has them there, as JSONL, another says that they are not). No script makes the
-overall number: nine of the twelve rows of the authors' table are the mean of their nine types (the other three are none
-of the means that could be meant).
+UGE/get_average_score.py (what is asked, the means). The pictures are Benchmark.tar of sysuyy/ImgEdit on the hub. Its
+contents are known from code that reads it (listed in tests/published/published_files.yaml): it has the rows of Basic
+and of the turns; for those of UGE one reader finds them there, as JSONL, and another says they are missing. No script
+computes the overall number: nine of the twelve rows of the authors' table are the mean of their nine types (the other
+three match none of the possible means).
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ UGE_ROWS = AuthorsFile(
     "benchmark.data_path",
     Text("lay it beside the pictures"),
 )
-"""The rows of the second suite, whose pictures alone are on the hub."""
+"""The rows of the second suite; the hub has only its pictures."""
 TYPES = ("replace", "add", "adjust", "remove", "style", "action", "extract", "background", "compose")
-"""The edit types of Basic, which are its categories."""
+"""The edit types of Basic, used as categories."""
 WHOLE = "whole"
-"""The question about edits that have no type: one score for all of it."""
+"""The question about edits without a type: one score for everything."""
 _NAMES = {
     "basic": ("basic_edit.json", "singleturn.json"),
     "uge": (UGE_ROWS.name, "annotation.jsonl"),
@@ -61,7 +61,7 @@ _LINES: dict[str, tuple[str, str, str]] = {
     "background": ("Instruction Compliance", "Visual Seamlessness", "Physical Consistency"),
     "compose": ("Instruction Compliance", "Visual Naturalness", "Physical Consistency & Fine Detail"),
 }
-"""The names behind which the authors' prompts have a judge write its three numbers."""
+"""The names that precede a judge's three numbers in the authors' prompts."""
 _ASKED: Mapping[str, Mapping[str, str | tuple[str, str]]] = {
     "replace": {
         "compliance": "Is the object that was named gone, all of it and nothing else, and is the new one of the "
@@ -215,11 +215,13 @@ class ImgEdit(FilesBenchmark):
         super().__init__(parameters)
 
     def kept(self) -> str:
-        """The suite: it says what a row is."""
+        """Returns the suite, which determines what a row is."""
         return str(self.parameters.suite)
 
     def unfold(self, row: dict[str, Any], found: FoundFile) -> Sequence[dict[str, Any]]:
-        """Of several turns, a row each, with the name of their group, which is that of the folder they are in."""
+        """Splits a row of several turns into one row per turn, with the name of their group, which is that of their
+        folder.
+        """
         if self.parameters.suite != "multi_turn":
             return [row]
         group = (PurePosixPath(found.name) if found.archive else found.path).parent.name
@@ -227,7 +229,7 @@ class ImgEdit(FilesBenchmark):
         return [row | {"turn": number, "prompt": row.get(f"turn{number}"), "edit_type": group} for number in turns]
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The source, but of later turns."""
+        """Returns the source; later turns have none."""
         held = row.get("id")
         if not held or row.get("turn", 1) != 1:
             return {}
@@ -235,14 +237,14 @@ class ImgEdit(FilesBenchmark):
         return {"source": f"{folder}/{held}" if isinstance(held, str) else held}
 
     def picture(self, name: str, held: Any) -> Held:
-        """A file in the suite's folder: names repeat in others. Else the only one of that name, wherever it is."""
+        """Returns the file in the suite's folder, since other folders repeat names; else the only one of that name."""
         try:
             return super().picture(name, held)
         except LookupError:
             return super().picture(name, held.partition("/")[2] if isinstance(held, str) else held)
 
     def draft(self, row: Row) -> Draft:
-        """A sample a row, whatever the suite."""
+        """Returns the sample of a row of any suite."""
         key, suite = row.values[KEY], self.parameters.suite
         instruction = row.text("prompt", required=True)
         if suite == "basic":
@@ -269,7 +271,7 @@ class ImgEditScores(CriteriaProtocol):
     """
 
     rubric = RUBRIC
-    # In PKU-YuanGroup/ImgEdit@547185d, Benchmark/Basic/prompts.json, which gives no licence, are the same bytes.
+    # Benchmark/Basic/prompts.json of PKU-YuanGroup/ImgEdit@547185d has the same bytes, but no licence.
     official_file = AuthorsFile(
         "PKU-YuanGroup/UniWorld",
         "e64fa8e18642f3bbd09b7e0d06160acd502e03a9",
@@ -315,6 +317,6 @@ def _overall(official: bool, judgements: Sequence[Judgement]) -> float:
 
 
 def authors_numbers(text: str) -> list[int]:
-    """The numbers that the authors find in a reply."""
+    """Returns the numbers that the authors' script finds in a reply."""
     parts = [line.strip().split(": ") for line in text.splitlines()]
     return [int(part[1]) for part in parts if len(part) == 2 and part[1].isdecimal()]

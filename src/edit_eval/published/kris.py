@@ -1,4 +1,4 @@
-"""`kris`: KRIS-Bench (mercurystraw/Kris_Bench, arXiv 2505.16707), from its annotation files and pictures as they are.
+"""`kris`: KRIS-Bench (mercurystraw/Kris_Bench, arXiv 2505.16707), from its original annotation files and pictures.
 
 Facts: mercurystraw/Kris_Bench@800662d, KRIS_Bench/*/annotation.json (20 folders, 1,267 rows; scripts without an
 aggregation); ByteDance-Seed/Bagel@056b5fd, eval/gen/kris/ (final_data.json: all rows in one list; prompts.py;
@@ -56,14 +56,14 @@ ASKS = {
     "temporal_prediction": ("consistency_frames", "instruction_frames", "quality"),
     "multi-element_composition": ("consistency_parts", "instruction_parts", "quality"),
 }
-"""Type -> questions; of all others those of `_KNOWLEDGE`, or `_OTHERS`."""
+"""Type -> questions; all other types have those of `_KNOWLEDGE` or `_OTHERS`."""
 _KNOWLEDGE = ("consistency", "knowledge", "quality")
 _OTHERS = ("consistency", "instruction", "quality")
 _KNOWING = ("social science", "natural science", "logical reasoning")
 _FRAME = re.compile(r"\d+-(\d+)")
 _SCALE = Scale(lowest=0, highest=100)
 _LOOSE = (r"([1-5])\s*/\s*5", r"([1-5])\s+out\s+of\s+5", r"\b([1-5])\b")
-"""Where a reply has no JSON: what stands for its number, the first that is found."""
+"""Patterns for the number of a reply without JSON; the first match counts."""
 _BOTH = (
     "You are shown two images: the first is the source, the second what an editing model made of it.",
     ["source", "edit"],
@@ -208,18 +208,18 @@ class Kris(FilesBenchmark):
     }
 
     def unfold(self, row: dict[str, Any], found: FoundFile) -> Sequence[dict[str, Any]]:
-        """A row with its type, which is the name of its folder where it does not say it."""
+        """Returns the row with its type, which defaults to the name of its folder."""
         return [{"type": PurePosixPath(found.name).parent.name, "id": row[KEY]} | row]
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """All sources, and what is right where that is a picture."""
+        """Returns all sources, and the right result if it is a picture."""
         sources = row.get("ori_img") or []
         sources = sources if isinstance(sources, list) else [sources]
         held = numbered("source", sources) | ({"reference": row["gt_img"]} if row.get("gt_img") else {})
         return {name: f"{row['type']}/{one}" if isinstance(one, str) else one for name, one in held.items()}
 
     def draft(self, row: Row) -> Draft:
-        """A sample a row."""
+        """Returns the sample of a row."""
         kind = row.label("type", [*PLACES])
         level, dimension = PLACES.get(kind, ("", ""))
         facts: dict[str, Any] = {"asks": list(questions_of(kind))}
@@ -235,13 +235,13 @@ class Kris(FilesBenchmark):
 
 
 def questions_of(kind: str) -> Sequence[str]:
-    """What is asked about an edit of this type."""
+    """Returns the questions about an edit of this type."""
     _, dimension = PLACES.get(kind, ("", ""))
     return ASKS.get(kind, _KNOWLEDGE if dimension in _KNOWING else _OTHERS)
 
 
 def _frames(row: Row) -> dict[str, Any]:
-    """Which frame is to be made, and all of them in their order."""
+    """Returns which frame is to be made, and all frames in order."""
     sources = row.values.get("ori_img")
     numbers = [_FRAME.search(str(name)) for name in sources] if isinstance(sources, list) else []
     there = {int(found[1]): n for n, found in enumerate(numbers, 1) if found}
@@ -278,7 +278,7 @@ class KrisScores(CriteriaProtocol):
         "consistency": Official("prompt_consist", ("consistency_score",)),
         "quality": Official("prompt_quality", ("quality_score",)),
         "instruction": Official("prompt_instruction_following", ("instruction_score",)),
-        # Their script asks for the folder by another name than it has, and so never comes to its own prompt.
+        # Their script looks for the folder under another name, and so never reaches its own prompt.
         "correction": Official("prompt_instruction_following", ("instruction_score",)),
         "viewpoint": Official("prompt_view_instruction_following", ("instruction_score",)),
         "knowledge": Official("prompt_dual_evaluation", ("instruction_score", "knowledge_score")),
@@ -317,7 +317,7 @@ class KrisScores(CriteriaProtocol):
         return mean_of(numbers, "no edit has all of its numbers")
 
     def _numbers(self, one: Judgement) -> list[float]:
-        """All numbers of an edit; none where one is missing."""
+        """Returns all numbers of an edit; none if one is missing."""
         found: list[float] = []
         for name, reading in one.readings[0].items():
             numbers = self._authors(one.category, name, reading) if self.is_official else [*reading.values.values()]
@@ -338,9 +338,9 @@ class _Script:
     """How the script of a type reads a reply with one number."""
 
     null_is_none: bool = False
-    """Whether a number that is `null` is missing; else it is looked for in the rest of the reply."""
+    """If true, a `null` number is missing; else it is searched for in the rest of the reply."""
     by_name: bool = True
-    """Whether, where there is no JSON, what stands behind the number's name goes before all other digits."""
+    """If true, a reply without JSON is first searched behind the number's name, then for any digits."""
 
 
 _COMMON = _Script()
@@ -348,12 +348,12 @@ _SCRIPTS = {
     **dict.fromkeys((kind for kind in PLACES if "knowledge" in questions_of(kind)), _Script(null_is_none=True)),
     **dict.fromkeys(("temporal_prediction", "multi-element_composition"), _Script(by_name=False)),
 }
-"""Type -> its script, where it is not the common one: metrics_knowledge.py; metrics_temporal_prediction.py and
+"""Type -> its script, if it is not the common one: metrics_knowledge.py; metrics_temporal_prediction.py and
 metrics_multi_element.py."""
 
 
 def _of_one(text: str, key: str, script: _Script) -> list[int]:
-    """The number that the authors find: in the first braces with the key, else by ever looser patterns."""
+    """Returns the number the authors find: in the first braces with the key, else by ever looser patterns."""
     block = re.search(rf"\{{[^{{}}]*{key}[^{{}}]*\}}", text)
     if block:
         try:
@@ -372,9 +372,10 @@ def _of_one(text: str, key: str, script: _Script) -> list[int]:
 
 
 def _of_two(text: str, keys: Sequence[str]) -> list[int]:
-    """The numbers that the authors find where a reply has two: in all of it as JSON, else in its first whole braces.
+    """Returns the numbers the authors find in a reply with two: in all of it as JSON, else in its first complete
+    braces.
 
-    Where neither is JSON with something in it, they are looked for behind their names.
+    If neither is non-empty JSON, they are searched for behind their names.
     """
     for part in (text, _first_braces(text)):
         try:
@@ -384,7 +385,7 @@ def _of_two(text: str, keys: Sequence[str]) -> list[int]:
         if data:
             try:
                 return [int(data[key]) for key in keys if data.get(key) is not None]
-            except (ValueError, TypeError, AttributeError, OverflowError):  # their script gives this edit up
+            except (ValueError, TypeError, AttributeError, OverflowError):  # their script gives up on this edit
                 return []
         break
     patterns = [rf'"?{_spaced(key)}"?\s*:\s*([1-5])' for key in keys]
@@ -392,7 +393,7 @@ def _of_two(text: str, keys: Sequence[str]) -> list[int]:
 
 
 def _first_braces(text: str) -> str:
-    """From the first brace that opens to that which closes it, wherever in a text they stand; empty without."""
+    """Returns the text from the first opening brace to its closing one, at any place; empty if there is none."""
     depth, start = 0, text.find("{")
     for place in range(max(start, 0), len(text)):
         depth += (text[place] == "{") - (text[place] == "}")

@@ -1,4 +1,4 @@
-"""`magicbrush`: MagicBrush (OSU-NLP-Group/MagicBrush, arXiv 2306.10012), edits in turns with a right edit of each.
+"""`magicbrush`: MagicBrush (OSU-NLP-Group/MagicBrush, arXiv 2306.10012), edits in turns, each with a right edit.
 
 Facts: osunlp/MagicBrush on the hub: Parquet of train and dev (columns; dev has 528 turns in 266 sessions), and the test
 set as a zip with a password (edit_sessions.json, local_captions.json, images/; 1,053 turns in 535 sessions);
@@ -29,13 +29,13 @@ from edit_eval.text import Text
 REGISTERED = {"benchmark:magicbrush": "MagicBrush", "protocol:magicbrush": "MagicBrushScores"}
 
 FINAL, EARLIER = "final turn", "earlier turn"
-"""The categories where turns follow one another: the authors compare the last of a session alone."""
+"""The categories if turns build on one another: the authors compare only the last of a session."""
 _COLUMNS = ("img_id", "turn_index", "instruction", "source_img", "target_img")
 _CAPTIONS = "local_captions.json"
 NAMES = {"l1_bicubic": "L1", "l2_bicubic": "L2", "image_similarity": "CLIP-I or DINO", "text_similarity": "CLIP-T"}
 """A judge's measure -> the authors' name."""
 OF_EARLIER = "earlier_"
-"""How the scores of earlier turns begin, where turns follow one another."""
+"""Prefix of the scores of earlier turns, if turns build on one another."""
 
 
 class MagicBrush(FilesBenchmark):
@@ -68,7 +68,7 @@ class MagicBrush(FilesBenchmark):
     }
 
     def files(self) -> list[Path]:
-        """The Parquet files where there are any, else the JSON and what lies beside it."""
+        """Returns the Parquet files if there are any, else the JSON and the files beside it."""
         links = self.parameters.allow_links
         there = PlainFiles(self.path, links).walk() if self.path.is_dir() else [self.path]
         found = any(file.suffix == ".parquet" for file in there)
@@ -76,7 +76,7 @@ class MagicBrush(FilesBenchmark):
         return self._parquet or super().files()
 
     def rows(self) -> Iterator[Mapping[str, Any]]:
-        """A row a turn, with `img_id`, `turn_index` and `instruction`."""
+        """Yields one row per turn, with `img_id`, `turn_index` and `instruction`."""
         if not self._parquet:
             for row in super().rows():
                 yield {"img_id": row[KEY], "turn_index": row.get(PLACE), **row}
@@ -87,7 +87,7 @@ class MagicBrush(FilesBenchmark):
             yield row
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The source, which is the right edit of the turn before it, and the right edit."""
+        """Returns the source, which is the right edit of the previous turn, and the right edit."""
         if self._parquet:
             held = {"source": row["source_img"], "reference": row["target_img"]}
         else:
@@ -96,11 +96,11 @@ class MagicBrush(FilesBenchmark):
         return {name: one for name, one in held.items() if one}
 
     def picture(self, name: str, held: Any) -> Held:
-        """Of a Parquet file its bytes, else a file."""
+        """Returns a picture from the bytes in a Parquet file, or from a file."""
         return RowBenchmark.picture(self, name, held) if self._parquet else super().picture(name, held)
 
     def samples(self) -> Iterator[Sample]:
-        """See `RowBenchmark`. Where turns follow one another all rows are read before the first sample comes."""
+        """Like `RowBenchmark`, but if turns build on one another, all rows are read before the first sample."""
         if self.parameters.turns == "all":
             yield from super().samples()
             return
@@ -110,7 +110,7 @@ class MagicBrush(FilesBenchmark):
             yield sample if sample.id in followed else replace(sample, category=FINAL)
 
     def draft(self, row: Row) -> Draft:
-        """A sample a row."""
+        """Returns the sample of a row."""
         session, turn = row.text("img_id", required=True), row.values.get("turn_index")
         if type(turn) is not int or turn < 1:
             row.faults.append(Text("turn_index is {!r}, not a whole number from 1", turn))
@@ -125,7 +125,7 @@ class MagicBrush(FilesBenchmark):
 
     @cached_property
     def _captions(self) -> Mapping[str, Mapping[str, str]]:
-        """Session -> file of a right edit -> what it shows."""
+        """Returns session -> file of a right edit -> its caption."""
         named = self.parameters.captions_path
         file = Path(named).expanduser() if named else self.path / _CAPTIONS
         if not named and not file.is_file():
@@ -163,18 +163,18 @@ class MagicBrushScores(Numbers):
         }
 
     def counts(self, sample: Sample) -> bool:
-        """Whether it is no turn that another follows."""
+        """True if no turn follows this one."""
         return sample.category != EARLIER
 
     def questions(self, sample: Sample) -> list[Question]:
-        """As `numbers`; of an earlier turn the same under other names."""
+        """Like `numbers`; an earlier turn has the same questions under other names."""
         asked = super().questions(sample)
         if self.counts(sample):
             return asked
         return [replace(one, gives=tuple(f"{OF_EARLIER}{name}" for name in one.gives)) for one in asked]
 
     def read(self, question: Question, reply: Reply) -> Reading:
-        """As `numbers`."""
+        """Like `numbers`."""
         plain = replace(question, gives=tuple(name.removeprefix(OF_EARLIER) for name in question.gives))
         found = super().read(plain, reply)
         if plain.gives == question.gives:

@@ -1,4 +1,4 @@
-"""`msebench`: MSE-Bench (ByteDance-Seed/VINCIE, arXiv 2506.10941): sessions of five edits, each of the edit before.
+"""`msebench`: MSE-Bench (ByteDance-Seed/VINCIE, arXiv 2506.10941): sessions of five edits, each of the previous edit.
 
 Facts: ByteDance-Seed/VINCIE@30fcf36, benchmark/README.md (columns, split `train`, 100 sessions of five turns) and
 evaluation/compute_score.py (what is asked, when a turn succeeds, where a session ends, what is divided by what).
@@ -23,7 +23,7 @@ REGISTERED = {"benchmark:msebench": "MSEBench", "protocol:msebench": "MSEScores"
 
 TURNS = 5
 SUCCEEDS = 6
-"""What both numbers of a turn that succeeds are above (`success_threshold`)."""
+"""A turn succeeds if both of its numbers are above this (`success_threshold`)."""
 _COLUMNS = ("index", "context", "operation", "description_target", "image")
 _SCALE = Scale(lowest=0, highest=10)
 RUBRIC = {
@@ -91,18 +91,18 @@ class MSEBench(ParquetBenchmark):
         return _COLUMNS
 
     def unfold(self, row: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
-        """A turn each; the first of a session has the picture."""
+        """Yields one row per turn; the first of a session has the picture."""
         image = row.pop("image")
         turns = row["context"] if isinstance(row["context"], list) else [None]
         for turn in range(1, len(turns) + 1):
             yield {**row, "turn": turn, "image": image if turn == 1 else None}
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The source of the session."""
+        """Returns the source of the session."""
         return {"source": row["image"]} if row["turn"] == 1 else {}
 
     def draft(self, row: Row) -> Draft:
-        """A sample a turn."""
+        """Returns the sample of a turn."""
         turn = int(row.values["turn"])
         told = row.values["context"]
         if not isinstance(told, list) or not all(isinstance(one, str) and one.strip() for one in told):

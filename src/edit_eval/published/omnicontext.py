@@ -1,4 +1,4 @@
-"""`omnicontext`: OmniContext (VectorSpaceLab/OmniGen2, arXiv 2506.18871): several sources, one picture made of them.
+"""`omnicontext`: OmniContext (VectorSpaceLab/OmniGen2, arXiv 2506.18871): one picture made from several sources.
 
 Facts: VectorSpaceLab/OmniGen2@0f72fa9, omnicontext/: test_omnicontext_score.py (columns, split `train`, what is shown),
 omnicontext_score.py (two questions, what is guessed), prompt_generator.py (which words for which task type),
@@ -31,7 +31,7 @@ from edit_eval.records import Judgement, Sample, Scale
 REGISTERED = {"benchmark:omnicontext": "OmniContext", "protocol:omnicontext": "OmniContextScores"}
 
 SCENE = "scene"
-"""What is in the name of a task type whose last source is the scene."""
+"""Part of the name of task types whose last source is the scene."""
 _COLUMNS = ("key", "task_type", "instruction", "instruction_language", "input_images")
 _LOWEST, _HIGHEST = 0, 10
 _SCALE = Scale(lowest=_LOWEST, highest=_HIGHEST, mean_over="categories")
@@ -94,11 +94,11 @@ class OmniContext(ParquetBenchmark):
         return _COLUMNS
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """All sources."""
+        """Returns all sources."""
         return numbered("source", row["input_images"] or [])
 
     def draft(self, row: Row) -> Draft | None:
-        """A sample a row in English, the only language that the authors' means are asked for."""
+        """Returns the sample of a row in English, the only language in the authors' means."""
         if row.values.get("instruction_language") not in (None, "en"):
             return None
         kind = row.text("task_type", required=True)

@@ -1,7 +1,7 @@
-"""`genarena`, `geditbench_v2`: pairwise protocols of others, in our wording, or in theirs, which `fetch` downloads.
+"""`genarena`, `geditbench_v2`: published pairwise protocols, in our wording or the authors', which `fetch` downloads.
 
-Sound where theirs are not: both orders, no letter out of a word, no answer is no tie. The numbers that they would give
-for the same answers stand beside ours (`statistics/battles.py`).
+They are stricter than the originals: both orders are asked, no letter is picked out of a word, and no answer is not a
+tie. The numbers that the authors would compute from the same answers are shown beside ours (`statistics/battles.py`).
 
 Facts: GenArena (Li et al., arXiv 2602.06013), whose question is that of MMRB2's edit pairs:
 ruihanglix/genarena@dd09b86, genarena/prompts/mmrb2.py, genarena/battle.py. GEdit-Bench v2 (Jiang et al., arXiv
@@ -57,31 +57,31 @@ class PublishedParameters(Meetings):
 
 
 class PublishedPairs(Comparing):
-    """What these protocols have in common. A subclass says what is asked, and where and how the authors ask it."""
+    """Base of these protocols. Subclasses define what is asked, and where and how the authors ask it."""
 
     Parameters: ClassVar[Any] = PublishedParameters
     aspects: ClassVar[Mapping[str, Aspect]]
-    """For each score what our wording asks; the headline first."""
+    """Score -> what our wording asks; the headline first."""
     ties: ClassVar[bool]
-    """Whether a tie is an answer."""
+    """True if a tie is a valid answer."""
     official_files: ClassVar[Sequence[AuthorsFile]]
-    """Where the authors have their prompts."""
+    """The files with the authors' prompts."""
     key: ClassVar[str]
-    """The entry of their JSON object with the answer."""
+    """The entry of their JSON object that holds the answer."""
     shares: ClassVar[Mapping[str, float]]
-    """Each of their answers -> what the picture shown first gets."""
+    """Each of their answers -> the share of the picture shown first."""
     called: ClassVar[tuple[str, str, str]]
-    """What their words call the source, the first edit and the second."""
+    """Their words for the source, the first edit and the second edit."""
 
     @classmethod
     def texts(cls, parameters: PublishedParameters) -> dict[str, Any]:
-        """Our wording, and the authors' where it is wanted. Raises `ConfigurationError` where that is not there."""
+        """Returns our wording, and the authors' if wanted. Raises `ConfigurationError` if that is missing."""
         found = dict(loading.packaged(RUBRIC, parameters.language))
         return found | ({"official": cls.official(parameters.prompts_path)} if parameters.prompts == "official" else {})
 
     @classmethod
     def official(cls, path: str | None) -> dict[str, list[str]]:
-        """For each score the authors' system prompt and user prompt, with `{edit_instruction}`."""
+        """Returns score -> the authors' system prompt and user prompt, with `{edit_instruction}`."""
         raise NotImplementedError
 
     def __init__(self, parameters: PublishedParameters, texts: Mapping[str, Any]) -> None:
@@ -93,7 +93,7 @@ class PublishedPairs(Comparing):
             return super()._question(score, sample)
         system, user = self._official[score]
         shows = self._shows(score, sample)
-        # Their pictures stand between their words; here all of them come first.
+        # They put the pictures between their words; here all pictures come first.
         source, first, second = self.called
         which = [f"the last but one is {first}, the last is {second}"]
         which = [f"those before are: {source}", *which] if len(shows) > 2 else which
@@ -141,7 +141,7 @@ class GenArena(PublishedPairs):
 
     @classmethod
     def official(cls, path: str | None) -> dict[str, list[str]]:
-        """All of it stands in the user's turn. Raises `ConfigurationError` for a file that is not theirs."""
+        """Puts everything into the user's turn. Raises `ConfigurationError` for a file that is not theirs."""
         (file,) = cls.official_files
         path = path and str(Path(path).expanduser() / file.path)
         text = authors_texts(path, file, ["PROMPT_TEXT"])["PROMPT_TEXT"]
@@ -177,7 +177,7 @@ class GEditBenchV2(PublishedPairs):
 
     @classmethod
     def official(cls, path: str | None) -> dict[str, list[str]]:
-        """Raises `ConfigurationError` for a file that is not there, or is no prompt of theirs."""
+        """Raises `ConfigurationError` for a file that is missing or not one of their prompts."""
         folder = None if path is None else local_path(path, (f"{_FOLDER}/*",), "protocol.prompts_path")
         found = {}
         for score, official in zip(cls.aspects, cls.official_files, strict=True):

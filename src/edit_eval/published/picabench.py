@@ -1,8 +1,8 @@
-"""`picabench`: PICABench (Andrew613/PICABench on the hub, arXiv 2510.17681), its rows, its questions, its number.
+"""`picabench`: PICABench (Andrew613/PICABench on the hub, arXiv 2510.17681): its rows, questions and score.
 
-Facts: Andrew0613/PICABench@0514acd on GitHub, README.md (form of a row; boxes lie on a canvas whose longer side is
-1024 pixels), PicaEval_gpt.py (what is cut out and shown, how a reply is read, which mean is taken). Columns of the
-hub's data set, and that its rows are counted from 0: readers of it in public repositories (code search, 2026-11-23).
+Facts: Andrew0613/PICABench@0514acd on GitHub, README.md (form of a row; boxes lie on a canvas whose longer side is 1024
+pixels), PicaEval_gpt.py (what is cut out and shown, how a reply is read, which mean is taken). Columns of the hub's
+data set, and that its rows are counted from 0: readers of it in public repositories (code search, 2026-11-23).
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from edit_eval.text import Text
 REGISTERED = {"benchmark:picabench": "PICABench", "protocol:picabench": "PICAEval"}
 
 CANVAS = 1024
-"""Pixels of the longer side of the canvas on which the boxes lie, and to which a part is enlarged (`resize_image`)."""
+"""Longer side in pixels of the canvas of the boxes, and of enlarged crops (`resize_image`)."""
 MARGIN = 20
-"""Pixels that are shown around a box (`viz_padding`)."""
+"""Pixels shown around a box (`viz_padding`)."""
 QUALITY = 90
-"""Of the JPEG that the authors' script sends."""
+"""Quality of the JPEG that the authors' script sends."""
 LAWS = (
     *("Light_Propagation", "Light_Source_Effects", "Reflection", "Refraction"),
     *("Deformation", "Causality", "Global", "Local"),
 )
-"""Laws of optics, of mechanics, and of states that change: the columns of the authors' leaderboard."""
+"""Laws of optics, of mechanics and of changes of state: the columns of the authors' leaderboard."""
 _COLUMNS = ("physics_category", "physics_law", "edit_operation", "annotated_qa_pairs", "input_image")
 _SCALE = Scale(lowest=0, highest=1)
 
@@ -65,18 +65,18 @@ class PICABench(ParquetBenchmark):
     }
 
     def kept(self) -> str:
-        """The column with the instruction."""
+        """Returns the column with the instruction."""
         return f"{self.parameters.prompt}_prompt"
 
     def columns(self) -> Sequence[str]:
         return (*_COLUMNS, self.kept())
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The source."""
+        """Returns the source."""
         return {"source": row["input_image"]}
 
     def draft(self, row: Row) -> Draft:
-        """A sample a row; its questions are facts."""
+        """Returns the sample of a row; its questions are facts."""
         tags = tuple(filter(None, (row.text("physics_category"), row.text("edit_operation"))))
         law = row.text("physics_law", required=True)
         instruction = row.text(self.kept(), required=True)
@@ -84,7 +84,7 @@ class PICABench(ParquetBenchmark):
 
 
 def _asked(row: Row) -> list[dict[str, Any]]:
-    """The questions of a row: `ask`, `right` (yes or no) and `box` (left, top, right, bottom on the canvas)."""
+    """Returns the questions of a row: `ask`, `right` (yes or no) and `box` (left, top, right, bottom on the canvas)."""
     listed = row.values.get("annotated_qa_pairs")
     if not isinstance(listed, list) or not listed:
         row.faults.append(Text("annotated_qa_pairs is {}, not a list of questions", kind(listed)))
@@ -144,7 +144,7 @@ class PICAEval(Checklist):
 
     @staticmethod
     def texts(parameters: Any) -> dict[str, Any]:
-        """How the questions are put."""
+        """Returns the wording of the questions."""
         return Checklist.texts(Checklist.Parameters(answer=parameters.answer, language=parameters.language))
 
     def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
@@ -155,7 +155,7 @@ class PICAEval(Checklist):
             self.published = {"Overall": partial(_published, ""), **{law: partial(_published, law) for law in LAWS}}
 
     def questions(self, sample: Sample) -> Sequence[Question]:
-        """One a box; its name says which answer is right."""
+        """Returns one question per box; its name says which answer is right."""
         asked = sample.facts.get("questions")
         if not isinstance(asked, list) or not asked:
             raise LookupError("its facts need `questions`, as `picabench` has them")
@@ -169,7 +169,7 @@ class PICAEval(Checklist):
         return View(picture="edit", steps=(*self._size, ("fit", CANVAS), *part, ("jpeg", QUALITY)))
 
     def read(self, question: Question, reply: Reply) -> Reading:
-        """1 for the right answer and 0 for the other one; or how likely the right one is."""
+        """Reads 1 for the right answer and 0 for the other one; or the probability of the right one."""
         found = super().read(question, reply)
         values = {name: _right(question, yes) for name, yes in found.values.items()}
         return Reading(values=values, status=found.status, reason=found.reason)
@@ -193,7 +193,7 @@ def _published(law: str, judgements: Sequence[Judgement]) -> float:
 
 
 def _authors_answer(text: str) -> str:
-    """The answer that the authors find: in JSON with an `answer`, else the word that a reply begins with, or has."""
+    """Returns the answer the authors find: an `answer` in JSON, else the word a reply begins with or contains."""
     body = text.strip()
     braces = [body[body.find("{") : body.rfind("}") + 1]] if "{" in body and "}" in body else []
     braces += re.findall(r'\{[^{}]*"answer"[^{}]*"explanation"[^{}]*\}', body, re.IGNORECASE | re.DOTALL)
@@ -203,7 +203,7 @@ def _authors_answer(text: str) -> str:
             answer, _ = (said.get(name, "").strip() for name in ("answer", "explanation"))
         except json.JSONDecodeError:
             continue
-        except AttributeError:  # no object, or an answer that is no text: their reader gives JSON up
+        except AttributeError:  # not an object, or an answer that is not text: their reader gives up on JSON
             break
         if answer:
             return {"y": "yes", "true": "yes", "n": "no", "false": "no"}.get(_plain(answer), _plain(answer))

@@ -1,4 +1,4 @@
-"""`risebench`: RISEBench (PhoenixZ810/RISEBench, arXiv 2504.02826), from its JSON and pictures as they are.
+"""`risebench`: RISEBench (PhoenixZ810/RISEBench, arXiv 2504.02826), from its original JSON and pictures.
 
 Facts: PhoenixZ810/RISEBench@5f22651, data/data_total.json (64 rows), gpt_eval.py (columns, which picture and which text
 is shown for which row; thumbnails of 768 pixels, as JPEG with Pillow's default quality; what is read and weighed) and
@@ -24,9 +24,9 @@ REGISTERED = {"benchmark:risebench": "RISEBench", "protocol:risebench": "RISEBen
 
 ALONE = "reasoning_wo_ins"
 """The column that says that a puzzle's solution is judged by its picture alone, without the instruction. The authors'
-script looks at the column, not at the row: as soon as one row has it, it asks so of every puzzle with a picture."""
+script checks the column, not the row: once any row has it, every puzzle with a picture is judged so."""
 SLIPPED = "any_alone"
-"""The fact that one row of the file has it."""
+"""The fact that some row of the file has it."""
 CATEGORIES = ("temporal_reasoning", "causal_reasoning", "spatial_reasoning", "logical_reasoning")
 LOWEST, HIGHEST = 1, 5
 WEIGHTS: Mapping[frozenset[str], Mapping[str, float]] = {
@@ -37,14 +37,14 @@ WEIGHTS: Mapping[frozenset[str], Mapping[str, float]] = {
         {"consistency": 0.3, "reasoning": 0.7},
     )
 }
-"""What a score weighs of what an edit is asked, by what that is (`calculate_score`)."""
+"""Weights of an edit's answers in its score, by what is asked about it (`calculate_score`)."""
 SCALE = Scale(lowest=LOWEST, highest=HIGHEST)
 FINAL = ("Final Score",)
-"""Behind which the authors have a judge write its number."""
+"""Words that precede the judge's number in the authors' prompts."""
 UNREAD = "no reply can be read"
 _BY_PICTURE, _BY_PICTURE_ALONE = "logical_reasoning_reference", "logical_reasoning_same"
 _OF_NO_PUZZLE = 3
-"""So many numbers has an edit that is no puzzle."""
+"""How many numbers an edit has that is not a puzzle."""
 _NUMBERS = [re.compile(rf"{name}\*?\*?:?\s*([\d*\s,]*)", re.IGNORECASE) for name in ("Final Score", "Final Scores")]
 _FROM_SOURCE = "You are shown two images: the first is the source, the second the edit.", ["source", "edit"]
 _BESIDE_RIGHT = "You are shown two images: the first is a right result, the second the edit.", ["reference", "edit"]
@@ -212,19 +212,19 @@ class RISEBench(FilesBenchmark):
     }
 
     def samples(self) -> Iterator[Sample]:
-        """See `RowBenchmark`. All rows are read before the first sample comes."""
+        """Like `RowBenchmark`, but reads all rows before the first sample."""
         self._any_alone = False
         found = list(super().samples())
         for sample in found:
             yield dataclasses.replace(sample, facts={**sample.facts, SLIPPED: True}) if self._any_alone else sample
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The source, and the picture of a right edit where there is one."""
+        """Returns the source, and the picture of a right edit if there is one."""
         there = {"source": row.get("image"), "reference": row.get("reference_img")}
         return {name: held for name, held in there.items() if held}
 
     def draft(self, row: Row) -> Draft:
-        """A sample a row; the questions about it are those of the authors' script."""
+        """Returns the sample of a row, with the questions of the authors' script."""
         self._any_alone |= ALONE in row.values
         category = row.label("category", CATEGORIES)
         subtask, reference = row.text("subtask"), row.text("reference") or row.text("reference_txt")
@@ -257,19 +257,19 @@ def _reasoning(category: str, row: Row) -> str:
 
 
 def _family(category: str) -> Iterator[str]:
-    """How the names of a category's questions begin: two have words of their own."""
+    """Yields prefixes of the names of a category's questions: two categories have wording of their own."""
     return iter([category.partition("_")[0]] if category in ("spatial_reasoning", "logical_reasoning") else [])
 
 
 def _by_picture(category: str, row: Row) -> list[str]:
-    """How they end where a picture says what is right; a text goes before it in puzzles, after it elsewhere."""
+    """Returns the suffixes of questions about a right picture; in logic puzzles a right text takes precedence."""
     if not row.values.get("reference_img") or category not in ("spatial_reasoning", "logical_reasoning"):
         return []
     return [] if category == "logical_reasoning" and row.values.get("reference_txt") else ["reference"]
 
 
 def weighted(values: Values) -> float:
-    """What the numbers of an edit come to, by what it was asked."""
+    """Returns the weighted score of an edit's numbers."""
     return sum(weight * values[name] for name, weight in WEIGHTS[frozenset(values)].items())
 
 
@@ -278,12 +278,12 @@ def _score(sample: Sample, values: Values) -> float:
 
 
 def _halved(score: float, values: Values) -> float:
-    """An edit with the wrong result has half its score, and no less than 1."""
+    """Halves the score of an edit with the wrong result, but to no less than 1."""
     return max(1.0, score * 0.5) if values["reasoning"] == LOWEST else score
 
 
 def full_marks(values: Values) -> float:
-    """1 where every number is the highest."""
+    """Returns 1 if every number is the highest."""
     return float(all(value == HIGHEST for value in values.values()))
 
 
@@ -367,18 +367,18 @@ class RISEBenchScores(CriteriaProtocol):
         return mean_of(scores, UNREAD)
 
     def _is_free(self, one: Judgement) -> bool:
-        """Whether an edit was not asked for consistency, whatever its replies."""
+        """True if the edit was not asked about consistency."""
         return not any("consistency" in self._texts[name]["gives"] for name in one.readings[0])
 
     def _values(self, one: Judgement) -> Values | None:
-        """The values of all questions about an edit; None where a reply has none that the authors' reader finds."""
+        """Returns the values of all questions about an edit; None if the authors' reader finds none in a reply."""
         found = self._found(one)
         if not all(found.values()):
             return None
         puzzle = all(self._texts[name]["highest"] == 1 for name in one.readings[0])
         numbers = [number for some in found.values() for number in some]
         if puzzle and self.is_official and len(numbers) == _OF_NO_PUZZLE:
-            # They tell a puzzle by how many numbers its replies have, all together: these are not put on the scale.
+            # They recognize a puzzle by how many numbers its replies have altogether, and do not scale these.
             return dict(zip(found, numbers, strict=False))
         if len(numbers) != len(found):
             raise Missing(Status.UNDEFINED, f"the authors' script stops at `{one.sample_id}`: several scores")
@@ -387,7 +387,7 @@ class RISEBenchScores(CriteriaProtocol):
         return dict(zip(found, numbers, strict=True))
 
     def _found(self, one: Judgement) -> Mapping[str, Sequence[float]]:
-        """Value -> the numbers that the reply about it has; with our prompts that which was read."""
+        """Returns value -> the numbers in the reply about it; with our prompts the value that was read."""
         return {
             self._texts[name]["gives"][0]: (
                 _authors_numbers(reading.text) if self.is_official else [*reading.values.values()]
@@ -404,6 +404,6 @@ def _edited(judgements: Sequence[Judgement]) -> Sequence[Judgement]:
 
 
 def _authors_numbers(text: str) -> list[float]:
-    """The numbers that the authors find in a reply: those behind the first `Final Score` that has any."""
+    """Returns the numbers the authors find in a reply: those behind the first `Final Score` that has any."""
     found = (re.findall(r"\d+", match) for pattern in _NUMBERS for match in pattern.findall(text))
     return [float(number) for number in next(filter(None, found), [])]

@@ -1,9 +1,8 @@
 """`structeditbench`: StructEditBench (StructBench, arXiv 2510.05091): edits of charts, formulas, tables, puzzles.
 
 Facts: zhuole1025/Structured-Visuals@c8cc9f4, README.md (columns; 1,714 edits, 32,031 questions; weights) and
-qwen_scoring.py (what is asked, what is read, the means);
-EvolvingLMMs-Lab/lmms-eval@75571cf, tasks/structeditbench/utils.py (names of the columns with source and
-instruction, kinds of charts).
+qwen_scoring.py (what is asked, what is read, the means); EvolvingLMMs-Lab/lmms-eval@75571cf,
+tasks/structeditbench/utils.py (names of the columns with source and instruction, kinds of charts).
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from edit_eval.text import Text
 REGISTERED = {"benchmark:structeditbench": "StructEditBench", "protocol:structeditbench": "StructScore"}
 
 EDITING, MAINTAIN = "editing", "maintain"
-"""What a question is about: what the edit was to change, or what it was to leave."""
+"""What a question is about: what the edit was to change, or to leave unchanged."""
 WEIGHTS = {EDITING: 0.9, MAINTAIN: 0.1}
 CATEGORIES = ("chart", "math", "graph", "puzzle", "science", "table")
 _CHARTS = ("add_and_del", "auxiliary", "category", "color", "num")
-"""What the rows call kinds of charts."""
+"""The rows' names for kinds of charts."""
 _SOURCES = ("source_image", "input_image", "image", "input_image_raw", "source")
 _INSTRUCTIONS = ("instruction", "edit_prompt", "prompt", "edit_instruction")
 _SCALE = Scale(lowest=0, highest=1)
@@ -76,21 +75,21 @@ class StructEditBench(ParquetBenchmark):
     }
 
     def columns(self) -> Sequence[str]:
-        """Without the pictures that edit models have made."""
+        """Returns the columns, leaving out pictures made by edit models."""
         there = ParquetRows(self.files(), ()).columns()
         self._source, self._instruction = (_first(names, there) for names in (_SOURCES, _INSTRUCTIONS))
         return ("category", "qa_list", self._source, self._instruction)
 
     def unfold(self, row: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
-        """The row, its instruction under one name."""
+        """Yields the row, its instruction under one name."""
         yield {**row, "instruction": row[self._instruction]}
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The source."""
+        """Returns the source."""
         return {"source": row[self._source]}
 
     def draft(self, row: Row) -> Draft:
-        """A sample a row."""
+        """Returns the sample of a row."""
         said = row.text("category", required=True).strip().lower()
         chart = said in _CHARTS or "chart" in said
         category = "chart" if chart else said
@@ -107,7 +106,7 @@ def _first(names: Sequence[str], there: Sequence[str]) -> str:
 
 
 def _asked(row: Row) -> list[dict[str, str]]:
-    """The questions of a row: `about` (editing or maintain), `ask` and `right`."""
+    """Returns the questions of a row: `about` (editing or maintain), `ask` and `right`."""
     listed = row.values.get("qa_list")
     if not isinstance(listed, list) or not listed:
         row.faults.append(Text("qa_list is {}, not a list of questions", kind(listed)))
@@ -125,7 +124,7 @@ def _asked(row: Row) -> list[dict[str, str]]:
 
 
 def _share(about: str, sample: Sample, values: Values) -> float:
-    """Of the questions about this the share that is answered rightly."""
+    """Returns the share of the questions about this that are answered rightly."""
     of = [value for name, value in values.items() if name.startswith(about)]
     return mean_of(of, "there are no questions about what is to stay")
 
@@ -143,7 +142,7 @@ def _published(score: str, category: str, judgements: Sequence[Judgement]) -> fl
 
 
 def _counted(score: str, one: Judgement) -> float:
-    """What an edit counts for, 0 to 100: a verdict is right where it has the word `Correct`."""
+    """Returns an edit's points, 0 to 100: a verdict is right if it contains the word `Correct`."""
     shares = {}
     for about in WEIGHTS:
         right = ["Correct" in read.text for name, read in one.readings[0].items() if name.startswith(about)]
@@ -184,14 +183,14 @@ class StructScore:
 
     @staticmethod
     def texts(parameters: Any) -> dict[str, str]:
-        """Our wording."""
+        """Returns our wording."""
         return dict(TEXTS)
 
     def __init__(self, parameters: Any, texts: Mapping[str, str]) -> None:
         self._texts = texts
 
     def questions(self, sample: Sample) -> list[Question]:
-        """Two for each of the sample's: what is there, which shows the edit alone, and whether that is right."""
+        """Returns two questions per question of the sample: what is in the edit (shown alone), and if that is right."""
         asked = sample.facts.get("questions")
         if not isinstance(asked, list) or not asked:
             raise LookupError("its facts need `questions`, as `structeditbench` has them")
@@ -217,7 +216,7 @@ class StructScore:
         )
 
     def read(self, question: Question, reply: Reply) -> Reading:
-        """1 for `Correct` and 0 for `Incorrect`; of an answer its words alone."""
+        """Reads 1 for `Correct` and 0 for `Incorrect`; only the words of an answer."""
         if not question.gives:
             return Reading(reason=reply.text)
 

@@ -1,7 +1,7 @@
-"""`unireditbench`: UniREditBench (Maplebb/UniREditBench, arXiv 2511.01295), whose script is that of RISEBench.
+"""`unireditbench`: UniREditBench (Maplebb/UniREditBench, arXiv 2511.01295), whose script is based on RISEBench's.
 
-Facts: Maplebb/UniREditBench@a7015c5, README.md (columns), eval/gpt_eval_uniredit.py (what is shown; rules go before
-the instruction; what is read and weighed) and eval/utils.py; maplebb/UniREditBench on the hub: data.json,
+Facts: Maplebb/UniREditBench@a7015c5, README.md (columns), eval/gpt_eval_uniredit.py (what is shown; rules go before the
+instruction; what is read and weighed) and eval/utils.py; maplebb/UniREditBench on the hub: data.json,
 original_image.zip, reference_image.zip.
 """
 
@@ -46,12 +46,12 @@ class UniREditBench(FilesBenchmark):
     }
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The source, and a right edit."""
+        """Returns the source and a right edit."""
         there = {"source": row.get("original_image_path"), "reference": row.get("reference_image_path")}
         return {name: held for name, held in there.items() if held}
 
     def draft(self, row: Row) -> Draft:
-        """A sample a row."""
+        """Returns the sample of a row."""
         name, rules = row.text("name", required=True), row.text("rules")
         instruction = row.text("instruction", required=True)
         return Draft(
@@ -91,7 +91,7 @@ class UniREditBenchScores(RISEBenchScores):
     }
 
     def _values(self, one: Judgement) -> Values | None:
-        """The first number of each reply; None where one has none."""
+        """Returns the first number of each reply; None if one has none."""
         found = self._found(one)
         return {name: some[0] for name, some in found.items()} if all(found.values()) else None
 

@@ -1,4 +1,4 @@
-"""`wiseedit`: WiseEdit (beepkh/WiseEdit, arXiv 2512.00387), from its CSV files and pictures as they are.
+"""`wiseedit`: WiseEdit (beepkh/WiseEdit, arXiv 2512.00387), from its original CSV files and pictures.
 
 Facts: beepkh/WiseEdit@58cadba, README.md (the tree), run_eval.py (columns, how many sources a subset has, which metrics
 are asked of which), Evaluation/evaluation_utils.py (what is shown: 512 pixels, JPEG of quality 90; hint and reference
@@ -36,9 +36,9 @@ ASKS: Mapping[str, tuple[str, ...]] = {
     "Imagination": (*_ALWAYS, "fusion"),
     "Complex": (*_ALWAYS, "knowledge", "fusion"),
 }
-"""Task -> what is asked about an edit."""
+"""Task -> the questions about an edit."""
 BASIC = ("Awareness", "Interpretation", "Imagination")
-"""The tasks of the authors' `Basic Overall`."""
+"""The tasks in the authors' `Basic Overall`."""
 _SUBSET = re.compile(r"(?:WiseEdit_)?(Awareness|Interpretation|Imagination|Complex)_(\d+)")
 _PROMPTS = {"en": "prompt", "zh": "promptcn"}
 _SCALE = Scale(lowest=0, highest=100)
@@ -79,7 +79,7 @@ _QUESTIONS: Mapping[str, tuple[str, str, str]] = {
         "5: joined in part. 3: pasted. 1: nothing was made of it.",
     ),
 }
-"""Question -> the authors' name of its metric, its title, what it asks."""
+"""Question -> the authors' name of its metric, its title, its wording."""
 _HINTED = ("following", "knowledge")
 RUBRIC = {
     "lowest": 1,
@@ -137,7 +137,7 @@ class WiseEdit(FilesBenchmark):
     }
 
     def rows_in(self, tree: FileTree) -> list[FoundFile]:
-        """Each subset's CSV, in the order of their names."""
+        """Returns each subset's CSV, sorted by name."""
         there = {PurePosixPath(name).name for name in tree.names}
         return [
             found
@@ -147,7 +147,7 @@ class WiseEdit(FilesBenchmark):
         ]
 
     def parsed(self, data: bytes, found: FoundFile) -> Iterator[dict[str, Any]]:
-        """The rows of a CSV, each with its subset."""
+        """Yields the rows of a CSV, each with its subset."""
         subset = PurePosixPath(found.name).stem
         try:
             for row in csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True):
@@ -158,14 +158,14 @@ class WiseEdit(FilesBenchmark):
             ) from None
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """As many sources as the subset's name says, and the pictures of a right result."""
+        """Returns as many sources as the subset's name says, and the pictures of a right result."""
         number = int(row["subset"].rpartition("_")[2])
         sources = [row.get(f"input_{place}", "").strip() for place in range(1, number + 1)]
         listed = {"source": [one for one in sources if one], "reference": _listed(row.get("ref", "").strip())}
         return {key: one for name, names in listed.items() for key, one in numbered(name, names).items()}
 
     def draft(self, row: Row) -> Draft:
-        """A sample a row."""
+        """Returns the sample of a row."""
         subset = row.text("subset")
         match = _SUBSET.fullmatch(subset)
         task = match[1] if match else ""
@@ -181,7 +181,7 @@ class WiseEdit(FilesBenchmark):
 
 
 def _listed(cell: str) -> list[str]:
-    """The names in a cell: a list in JSON, or parted by `|` or `;`, or one."""
+    """Returns the names in a cell: a list in JSON, several separated by `|` or `;`, or one."""
     try:
         found = json.loads(cell) if cell else []
     except ValueError:

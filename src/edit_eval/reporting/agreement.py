@@ -1,4 +1,4 @@
-"""The judges as instruments: with themselves, with each other, their median, and with people."""
+"""Tables of the judges' agreement: with themselves, with each other and with people, and their median."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GAP = Line()
 
 @dataclass(frozen=True)
 class Whose:
-    """A row: what was found of whom, as a whole or, with `part`, of an edit model alone."""
+    """A row: the findings about a judge, over all edit models or, with `part`, over one."""
 
     name: Words
     found: Found
@@ -31,7 +31,7 @@ class Whose:
 
     @property
     def title(self) -> Words:
-        """The edit model, or all of them."""
+        """The edit model, or `all`."""
         return self.part or Text("all")
 
 
@@ -40,10 +40,10 @@ _PART: Column[Whose] = Column(Text("Edit model"), lambda row: row.title, "name",
 
 
 def agreement_sheet(document: Found) -> Sheet:
-    """A card of each judge, their agreement and their median.
+    """Returns a card of each judge, their agreement and their median.
 
-    `document` is what `statistics.summary.judges_document` returned; under `people` and `bridge`, where there is any,
-    what `statistics.agreement.people_agreement` and `bridge_document` did.
+    `document` is the result of `statistics.summary.judges_document`; under `people` and `bridge` it may hold those of
+    `statistics.agreement.people_agreement` and `bridge_document`.
     """
     cards = document["judges"]
     sheet: list[Line | Table[Any]] = [Line(Text("The judges"), "strong"), _GAP, judges_table(cards)]
@@ -89,7 +89,7 @@ def agreement_sheet(document: Found) -> Sheet:
 
 
 def _score(title: Words, key: str, **how: Any) -> Column[Whose]:
-    """One of the numbers that were found, as a score."""
+    """Returns a column with one of the findings, written as a score."""
     return Column(title, lambda row: formats.score(row.found[key]), **how)
 
 
@@ -120,14 +120,14 @@ CARD: Sequence[Column[Whose]] = (
 
 
 def judges_table(cards: Mapping[str, Found]) -> Table[Whose]:
-    """A row for each judge: how often it gave no score, how often the ends of the scale, how it repeats itself."""
+    """Returns a row for each judge: how often it gave no score or an end of the scale, how well it repeats itself."""
     return Table(
         every=(_NAME, *CARD), rows=[Whose(name, card) for name, card in cards.items()], label=Text("Each judge")
     )
 
 
 def alpha_table(document: Found) -> Table[Whose]:
-    """A row for all judges together and, with more than two, for each two of them."""
+    """Returns a row for all judges together and, with more than two, for each two of them."""
     pairs = document["pairs"] if len(document["judges"]) > 2 else ()
     return Table(
         every=(
@@ -145,9 +145,9 @@ def alpha_table(document: Found) -> Table[Whose]:
 
 
 def apart_table(document: Found) -> Table[Whose]:
-    """A row for every two judges: by how much the scores of the first lie above those of the second, edit by edit.
+    """Returns a row for every two judges: by how much the first scores above the second, edit by edit.
 
-    With several edit models also for each of them: a judge that is harsher throughout changes no order of theirs.
+    With several edit models also a row for each: a judge that is harsher throughout does not change their order.
     """
     return Table(
         every=(
@@ -170,7 +170,7 @@ def apart_table(document: Found) -> Table[Whose]:
 
 
 def _with_parts(name: Words, found: Found, models: Mapping[str, Found]) -> list[Whose]:
-    """A row for all edit models, and with several one for each."""
+    """Returns a row for all edit models and, with several, one for each."""
     return [Whose(name, found), *(Whose(name, one, part) for part, one in models.items() if len(models) > 1)]
 
 
@@ -178,7 +178,7 @@ def _with_parts(name: Words, found: Found, models: Mapping[str, Found]) -> list[
 
 
 def people_sheet(document: Found) -> Sheet:
-    """What `statistics.agreement.people_agreement` returned."""
+    """Returns the result of `statistics.agreement.people_agreement` as a sheet."""
     people = Text("one person") if document["people"] == 1 else Text("{} people", document["people"])
     whose = list(_rows(document))
     title = Text("Against people: {} by {}", counted(document["scores"], "score"), people)
@@ -238,7 +238,7 @@ def _rows(document: Found) -> Iterator[Whose]:
 
 
 def edits_table(judges: Sequence[Whose]) -> Table[Whose]:
-    """For each judge its agreement with the mean of people within edit models: over all, and for each of them."""
+    """Returns each judge's agreement with the mean of people within edit models: over all models, and for each."""
 
     def number(row: Whose) -> str:
         return str(row.found["n"]) if row.part else f"{row.found['n']}/{row.found['total']}"
@@ -269,7 +269,7 @@ def edits_table(judges: Sequence[Whose]) -> Table[Whose]:
 
 
 def like_table(judges: Sequence[Whose], raters: Found | None) -> Table[Whose]:
-    """Like for like: each judge, and one person, with one (other) person, and with the mean of all but one."""
+    """Compares like with like: each judge, and one person, with one (other) person and with the mean of all but one."""
     rows = []
     for one in judges if raters else ():
         share = one.found["as_one_person"]
@@ -293,7 +293,7 @@ def like_table(judges: Sequence[Whose], raters: Found | None) -> Table[Whose]:
 
 
 def models_table(judges: Sequence[Whose], raters: Found | None) -> Table[Whose]:
-    """Whether each judge puts the edit models into the order that people give them; no row where nothing is known."""
+    """Returns whether each judge orders the edit models as people do; no row if nothing is known."""
     rows = [Whose(one.name, one.found["between_models"]) for one in judges]
     known = any(row.found["spearman"] is not None or row.found["separated"] > 0 for row in rows)
     person = [Whose(Text("one person"), raters["between_models"])] if raters else []
@@ -326,7 +326,7 @@ def _share(found: Found) -> str:
 
 
 def pairs_table(pairs: Sequence[Found]) -> Table[Whose]:
-    """For every two judges by how much the first agrees better with people, on the edits that both have scored."""
+    """Returns, for every two judges, how much better the first agrees with people on edits that both have scored."""
     return Table(
         every=(
             _NAME,
@@ -340,7 +340,7 @@ def pairs_table(pairs: Sequence[Found]) -> Table[Whose]:
 
 
 def unscored_lines(judges: Sequence[Whose]) -> Iterator[Text]:
-    """What people say of the edits that a judge left unscored: a line a judge that left any."""
+    """Yields what people say of edits left unscored by a judge: a line for each judge that left any."""
     for one in judges:
         left = one.found["unscored"]
         if left["n"]:
@@ -355,7 +355,7 @@ def unscored_lines(judges: Sequence[Whose]) -> Iterator[Text]:
 
 
 def calibration_lines(judges: Sequence[Whose]) -> Iterator[Text]:
-    """How well a judge's score foretells what people say: a line a judge."""
+    """Yields how well each judge's score predicts people's: a line per judge."""
     for one in judges:
         if found := one.found["calibration"]:
             yield Text(
@@ -371,7 +371,7 @@ def calibration_lines(judges: Sequence[Whose]) -> Iterator[Text]:
 
 
 def bridge_sheet(document: Found) -> Sheet:
-    """What `statistics.agreement.bridge_document` returned."""
+    """Returns the result of `statistics.agreement.bridge_document` as a sheet."""
     names = [f"{document[side]['judge']} ({document[side]['score']})" for side in ("old", "new")]
     title = Text(
         "From {} to {}: {} edits of {} source images that both have scored",
@@ -398,7 +398,7 @@ def bridge_sheet(document: Found) -> Sheet:
 
 
 def map_table(document: Found) -> Table[Whose]:
-    """A row for each score of the old judge: which score of the new one it corresponds to."""
+    """Returns a row for each score of the old judge, with the corresponding score of the new one."""
     old, new = (document[side]["judge"] for side in ("old", "new"))
     return Table(
         every=(
@@ -411,9 +411,9 @@ def map_table(document: Found) -> Table[Whose]:
 
 
 def continued_table(document: Found) -> Table[Whose]:
-    """A row for each edit model that the old judge has scored: its mean, what it is over the bridge, and the new one's.
+    """Returns a row for each edit model scored by the old judge: its mean, that mean over the bridge, the new judge's.
 
-    The last column: how far a bridge that never saw this model misses what the new judge says of it.
+    The last column is the error of a bridge fitted without this model against the new judge's mean.
     """
     out = document["held_out"]
 

@@ -1,4 +1,4 @@
-"""What an audit found, on a terminal, and the words for it in both languages."""
+"""The findings of an audit on a terminal, and their words in both languages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ AXES = {
     "count": Text("number"),
     "light": Text("light"),
 }
-"""Kinds of change that are done in part."""
+"""Kinds of change that an edit can make in part."""
 _MEASURES = {
     "order": Text("Better edits score higher"),
     "right_over_copy": Text("Right edit above the unchanged source"),
@@ -114,7 +114,7 @@ _FAULTS = {
     "pairs_ordered": Text("It does not put edit models into the order that people give them."),
 }
 RIGHT_FIRST = "right_first"
-"""By which ways of asking one judge are compared."""
+"""The measure by which ways of asking one judge are compared."""
 _TWO_IS_BETTER = Text("It is better asked about two edits at a time: so it finds the right one more often.")
 _ONE_IS_BETTER = Text("It is better asked about one edit at a time: so it finds the right one more often.")
 RESULTS = {
@@ -131,8 +131,8 @@ MEANS = {
 
 
 def measure_words(name: str) -> Text | str:
-    """What a measure is called: one of the texts, or the two rungs of a pair; its plain name where another version has
-    measured what this one does not know."""
+    """Returns the name of a measure: one of the texts, or the two rungs of a pair; for a measure of another version,
+    unknown to this one, its plain name."""
     if name in _MEASURES:
         return _MEASURES[name]
     if not set(name.split("_over_")) <= RUNGS.keys():
@@ -146,19 +146,19 @@ def _pair(name: str) -> tuple[Text, Text]:
 
 
 def failed_words(key: str) -> str:
-    """One of `Passport.failed` in words: `order (causal)` is the order within a category."""
+    """Puts one of `Passport.failed` into words: `order (causal)` is the order within a category."""
     name, _, group = key.removesuffix(")").partition(" (")
     measure = measure_words(name)
     return Text("{}, {}", measure, _group(group), context="category") if group else measure
 
 
 def _group(name: str) -> str:
-    """What a category is called, or a kind of change (`hue`)."""
+    """Returns the name of a category or of a kind of change (`hue`)."""
     return AXES[name] if name in AXES else short_category(name)
 
 
 class MeasureRow(NamedTuple):
-    """One measure as it is shown."""
+    """One measure as shown."""
 
     label: str
     measure: Measure
@@ -167,11 +167,11 @@ class MeasureRow(NamedTuple):
     asked: str
     of: str
     result: str
-    """`passed`, `not_passed` or `not_shown`; empty where nothing is asked."""
+    """`passed`, `not_passed` or `not_shown`; empty if nothing is required."""
 
 
 def rows(passport: Passport, *, held: bool) -> list[MeasureRow]:
-    """The measures that are held against something, categories last; or those that are only shown."""
+    """Returns the measures with a requirement, categories last; or, not `held`, those without one."""
     found = [(measure_words(name), name, one) for name, one in passport.measures.items()]
     for category, measures in passport.categories.items():
         for name, one in measures.items():
@@ -194,7 +194,7 @@ def _row(label: str, name: str, one: Measure) -> MeasureRow:
 
 
 def _of(name: str, one: Measure) -> Text:
-    """How much a measure rests on."""
+    """Says how much data a measure rests on."""
     if name == "as_one_person":
         return Text("{} edits of {} source images", one.n, one.scenes)
     if name == "pairs_ordered":
@@ -203,15 +203,15 @@ def _of(name: str, one: Measure) -> Text:
 
 
 def result_of(one: Measure) -> str:
-    """`passed`; `not_passed`; `not_shown`, where the value would do and its interval is too wide; or nothing."""
+    """Returns `passed`, `not_passed`, `not_shown` (value good enough, interval too wide) or nothing."""
     if one.passed is None:
         return ""
     return "passed" if one.passed else "not_passed" if one.missed else "not_shown"
 
 
 def weaknesses(passport: Passport) -> list[str]:
-    """A sentence for each thing that it did not pass, of categories with their name: first what it prefers wrongly,
-    last what could not be shown."""
+    """Returns a sentence for each measure not passed, naming its category if it has one: wrong preferences first, what
+    could not be shown last."""
     wrong: list[str] = []
     found: list[str] = []
     unshown: list[Text | str] = []
@@ -231,7 +231,7 @@ def weaknesses(passport: Passport) -> list[str]:
 
 
 def _fault(name: str, one: Measure) -> Text | None:
-    """The sentence about a measure that was not passed; None where too little was seen to say it."""
+    """Returns the sentence about a measure that was not passed; None if there is too little data to say so."""
     if name in _FAULTS:
         return _FAULTS[name] if one.missed else None
     better, worse = _pair(name)
@@ -242,7 +242,7 @@ def _fault(name: str, one: Measure) -> Text | None:
 
 
 def _strip(row: MeasureRow) -> Strip | None:
-    """Interval, value and what is asked for."""
+    """Returns the interval, the value and what is required, as a drawing."""
     one = row.measure
     if one.value is None or one.ci95 is None or one.floor is None:
         return None
@@ -251,7 +251,7 @@ def _strip(row: MeasureRow) -> Strip | None:
 
 
 def beside_people(passport: Passport) -> str:
-    """Whose scores were held against people's; empty where none were."""
+    """Says whose scores were compared with people's; empty if none were."""
     if not passport.people:
         return ""
     judge, run = (passport.people.get(key, "") for key in ("judge", "run"))
@@ -260,7 +260,7 @@ def beside_people(passport: Passport) -> str:
 
 
 def measures_table(passport: Passport) -> Table[MeasureRow]:
-    """A row for each measure, at the end those of which nothing is asked."""
+    """Returns a row for each measure, those without a requirement last."""
     looks: Mapping[str, Look] = {"not_passed": "wrong", "not_shown": "problem"}
     return Table(
         every=(
@@ -285,7 +285,7 @@ def measures_table(passport: Passport) -> Table[MeasureRow]:
 
 
 def ways_table(ways: Sequence[Passport]) -> Table[Passport]:
-    """A row for each way in which the judge has been asked, the one that finds right edits most often first."""
+    """Returns a row for each way the judge was asked, the one that finds right edits most often first."""
     columns: tuple[Column[Passport], ...] = (
         Column(Text("Asked by"), lambda one: one.subject.protocol, "name"),
         Column(Text("Shown"), lambda one: Text("two edits") if one.compares else Text("one edit"), "word"),
@@ -298,8 +298,9 @@ def ways_table(ways: Sequence[Passport]) -> Table[Passport]:
 
 
 def better_way(ways: Sequence[Passport]) -> Text | None:
-    """In which way it finds right edits more often, asked about two edits at a time or one; None where it was asked in
-    one way only. By Newcombe's interval of the difference (Statistics in Medicine 17, 1998, 873), of independent ones.
+    """Says whether the judge finds right edits more often when asked about one edit at a time or two; None if it was
+    asked in one way only. By Newcombe's interval of the difference of independent shares (Statistics in Medicine 17,
+    1998, 873).
     """
     found = [
         max((one.measures[RIGHT_FIRST] for one in ways if one.compares is two), key=lambda one: one.value or 0.0)
@@ -322,7 +323,7 @@ def _above(more: Measure, less: Measure) -> bool:
 
 
 def ways_sheet(ways: Sequence[Passport]) -> Sheet:
-    """How else the judge was asked, and which way is better; nothing where it was asked in one way."""
+    """Returns the ways the judge was asked, and which is better; empty if it was asked in one way."""
     if len(ways) < 2:
         return []
     words = better_way(ways)
@@ -330,8 +331,8 @@ def ways_sheet(ways: Sequence[Passport]) -> Sheet:
 
 
 def audit_sheet(passport: Passport, ways: Sequence[Passport] = ()) -> Sheet:
-    """The verdict, the weaknesses and a table of all measures; the `ways` in which the judge has been asked, where they
-    are several."""
+    """Returns the verdict, the weaknesses, a table of all measures and, if there are several, the `ways` the judge was
+    asked."""
     looks: Mapping[str, Look] = {"passed": "right", "limited": "problem", "failed": "wrong"}
     beside = beside_people(passport)
     return [
@@ -356,5 +357,5 @@ def audit_sheet(passport: Passport, ways: Sequence[Passport] = ()) -> Sheet:
 
 
 def places_of(run: object, page: object, file: object) -> Sheet:
-    """Where run, page and passport are, a line each."""
+    """Returns the places of run, page and passport, a line each."""
     return [Line(Text("run: {}", run)), Line(Text("page: {}", page)), Line(Text("passport: {}", file))]

@@ -1,4 +1,4 @@
-"""What choosing the best of N edits is worth, and what it costs: a sheet for every display, and a file of the table."""
+"""The gain from choosing the best of N edits, and its cost: a sheet for every display, and the table as a file."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from edit_eval.text import Text
 
 Row = Mapping[str, Any]
 _LEAST_SHOWN, _MUCH_BY_LOT = 0.005, 0.2
-"""The share of draws that ties decide from which on there is a column, and a sentence."""
+"""Shares of draws decided by ties above which there is a column, and a sentence."""
 
 
 EXPLAINED = Text(
     "Each mean is over all subsets of N edits of a sample, ties broken by chance. Gain: by how much better than one "
     "edit, paired on samples, clustered on source images. Costs: of one sample."
 )
-"""What holds for every such table."""
+"""Explanation of every such table."""
 
 
 def best_of_sheet(every: Sequence[Row]) -> Sheet:
-    """Of each document of `statistics.best_of.best_of` a table, and what must be known to read it."""
+    """Returns a table for each document of `statistics.best_of.best_of`, and what is needed to read it."""
     parts = [
         part
         for one in every
@@ -38,7 +38,7 @@ def best_of_sheet(every: Sequence[Row]) -> Sheet:
 
 
 def best_of_body(document: Row) -> Sheet:
-    """The same of one, without its title and `EXPLAINED`."""
+    """Returns the same for one document, without its title and `EXPLAINED`."""
     report = document["report"]
     scale = Scale(**report["scale"])
     score = [Line(score_line(report["score"], scale), "quiet")] if report["score"] else []
@@ -48,17 +48,17 @@ def best_of_body(document: Row) -> Sheet:
 
 
 def title_of(document: Row) -> Text:
-    """Who chooses, and who reports."""
+    """Says which judge chooses and which one reports."""
     return Text("Chosen by {}, reported by {}", *(judge_and_score(document[who]) for who in ("select", "report")))
 
 
 def judge_and_score(told: Row) -> Words:
-    """What an instrument of the document is called."""
+    """Returns the name of an instrument of the document."""
     return Text("people") if told["name"] == PEOPLE else str(told["name"])
 
 
 def best_of_table(document: Row) -> Table[Row]:
-    """A row for each edit model and N: the mean, the gain over one edit, what choosing costs."""
+    """Returns a row for each edit model and N: the mean, the gain over one edit, the cost of choosing."""
     rows = [{**size, "edit_model": model["edit_model"]} for model in document["models"] for size in model["sizes"]]
     select = judge_and_score(document["select"])
     digits = _digits(document["report"], [row["mean"] for row in rows])
@@ -109,7 +109,7 @@ def best_of_table(document: Row) -> Table[Row]:
 
 
 def _digits(of: Row, values: Sequence[float | None]) -> int:
-    """After the point, on an instrument's scale."""
+    """Returns the digits after the point on an instrument's scale."""
     return formats.decimals(Scale(**of["scale"]), max((abs(value) for value in values if value is not None), default=0))
 
 
@@ -189,7 +189,7 @@ def _of_model(model: Row, select: Words, report: Words, several: bool) -> Iterat
 
 
 def best_of_csv(document: Row) -> str:
-    """A line for each edit model and N, with all its numbers."""
+    """Returns the CSV: a line for each edit model and N, with all its numbers."""
     written = io.StringIO()
     flat = [
         {

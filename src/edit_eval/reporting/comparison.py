@@ -1,6 +1,6 @@
-"""`edit-eval compare` on a terminal: who is better, by how much, and what could not have been seen.
+"""`edit-eval compare` on a terminal: who is better, by how much, and how small a difference could have been detected.
 
-The columns that are compared have letters, so that a pair with all its numbers is one line of 80 columns.
+The compared columns have letters, so that a pair with all its numbers fits on one line of 80 columns.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from edit_eval.text import Text, counted, joined
 PAIRS_IN_FULL = 3
 """With more pairs, categories and single samples are printed only for those with the first column."""
 SAMPLES_SHOWN = (5, 3)
-"""Samples that differ most that are printed of the only pair, or of each of several; `--json` has more."""
+"""Number of samples that differ most printed for an only pair, or for each of several; `--json` has more."""
 
 
 def print_comparison(comparison: Comparison, console: Console | None = None, *, language: str = "en") -> None:
     """Prints for each judge the columns with their ranks, every pair, the categories, the samples that differ most.
 
-    In English or Chinese; what the records say, such as the values in which edit models differ, stays as it is.
+    In English or Chinese; text from the records, such as values in which edit models differ, stays as it is.
     """
     console = console or stdout_console()
     letters = {name: letter(place) for place, name in enumerate(dict.fromkeys(c.name for c in comparison.columns))}
@@ -70,13 +70,13 @@ def print_comparison(comparison: Comparison, console: Console | None = None, *, 
 
 
 def comparison_document(comparison: Comparison) -> dict[str, Any]:
-    """`edit-eval compare --json`: all numbers, as plain data that can be written as UTF-8."""
+    """Returns the document of `edit-eval compare --json`: all numbers, as plain data that can be encoded as UTF-8."""
     plain: dict[str, Any] = readable(comparison.document())
     return plain
 
 
 def failure_remarks(pairs: Sequence[Pair], names: Mapping[str, str]) -> list[Text]:
-    """A sentence for each pair of which one fails more, by chance or not, unless it is the worse one anyhow."""
+    """Returns a sentence for each pair where one fails more, by chance or not, unless it is the worse one anyway."""
     lines = []
     for pair in pairs:
         kind, failures = pair.outcome.failures, pair.failures
@@ -90,7 +90,7 @@ def failure_remarks(pairs: Sequence[Pair], names: Mapping[str, str]) -> list[Tex
 
 
 def note_words(note: str) -> str:
-    """A note of a comparison; what comes out of a run's records stays as it is."""
+    """Returns the words of a note of a comparison; notes from a run's records stay as they are."""
     if not isinstance(note, Note):
         return note
     values = note.values
@@ -100,7 +100,7 @@ def note_words(note: str) -> str:
 
 
 def letter(place: int) -> str:
-    """`A`, `B`, ... `Z`, `AA`, `AB`, ...; places count from 0."""
+    """Returns `A`, `B`, ... `Z`, `AA`, `AB`, ...; places count from 0."""
     head, tail = divmod(place, 26)
     return (letter(head - 1) if head else "") + chr(ord("A") + tail)
 
@@ -151,7 +151,7 @@ _REMARKS: Mapping[str, Callable[..., Text]] = {
 def _of_judge(
     comparison: Comparison, judge: str, letters: Mapping[str, str], detailed: Sequence[Pair], *, first: bool
 ) -> Iterator[Line | Table[Any]]:
-    """All by one judge but single samples; what holds for every judge is said with the `first`."""
+    """Yields one judge's results without single samples; what holds for every judge is said with the `first`."""
     columns = [column for column in comparison.columns if column.judge == judge]
     pairs = [pair for pair in comparison.pairs if pair.judge == judge]
     yield Line(Text("judged by {}", judge), "strong")
@@ -164,7 +164,7 @@ def _of_judge(
     yield from without_interval([column.no_ci95 for column in columns])
     known = [{"images": column.clusters, "ruled_out_share": column.ruled_out_share} for column in columns]
     yield from (Line(words, "quiet") for words in few_images(known))
-    for column in columns[1:] if first else ():  # a comparison says nothing about what it does not name
+    for column in columns[1:] if first else ():  # a comparison says nothing about columns it does not name
         if column.differs:
             unlike = Text("{} unlike {}  ", letters[column.name], letters[columns[0].name])
             yield Line(joined(column.differs), "quiet", unlike, "quiet")
@@ -204,7 +204,7 @@ def _pair_name(pair: Pair, names: Mapping[str, str]) -> str:
 
 
 def _scale(column: ColumnSummary) -> Iterator[Line]:
-    """Which score it is, where a reader could take it for another or for one of which higher is better."""
+    """Yields the score's name and scale if a reader could mistake it for another, or for one where higher is better."""
     if column.score != "score" or not column.scale.higher_is_better:
         yield Line(score_line(column.score, column.scale), "quiet")
     if not column.scale.higher_is_better:
@@ -212,7 +212,7 @@ def _scale(column: ColumnSummary) -> Iterator[Line]:
 
 
 def _explanation(pairs: Sequence[Pair], letters: Mapping[str, str]) -> Iterator[Line]:
-    """What the columns mean, and what the verdicts that are there do not mean."""
+    """Yields what the columns mean, and what the verdicts shown do not mean."""
     yield Line(
         Text(
             "Diff.: mean difference over the samples scored in both. Interval and p: for images like "
@@ -260,7 +260,7 @@ def _explanation(pairs: Sequence[Pair], letters: Mapping[str, str]) -> Iterator[
 
 
 def _print_samples(pair: Pair, count: int, letters: Mapping[str, str], console: Console, language: str) -> None:
-    """Those that differ most: what the judge says of each is cut at the end of its line, so it is in no sheet."""
+    """Prints the samples that differ most. Not part of a sheet, because the judge's words are cut at the line's end."""
     if not pair.largest:
         return
     a, b, digits = letters[pair.a], letters[pair.b], digits_of(pair.scale, [pair.mean_a, pair.mean_b])
@@ -369,9 +369,9 @@ _REASONS: Mapping[str, Callable[..., Text]] = {
 
 
 def gate_lines(gate: Gate) -> list[Text]:
-    """A line for each reason why a column does not pass, and at the end one for each that does.
+    """Returns a line for each reason why a column does not pass, then one for each column that does.
 
-    What several judges have in common, edits that failed, is said once.
+    Failed edits, which all judges share, are named once.
     """
     lines = [_reason(gate, one, reason) for one in gate.candidates for reason in one.reasons]
     lines += [_passed(gate, one) for one in gate.candidates if one.passed]
@@ -379,7 +379,7 @@ def gate_lines(gate: Gate) -> list[Text]:
 
 
 def drift_lines(comparison: Comparison) -> list[Text]:
-    """Why runs are not to be compared: judges that have drifted between them."""
+    """Returns why runs must not be compared: judges that have drifted between them."""
     drifted = [note for note in comparison.notes if isinstance(note, Note) and note.kind == "drift"]
     return [Text("{}; `--allow-drift` compares anyway", note_words(note)) for note in drifted]
 
@@ -420,7 +420,7 @@ def _passed(gate: Gate, candidate: Candidate) -> Text:
 
 
 def _less(gate: Gate, candidate: Candidate, line: Text) -> Text:
-    """With what was left out."""
+    """Adds to a line what was left out."""
     if not candidate.left_out:
         return line
     left_out, total, share = candidate.left_out, candidate.total, f"{gate.allow_unscored:g}"
@@ -434,5 +434,5 @@ def _less(gate: Gate, candidate: Candidate, line: Text) -> Text:
 
 
 def _points(value: float | None) -> str:
-    """Points of the score, below 0 what is worse; a difference is never rounded to none."""
+    """Writes points of the score, below 0 for worse; a difference is never rounded to zero."""
     return signed(value, max(2, -math.floor(math.log10(abs(value)))) if value else 2)

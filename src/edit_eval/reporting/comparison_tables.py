@@ -1,4 +1,4 @@
-"""The tables of a comparison: its columns with their ranks, and its pairs with what came of each."""
+"""The tables of a comparison: its columns with their ranks, and its pairs with their outcomes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from edit_eval.text import Text
 
 
 def digits_of(scale: Scale, means: Sequence[float | None]) -> int:
-    """After the point, for all numbers of one judge's score."""
+    """Returns the digits after the point for all numbers of one judge's score."""
     return formats.decimals(scale, max((abs(mean) for mean in means if mean is not None), default=0.0))
 
 
@@ -28,17 +28,17 @@ def digits_of(scale: Scale, means: Sequence[float | None]) -> int:
 
 @dataclass(frozen=True)
 class Ranked:
-    """A column, and how its numbers are written."""
+    """A column, and the format of its numbers."""
 
     column: ColumnSummary
     digits: int
     letter: str = ""
     with_model: bool = False
-    """Whether its name does not say its edit model."""
+    """True if its name does not include its edit model."""
 
     @property
     def complete(self) -> bool:
-        """Whether all its samples are scored."""
+        """True if all its samples are scored."""
         return self.column.scored == self.column.total
 
     @property
@@ -58,12 +58,12 @@ class Ranked:
         return formats.span(self.column.ci95, self.digits)
 
     def to(self, **more: object) -> str:
-        """Where its samples are."""
+        """Returns a link to its samples."""
         return link(model=self.column.name, judge=self.column.judge, **more)
 
 
 def _failed(row: Ranked) -> str:
-    """`23/60 (26–52%)`."""
+    """Returns `23/60 (26–52%)`."""
     failed = row.column.failed
     span = "" if failed.ci95 is None else f" ({'–'.join(f'{100 * end:.0f}' for end in failed.ci95)}%)"
     return f"{failed.count}/{failed.total}{span}"
@@ -90,7 +90,7 @@ COLUMNS: Sequence[Column[Ranked]] = (
 
 
 def columns_table(columns: Sequence[ColumnSummary], letters: Mapping[str, str] | None = None) -> Table[Ranked]:
-    """A row for each column: coverage, failures where there are any, mean, interval, rank; `letters` name them."""
+    """Returns a row for each column: coverage, failures if any, mean, interval, rank; `letters` name them."""
     digits = digits_of(columns[0].scale, [column.mean for column in columns])
     with_models = len({column.edit_model for column in columns}) > 1 and any(
         not column.name.endswith(column.edit_model) for column in columns
@@ -105,15 +105,15 @@ def columns_table(columns: Sequence[ColumnSummary], letters: Mapping[str, str] |
 
 @dataclass(frozen=True)
 class Compared:
-    """A pair, what its columns are called, and how its numbers are written."""
+    """A pair, the names of its columns, and the format of its numbers."""
 
     pair: Pair
     names: Mapping[str, str]
     digits: int
     several: bool = False
-    """Whether a sample has several edits of a model."""
+    """True if a sample has several edits of a model."""
     found: Any = None
-    """Of a row about a category or another mean what was found there."""
+    """In a row about a category or another mean, the result there."""
     title: Words = ""
 
     @property
@@ -123,12 +123,12 @@ class Compared:
 
     @property
     def misses(self) -> bool:
-        """Whether any score is missing: of a sample, or of one of its edit seeds or repeats."""
+        """True if any score is missing: of a sample, or of one of its edit seeds or repeats."""
         bounds = self.pair.worst_case_difference, self.pair.best_case_difference
         return self.pair.total > 0 and (None in bounds or bounds[0] != bounds[1])
 
     def to_largest(self) -> str:
-        """The sample on which the two differ most, side by side."""
+        """Returns a link to the sample on which the two differ most, side by side."""
         pair = self.pair
         if not pair.largest:
             return link(judge=pair.judge)
@@ -136,24 +136,24 @@ class Compared:
         return link(judge=pair.judge, sort="models", sample=pair.largest[0].sample_id, left=left, right=right)
 
     def to_all(self) -> str:
-        """All samples, first those on which models differ most."""
+        """Returns a link to all samples, those on which models differ most first."""
         return link(judge=self.pair.judge, sort="models")
 
 
 def verdict(pair: Pair, names: Mapping[str, str]) -> Text:
-    """Its `Outcome` in a word or two, with a star where missing scores could turn it.
+    """Returns a pair's `Outcome` in a word or two, with a star if missing scores could turn it.
 
-    `A better`; `B fails more` where scores show no difference; `trade` where the one that fails more scores higher;
-    `equal ±0.3` within a margin. Else `tie`; `same on 3`, samples of which each has the same two scores; `too few: 3`
-    or `too uneven`, source images from which too little follows; `no test` without any sample. A dagger where one may
-    fail more and is not behind in score: `comparison.failure_remarks` has the sentence.
+    `A better`; `B fails more` if scores show no difference; `trade` if the one that fails more scores higher;
+    `equal ±0.3` within a margin. Otherwise `tie`; `same on 3` if both score the same on each of 3 samples; `too few: 3`
+    or `too uneven` if the source images do not suffice for a test; `no test` without any sample. A dagger marks a pair
+    where one may fail more and is not behind in score: `comparison.failure_remarks` has the sentence.
     """
     found = pair.outcome
     return Text("{}{}{}", outcome(pair, names), "*" * (found.holds is False), "†" * (found.failures == "perhaps"))
 
 
 def outcome(pair: Pair, names: Mapping[str, str]) -> Text:
-    """The same without star and dagger."""
+    """Returns the same without star and dagger."""
     found = pair.outcome
     if found.kind == "better":
         return Text("{} better", names[found.better or ""])
@@ -198,9 +198,9 @@ _VERDICT: Column[Compared] = Column(
 def pairs_table(
     pairs: Sequence[Pair], names: Mapping[str, str] | None = None, *, several: bool = False
 ) -> Table[Compared]:
-    """A row for each pair: difference, interval, test, what the test could have seen, and what came of it.
+    """Returns a row for each pair: difference, interval, test, smallest detectable difference, and outcome.
 
-    Without `names` in full, with samples won and lost; else with these names, and `counts_table` has the rest.
+    Without `names` in full, with samples won and lost; otherwise with these names, and `counts_table` has the rest.
     """
     known = names or {name: name for pair in pairs for name in (pair.a, pair.b)}
     every = (_SHORT_PAIR, *PAIRS, _VERDICT) if names else (_PAIR, *PAIRS, *COUNTS, _VERDICT)
@@ -227,7 +227,7 @@ def _needed(row: Compared) -> Words | None:
 
 
 def counts_table(pairs: Sequence[Pair], names: Mapping[str, str]) -> Table[Compared]:
-    """A row for each pair: samples won, tied and lost, what missing scores could do, and how many more it takes."""
+    """Returns a row for each pair: samples won, tied and lost, the effect of missing scores, samples still needed."""
     wanted = next((pair.needed["difference"] for pair in pairs if pair.needed), None)
     every: tuple[Column[Compared], ...] = (
         _SHORT_PAIR,
@@ -240,7 +240,7 @@ def counts_table(pairs: Sequence[Pair], names: Mapping[str, str]) -> Table[Compa
 
 
 def failures_table(pairs: Sequence[Pair], names: Mapping[str, str]) -> Table[Compared]:
-    """A row for each pair: of the edits that both tried those that failed, `3 : 0`, and the test of that."""
+    """Returns a row for each pair: how many edits tried by both failed for each, `3 : 0`, and a test of that."""
 
     def difference(row: Compared) -> str | None:
         found = row.pair.failures.difference
@@ -279,7 +279,7 @@ _BY_CATEGORY: Sequence[Column[Compared]] = (
 
 
 def categories_table(pairs: Sequence[Pair], categories: Sequence[str], names: Mapping[str, str]) -> Table[Compared]:
-    """A row for each category of each pair, and for the mean (of categories or samples) that is not the own one."""
+    """Returns a row for each category of each pair, and for the other mean (of categories or samples) than its own."""
     other = "sample_mean" if pairs[0].scale.mean_over == "categories" else "category_mean"
     found: list[tuple[Words, list[tuple[Pair, Any]]]] = [
         (

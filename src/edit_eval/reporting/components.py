@@ -1,4 +1,4 @@
-"""`edit-eval list` and `edit-eval describe`: what a configuration can name, and with which parameters."""
+"""`edit-eval list` and `edit-eval describe`: the components a configuration can name, and their parameters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PRESET_FACTS = {
     "thinking": "thinking",
     "needs": "environment",
 }
-"""What is said of a model that is known by name, and where it stands."""
+"""Facts printed about a model known by name, and the keys that hold them."""
 _WORDS: dict[Kind, str] = {kind: word.partition(" ")[2] for kind, word in WORDS.items()}
 
 
@@ -38,11 +38,11 @@ _WORDS: dict[Kind, str] = {kind: word.partition(" ")[2] for kind, word in WORDS.
 
 
 def components_document() -> dict[str, Any]:
-    """`{"benchmarks": [...], "edit_models": [...], "judges": [...], "protocols": [...], "configurations": [...],
-    "problems": [...]}`.
+    """Returns `{"benchmarks": [...], "edit_models": [...], "judges": [...], "protocols": [...],
+    "configurations": [...], "problems": [...]}`.
 
-    Name, class path, origin, summary of each, what is known about its data, and why it cannot be used; of a
-    configuration name, path and summary; a line for each entry point of a package that names no component.
+    Each component has name, class path, origin, summary, what is known about its data, and why it cannot be used; a
+    configuration has name, path and summary. Problems are entry points of packages that name no component, a line each.
     """
     document: dict[str, Any] = {f"{kind}s": [asdict(entry) for entry in known(kind)] for kind in KINDS}
     files = [{"name": name, "path": str(path), "summary": summary(path)} for name, path in shipped().items()]
@@ -50,7 +50,7 @@ def components_document() -> dict[str, Any]:
 
 
 def print_components(console: Console | None = None) -> None:
-    """Prints the four groups and the configurations that are known by name, a line for each."""
+    """Prints the four groups and the configurations known by name, a line for each entry."""
     console = console or stdout_console()
     entries = {kind: known(kind) for kind in KINDS}
     files = shipped()
@@ -88,7 +88,7 @@ def print_components(console: Console | None = None) -> None:
 
 
 def description_document(type_: str) -> dict[str, Any]:
-    """`{"type": ..., "components": [...]}` with one entry a kind. Raises `ConfigurationError` like `describe`."""
+    """Returns `{"type": ..., "components": [...]}`, one entry per kind. Raises `ConfigurationError` like `describe`."""
     return {"type": type_, "components": [_plain(description) for description in describe(type_)]}
 
 
@@ -164,12 +164,12 @@ def _print(description: Description, console: Console) -> None:
 
 
 def _whole(text: str) -> Styled:
-    """What a component says of itself."""
+    """Returns a component's own words, uncut."""
     return Styled(said_own(one_line(text)))
 
 
 def _fact(name: str, text: str) -> str:
-    """`licence: MIT`."""
+    """Returns `licence: MIT`."""
     known = said_own(f"{name}:")
     return f"{known}{'' if known.endswith('：') else ' '}{_whole(text).plain}"
 
@@ -179,7 +179,7 @@ def _joined(facts: list[str]) -> str:
 
 
 def _range(scale: Mapping[str, Any]) -> str:
-    """`0 to 10, higher is better`."""
+    """Returns `0 to 10, higher is better`."""
     lowest, highest = (Text("open") if scale[end] is None else f"{scale[end]:g}" for end in ("lowest", "highest"))
     better = Text("higher is better") if scale["higher_is_better"] else Text("lower is better")
     mean = Text("; its mean is taken over categories") if scale["mean_over"] == "categories" else ""

@@ -1,5 +1,4 @@
-"""What a run cost, its tables of devices (where their time went, what they loaded, how much memory that took, what
-failed there), and what it takes to repeat it."""
+"""The cost of a run, its tables of devices (time, loads, memory, failures), and what is needed to repeat it."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ def _memory(moment: str) -> Column[Row]:
 
 
 def time_tables(results: Results, summary: Row) -> dict[str, Table[Row]]:
-    """All of them that a report has, by name; without rows where nothing is known."""
+    """Returns all such tables of a report, by name; without rows if nothing is known."""
     timing, starts = summary.get("timing") or {}, costs(results, summary)["starts"]
     memory = timing.get("memory") or {}
     return {
@@ -52,7 +51,7 @@ def time_tables(results: Results, summary: Row) -> dict[str, Table[Row]]:
 
 
 def device_times_table(summary: Row) -> Table[Row]:
-    """Where each device's time went, the share of it at work; of GPUs their utilisation, of all the peak of memory."""
+    """Returns each device's time by activity, its share at work and its peak of memory; of GPUs also utilisation."""
     timing = summary.get("timing") or {}
     busy, memory = timing.get("gpu_utilisation") or {}, timing.get("memory") or {}
     rows = [
@@ -90,7 +89,7 @@ def device_times_table(summary: Row) -> Table[Row]:
 
 
 def utilisation_table(busy: Mapping[str, Row]) -> Table[Row]:
-    """How busy each GPU was at each activity."""
+    """Returns how busy each GPU was during each activity."""
 
     def column(kind: str) -> Column[Row]:
         return Column(NAMES["kind"][kind], lambda row: formats.share(row[kind], 1) if kind in row else None)
@@ -105,7 +104,7 @@ def utilisation_table(busy: Mapping[str, Row]) -> Table[Row]:
 
 
 def memory_table(memory: Mapping[str, Row], starts: int) -> Table[Row]:
-    """Memory before, loaded, at the peak and after each stage of each device."""
+    """Returns the memory before, loaded, at the peak and after each stage of each device."""
     total: Column[Row] = Column(Text("Of the device"), lambda row: formats.memory(row["total"]))
     rows = [
         {**stage, "device": name, "total": found["total"], "several_starts": starts > 1}
@@ -121,7 +120,7 @@ def memory_table(memory: Mapping[str, Row], starts: int) -> Table[Row]:
 
 
 def highest_memory_table(summary: Row) -> Table[Row]:
-    """The same with a row a model, of its devices the highest figures."""
+    """Returns the same with a row per model: the highest figures of its devices."""
     highest: dict[tuple[str, str], dict[str, int | None]] = {}
     for found in summary["timing"]["memory"].values():
         for stage in found["stages"]:
@@ -134,7 +133,7 @@ def highest_memory_table(summary: Row) -> Table[Row]:
 
 
 def loads_table(loads: Sequence[Activity], starts: int) -> Table[Row]:
-    """Loads in their order."""
+    """Returns the loads in their order."""
     rows: list[Row] = [
         {"device": one.device, "model": one.model, "start_number": one.start_number, "several_starts": starts > 1}
         | {"begin": one.begin, "took": one.end - one.begin, "failed": one.what}
@@ -150,7 +149,7 @@ def loads_table(loads: Sequence[Activity], starts: int) -> Table[Row]:
 
 
 def device_failures_table(failures: Sequence[Row]) -> Table[Row]:
-    """What failed on each device, and whether it is used any more."""
+    """Returns the failures on each device, and whether it is still used."""
     return Table(
         every=(
             _DEVICE,
@@ -169,18 +168,18 @@ def device_failures_table(failures: Sequence[Row]) -> Table[Row]:
 
 
 def loads(results: Results) -> list[Activity]:
-    """Every load of a model onto a device, in the order in which they began."""
+    """Returns every load of a model onto a device, in the order of their beginning."""
     found = [one for one in results.activities if one.kind == "loading"]
     return sorted(found, key=lambda one: (one.start_number, one.begin, one.device))
 
 
 def costs(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Adds up the summary's timing and the records' seconds; None where nothing was measured.
+    """Adds up the summary's timing and the records' seconds; None if nothing was measured.
 
-    `device_seconds` is the sum over the devices of the time for which the run held them, idle time included, and
-    `working_seconds` the part of it spent editing or judging. `seconds_per_edit` and `seconds_per_answer` are medians
-    over the `edits` that were made, and over the `answers`: judgements for which a judge was asked. `tokens` has an
-    entry for each judge whose server counts them (`statistics.timing.TokenUse`).
+    `device_seconds` is the time for which the run held its devices, summed over devices and including idle time;
+    `working_seconds` is the part of it spent editing or judging. `seconds_per_edit` and `seconds_per_answer` are
+    medians over the `edits` that were made, and over the `answers`: judgements for which a judge was asked. `tokens`
+    has an entry for each judge whose server counts them (`statistics.timing.TokenUse`).
     """
     timing = summary.get("timing") or {}
     devices = timing.get("devices") or {}
@@ -200,16 +199,16 @@ def costs(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-# -- what it takes to repeat a run --
+# -- what is needed to repeat a run --
 
 COMMAND = "edit-eval run config.yaml"
 
 
 def repetition(results: Results) -> dict[str, Any]:
-    """Reads the records, which may lack anything: a run may have been recorded by another version.
+    """Reads from the records what is needed to repeat the run; anything may be missing in those of another version.
 
-    `versions` are of Python and its libraries, `devices` `8 × NVIDIA H100 80GB`, or the workers on the CPU; of each
-    edit model `seeds` has the seed that the samples' indices are added to. `command` and `folder` are as in
+    `versions` are those of Python and its libraries, `devices` is `8 × NVIDIA H100 80GB` or the workers on the CPU,
+    `seeds` has the seed of each edit model, to which the samples' indices are added. `command` and `folder` are as in
     `recorded_command`.
     """
     environment, evaluation = results.environment, _mapping(results.configuration.get("evaluation"))
@@ -232,9 +231,9 @@ def repetition(results: Results) -> dict[str, Any]:
 
 
 def recorded_command(results: Results) -> tuple[str, str]:
-    """The command line of the last start, as a shell takes it, and the folder from which relative paths in it count.
+    """Returns the last start's command line, quoted for a shell, and the folder its relative paths count from.
 
-    Both are empty where nothing is recorded: by a start from Python.
+    Both are empty if the run was started from Python, which records none.
     """
     line, folder = (results.environment.get(key) for key in ("command", "folder"))
     return (line, folder) if isinstance(line, str) and isinstance(folder, str) else ("", "")

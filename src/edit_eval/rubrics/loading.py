@@ -1,14 +1,14 @@
-"""Rubrics: what a judge is told. Ours are packaged; the configuration's `prompts:` replace any.
+"""Rubrics: the prompts for judges. Ours are packaged; the configuration's `prompts:` replace any of them.
 
 The prompts of a category have two fields, `{original_description}` and `{edit_instruction}`. A brace that does not
-enclose a bare name is text: `{"score": 1}` needs no escaping.
+enclose a bare name is plain text: `{"score": 1}` needs no escaping.
 
-A system prompt of ours ends with the form of the answer (`protocol.answer`), which is written in one place. A system
-prompt of the user's own is taken as it is: it already says how to answer, and nothing is appended to it. What comes
-back is read by the grammar of the configured form in either case.
+Our system prompts end with the form of the answer (`protocol.answer`), which is written in one place. A user's own
+system prompt is used unchanged: it already says how to answer, and nothing is appended. Either way the reply is read by
+the grammar of the configured form.
 
-A score is made of six items: five criteria, each of which adds up to 1 to 5, adds nothing or takes up to 1 away; and
-how much of the change was made, which says how high the score can be (`limits`).
+A score has six items: five criteria, each of which adds up to 1 to 5, adds nothing or takes up to 1 away; and how much
+of the change was made, which limits the score (`limits`).
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from edit_eval.hub import local_path
 from edit_eval.records import LANGUAGES
 
 RUBRICS = ("five_dimensions.v1", "five_dimensions.v2")
-"""Those of the five dimensions, the default first."""
+"""Rubrics of the five dimensions, the default first."""
 GENERAL = "general"
-"""The rubric for any edit, and the name under which `prompts:` replace it."""
+"""The rubric for any edit, and its key in `prompts:`."""
 FIELDS = ("original_description", "edit_instruction")
 IMAGES = "images"
 """The field of a user prompt that says which image is which."""
@@ -50,44 +50,44 @@ _NUMBERED = re.compile(r"(?m)^[1-9]\. ")
 
 @dataclass(frozen=True)
 class RubricText:
-    """What a judge is told for one category, in one language."""
+    """The prompts for one category in one language."""
 
     category: str
     """The canonical name, or the benchmark's own word."""
     title: str
-    """For people to read, in the rubric's language."""
+    """Display name, in the rubric's language."""
     version: str
-    """`five_dimensions.v1`; with `+prompts` where the user's own text replaced a part; `prompts` where it is all."""
+    """`five_dimensions.v1`; `+prompts` is appended if the user replaced a part; `prompts` if all of it."""
     system_prompt: str
     """Without the form of the answer."""
     user_prompt_template: str
     ask_again: Mapping[str, str] = field(compare=False)
-    """Form of the answer -> the line that is added when an answer could not be read. It is in no key, and rubrics that
-    differ only there are the same: they ask the same question."""
+    """Form of the answer -> the line added after an unreadable answer. It is in no key, and rubrics that differ only
+    there are equal: they ask the same question."""
     answer: Mapping[str, str]
-    """Form of the answer -> the text that ends the system prompt; empty under a system prompt of the user's own."""
+    """Form of the answer -> the text that ends the system prompt; empty with a system prompt of the user's own."""
     criteria: tuple[str, ...] = ()
-    """The five sub-criteria; none under a system prompt of the user's own."""
+    """The five sub-criteria; empty with a system prompt of the user's own."""
     no_description: str = ""
-    """What stands in for the description of a sample that has none."""
+    """Replaces a missing description."""
     limit: str = ""
-    """The item that says how high a score can be; none under a system prompt of the user's own, as with `criteria`."""
+    """The item that limits the score; like `criteria` empty with a system prompt of the user's own."""
     highest: Mapping[str, float] = field(default_factory=dict)
-    """Its letters, the best first -> the highest score with each."""
+    """Letter of that item, the best first -> the highest score it allows."""
     form: Mapping[str, str] = field(default_factory=dict)
-    """Words in the line that shows a JSON object: what `reasons` are called, what stands for a `letter`, a `number`."""
+    """Words in the example of a JSON object: for `reasons`, `letter` and `number`."""
     images: Mapping[str, str] = field(default_factory=dict)
-    """`source` and `edited` -> how `{images}` says where it is. Without, the order is fixed by the system prompt."""
+    """`source` and `edited` -> how `{images}` refers to them. If empty, the system prompt fixes the order."""
     one: str = ""
-    """What ends the user prompt where one item is asked about; without, none can be asked about alone."""
+    """Ends the user prompt of a question about one item; if empty, items cannot be asked about one by one."""
 
     def system(self, answer: str, shown: str = "") -> str:
-        """The whole system prompt template for one form of the answer; `shown` is what stands in it for `{form}`."""
+        """Returns the full system prompt template for a form of the answer; `shown` replaces `{form}`."""
         asked_for = self.answer.get(answer, "").replace("{form}", shown)
         return f"{self.system_prompt}\n\n{asked_for}" if asked_for else self.system_prompt
 
     def turned(self, by: int) -> RubricText:
-        """The rubric with its criteria in another order: the first `by` of them behind the others, numbered anew."""
+        """Returns the rubric with its first `by` criteria moved behind the others, renumbered."""
         by %= len(self.criteria) or 1
         if not by:
             return self
@@ -102,13 +102,13 @@ class RubricText:
 def load_rubrics(
     overrides: Mapping[str, Mapping[str, str]] | None, language: str, name: str = RUBRICS[0]
 ) -> dict[str, RubricText]:
-    """The rubrics of the five categories and the general one in `language` (`en` or `zh`), with `prompts` in place.
+    """Returns the rubrics of the five categories and the general one in `language` (`en` or `zh`), after `overrides`.
 
     `name` is one of `RUBRICS`.
 
     `overrides` maps a category (`物理` or `physical`, or a word of the user's own benchmark) to a `system_prompt`, a
-    `user_prompt_template` or both. A category of the user's own needs at least its `system_prompt`.
-    Raises `ConfigurationError` for a language, key, value or field that cannot be meant.
+    `user_prompt_template` or both. A category of the user's own needs at least its `system_prompt`. Raises
+    `ConfigurationError` for an invalid language, key, value or field.
     """
     rubrics = {category: _ours(name, category, language) for category in (*CATEGORIES, GENERAL)}
     fields = (*FIELDS, IMAGES) if rubrics[GENERAL].images else FIELDS
@@ -123,29 +123,29 @@ def load_rubrics(
         check_prompts(written, override, fields)
         ours = rubrics.get(category)
         if ours is None and "system_prompt" in override:
-            # What the five have in common: the user prompt and the line for asking again.
+            # The parts that the five share: the user prompt and the line for asking again.
             ours = replace(rubrics[CATEGORIES[0]], category=category, title=title(category, language))
         rubrics[category] = _replaced(written, override, ours)
     return rubrics
 
 
 def refuse_unknown(overrides: Mapping[str, Mapping[str, str]] | None, categories: Iterable[str]) -> None:
-    """Raises `ConfigurationError` for `prompts:` of a category that is none of the five and that no sample has.
+    """Raises `ConfigurationError` for `prompts:` of a category that is not among the five and that no sample has.
 
-    `categories` are those of all samples of the benchmark, whatever the filters.
+    `categories` are those of all samples of the benchmark, before filters.
     """
     known = dict.fromkeys((*CATEGORIES, GENERAL, *map(canonical, categories)))
     for name in overrides or {}:
         if canonical(name) not in known:
-            written = dict.fromkeys((*known, *SUBSETS.values()))  # as files have them, too
+            written = dict.fromkeys((*known, *SUBSETS.values()))  # as files may spell them
             raise ConfigurationError(f"prompts.{name}: no sample has that category; {_nearest(name, list(written))}")
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """`template` with its fields replaced by their `values`, in one pass: braces in what is filled in stay text.
+    """Returns `template` with its fields replaced by `values` in one pass: braces in a value stay text.
 
-    The tags between which our templates put the texts are broken up inside of them (`</` becomes `< /`), so that an
-    instruction cannot end its own quotation.
+    The tags around texts in our templates are broken up inside the values (`</` becomes `< /`), so that an instruction
+    cannot end its own quotation.
     """
     names = tuple(values)
     pieces = _pieces(template, names)
@@ -159,7 +159,7 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 
 @cache
 def _pieces(template: str, names: tuple[str, ...]) -> list[str]:
-    """The template cut at its fields: text, field, text, ..., text. A benchmark has few templates and many samples."""
+    """Splits a template at its fields: text, field, text, ..., text. Cached, as many samples share few templates."""
     return re.split(r"\{(" + "|".join(names) + r")\}", template)
 
 
@@ -170,9 +170,9 @@ def _tag(names: tuple[str, ...]) -> re.Pattern[str]:
 
 @cache
 def packaged(name: str, language: str) -> Any:
-    """What our file `name` (`viescore.v1`) says in `language`.
+    """Returns the content of our file `name` (`viescore.v1`) in `language`.
 
-    Raises `ConfigurationError` for a language that it is not written in.
+    Raises `ConfigurationError` if it is not available in that language.
     """
     if language not in LANGUAGES:
         raise ConfigurationError(f"no rubrics in the language `{language}`; there are {' and '.join(LANGUAGES)}")
@@ -220,7 +220,7 @@ def _replaced(name: str, override: Mapping[str, str], ours: RubricText | None) -
 
 
 def check_prompts(name: str, override: object, fields: Sequence[str]) -> None:
-    """Raises `ConfigurationError` for a key, value or field of `prompts.NAME` that cannot be meant."""
+    """Raises `ConfigurationError` for an invalid key, value or field of `prompts.NAME`."""
     if not isinstance(override, Mapping):
         raise ConfigurationError(f"prompts.{name} must be a mapping with {' and/or '.join(_KEYS)}")
     if not override:
@@ -239,7 +239,7 @@ def check_prompts(name: str, override: object, fields: Sequence[str]) -> None:
 
 
 def _nearest(word: object, names: Sequence[str]) -> str:
-    """The end of a message: the name that was probably meant, or all there are."""
+    """Returns the end of an error message: the name probably meant, or all names."""
     if not names:
         return "there are none"
     written = str(word).lower()
@@ -253,7 +253,7 @@ def _nearest(word: object, names: Sequence[str]) -> str:
 
 
 def own_prompts(path: str, questions: Collection[str]) -> dict[str, Any]:
-    """The prompts of a YAML file, by question. Raises `ConfigurationError` for a file that is none."""
+    """Returns the prompts in a YAML file, by question. Raises `ConfigurationError` if it is not such a file."""
     file = Path(path).expanduser()
     try:
         found = yaml.safe_load(read_text(file, "prompts"))
@@ -267,10 +267,10 @@ def own_prompts(path: str, questions: Collection[str]) -> dict[str, Any]:
 
 
 def authors_texts(path: str | None, official: AuthorsFile, wanted: Collection[str]) -> dict[str, str]:
-    """The `wanted` texts of the authors' file at `path`, or in the folder `path`; None: of that which was fetched.
+    """Returns the `wanted` texts of the authors' file at `path`, or in the folder `path`; None: of the downloaded one.
 
-    A Python file's are the strings that it assigns to plain names, a JSON file's its members. Raises
-    `ConfigurationError` for a file that cannot be read, or lacks one of them.
+    In a Python file they are the strings assigned to plain names, in a JSON file its members. Raises
+    `ConfigurationError` for a file that cannot be read or lacks one of them.
     """
     name = official.name
     if path:
@@ -299,7 +299,7 @@ def authors_texts(path: str | None, official: AuthorsFile, wanted: Collection[st
 
 
 def read_text(file: Path, key: str) -> str:
-    """A file's text. Raises `ConfigurationError`, which names `protocol.KEY`, where there is none in UTF-8."""
+    """Returns a file's text. Raises `ConfigurationError`, naming `protocol.KEY`, if it is missing or not UTF-8."""
     try:
         return file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -1,9 +1,9 @@
-"""Which samples share a batch of the judge.
+"""Decides which samples share a batch of the judge.
 
-A batch's members can change an answer (padding, rounding), so they are cut from the whole benchmark's order, category
-by category, before any filter: no schedule, device count or resumed run gives a sample other company. The members of
-a batch share a rubric, whose tokens a judge can then compute once. The first sample of each category is a batch of
-its own in every run, since a pilot may run it before all others.
+The members of a batch can change an answer (padding, rounding), so batches are cut from the whole benchmark's order,
+category by category, before any filter: a sample has the same company under every schedule, device count and resumed
+run. The members of a batch share a rubric, whose tokens a judge can then compute once. The first sample of each
+category is always a batch of its own, since a pilot may run it before all others.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from collections.abc import Iterable, Sequence
 from edit_eval.records import Sample
 
 FEWEST_IN_PILOT = 3
-"""Samples that show whether a model works: one that fails says nothing about the others."""
+"""Fewest samples in a pilot: a single failure says nothing about the others."""
 
 
 def first_samples(categories: Sequence[str]) -> list[int]:
-    """The samples for a pilot: the first of each category and, where that is fewer than three, the next ones in turn.
+    """Returns the samples for a pilot: the first of each category, then, up to three, the next ones in turn.
 
-    Numbers in the order of `categories`, which has the category of each sample that there is to do.
+    They are numbers in the order of `categories`, which has the category of each sample left to do.
     """
     return spread(categories, max(len(set(categories)), FEWEST_IN_PILOT))
 
 
 def spread(categories: Sequence[str], count: int) -> list[int]:
-    """At most `count` samples: the first of each category, then the second of each, and so on; in their order."""
+    """Returns at most `count` samples, in order: the first of each category, then the second of each, and so on."""
     seen: Counter[str] = Counter()
     ranks = []
     for index, category in enumerate(categories):
@@ -37,24 +37,23 @@ def spread(categories: Sequence[str], count: int) -> list[int]:
 
 
 def pilots(categories: Sequence[str]) -> list[int]:
-    """The first sample of each category: numbers in the benchmark's order."""
+    """Returns the first sample of each category, as numbers in the benchmark's order."""
     return list({category: index for index, category in reversed(list(enumerate(categories)))}.values())[::-1]
 
 
 def companies(samples: Iterable[Sample]) -> list[str]:
-    """What `cut_batches` takes for categories: a sample that is judged alone has one of its own."""
+    """Returns the categories for `cut_batches`: a sample that is judged alone has one of its own."""
     return [f"{sample.category}, {sample.id} alone" if sample.alone else sample.category for sample in samples]
 
 
 def cut_batches(categories: Sequence[str], size: int) -> list[int]:
-    """The batch of each sample, given the category of every sample of the benchmark in its order.
+    """Returns the batch number of each sample, given the category of every sample of the benchmark in its order.
 
-    Returns a batch number for each sample: pilots are alone, the others share a batch with at most `size` - 1 others
-    of their category.
+    Pilots are alone; the others share a batch with at most `size` - 1 others of their category.
     """
     alone = set(pilots(categories))
     batches = []
-    open_batches: dict[str, tuple[int, int]] = {}  # category -> its last batch and how many members that has
+    open_batches: dict[str, tuple[int, int]] = {}  # category -> its last batch and that batch's members
     count = 0
     for index, category in enumerate(categories):
         number, members = open_batches.get(category, (-1, size))

@@ -1,4 +1,4 @@
-"""How long things take, as far as has been seen: running means that policies decide by and that tell the time left."""
+"""Running means of how long things take: policies decide by them, and the time left is computed from them."""
 
 from __future__ import annotations
 
@@ -18,43 +18,43 @@ class Mean:
     count: int = 0
 
     def add(self, seconds: float, count: int = 1) -> None:
-        """Takes in `seconds` that `count` things took together."""
+        """Adds `seconds` that `count` things took together."""
         self.total += seconds
         self.count += count
 
     @property
     def value(self) -> float | None:
-        """Seconds a thing."""
+        """Seconds per thing."""
         return self.total / self.count if self.count else None
 
 
 @dataclass
 class Estimates:
-    """Mean seconds a unit (an edit, or one judgement) and a load, for each model; policies decide by these."""
+    """Mean seconds per unit (an edit, or one judgement) and per load, for each model."""
 
     unit: dict[str, Mean] = field(default_factory=lambda: defaultdict(Mean))
     load: dict[str, Mean] = field(default_factory=lambda: defaultdict(Mean))
     start: dict[str, Mean] = field(default_factory=lambda: defaultdict(Mean))
-    """From the start of a process until its imports are done."""
+    """From the start of a process to the end of its imports."""
     unload: dict[str, Mean] = field(default_factory=lambda: defaultdict(Mean))
 
     def saw(self, kind: str, model: str, seconds: float) -> None:
-        """A stretch of a device's time (see `Activity.kind`) that a policy is not told of."""
+        """Adds a stretch of a device's time (see `Activity.kind`) that the policy is not told of."""
         if kind in ("starting", "unloading"):
             (self.start if kind == "starting" else self.unload)[model].add(seconds)
 
     def rest(self, work: Work, name: str) -> float:
-        """Seconds of one device for all that is left for a model; 0 while nobody knows."""
+        """Returns the device seconds for all that is left for a model; 0 while unknown."""
         return work.units_left(name) * (self.unit[name].value or 0.0)
 
 
 def known(means: Mapping[str, Mean]) -> dict[str, float]:
-    """Those of which something has been seen."""
+    """Returns the means that have at least one observation."""
     return {key: mean.value for key, mean in means.items() if mean.value is not None}
 
 
 def roughly(seconds: float) -> str:
-    """A time that is only foretold, in words that claim no more: `4 s`, `25 s`, `7 min`, `2 h 5 min`, `31 h`."""
+    """Formats a predicted time without false precision: `4 s`, `25 s`, `7 min`, `2 h 5 min`, `31 h`."""
     if seconds < 9.5:
         return Text("{} s", max(1, round(seconds)))
     if seconds < 57.5:

@@ -1,5 +1,5 @@
-"""The fleet: every replica, the devices that it holds, and the steps of its life. What is to happen is decided in
-`policies.py`; here is how it is carried out, as commands.
+"""The fleet: every replica, the devices that it holds, and its life cycle. `policies.py` decides what to do; this
+module turns it into commands.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from edit_eval.text import Text
 
 
 class ReplicaState(Enum):
-    """Where a replica is in its life."""
+    """The stages of a replica's life."""
 
     OFF = auto()
     PREPARING = auto()  # its process is starting: imports, no device memory
@@ -23,11 +23,11 @@ class ReplicaState(Enum):
     LOADING = auto()
     LOADED = auto()
     STOPPING = auto()
-    RETIRED = auto()  # it cannot be loaded here, or failed too often: not tried again in this run
+    RETIRED = auto()  # cannot be loaded here, or failed too often: not tried again in this run
 
 
 Leaving = Literal["", "early", "pilot"]
-"""Why a replica gives up its place when its hands are empty: for the judge (rule 4), or for a pilot (rule 5)."""
+"""Why a replica gives up its place once its hands are empty: for the judge (rule 4), or for a pilot (rule 5)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -37,22 +37,22 @@ class Replica:
     number: int
     model: Model
     index: int
-    """Its number among the replicas of its model."""
+    """Its index among the replicas of its model."""
     place: tuple[str, ...]
     state: ReplicaState = ReplicaState.OFF
     capacity: int = 1
     hands: dict[int, Task] = field(default_factory=dict)
     worked: bool = False
-    """It has finished a task since it was loaded."""
+    """True if it has finished a task since it was loaded."""
     leaving: Leaving = ""
     wanted: bool = False
-    """It holds its place: it is loaded, or will be as soon as it is prepared."""
+    """True if it holds its place: it is loaded, or will be as soon as it is prepared."""
     lost: bool = False
-    """Its devices are gone: it will not come again."""
+    """True if its devices are lost: it will not come back."""
     key: str = field(init=False)
     """The key of its model."""
     held: tuple[str, ...] = field(init=False)
-    """What it keeps from others while it has its place: its devices, or nothing that another could want."""
+    """What it keeps from others while it has its place: its devices, or a name that no other model wants."""
 
     def __post_init__(self) -> None:
         self.key, self.held = self.model.key, self.model.held(self.place)
@@ -64,12 +64,12 @@ class Replica:
 
     @property
     def busy(self) -> bool:
-        """Whether it will report something without being told to do anything more."""
+        """True if it will report something without further orders."""
         return bool(self.hands) or self.state in (ReplicaState.PREPARING, ReplicaState.LOADING, ReplicaState.STOPPING)
 
 
 class Command(NamedTuple):
-    """What the engine is to do."""
+    """An order to the engine."""
 
     verb: Literal["prepare", "load", "run", "stop"]
     replica: Replica
@@ -77,7 +77,7 @@ class Command(NamedTuple):
 
 
 class Fleet:
-    """All replicas. Each begins without a process; `residents` of them may hold a device at a time."""
+    """All replicas. None has a process at first; at most `residents` of them hold a device at a time."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Fleet:
         load_concurrency: int | None,
         host: Callable[[str], str] = lambda device: "",
     ) -> None:
-        """`load_concurrency` replicas may load at once on each `host` (of a device)."""
+        """At most `load_concurrency` replicas load at once on each `host` (of a device)."""
         self.replicas: list[Replica] = []
         self.of: dict[str, list[Replica]] = {model.key: [] for model in models}
         self.on: dict[str, list[Replica]] = {}
@@ -98,17 +98,17 @@ class Fleet:
             for place in model.places:
                 self.add(model, place)
         self.active = dict.fromkeys(self.of, 0)
-        """Model -> its replicas that hold a place."""
+        """Model -> number of its replicas that hold a place."""
         self.coming = dict.fromkeys(self.of, 0)
-        """Model -> those of them that are not loaded yet."""
+        """Model -> number of those that are not loaded yet."""
         self._residents = residents
         self._load_limit, self._host = load_concurrency or 1 << 30, host
-        self._to_load: dict[str, dict[int, Replica]] = {}  # host -> by number
-        self._loading: Counter[str] = Counter()  # on each host
+        self._to_load: dict[str, dict[int, Replica]] = {}  # host -> replicas by number
+        self._loading: Counter[str] = Counter()  # by host
         self._commands: list[Command] = []
 
     def add(self, model: Model, place: tuple[str, ...]) -> Replica:
-        """One more replica of a model, on devices that may be new."""
+        """Adds a replica of a model, on devices that may be new."""
         replica = Replica(len(self.replicas), model, len(self.of[model.key]), place)
         self.replicas.append(replica)
         self.of[model.key].append(replica)
@@ -121,11 +121,11 @@ class Fleet:
     # -- places --
 
     def has_room(self, replica: Replica) -> bool:
-        """Whether its devices are free for it."""
+        """True if its devices have room for it."""
         return all(len(self._holders[device]) < self._residents for device in replica.held)
 
     def next_free(self) -> str | None:
-        """A device with room. Whoever asks again is told another one: each gets its turn."""
+        """Returns a device with room, another one at each call so that each gets its turn; None if all are full."""
         if not self.free:
             return None
         device = next(iter(self.free))
@@ -133,15 +133,15 @@ class Fleet:
         return device
 
     def load_at_once(self, name: str) -> bool:
-        """Whether a model has places and is loaded on none, and one more can be loaded beside them."""
+        """True if a model has places but is loaded on none of them yet, and one more replica can load at once."""
         return 0 < self.active[name] == self.coming[name] < self._load_limit
 
     def neighbours(self, replica: Replica) -> Iterator[Replica]:
-        """The replicas that hold its devices beside it."""
+        """Yields the replicas that share its devices."""
         return (other for device in replica.held for other in self._holders[device] if other is not replica)
 
     def rivals(self, replica: Replica) -> Iterator[Replica]:
-        """The replicas of other models that could hold its devices in its stead."""
+        """Yields the replicas of other models that could hold its devices instead."""
         for device in replica.held:
             for other in self.on[device]:
                 if (
@@ -154,17 +154,17 @@ class Fleet:
     # -- commands --
 
     def take_commands(self) -> list[Command]:
-        """What has been commanded since it was last asked."""
+        """Returns the commands since the last call."""
         commands, self._commands = self._commands, []
         return commands
 
     @property
     def commanded(self) -> bool:
-        """Whether there are commands to take."""
+        """True if there are commands to take."""
         return bool(self._commands)
 
     def claim(self, replica: Replica) -> None:
-        """It gets its place, and goes on until it is loaded."""
+        """Gives the replica its place and starts it on the way to being loaded."""
         replica.wanted = True
         self.active[replica.key] += 1
         self.coming[replica.key] += 1
@@ -178,31 +178,31 @@ class Fleet:
             self.prepare(replica)
 
     def prepare(self, replica: Replica) -> None:
-        """Its process starts with its imports, which need no place."""
+        """Starts the replica's process with its imports, which need no place."""
         replica.state = ReplicaState.PREPARING
         self._commands.append(Command("prepare", replica))
 
     def run(self, replica: Replica, task: Task) -> None:
-        """It gets a task into its hands."""
+        """Puts a task into the replica's hands."""
         replica.hands[task.number] = task
         self._commands.append(Command("run", replica, task))
 
     def stop(self, replica: Replica) -> None:
-        """Its process is to end. It holds its place until that is reported."""
+        """Has the replica's process end. It holds its place until the end is reported."""
         self._count_out(replica)
         replica.state = ReplicaState.STOPPING
         self._commands.append(Command("stop", replica))
 
-    # -- what has happened --
+    # -- events --
 
     def prepared(self, replica: Replica) -> None:
-        """Its process has done its imports."""
+        """Records that the replica's process has finished its imports."""
         replica.state = ReplicaState.PREPARED
         if replica.wanted:
             self._queue_load(replica)
 
     def loaded(self, replica: Replica, capacity: int) -> None:
-        """It is ready for tasks."""
+        """Records that the replica is ready for tasks."""
         host = self._line(replica)
         self._loading[host] -= 1
         self.coming[replica.key] -= 1
@@ -210,7 +210,7 @@ class Fleet:
         self._load_next(host)
 
     def ended(self, replica: Replica, *, retired: bool) -> None:
-        """Its process is gone, and its place is free."""
+        """Records that the replica's process has ended, and frees its place."""
         self._count_out(replica)
         replica.state = ReplicaState.RETIRED if retired else ReplicaState.OFF
         replica.worked = False
@@ -236,13 +236,13 @@ class Fleet:
         self._load_next(host)
 
     def _line(self, replica: Replica) -> str:
-        """In which line it waits for its load: that of its host, or of nobody else where no weights are read."""
+        """Returns the line in which it waits to load: its host's, or one of its own if it reads no weights."""
         return self._host(replica.place[0]) if replica.model.holds_device else replica.name
 
     def _load_next(self, host: str) -> None:
         waiting = self._to_load.get(host)
         while waiting and self._loading[host] < self._load_limit:
-            # Edit models first, in the order of the devices: whose imports were quicker is chance.
+            # Edit models first, in the order of the devices, not of how quick their imports happened to be.
             replica = waiting.pop(min(waiting))
             replica.state = ReplicaState.LOADING
             self._loading[host] += 1

@@ -1,11 +1,11 @@
-"""Who gets which task. `pull` is the product's way; the others are for people who come from the base system.
+"""Hands out tasks to replicas. `pull` is the default; the others are for people who come from the base system.
 
-They deal out edits; a judge's batches are pulled under every schedule. Within a queue the rank of a task decides: the
-pilot first, then the benchmark's order, and suspects after the healthy tasks of their phase. A suspect is for another
-replica than it failed on, while the model has another one: so a bad device is told from a bad sample.
+Those deal out edits; a judge's batches are pulled under every schedule. Within a queue tasks go by rank: the pilot
+first, then the benchmark's order, and suspects after the healthy tasks of their phase. A suspect goes to a replica
+that it has not failed on, while the model has one: this tells a bad device from a bad sample.
 
 A task that ran out of memory asks elsewhere: it comes before all others, and goes only to replicas that have not tried
-it, even if one has to be loaded for it. While one of those is there, the replicas that have tried it take nothing else.
+it, even if one has to be loaded for it. While such a replica is there, those that have tried it take nothing else.
 """
 
 from __future__ import annotations
@@ -19,56 +19,56 @@ from edit_eval.scheduling.tasks import PILOT, Task
 
 
 class RankedTasks:
-    """Tasks by their rank."""
+    """Tasks ordered by rank."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[tuple[int, int, int], Task]] = []
 
     @property
     def first(self) -> Task | None:
-        """The one of the lowest rank."""
+        """The task of the lowest rank."""
         return self._heap[0][1] if self._heap else None
 
     def put(self, task: Task) -> None:
-        """One more."""
+        """Adds a task."""
         heapq.heappush(self._heap, (task.rank, task))
 
     def pop(self) -> Task:
-        """Takes out the first. Raises `IndexError` when there is none."""
+        """Removes and returns the first task. Raises `IndexError` when empty."""
         return heapq.heappop(self._heap)[1]
 
     def __len__(self) -> int:
         return len(self._heap)
 
     def take_last(self, count: int) -> list[Task]:
-        """Takes out those of the highest ranks."""
+        """Removes and returns the tasks of the highest ranks."""
         tasks = self.in_order()
         kept = len(tasks) - count
         self._heap = [(task.rank, task) for task in tasks[:kept]]
         return tasks[kept:]
 
     def in_order(self) -> list[Task]:
-        """All of them, the first first."""
+        """Returns all tasks, lowest rank first."""
         return [task for _, task in sorted(self._heap)]
 
 
 class PullQueue:
-    """Whoever is free takes the first task. A suspect goes only to empty hands, so a healthy task never follows it."""
+    """Gives the first task to any free replica. A suspect needs empty hands, so a healthy task never follows it."""
 
     def __init__(self, replicas: Sequence[Replica]) -> None:
         self._replicas = replicas
         self._tasks = RankedTasks()
-        self._asking: dict[int, Task] = {}  # what asks elsewhere, by number
+        self._asking: dict[int, Task] = {}  # tasks that ask elsewhere, by number
 
     def put(self, task: Task) -> None:
-        """A task can start, or comes back from a replica that had not begun it."""
+        """Adds a task that can start, or comes back from a replica that had not begun it."""
         if task.asks_elsewhere:
             self._asking[task.number] = task
         else:
             self._tasks.put(task)
 
     def take(self, replica: Replica) -> Task | None:
-        """The task that this replica is to run next."""
+        """Removes and returns the next task for this replica; None if there is none."""
         for number, task in self._asking.items():
             if self._may_try(replica.index, task):
                 return self._asking.pop(number)
@@ -77,70 +77,70 @@ class PullQueue:
         return self._take_dealt(replica)
 
     def _take_dealt(self, replica: Replica) -> Task | None:
-        """The same of what does not ask elsewhere."""
+        """Does the same among the tasks that do not ask elsewhere."""
         first = self._tasks.first
         if first is None or (first.alone and (replica.hands or self._is_for_another(replica.index, first))):
             return None
         return self._tasks.pop()
 
     def _is_for_another(self, index: int, suspect: Task) -> bool:
-        """Whether it failed on this replica, and another one is there, or coming, that can try it."""
+        """True if it failed on this replica and another replica, loaded or loading, can try it."""
         return index in suspect.failed_on and self._is_tried_by(suspect)
 
     def _is_tried_by(self, task: Task) -> bool:
-        """Whether a replica is there, or coming, on which it has not failed."""
+        """True if a replica that it has not failed on is loaded or loading."""
         return any(one.wanted and not one.leaving and one.index not in task.failed_on for one in self._replicas)
 
     def _may_try(self, index: int, task: Task) -> bool:
-        """Whether a task that asks elsewhere is for this replica: no other one is left that has not tried it."""
+        """True if a task that asks elsewhere may go to this replica: it has not tried it, or all others have."""
         return index not in task.failed_on or not any(
             one.index not in task.failed_on and one.state is not ReplicaState.RETIRED and not one.lost
             for one in self._replicas
         )
 
     def finish(self, task: Task) -> None:
-        """A task that was handed out is in nobody's hands any more."""
+        """Reports that a task handed out has left its replica's hands."""
 
     def retire(self, index: int) -> None:
-        """This replica will not come again."""
+        """Reports that this replica will not come back."""
 
     def go(self, index: int) -> None:
-        """This replica is away for a while."""
+        """Reports that this replica is away for a while."""
 
     def come(self, index: int) -> None:
-        """It is back."""
+        """Reports that this replica is back."""
 
     def open_to(self, index: int) -> int:
-        """How many of the tasks that can start this replica may take."""
+        """Returns how many of the tasks that can start this replica may take."""
         return len(self._tasks) + len(self._asking) - self.closed_to(index)
 
     def closed_to(self, index: int) -> int:
-        """How many of them ask for another than this replica."""
+        """Returns how many of them ask for another replica."""
         return sum(not self._may_try(index, task) for task in self._asking.values())
 
     def has_pilot_for(self, index: int) -> bool:
-        """Whether one of the pilot's is among those that can start and that this replica may take."""
+        """True if this replica may take one of the pilot's tasks now."""
         asking = any(task.phase == PILOT and self._may_try(index, task) for task in self._asking.values())
         return asking or (self._tasks.first is not None and self._tasks.first.phase == PILOT)
 
     def awaits(self, index: int) -> bool:
-        """Whether this replica does well to wait: one of them will be open to it, if not now."""
+        """True if this replica should wait: a task will be open to it, if not now."""
         return self.open_to(index) > 0
 
     def belongs_to(self, index: int) -> bool:
-        """Whether a task waits for this replica, and for no other that is there."""
+        """True if a task waits for this replica and for no other that is loaded or loading."""
         return any(index not in task.failed_on and not self._is_tried_by(task) for task in self._asking.values())
 
     def dealt(self, later: Sequence[Task] = ()) -> list[list[Task]]:
-        """The tasks that can start, and those of `later` phases: each replica's, or one list where nobody owns any."""
+        """Returns the tasks that can start, and those of `later` phases: one list per replica, or one shared list."""
         return [[*self._asking.values(), *self._tasks.in_order(), *later]]
 
     def batch(self) -> tuple[int, int] | None:
-        """Which batch is under way, of how many in this phase as things stand; None where there are none."""
+        """Returns which batch is under way and how many this phase has as of now; None without batches."""
         return None
 
     def ends_batch(self, task: Task) -> bool:
-        """Whether this task, which has just come to its end, is the last of the batch under way."""
+        """True if this task, which has just ended, is the last of the batch under way."""
         return False
 
     def __len__(self) -> int:
@@ -148,10 +148,10 @@ class PullQueue:
 
 
 class RoundRobinQueue(PullQueue):
-    """Edit i belongs to replica i mod N, as in the base system; suspects belong to nobody.
+    """Edit i belongs to replica i mod N, as in the base system; suspects are shared.
 
-    One that comes back, from the pilot or after its process died, has fallen behind. So that it does not end late and
-    alone, the last of its tasks go to those who are there, until all shares are level.
+    A replica that comes back, from the pilot or after its process died, has fallen behind. So that it does not end late
+    and alone, the last of its tasks go to the replicas at work, until all shares are level.
     """
 
     def __init__(self, replicas: Sequence[Replica]) -> None:
@@ -175,7 +175,7 @@ class RoundRobinQueue(PullQueue):
         return own.pop()
 
     def go(self, index: int) -> None:
-        if self.awaits(index):  # one that is stopped because nothing is left for it has missed nothing
+        if self.awaits(index):  # a replica that is stopped with nothing left for it has missed nothing
             self._away.add(index)
 
     def come(self, index: int) -> None:
@@ -215,17 +215,17 @@ class RoundRobinQueue(PullQueue):
 
 
 class BatchSyncQueue(RoundRobinQueue):
-    """Round robin with a barrier: each gets the next of its tasks when the last one of everybody is finished.
+    """Round robin with a barrier: each replica gets its next task when all have finished their present one.
 
-    One that is away is left out of the batches that begin meanwhile: nobody waits for it. Nobody ever has two in hand,
-    so suspects run alone without more ado.
+    An absent replica is left out of the batches that begin meanwhile, so none waits for it. No replica ever has two
+    tasks in hand, so suspects run alone anyway.
     """
 
     def __init__(self, replicas: Sequence[Replica]) -> None:
         super().__init__(replicas)
         self._batch: dict[int, Task] = {}
         self._out: set[int] = set()
-        self._units: set[int] = set()  # all that there was since the queue was last empty
+        self._units: set[int] = set()  # all units since the queue was last empty
 
     def put(self, task: Task) -> None:
         if not len(self) and not self._out:
@@ -246,7 +246,7 @@ class BatchSyncQueue(RoundRobinQueue):
         self._out.discard(task.number)
 
     def _in_turn(self) -> list[int]:
-        """The owners, in the order in which they get what is everybody's: whom a suspect failed on is the last."""
+        """Returns the owners in the order in which they get shared tasks: those a suspect failed on come last."""
         first = next(iter(self._asking.values()), self._tasks.first)
         failed_on = [owner for owner in self._owners if first is not None and owner in first.failed_on]
         if not failed_on:
@@ -270,7 +270,7 @@ class BatchSyncQueue(RoundRobinQueue):
     def awaits(self, index: int) -> bool:
         if index in self._batch or len(self._own[index]):
             return True
-        # What is everybody's goes to those who have nothing of their own.
+        # Shared tasks go to replicas that have none of their own.
         free = [owner for owner in self._in_turn() if not len(self._own[owner])]
         there = [owner for owner in free if owner not in self._away]
         count = len(self._asking) + len(self._tasks)
@@ -282,7 +282,7 @@ class BatchSyncQueue(RoundRobinQueue):
     def batch(self) -> tuple[int, int] | None:
         if not len(self) and not self._out:
             return None
-        # Counted in tasks, so that it never grows: in how many batches one was missing shows only afterwards.
+        # Counted in tasks, so that it never grows: how many batches lacked a replica is known only afterwards.
         count, each = math.ceil(len(self._units) / len(self._own)), len(self._own)
         return min(count, (len(self._units) - len(self) - len(self._out)) // each + 1), count
 

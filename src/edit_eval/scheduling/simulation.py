@@ -1,6 +1,6 @@
-"""The scheduler on devices that only take time: a whole run (`plan`), or what is left of one that is under way.
+"""Runs the scheduler in simulated time: a whole run (`plan`), or the rest of one that is under way.
 
-Nothing fails here; what becomes of failures is the engine's.
+Nothing fails here; failures are handled by the engine.
 """
 
 from __future__ import annotations
@@ -22,65 +22,65 @@ from edit_eval.scheduling.tasks import Model, Task, Work
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds. Of a model (its key) that is not in a mapping they are 0."""
+    """Times in seconds. A model (its key) that is missing from a mapping takes 0."""
 
     task: Callable[[Task], float]
     load: Mapping[str, float]
     prepare: Mapping[str, float] = field(default_factory=dict)
-    """From the start of a process until its imports are done."""
+    """From the start of a process to the end of its imports."""
     unload: Mapping[str, float] = field(default_factory=dict)
-    """From the order to end until the process is gone."""
+    """From the order to end until the process has ended."""
     capacity: Mapping[str, int] = field(default_factory=dict)
-    """How many tasks a replica computes at a time, where that is more than one."""
+    """How many tasks a replica computes at a time, if more than one."""
 
 
 @dataclass(frozen=True)
 class Elapsed:
-    """For how many seconds what is under way has been so."""
+    """How long, in seconds, everything under way has been running."""
 
     replicas: Mapping[int, float] = field(default_factory=dict)
-    """What a replica does beside its tasks (start, load, unload), by its number."""
+    """Replicas that start, load or unload, by number."""
     tasks: Mapping[int, float] = field(default_factory=dict)
-    """By their numbers."""
+    """Tasks, by number."""
 
 
 @dataclass
 class Began:
-    """When each load and each task began that is under way, or has been."""
+    """When each load and each task began, finished ones included."""
 
     replicas: dict[int, float] = field(default_factory=dict)
     tasks: dict[int, float] = field(default_factory=dict)
 
     def elapsed(self, now: float) -> Elapsed:
-        """For how long they have been under way at that moment."""
+        """Returns how long each has been under way at `now`."""
         of = ({number: now - began for number, began in them.items()} for them in (self.replicas, self.tasks))
         return Elapsed(*of)
 
 
 @dataclass(slots=True, eq=False)
 class _Process:
-    """That of a replica."""
+    """The simulated process of a replica."""
 
     replica: Replica
     since: float
-    """When what it does beside its tasks began."""
+    """When its present start, load or unload began."""
     loaded: bool = False
     running: dict[int, float] = field(default_factory=dict)
-    """Tasks, and since when."""
+    """Task numbers and when each began."""
     waiting: deque[Task] = field(default_factory=deque)
     order: int = 0
-    """What it was told last; what comes of an earlier order comes no more."""
+    """Number of its last order; events that belong to an earlier order are dropped."""
 
 
 Span = Callable[[Replica, str, float, float], None]
-"""Told what a replica did (`starting`, `loading`, `editing`, `judging`, `unloading`), from when to when."""
+"""Called with what a replica did (`starting`, `loading`, `editing`, `judging`, `unloading`), its begin and its end."""
 
 _Event = tuple[float, int, int, Callable[..., Sequence[Command]], _Process, tuple[Any, ...]]
-"""When it happens, a number that tells equals apart, of which order it comes, what follows, whose it is, about what."""
+"""Time, tie-breaking number, number of its order, handler, process, and the handler's further arguments."""
 
 
 class Simulation:
-    """Has a policy's commands carried out in simulated time."""
+    """Carries out a policy's commands in simulated time."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Simulation:
         self._processes: dict[int, _Process] = {}
 
     def run(self) -> float:
-        """Runs until nothing more happens; the seconds that it took."""
+        """Runs until nothing more happens. Returns the seconds that it took."""
         self._do(self._policy.look() if self._processes else self._policy.begin())
         while self._coming:
             for _, _, order, happens, process, about in self._now_due():
@@ -105,7 +105,7 @@ class Simulation:
         return self._now
 
     def _now_due(self) -> list[_Event]:
-        """What happens next, and what at the same moment: a device goes on with what it has before anybody is told."""
+        """Returns the next events, all of one moment. Devices begin their next task before the policy hears of any."""
         due: list[_Event] = []
         while self._coming and (not due or self._coming[0][0] <= due[0][0]):
             event = heapq.heappop(self._coming)
@@ -119,7 +119,7 @@ class Simulation:
         return due
 
     def resume(self, elapsed: Elapsed) -> None:
-        """Takes over what the policy's replicas are doing; what is not in `elapsed` has just begun."""
+        """Takes over what the policy's replicas are doing; anything not in `elapsed` has just begun."""
         for replica in self._policy.replicas:
             if replica.state in (ReplicaState.OFF, ReplicaState.RETIRED):
                 continue
@@ -157,7 +157,7 @@ class Simulation:
 
     def _stop(self, process: _Process, gone: float = 0.0) -> None:
         process.order += 1
-        # One that is not loaded is killed.
+        # A process that is not loaded is killed, which takes no time.
         seconds = self._timing.unload.get(process.replica.key, 0.0) if process.loaded else 0.0
         self._later(seconds - gone, self._ended, process)
 
@@ -172,7 +172,7 @@ class Simulation:
         when = self._now + max(0.0, seconds)
         heapq.heappush(self._coming, (when, self._count, process.order, happens, process, about))
 
-    # -- what happens --
+    # -- events --
 
     def _prepared(self, process: _Process) -> Sequence[Command]:
         self._span(process.replica, "starting", process.since, self._now)
@@ -184,7 +184,7 @@ class Simulation:
         return self._policy.loaded(replica, self._now - process.since, self._timing.capacity.get(replica.key, 1))
 
     def _free(self, process: _Process, task: Task) -> None:
-        """The task is computed, and the next one in hand begins."""
+        """Ends a computed task and begins the next one in hand."""
         began = process.running.pop(task.number)
         kind = "editing" if process.replica.model.kind == "edit" else "judging"
         self._span(process.replica, kind, began, self._now)
@@ -208,15 +208,15 @@ _BUSY = {
     ReplicaState.LOADING: Simulation._load,
     ReplicaState.STOPPING: Simulation._stop,
 }
-"""What a replica is doing that was told nothing more."""
+"""What a replica in each of these states is doing without further orders."""
 
 
 def rest_of(policy: Policy, work: Work, timing: Timing, elapsed: Elapsed) -> float:
-    """Seconds until all that is left is done, and every replica has ended. Policy and work stay as they are.
+    """Returns the seconds until all work is done and every replica has ended. Policy and work are not changed.
 
-    `timing.task` is asked about copies of the tasks.
+    `timing.task` is called with copies of the tasks.
     """
-    apart = {id(work.in_vain): _never}  # that of a run knows its records
+    apart = {id(work.in_vain): _never}  # a real run's would copy its records
     its_policy, its_work = copy.deepcopy((policy, work), apart)
     simulation = Simulation(its_policy, its_work, timing)
     simulation.resume(elapsed)
@@ -228,47 +228,47 @@ def _never(task: Task) -> bool:
 
 
 MOST_SIMULATED = 5_000
-"""Tasks: a simulation of so many takes a quarter of a second."""
+"""Number of tasks; simulating this many takes a quarter of a second."""
 NOTHING = Elapsed()
 
 MODELS_LOOKED_AT = 6
-"""Every set of at most so many models is looked at; with more models, only all of them and each alone."""
+"""Up to this many models, every set of them is examined; beyond it, only all of them and each alone."""
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What is left for one model."""
+    """Work left for one model."""
 
     kind: str
     """`edit` or `judge`."""
     devices: frozenset[str]
-    """Where the model may run."""
+    """Devices that the model may run on."""
     units: float
-    """Edits or judgements left; those under way count by the part that is left of them."""
+    """Edits or judgements left; one under way counts by the part that is left."""
     seconds: float | None
-    """Seconds that one of them takes of one device; None before the first."""
+    """Device seconds per edit or judgement; None before the first."""
     load: float = 0.0
-    """Seconds that a device will still need to load the model, as far as is known."""
+    """Seconds that a device still needs to load the model, as far as is known."""
     longest: float = 0.0
-    """Seconds that the edit or judgement needs of which most is left: no number of devices makes it shorter."""
+    """Seconds left of the longest single edit or judgement, which no number of devices makes shorter."""
 
 
 @dataclass(frozen=True)
 class TimeLeft:
-    """A prediction."""
+    """A prediction of the time left."""
 
     seconds: float | None
     """None while nothing is known."""
     missing: tuple[str, ...] = ()
-    """The kinds (`edit`, `judge`) of which something is left and nothing known: they come on top."""
+    """Kinds (`edit`, `judge`) with work left and no times yet: they come on top."""
 
 
 def time_left(demands: Sequence[Demand]) -> TimeLeft:
-    """The time that the busiest set of devices needs if it shares its work evenly, or one thing alone if longer.
+    """Returns how long the busiest set of devices needs, or the longest single unit if that is longer.
 
     For every set of models: their device seconds over the number of devices on which any of them may run. The largest
     of these is the length of the best schedule of work that can be divided at will (McNaughton's bound, for models
-    that are bound to devices), which pulling comes close to while much is left.
+    bound to devices), which pulling comes close to while much is left.
     """
     open_demands = [d for d in demands if d.units > 0 and d.devices]
     known = [d for d in open_demands if d.seconds is not None]
@@ -281,10 +281,10 @@ def time_left(demands: Sequence[Demand]) -> TimeLeft:
 
 
 def rest_of_a_run(work: Work, estimates: Estimates, policy: Policy, elapsed: Elapsed = NOTHING) -> TimeLeft:
-    """The time for all that is left, controls included, from the mean times seen so far.
+    """Returns the time for all work left, controls included, from the mean times seen so far.
 
-    The scheduler itself is run on, in simulated time: with shares that are dealt out, loads in turn, and those that a
-    device will need. Of more than `MOST_SIMULATED` tasks it would take long; there the bound is near enough.
+    Runs the scheduler itself in simulated time, so dealt shares, turns at loading and loads still to come count.
+    Beyond `MOST_SIMULATED` tasks that would take long, and the bound is near enough.
     """
     if work.tasks_left > MOST_SIMULATED:
         return _bound(work, estimates, policy)
@@ -308,14 +308,14 @@ def rest_of_a_run(work: Work, estimates: Estimates, policy: Policy, elapsed: Ela
 
 
 def _like_the_others(means: Mapping[str, Mean], models: Iterable[Model]) -> dict[str, float]:
-    """Seconds by model; of one that has not been seen as of those that have."""
+    """Returns seconds by model; an unseen model gets the mean of the others."""
     seen = known(means)
     usual = sum(seen.values()) / len(seen) if seen else 0.0
     return {model.key: seen.get(model.key, usual) for model in models}
 
 
 def _bound(work: Work, estimates: Estimates, policy: Policy) -> TimeLeft:
-    """The same by `time_left`; what is under way counts whole."""
+    """Returns the same by `time_left`; units under way count whole."""
     demands = []
     for model in dict.fromkeys(replica.model for replica in policy.replicas):
         alive = [replica for replica in policy.of(model.key) if replica.state is not ReplicaState.RETIRED]

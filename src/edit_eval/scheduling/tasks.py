@@ -1,4 +1,4 @@
-"""What there is to do: tasks, what they wait for, and which of them can start. No clock, no I/O."""
+"""The work of a run: tasks, what they wait for, and which can start. No clock, no I/O."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from edit_eval.records import model_title
 Kind = Literal["edit", "judge"]
 
 PILOT = -1
-"""The phase of the pilot: the few tasks that show early whether every model works. It comes before all others and,
-unlike the phases after it, holds none of them back."""
+"""Phase of the pilot: the few tasks that show early whether every model works. It comes before all others and, unlike
+later phases, holds none of them back."""
 
 
 @dataclass(frozen=True)
@@ -26,21 +26,21 @@ class Model:
     places: tuple[tuple[str, ...], ...]
     """The devices of each replica: `(("cuda:0",), ("cuda:1",))`, or two at a time with `devices_per_replica: 2`."""
     holds_device: bool = True
-    """Whether it takes memory of its devices. A client of a server, or who reads files, works beside any model."""
+    """True if it takes device memory. A client of a server, or a reader of files, works beside any model."""
     key: str = field(init=False)
-    """What tasks call it: an edit model and a judge may have the same name."""
+    """Its name in tasks: an edit model and a judge may have the same name."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", f"{self.kind}:{self.name}")
 
     @classmethod
     def of(cls, key: str, places: tuple[tuple[str, ...], ...], holds_device: bool = True) -> Model:
-        """The model that tasks call `edit:NAME` or `judge:NAME`."""
+        """Returns the model of a task's key, `edit:NAME` or `judge:NAME`."""
         kind, _, name = key.partition(":")
         return cls(name, "edit" if kind == "edit" else "judge", places, holds_device)
 
     def held(self, place: tuple[str, ...]) -> tuple[str, ...]:
-        """What a replica there keeps from others: its devices; else a place of its own, which no other can want."""
+        """Returns what a replica there keeps from others: its devices, or else a place of its own that none wants."""
         return place if self.holds_device else (f"{self.key} on {'+'.join(place)}",)
 
     @property
@@ -51,64 +51,64 @@ class Model:
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """One thing that a worker does in one go: an edit, or a batch of judgements."""
+    """One piece of work that a worker does in one go: an edit, or a batch of judgements."""
 
     number: int
     model: str
-    """The key of the model that does it."""
+    """Key of the model that does it."""
     units: tuple[int, ...]
-    """What it is about, in the numbers of whoever made the task: one edit, or the questions of a batch."""
+    """What it is about, in the numbers of its maker: one edit, or the questions of a batch."""
     phase: int = 0
-    """Tasks of a later phase start when no task of an earlier one is left (`order: by_category`)."""
+    """A later phase starts when no task of an earlier one is left (`order: by_category`)."""
     missing: int = 0
-    """Edits and answers that must be settled before it can start."""
+    """Number of edits and answers that must be settled before it can start."""
     edits_missing: int = 0
-    """Of these the edits."""
+    """How many of these are edits."""
     alone: bool = False
     """A suspect: it runs after the healthy work of its phase, with nothing else in its worker's hands."""
     control: bool = False
-    """It is about controls, beside the run: that such tasks fail, all of them perhaps, says nothing of the rest."""
+    """It is about controls: even if all such tasks fail, that says nothing about the rest of the run."""
     failed_on: frozenset[int] = frozenset()
-    """The replicas (their indices) that it failed on: another one tries it, while there is one."""
+    """Indices of the replicas that it failed on: another one tries it, while there is one."""
 
     @property
     def asks_elsewhere(self) -> bool:
-        """It ran out of memory somewhere: whether that was the task's fault or the device's shows on another one."""
+        """True if it ran out of memory: another device will show whether the task or the device was at fault."""
         return bool(self.failed_on) and not self.alone
 
     @property
     def rank(self) -> tuple[int, int, int]:
-        """Of the tasks that can start, the one of the lowest rank comes first.
+        """Sort key of tasks that can start; the lowest comes first.
 
-        What asks elsewhere comes before healthy work, so that a device without memory is known before it has tried
-        everything.
+        Tasks that ask elsewhere come before healthy work, so that a device short of memory is found out before it has
+        tried everything.
         """
         return (self.phase, 2 if self.alone else 0 if self.failed_on else 1, self.number)
 
 
 @dataclass
 class Work:
-    """All tasks that are not finished. Tells `on_ready` about each task the moment that it can start."""
+    """All unfinished tasks. Calls `on_ready` with each task as soon as it can start."""
 
     on_ready: Callable[[Task], None] = lambda task: None
     in_vain: Callable[[Task], bool] = lambda task: False
-    """Whether a task that could start has nothing to work on (all its edits failed); it is finished without a word."""
+    """True if a task that could start has nothing to work on (all its edits failed); it is then finished silently."""
     before_the_end: Callable[[], None] = lambda: None
-    """Called when the last task is about to come to its end: what is added then goes on with what is loaded."""
+    """Called just before the last task ends: work added here goes on with the models that are loaded."""
     answers_from: float = inf
-    """What is settled has a number below this one if it is an edit; from here on it is an answer of a judge, which a
-    later question of the same judge waits for."""
+    """Settled numbers below this are edits; from here on they are answers of a judge, which a later question of the
+    same judge waits for."""
     kept: set[str] = field(default_factory=set)
-    """Models that stay loaded, on all of their places, although nothing is left for them: more may come (`serve`)."""
+    """Models that stay loaded on all of their places even without work, because more may come (`serve`)."""
     edits_wait_for_answers: bool = field(default=False, init=False)
-    """Whether an edit waits for what a judge says: then another judge may wait for edits that wait for that one."""
+    """True if an edit waits for a judge's answer: then another judge's edits may wait for that judge, too."""
     phase: int = field(default=0, init=False)
-    """The earliest phase in which something is left, the pilot apart."""
+    """The earliest phase with work left, apart from the pilot."""
     _count: int = 0
     _waiting: dict[int, list[Task]] = field(default_factory=lambda: defaultdict(list))
-    _left: dict[int, dict[str, int]] = field(default_factory=dict)  # phase -> model -> tasks not finished
-    _units: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # model -> units not finished
-    _pilot_waiting: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # its pilots without their edits
+    _left: dict[int, dict[str, int]] = field(default_factory=dict)  # phase -> model -> unfinished tasks
+    _units: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # model -> unfinished units
+    _pilot_waiting: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # model -> pilots lacking edits
     _waits: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # model -> tasks that wait for something
     _held: dict[int, list[Task]] = field(default_factory=lambda: defaultdict(list))  # phase -> ready before its time
 
@@ -156,46 +156,46 @@ class Work:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing is left, and nothing more may come."""
+        """True if nothing is left and nothing more may come."""
         return not self._left and not self.kept
 
     @property
     def piloting(self) -> bool:
-        """Whether something of the pilot is left."""
+        """True while part of the pilot is left."""
         return PILOT in self._left
 
     @property
     def tasks_left(self) -> int:
-        """Tasks that are not finished, in all phases."""
+        """Number of unfinished tasks in all phases."""
         return sum(sum(models.values()) for models in self._left.values())
 
     def left(self, model: str) -> int:
-        """Tasks of `model` that are not finished, in the pilot and in the present phase."""
+        """Returns the number of unfinished tasks of `model` in the pilot and the present phase."""
         present, pilot = self._left.get(self.phase), self._left.get(PILOT)
         return (present.get(model, 0) if present else 0) + (pilot.get(model, 0) if pilot else 0)
 
     def under_way(self, model: str) -> int:
-        """The same of those that wait for no edit and no answer."""
+        """Returns how many of these wait for no edit and no answer."""
         return self.left(model) - self._waits[model]
 
     def units_left(self, model: str) -> int:
-        """Units of `model` that are not finished, in all phases."""
+        """Returns the number of unfinished units of `model` in all phases."""
         return self._units[model]
 
     def held(self, model: str) -> list[Task]:
-        """Tasks of `model` that could start but for their phase, in their order."""
+        """Returns the tasks of `model` that only their phase holds back, in order."""
         return [task for phase in sorted(self._held) for task in self._held[phase] if task.model == model]
 
     def pilot_left(self, model: str) -> int:
-        """Tasks of `model` that are not finished, in the pilot."""
+        """Returns the number of unfinished tasks of `model` in the pilot."""
         return self._left[PILOT].get(model, 0) if PILOT in self._left else 0
 
     def pilot_ready(self, model: str) -> bool:
-        """Whether something of the pilot is left for `model`, and none of it waits for an edit."""
+        """True if `model` has pilot tasks left and none of them waits for an edit."""
         return self.pilot_left(model) > 0 and not self._pilot_waiting[model]
 
     def settle(self, one: int) -> None:
-        """The edit, or answer, has come to an end, good or bad: what waited for it waits for one less."""
+        """Records that an edit or answer has ended, well or badly, and begins tasks that waited only for it."""
         is_edit = one < self.answers_from
         for task in self._waiting.pop(one, ()):
             task.missing -= 1
@@ -206,7 +206,7 @@ class Work:
                 self._begin(task)
 
     def finish(self, task: Task) -> None:
-        """The task has come to an end. With the last of its phase the next phase begins."""
+        """Removes a task that has ended. With the last of its phase the next phase begins."""
         if len(self._left) == 1 and self.tasks_left == 1:
             self.before_the_end()
         phase = task.phase

@@ -1,13 +1,13 @@
-"""Cells: their numbers, which are all that scheduling needs to know, and their keys; what an edit model is told.
+"""Cells: their numbers, which are all that scheduling needs, and their keys; and what an edit model is told.
 
 A cell is one question to one judge about one edit, or about two, in one reading of one repeat. Cells that differ only
-in question and reading make one judgement; the orders in which a battle's edits are shown are questions. Edits are
-numbered by (edit model, edit seed, sample), after them what is judged as a control, and then battles; judgements by
-(edit, judge, repeat); cells by (judgement, reading, question).
+in question and reading form one judgement; the two orders of showing a battle's edits are two questions. Edits are
+numbered by (edit model, edit seed, sample), followed by controls and then battles; judgements by (edit, judge, repeat);
+cells by (judgement, reading, question).
 
-A key is a digest over all that decides an edit's pixels, or over all that decides a judge's reply. Where and how
-something ran (device, batch size, library versions) is recorded, never hashed. Nor are the names that a configuration
-gives its models, nor how replies are read: stored ones can be read anew without a GPU.
+A key is a digest of everything that determines an edit's pixels, or a judge's reply. Where and how something ran
+(device, batch size, library versions) is recorded, never hashed. Neither are the names that a configuration gives its
+models, nor the way replies are read: stored replies can be read again without a GPU.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from edit_eval.protocols.asked import SampleQuestion
 from edit_eval.records import DECLINED, EDIT_LOST, NO_EDIT, Judgement, Sample, Scale, Status, Told
 
 NO_EDIT_AS_HIGH = 1 << 40
-"""Of an experiment that grows the first number that is a cell's."""
+"""In an experiment that grows, the first number of a cell."""
 
 
 class JudgementPlace(NamedTuple):
-    """Which judgement it is."""
+    """The place of a judgement."""
 
     edit: int
     """Or control, or battle."""
@@ -39,7 +39,7 @@ class JudgementPlace(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """Which cell it is."""
+    """The place of a cell."""
 
     judgement: int
     reading: int
@@ -47,27 +47,27 @@ class Cell(NamedTuple):
 
 
 class Cells:
-    """All numbers of an experiment."""
+    """The numbering of an experiment's edits, judgements and cells."""
 
     def __init__(self, experiment: Experiment) -> None:
         self._experiment = experiment
         self._samples = len(experiment.samples)
         self.edits = len(experiment.edit_models) * experiment.edit_seeds * self._samples
-        """Edits that an edit model makes; the numbers behind them are controls."""
+        """Number of edits made by edit models; the numbers after them are controls."""
         self.controls = range(self.edits, self.edits + len(experiment.controls))
-        """The numbers of all controls."""
+        """Numbers of all controls."""
         self.battles = range(self.controls.stop, self.controls.stop + len(experiment.battles))
-        """The numbers of all battles."""
+        """Numbers of all battles."""
         self.everything = self.battles.stop
         self.answers_from = NO_EDIT_AS_HIGH if experiment.grows else self.everything
-        """The number from which on those are cells to whoever counts edits and cells in one line."""
+        """First number of a cell where edits and cells share one sequence of numbers."""
         self._asked = [experiment.asked[judge.name] for judge in experiment.judges]
         self._judgement_edit, self._judgement_judge = array("q"), array("q")
         self._judgement_repeat = array("q")
         self._first_judgement, self._first_cell = array("q", [0]), array("q", [0])
         self._cell_judgement = array("q")
         self.judges_of_one = [n for n, judge in enumerate(experiment.judges) if judge.of_one]
-        """The judges that are asked about one edit at a time."""
+        """Judges that are asked about one edit at a time."""
         self._place = {judge: place for place, judge in enumerate(self.judges_of_one)}
         controlled = [n for n, judge in enumerate(experiment.judges) if judge.sees_controls]
         for edit in range(self.edits):
@@ -92,7 +92,7 @@ class Cells:
         self._first_judgement.append(len(self._judgement_edit))
 
     def grow(self) -> None:
-        """The experiment has one more sample, and so one more edit (see `Experiment.grows`)."""
+        """Adds the edit of a new sample (see `Experiment.grows`)."""
         self._samples += 1
         self.edits += 1
         self.everything += 1
@@ -100,33 +100,33 @@ class Cells:
         self._unfold(self.edits - 1, self.judges_of_one, self._experiment.repeats)
 
     def __len__(self) -> int:
-        """How many cells there are."""
+        """Number of cells."""
         return len(self._cell_judgement)
 
     @property
     def judgements(self) -> int:
-        """How many judgements there are, controls included."""
+        """Number of judgements, controls included."""
         return len(self._judgement_edit)
 
     # -- edits --
 
     def sample(self, edit: int) -> int:
-        """The position of the sample that an edit, a control or a battle is about."""
+        """Returns the position of the sample of an edit, a control or a battle."""
         if edit < self.edits:
             return edit % self._samples
         return self.control(edit).sample if edit in self.controls else self.battle(edit).sample
 
     def battle(self, edit: int) -> Battle:
-        """Which edits are held against each other."""
+        """Returns which edits are compared."""
         return self._experiment.battles[edit - self.battles.start]
 
     def fighters(self, edit: int) -> tuple[int, int]:
-        """The numbers of a battle's edits."""
+        """Returns the numbers of a battle's edits."""
         of = self.battle(edit)
         return self.edit(of.edit_model, of.edit_seed, of.sample), self.edit(of.other, of.edit_seed, of.sample)
 
     def rewrite(self, sample: int) -> int:
-        """The number that stands for a sample before there is an edit of it; one of its controls."""
+        """Returns the control that represents a sample before its edit is made."""
         return self._rewrites[sample]
 
     @cached_property
@@ -134,65 +134,65 @@ class Cells:
         return {self.control(edit).sample: edit for edit in self.controls if self.control(edit).is_rewrite}
 
     def control(self, edit: int) -> Control:
-        """What is judged in place of an edit."""
+        """Returns what is judged in place of an edit."""
         return self._experiment.controls[edit - self.edits]
 
     def edit(self, model: int, edit_seed: int, sample: int) -> int:
-        """The number of an edit; all arguments count from 0, in the order of the configuration and the samples."""
+        """Returns the number of an edit; arguments count from 0, in the order of the configuration and the samples."""
         return (model * self._experiment.edit_seeds + edit_seed) * self._samples + sample
 
     def edit_parts(self, edit: int) -> tuple[int, int, int]:
-        """Edit model, edit seed and sample of an edit that a model makes."""
+        """Returns edit model, edit seed and sample of an edit made by a model."""
         rest, sample = divmod(edit, self._samples)
         return *divmod(rest, self._experiment.edit_seeds), sample
 
     # -- judgements --
 
     def judgements_of(self, edit: int) -> range:
-        """The numbers of all judgements of an edit."""
+        """Returns the numbers of all judgements of an edit."""
         return range(self._first_judgement[edit], self._first_judgement[edit + 1])
 
     def judgement(self, edit: int, judge: int, repeat: int) -> int:
-        """The number of a judgement of an edit that a model makes."""
+        """Returns the number of a judgement of an edit made by a model."""
         return self._first_judgement[edit] + self._place[judge] * self._experiment.repeats + repeat
 
     def judged(self, judgement: int) -> JudgementPlace:
-        """What a judgement's number stands for."""
+        """Returns the place of a judgement."""
         return JudgementPlace(*self.parts(judgement))
 
     def parts(self, judgement: int) -> tuple[int, int, int]:
-        """Edit, judge and repeat: a named tuple takes several times as long to make."""
+        """Returns edit, judge and repeat as a plain tuple: a named one takes several times as long to make."""
         return self._judgement_edit[judgement], self._judgement_judge[judgement], self._judgement_repeat[judgement]
 
     # -- cells --
 
     def asked(self, judgement: int) -> tuple[SampleQuestion, ...]:
-        """The questions that a judgement is made of."""
+        """Returns the questions of a judgement."""
         return self._asked[self._judgement_judge[judgement]][self.sample(self._judgement_edit[judgement])]
 
     def cells_of(self, judgement: int) -> range:
-        """The numbers of all cells of a judgement."""
+        """Returns the numbers of all cells of a judgement."""
         return range(self._first_cell[judgement], self._first_cell[judgement + 1])
 
     def cells_of_edit(self, edit: int) -> range:
-        """The numbers of all cells about an edit."""
+        """Returns the numbers of all cells about an edit."""
         of = self.judgements_of(edit)
         return range(self._first_cell[of.start], self._first_cell[of.stop])
 
     def judgement_of(self, cell: int) -> int:
-        """The judgement that a cell belongs to."""
+        """Returns the judgement of a cell."""
         return self._cell_judgement[cell]
 
     def cell(self, number: int) -> Cell:
-        """What a cell's number stands for."""
+        """Returns the place of a cell."""
         judgement = self._cell_judgement[number]
-        if self._first_cell[judgement + 1] - self._first_cell[judgement] == 1:  # as nearly all are
+        if self._first_cell[judgement + 1] - self._first_cell[judgement] == 1:  # the common case
             return Cell(judgement, 0, 0)
         questions = len(self.asked(judgement))
         return Cell(judgement, *divmod(number - self._first_cell[judgement], questions))
 
     def before(self, number: int) -> dict[str, int]:
-        """The cells of the questions that a cell's question comes after, by their names: of the same reading."""
+        """Returns, by question name, the cells of the same reading that a cell's question comes after."""
         judgement, _, question = self.cell(number)
         asked = self.asked(judgement)
         if not asked[question].question.after:
@@ -201,7 +201,7 @@ class Cells:
         return {name: number - question + names.index(name) for name in asked[question].question.after}
 
     def after(self, number: int) -> list[int]:
-        """The cells whose questions come after a cell's, be it by way of others, in their order."""
+        """Returns the cells whose questions come after a cell's, directly or not, in order."""
         judgement, _, question = self.cell(number)
         asked = self.asked(judgement)
         names, found = {asked[question].question.name}, []
@@ -213,60 +213,60 @@ class Cells:
 
 
 class Shown(NamedTuple):
-    """A picture that an edit model or a judge is shown."""
+    """A picture shown to an edit model or a judge."""
 
     path: str
-    """Of its file; relative to the run directory for an edit."""
+    """Path of its file; relative to the run directory for an edit."""
     digest: str = ""
     """SHA-256 of the file's bytes."""
     pixels: str = ""
-    """Of an edit: the digest of its pixels."""
+    """For an edit: the digest of its pixels."""
     blank: bool = False
-    """A grey picture of that one's size is meant."""
+    """True if a grey picture of the same size is shown instead."""
 
     @property
     def known_by(self) -> str:
-        """What stands for the picture in a key."""
+        """The picture's part of a key."""
         return f"blank like {self.digest}" if self.blank else self.pixels or self.digest
 
 
 SCHEMA = 2  # part of every key; raised when the meaning of a key changes
 REPEAT_STRIDE = 1_000_000
-"""Reading r of repeat p is sampled with the seed r + 1,000,000 p: no repeat has another's seeds."""
+"""Reading r of repeat p is sampled with the seed r + 1,000,000 p, so repeats share no seeds."""
 
-_quoted = json.encoder.encode_basestring  # a text as it stands in canonical JSON
+_quoted = json.encoder.encode_basestring  # a text in canonical JSON
 
 
 def edit_key(model: Identity, sources: Sequence[str], instruction: str, seed: int) -> str:
-    """The key of an edit. `sources` are the SHA-256 of the source files' bytes in their order, `seed` the sample's.
+    """Returns the key of an edit. `sources` are the SHA-256 of the source files' bytes in order, `seed` the sample's.
 
-    A sample that follows another has, in place of its (first) source, the key of that other's edit. It is the `digest`
-    of a list, written out here: a run that goes on makes a hundred thousand keys.
+    For a sample that follows another, the key of that one's edit takes the place of the (first) source. Equal to the
+    `digest` of a list, but written out for speed: resuming a run computes a hundred thousand keys.
     """
     shown = ",".join(map(_quoted, sources))
     return digest_of_text(f'["edit",{SCHEMA},"{model.digest}",[{shown}],{_quoted(instruction)},{seed}]')
 
 
 def recipe(judge: Identity, asked: Sequence[str], before: str, template: str, instruction: str) -> str:
-    """What stands for the instruction in the key of an edit that is told what a judge says.
+    """Returns the text that replaces the instruction in the key of an edit told what a judge says.
 
-    `asked` are the digests of what the judge is asked, `before` the key of the edit that it is shown (empty for none).
-    Its words are in no key: they may be known only when the edit before is made.
+    `asked` are the digests of the judge's questions, `before` the key of the edit it is shown (empty for none). The
+    judge's words are in no key, since they are known only after the previous edit is made.
     """
     return canonical_json(["told", judge.digest, list(asked), before, template, instruction])
 
 
 def reply_key(judge: Identity, asked: str, edit: str, seed: int) -> str:
-    """The key of the replies to one question. The edit enters by its pixels, so equal edits are judged alike.
+    """Returns the key of the replies to one question. The edit enters by its pixels, so equal edits are judged alike.
 
-    `asked` is the `protocols.asked.asked_digest`, `edit` the digest of the edit's pixels (empty where the judge is not
-    shown it), `seed` as in `REPEAT_STRIDE`. Of a battle the pixels of both edits are in `asked`, in the order in which
-    they are shown, and `edit` is empty: which of the two a configuration names first is in no key."""
+    `asked` is the `protocols.asked.asked_digest`, `edit` the digest of the edit's pixels (empty if the judge is not
+    shown it), `seed` as in `REPEAT_STRIDE`. For a battle, `edit` is empty and the pixels of both edits are in `asked`,
+    in the order shown: which of the two a configuration names first is in no key."""
     return digest_of_text(f'["reply",{SCHEMA},"{judge.digest}","{asked}",{_quoted(edit)},{seed}]')
 
 
 def replay_key(judge: Identity, address: Sequence[object]) -> str:
-    """The key of replies that were given elsewhere: they are known by their address."""
+    """Returns the key of replies given elsewhere: they are identified by their address."""
     return digest(["replay", SCHEMA, judge.digest, *address])
 
 
@@ -274,19 +274,19 @@ _BEFORE = "the edit that it follows {}: "
 
 
 def instruction_of(template: str, said: Judgement, sample: Sample) -> str:
-    """The template with the judge's words, its reasons where it gave any, and the sample's own instruction.
+    """Fills the template with the judge's reason, or else its answer, and the sample's own instruction.
 
-    In one pass: a judge's own braces stay. What it thought before it answered is not told.
+    In one pass, so that braces in the judge's words stay. The judge's thinking before its answer is left out.
     """
     words = {"critique": said.reason or quoted(said.answer), "instruction": sample.instruction}
     return re.sub(r"\{(critique|instruction)\}", lambda slot: words[slot[1]].strip(), template)
 
 
 def not_told(told: Told, scale: Scale, said: Judgement) -> tuple[Status, str]:
-    """Why there is nothing to be told, with the status that the edit has by it; `ok` where there is.
+    """Returns the status of an edit that gets no critique, and why; `ok` if it gets one.
 
-    `scale` is that of the judge's headline. Without the edit before, or a critique of it, it cannot be made; where the
-    judge is content with the one before, there is none to make, `skipped`.
+    `scale` is that of the judge's headline. Without the previous edit, or a critique of it, the edit cannot be made; if
+    the judge is content with the previous one, it is `skipped`.
     """
     if said.status is Status.SKIPPED:
         return said.status, said.reason

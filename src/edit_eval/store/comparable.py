@@ -1,7 +1,7 @@
-"""What makes runs comparable: the judge, its protocol, the language, and what was asked about each sample.
+"""Checks whether runs are comparable: the same judge, protocol and language, and the same questions on each sample.
 
-The run directory keeps all of it, so nothing but the records is read. Which samples two runs have in common is another
-matter: each pair is compared on those, and a run with `--limit` can be held against a whole one.
+The run directory keeps all of this, so only the records are read. Runs need not have the same samples: each pair is
+compared on those they share, so a run with `--limit` can be compared with a full one.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _DIGITS_SHOWN = 12
 
 
 class Note(str):
-    """What a reader must know, in English; which of the `NOTES` it is, and its values, say it in another language."""
+    """A note for the reader, in English; its kind (a key of `NOTES`) and values let it be put in another language."""
 
     kind: str
     values: dict[str, object]
@@ -73,7 +73,7 @@ class Note(str):
 
 
 class Made(Protocol):
-    """A run: what was asked, and what came of it."""
+    """A run: what was asked, and its results."""
 
     @property
     def experiment(self) -> Experiment: ...
@@ -94,18 +94,18 @@ def compare_runs(
 ) -> Comparison:
     """Compares every two (run, edit model) by each judge that all runs have.
 
-    Arguments as for `statistics.comparison.compare`; `score` is the headline of each judge where none is named. Raises
-    `ConfigurationError` for runs that cannot be compared, with what differs.
+    Arguments as for `statistics.comparison.compare`; `score` defaults to the headline of each judge. Raises
+    `ConfigurationError` for runs that cannot be compared, naming what differs.
     """
     columns, notes = comparable_columns(runs, score)
     return compare(columns, detect=detect, margin=margin, allow_unscored=allow_unscored, notes=notes, people=people)
 
 
 def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[list[ScoreColumn], list[str]]:
-    """The columns of all runs under names that tell them apart, and what a reader must know, a line each.
+    """Returns the columns of all runs, under distinct names, and notes for the reader, a line each.
 
-    A column is named after its run, with the edit model where the run has several; in a single run after the edit
-    model alone. A judge is known by its parameters, whatever the runs call it; it has its name in the first run.
+    A column is named after its run, plus the edit model if the run has several; in a single run, after the edit model
+    alone. Judges are matched by their parameters, not their names, and keep their name in the first run.
     """
     if not runs:
         raise ConfigurationError(
@@ -138,10 +138,10 @@ def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[
 
 
 def together(runs: Sequence[Made]) -> tuple[Results, dict[str, int]]:
-    """The runs as one, to be looked at: the samples that all have, every (run, edit model) under its column's name.
+    """Merges runs into one for viewing: the samples that all have, every (run, edit model) under its column's name.
 
-    And for each name the place of its run. Judges are those that all runs have, under their names in the first. Raises
-    `ConfigurationError` for runs that have no judge, or no sample, in common.
+    Also returns the place of the run for each name. Judges are those that all runs have, under their names in the
+    first. Raises `ConfigurationError` for runs without a judge, or a sample, in common.
     """
     names = run_names([run.results.directory for run in runs])
     shared, notes = _shared_judges(runs, names)
@@ -183,14 +183,14 @@ def together(runs: Sequence[Made]) -> tuple[Results, dict[str, int]]:
 
 
 def look(sample: Sample) -> tuple[str, str]:
-    """What must be equal for the edits of a sample to be seen beside each other."""
+    """Returns what must be equal for edits of a sample to be shown beside each other."""
     return sample.instruction, sample.source_digest
 
 
 def run_names(directories: Sequence[str]) -> list[str]:
-    """For each directory the shortest end of its path that tells it from the others: `b/run` where there is `a/run`.
+    """Returns for each directory the shortest end of its path that is unique: `b/run` if there is also `a/run`.
 
-    One directory that is named twice gets a number: `run`, `run (2)`.
+    A directory given twice gets a number: `run`, `run (2)`.
     """
     parts = [Path(directory).resolve().parts for directory in directories]
     depths = [1] * len(parts)
@@ -231,7 +231,7 @@ def _column_name(run_name: str, edit_model: str, run: Results, *, alone: bool) -
 
 
 def judge_identity(run: Made, judge: AskedJudge) -> dict[str, object]:
-    """All of a judge that must be equal for its scores to be comparable: what it is, how it is asked, the language."""
+    """Returns what must be equal for a judge's scores to be comparable: model, protocol and language."""
     of_model = {key: getattr(judge.model, key) for key in ("type", "revision", "parameters")}
     protocol = {"type": judge.protocol_name, **without_secrets(judge.question_parameters())}
     return {
@@ -242,21 +242,21 @@ def judge_identity(run: Made, judge: AskedJudge) -> dict[str, object]:
 
 
 def _asked(run: Made, judge: AskedJudge) -> dict[str, dict[str, str]]:
-    """For each sample what the edit model and the judge were told about it: the wording of each question as a
+    """Returns for each sample what the edit model and the judge were told; the wording of each question as a
     digest."""
     shown: dict[str, str] = {}
     asked = {}
     for sample, questions in zip(run.experiment.samples, run.experiment.asked[judge.name], strict=True):
         told = {"category": canonical(sample.category), "instruction": sample.instruction}
         for one in questions:
-            digest = one.digest(0)  # that of the other orders follows from it and the protocol's parameters
+            digest = one.digest(0)  # digests of other orders follow from it and the protocol's parameters
             told[f"question `{one.question.name}`"] = shown.setdefault(digest, digest[:_DIGITS_SHOWN])
         asked[sample.id] = told
     return asked
 
 
 def _shared_judges(runs: Sequence[Made], names: Sequence[str]) -> tuple[list[tuple[str, ...]], list[str]]:
-    """The judges that all runs have: for each its name in every run. And a line for each that is left out."""
+    """Returns the judges that all runs have, each by its name in every run; and a note for each one left out."""
     left = [{judge.name: judge_identity(run, judge) for judge in run.experiment.judges_of_one} for run in runs]
     if nothing := next((name for name, judges in zip(names, left, strict=True) if not judges), ""):
         raise ConfigurationError(
@@ -284,7 +284,7 @@ def _shared_judges(runs: Sequence[Made], names: Sequence[str]) -> tuple[list[tup
 def _no_judge_in_common(
     judges: Sequence[Mapping[str, Mapping[str, object]]], names: Sequence[str]
 ) -> ConfigurationError:
-    """What differs between the two judges that are most alike, of the first run and of one that has none of its."""
+    """Returns an error with the differences between the two most similar judges of two runs that share none."""
     for name, others in zip(names[1:], judges[1:], strict=True):
         both = [(one, other) for one in judges[0].values() for other in others.values()]
         if all(differences(one, other) for one, other in both):
@@ -298,7 +298,7 @@ def _no_judge_in_common(
 
 
 def _passports(runs: Sequence[Made], names: Sequence[str], shared: Sequence[tuple[str, ...]]) -> list[str]:
-    """Of each judge the line of its passport, of each run where they differ; and where it drifted between runs."""
+    """Returns each judge's passport line (per run, if they differ), and notes on its drift between runs."""
     notes: list[str] = []
     for judges in shared:
         found = [run.examined.get(judge) for run, judge in zip(runs, judges, strict=True)]
@@ -316,7 +316,7 @@ def _passports(runs: Sequence[Made], names: Sequence[str], shared: Sequence[tupl
 
 
 def drift_notes(judge: str, names: Sequence[str], found: Sequence[Examined | None]) -> Iterator[Note]:
-    """A line for each run whose anchors are not what they were in the first."""
+    """Yields a note for each run whose anchors have drifted from the first run's."""
     first = found[0]
     for name, one in zip(names[1:], found[1:], strict=True):
         between = drift_between(first, one) if first is not None and one is not None else None
@@ -363,7 +363,7 @@ def _difference_line(found: Difference) -> str:
 
 
 def _that_matter(a: Mapping[str, object], b: Mapping[str, object]) -> list[Difference]:
-    """What two identities have differently; of models of two types the type alone, for all the rest follows from it."""
+    """Returns the differences of two identities; for models of two types, the type only, since the rest follows."""
     found = differences(a, b)
     if not any(one.key in ("type", "judge.type") for one in found):
         return found

@@ -1,7 +1,7 @@
-"""What a run knows of its judges' passports: its own copies, and how they judged the anchors again, if they did.
+"""A run's copies of its judges' passports, and the anchors as judged again for the run, if they were.
 
-Copies, because a passport in somebody's cache may be gone or another one when the run is read; what is said of a run
-comes out of its own folder.
+The run keeps copies because a passport in the cache may be deleted or replaced before the run is read; everything
+reported on a run comes from its own folder.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ class JudgedAnchors:
     """The anchors, judged again for a run."""
 
     date: str
-    """By UTC."""
+    """In UTC."""
     scores: Mapping[str, float]
-    """By the anchor's sample; those that came to a score."""
+    """Scores by the anchor's sample; anchors without a score are left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Examined:
-    """What is known of a judge as a run asks it."""
+    """What is known of a judge, as used in a run."""
 
     passport: Passport | None
     language: str
-    """Of the run's instructions."""
+    """Language of the run's instructions."""
     judged: JudgedAnchors | None = None
 
     @property
@@ -51,21 +51,21 @@ class Examined:
 
     @property
     def anchors(self) -> Mapping[str, float]:
-        """The anchors' scores that go with the run: the latest that it had made, else those of the passport."""
+        """The anchors' scores for the run: as judged again for it, else those of the passport."""
         if self.judged is not None:
             return self.judged.scores
         return {} if self.passport is None else {one.sample: one.score for one in self.passport.anchors}
 
     @property
     def drift(self) -> Drift | None:
-        """How far the anchors lie from the passport's; None where nobody asked."""
+        """Drift of the anchors from the passport's; None if they were not judged again."""
         if self.passport is None or self.judged is None:
             return None
         before = {one.sample: one.score for one in self.passport.anchors}
         return drift(before, self.judged.scores, self.passport.retest_sd)
 
     def as_plain(self) -> dict[str, Any]:
-        """What the summary says."""
+        """Plain data for the summary."""
         if self.passport is None:
             return {"line": self.line, "language": self.language, "passport": None, "anchors": None}
         found = self.passport
@@ -93,12 +93,12 @@ class Examined:
 
 
 def examinable(experiment: Experiment) -> list[AskedJudge]:
-    """The judges that an audit could examine: not those that measure, or repeat what was said elsewhere."""
+    """Returns the judges that an audit can examine: not those that measure, or replay stored replies."""
     return [judge for judge in experiment.judges if not judge.measures and not judge.replays]
 
 
 def what_servers_said(run: Path) -> dict[str, str]:
-    """What the server of each judge of a run said of its model when it was last asked, by the judge's name."""
+    """Returns what each judge's server last reported about its model, by the judge's name."""
     found = {}
     for environment in RunDirectory(run).environments().values():
         for key, about in (environment.get("models") or {}).items():
@@ -109,7 +109,7 @@ def what_servers_said(run: Path) -> dict[str, str]:
 
 
 def examined(experiment: Experiment, run: Path, folder: Path | None = None) -> dict[str, Examined]:
-    """For each judge that could be examined what the run's copies say; without one what `folder` does, if given."""
+    """Returns what is known of each judge that can be examined: from the run's copies, else from `folder`, if given."""
     found, says = {}, what_servers_said(run)
     for judge in examinable(experiment):
         of = judge, experiment.language, says.get(judge.name, "")
@@ -122,9 +122,9 @@ def examined(experiment: Experiment, run: Path, folder: Path | None = None) -> d
 
 
 def take_passports(experiment: Experiment, run: Path, folder: Path) -> bool:
-    """Copies the passports of the experiment's judges into the run; whether any copy is new or another one.
+    """Copies the passports of the experiment's judges into the run; True if any copy is new or has changed.
 
-    Raises `ConfigurationError` where the run directory cannot be written.
+    Raises `ConfigurationError` if the run directory cannot be written.
     """
     changed, says = False, what_servers_said(run)
     for judge in examinable(experiment):
@@ -137,7 +137,7 @@ def take_passports(experiment: Experiment, run: Path, folder: Path) -> bool:
 
 
 def keep_judged(run: Path, passport: Passport, judged: JudgedAnchors) -> None:
-    """Writes down how the anchors were judged again, in the place of an earlier time."""
+    """Saves the anchors as judged again, replacing any earlier ones."""
     text = json.dumps(asdict(judged), ensure_ascii=False, allow_nan=False, indent=1)
     write_durably(text.encode(), _anchors_file(run, passport))
 
@@ -156,10 +156,10 @@ def _read_judged(path: Path) -> JudgedAnchors | None:
 
 
 def drift_between(one: Examined, other: Examined) -> Drift | None:
-    """How far a judge drifted from one run to another, by the anchors of each; None where nobody can tell.
+    """Returns how far a judge drifted from one run to another, by the anchors of each; None if that is unknown.
 
-    The anchors are those that were judged for the run, else those of its passport: of two audits, too, if they drew the
-    same scenes.
+    The anchors are those judged for the run, else those of its passport. Passports of two audits can be compared if the
+    audits drew the same scenes.
     """
     if one.passport is None or other.passport is None:
         return None

@@ -1,7 +1,7 @@
-"""Several runs as one, for what asks how their judges differ: the edits that they share, and those that one alone has.
+"""Joins several runs into one, to analyse how their judges differ on the edits they share.
 
-Where a judge was swapped the edits were reused, so two runs have the same pictures with other scores. What is one edit
-is known by its pixels, and who is one judge by what it is and how it is asked, whatever the runs call them.
+If a judge was swapped and the edits reused, two runs have the same pictures with different scores. Edits are matched
+by their pixels, and judges by their identity and how they are asked, whatever the runs call them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from edit_eval.text import Text
 
 
 def joined(runs: Sequence[Made]) -> Results:
-    """The runs' results as those of one run. It has judgements only where a run has them, and no controls or battles.
+    """Joins the runs' results: all judgements that any run has, without controls and battles.
 
-    An edit model that made the same pictures in two runs is one; one that did not is named after its run, too, where
-    the name is taken. The same holds of judges. Raises `ConfigurationError` for one sample that is two.
+    Edit models that made the same pictures are merged; others with the same name get their run's name as a prefix. The
+    same holds for judges. Raises `ConfigurationError` if a sample differs between runs.
     """
     first = runs[0].results
     if len(runs) == 1:
@@ -74,9 +74,9 @@ def joined(runs: Sequence[Made]) -> Results:
 
 
 def judges_apart(runs: Sequence[Made]) -> list[str]:
-    """A line for every two judges that have scored the same edits, where the runs are of one benchmark: how far apart.
+    """Returns, for runs of one benchmark, a line on the mean difference of every two judges on the edits both scored.
 
-    For those who hold runs by two judges against each other: a judge that was swapped makes another table.
+    It warns when runs scored by different judges are compared: swapping the judge changes the table.
     """
     try:
         results = joined(runs)
@@ -118,7 +118,7 @@ def _digests(sample: Sample) -> Mapping[str, str]:
 
 
 def _by_pixels(run: Made) -> Results:
-    """Edits that a service was sent are known by their files; here by their pixels, as those of any other run."""
+    """Computes pixel digests for a service's edits, which have file digests, so that they match other runs' edits."""
     folder = Path(run.results.directory)
 
     def known(edit: Edit) -> Edit:
@@ -133,7 +133,7 @@ def _by_pixels(run: Made) -> Results:
 
 
 def _take_edits(edits: dict[str, dict[tuple[str, int], Edit]], results: Results, run: str) -> dict[str, str]:
-    """The run's edits added to those that are known; for each of its models what it is called there."""
+    """Adds the run's edits to `edits`; returns the joined name of each of its models."""
     labels = {}
     for model in results.edit_models:
         made = {(edit.sample_id, edit.edit_seed): edit for edit in results.edits if edit.edit_model == model}
@@ -148,7 +148,7 @@ def _take_edits(edits: dict[str, dict[tuple[str, int], Edit]], results: Results,
 
 
 def _same_edits(made: Mapping[tuple[str, int], Edit], others: Mapping[tuple[str, int], Edit]) -> bool:
-    """Whether all pictures that both have are the same, and there are some."""
+    """True if both have pictures in common places, and all of those are the same."""
     both = [
         (edit.pixels, others[address].pixels)
         for address, edit in made.items()

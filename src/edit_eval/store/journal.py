@@ -1,9 +1,9 @@
-"""Journals: JSON lines that can be believed.
+"""Journals: JSON lines with checksums.
 
-Each line is one JSON object whose last field `crc` is the CRC-32 of the line without it. A writer only ever appends
-to a segment file of its own: a full disk tears a line in the *middle* of a file that is appended to later, and two
-writers on a network file system tear each other's. Readers take the union of the segments in their order; a line
-that is torn, changed or not ours is counted and left out, never fatal.
+Each line is one JSON object whose last field `crc` is the CRC-32 of the line without it. Each writer only appends to
+its own segment file: a full disk leaves a torn line in the *middle* of a file that is appended to later, and two
+writers on a network file system tear each other's lines. Readers take the union of the segments in order; a line that
+is torn, changed or not ours is counted and skipped, never fatal.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ T = TypeVar("T")
 
 _MARK = b',"crc":"'
 _TAIL = len(_MARK) + 8 + 2  # the mark, eight hexadecimal digits, `"}`
-_ENDS = re.compile(rb',"crc":"[0-9a-f]{8}"\}')  # not within a text: its quotes are written with backslashes
+_ENDS = re.compile(rb',"crc":"[0-9a-f]{8}"\}')  # cannot match inside a text, whose quotes are escaped
 
 
 def seal(record: Record) -> bytes:
-    """A record as one line with its CRC."""
+    """Encodes a record as one line with its CRC."""
     body = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     return b'%s%s%08x"}\n' % (body[:-1], _MARK, zlib.crc32(body))
 
 
 def unseal(line: bytes, kind: type[T]) -> T | None:
-    """What a line (without its newline) holds, or None when that is not what was written, or is no `kind`.
+    """Decodes a line (without its newline); None if its CRC is wrong, or it is not a `kind`.
 
-    `kind` is `dict`, or a class whose fields are taken from the line's.
+    `kind` is `dict`, or a class with fields of the same names as the line's.
     """
     body = line[:-_TAIL] + b"}"
     if line[-_TAIL:] != b'%s%08x"}' % (_MARK, zlib.crc32(body)):
@@ -55,7 +55,7 @@ def unseal(line: bytes, kind: type[T]) -> T | None:
 
 
 class _Decoders(dict[object, Callable[[bytes], object]]):
-    """One for each kind of line, made when it is first needed."""
+    """Decoders by kind of line, created on first use."""
 
     def __missing__(self, kind: object) -> Callable[[bytes], object]:
         decode = self[kind] = msgspec.json.Decoder(kind).decode
@@ -66,7 +66,7 @@ _decoders = _Decoders()
 
 
 def _lenient(body: bytes, kind: type[T]) -> T | None:
-    """What Python's own reader takes besides: half of a surrogate pair, and numbers that are none."""
+    """Decodes what only Python's own reader accepts: unpaired surrogates, NaN and infinities."""
     try:
         return msgspec.convert(json.loads(body.decode("utf-8", "surrogatepass")), kind)
     except (ValueError, RecursionError):
@@ -74,7 +74,7 @@ def _lenient(body: bytes, kind: type[T]) -> T | None:
 
 
 class Segment:
-    """The file that this process alone writes. Opened at the first line: a start with nothing to do leaves none."""
+    """A journal file written by this process alone. Created with the first line, so that no empty files are left."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -83,29 +83,29 @@ class Segment:
         self._torn = False
 
     def append(self, record: Record) -> None:
-        """Writes one line; it survives the death of this process, and after `sync` that of the machine.
+        """Writes one line; it survives the end of this process, and after `sync` a crash of the machine.
 
-        Raises `OSError` (disk full); the next line then starts on a line of its own.
+        Raises `OSError` (disk full); the next record then starts on a new line.
         """
         if self._descriptor is None:
             folder = self._path.parent
             folder.mkdir(parents=True, exist_ok=True)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
-            self._descriptor = os.open(self._path, flags, 0o666)  # less the umask, as all other files
-            for named_in in (folder, folder.parent):  # a line that is synced is lost all the same with its file's name
+            self._descriptor = os.open(self._path, flags, 0o666)  # the umask applies, as for all other files
+            for named_in in (folder, folder.parent):  # a synced line is still lost if the file's name is not synced
                 sync_folder(named_in)
         line = seal(record)
         if self._torn:
             line = b"\n" + line
         self._dirty = self._torn = True
-        while line:  # a disk that fills up takes a part of the line before it refuses the rest
+        while line:  # a disk that fills up accepts part of a line before it refuses the rest
             line = line[os.write(self._descriptor, line) :]
         self._torn = False
 
     def sync(self) -> None:
-        """Has the disk keep what was written. Raises `OSError`, also when the file is not where it was any more."""
+        """Syncs to disk. Raises `OSError`, also if the file has been moved or deleted."""
         if self._descriptor is not None and self._dirty:
-            self._dirty = False  # before: another thread may append meanwhile
+            self._dirty = False  # before fsync: another thread may append meanwhile
             try:
                 os.fsync(self._descriptor)
             except OSError:
@@ -130,18 +130,18 @@ class Segment:
 
 @dataclass
 class Damage:
-    """Lines that were left out: how many in which file."""
+    """Counts of skipped lines, by file."""
 
     lines: dict[str, int] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
-        """Lines left out in all files."""
+        """Lines skipped in all files."""
         return sum(self.lines.values())
 
     @property
     def note(self) -> str:
-        """One line for whoever reads the run; empty where all is whole."""
+        """One line for the user; empty if there is no damage."""
         if not self.total:
             return ""
         of_journals = Counter[str]()
@@ -158,7 +158,7 @@ class Damage:
 
 @contextlib.contextmanager
 def no_garbage() -> Iterator[None]:
-    """Lets a hundred thousand objects be made without a search for garbage among them, which takes as long."""
+    """Turns off garbage collection while a hundred thousand objects are made; it would take as long as making them."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -172,12 +172,12 @@ def no_garbage() -> Iterator[None]:
 
 
 def segments(folder: Path) -> list[Path]:
-    """The segment files of a folder, oldest first."""
+    """Returns the segment files of a folder, oldest first."""
     return sorted(p for p in folder.glob("[0-9]*.jsonl") if p.stem.isdigit())
 
 
 class Lines:
-    """All good lines of a journal, oldest first; the bad ones are counted while it is read."""
+    """All good lines of a journal, oldest first; bad ones are counted while reading."""
 
     def __init__(self, folder: Path, damage: Damage) -> None:
         self._folder, self._damage = folder, damage
@@ -186,15 +186,15 @@ class Lines:
         return self.of(dict)
 
     def of(self, kind: type[T]) -> Iterator[T]:
-        """Each line as a `kind`, made of its fields without a record in between."""
+        """Yields each line as a `kind`, decoded to it directly."""
         for path in segments(self._folder):
             yield from read_segment(path, self._damage, kind)
 
 
 class Tail(Lines):
-    """The same for a journal that is still written: each time it is read, the lines that have come since.
+    """The lines of a journal that is still being written: each reading yields those added since the last.
 
-    A line without its end has not come yet. No segment is read through a link.
+    An unfinished line is left for the next reading. Segments are not read through links.
     """
 
     def __init__(self, folder: Path, damage: Damage) -> None:
@@ -203,11 +203,11 @@ class Tail(Lines):
 
     @property
     def has_more(self) -> bool:
-        """Whether anything has been written since; also where less is there than was."""
+        """True if the size of a segment has changed since, even if it shrank."""
         return any(path.lstat().st_size != self._read.get(path, 0) for path in segments(self._folder))
 
     def of(self, kind: type[T]) -> Iterator[T]:
-        """Each line that has come as a `kind`. Raises `OSError` for a segment that is not there any more."""
+        """Yields each new line as a `kind`. Raises `OSError` for a segment that no longer exists."""
         for path in segments(self._folder):
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             with open(descriptor, "rb") as file:
@@ -221,13 +221,13 @@ class Tail(Lines):
 
 
 def read(folder: Path, damage: Damage) -> Lines:
-    """The good lines of every segment in `folder`; reading them counts the bad ones in `damage`."""
+    """Returns the good lines of every segment in `folder`; reading them counts the bad ones in `damage`."""
     return Lines(folder, damage)
 
 
 def read_segment(path: Path, damage: Damage, kind: type[T]) -> Iterator[T]:
     """Yields every good line of one segment as a `kind`, and counts the bad ones in `damage`."""
-    damage.lines.pop(str(path), None)  # what is read again is counted anew
+    damage.lines.pop(str(path), None)  # a segment read again is counted from zero
     with path.open("rb") as file:
         for line in file:
             if line := line.rstrip(b"\n"):
@@ -244,7 +244,7 @@ def _good(line: bytes, path: Path, damage: Damage, kind: type[T]) -> Iterator[T]
 
 
 def _whole_lines_in(line: bytes, kind: type[T]) -> Iterator[T]:
-    """The good lines in a bad one: a changed newline glues two lines together, and both are still whole."""
+    """Yields good lines inside a bad one: a changed newline joins two lines that are both intact."""
     begin = 0
     for end in _ENDS.finditer(line):
         found = unseal(line[begin : end.end()], kind)

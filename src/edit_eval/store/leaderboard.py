@@ -1,7 +1,7 @@
-"""Edit models of several runs by one instrument: only what may be compared; anything else is refused in a line.
+"""Ranks the edit models of several runs; runs that may not be compared are refused with a one-line error.
 
-All runs have the same samples, told in the same words, and the same judges with the same protocol. Scores of single
-edits are the columns of a comparison. Battles are fitted together: edit models that are in two runs link those.
+All runs must have the same samples with the same instructions, and the same judges with the same protocol. Scores of
+single edits become the columns of a comparison. Battles are fitted together: an edit model in two runs links them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from edit_eval.store.comparable import Made, Note, compare_runs, judge_identity,
 from edit_eval.text import Text
 
 DESIGN = ("pairs", "rounds", "anchor", "seed")
-"""Parameters of a protocol that say which edits meet, and nothing of what is asked: strengths do not depend on them."""
+"""Parameters of a protocol that decide which edits meet, but not what is asked: strengths do not depend on them."""
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,15 @@ class Leaderboard:
     runs: tuple[str, ...]
     samples: int
     comparison: Comparison | None
-    """By judges of single edits, whose columns have ranks; None where there are none."""
+    """From judges of single edits, with ranks in its columns; None if there are none."""
     battles: Mapping[str, Any]
-    """By judges that compare: as under `battles` in a run's summary, over all runs."""
+    """From judges that compare: as `battles` in a run's summary, over all runs."""
     passports: Mapping[str, Any]
-    """For each judge what its passport says, as in a summary's `judges`; of each run where they differ."""
+    """Each judge's passport, as in a summary's `judges`; per run, if they differ."""
     notes: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Returns plain data for JSON."""
         columns = () if self.comparison is None else self.comparison.document()["columns"]
         return {
             "schema": 1,
@@ -51,7 +51,7 @@ class Leaderboard:
 
 
 def leaderboard(runs: Sequence[Made]) -> Leaderboard:
-    """Raises `ConfigurationError` for runs that may not be compared, with what differs."""
+    """Ranks the edit models of the runs. Raises `ConfigurationError`, naming what differs, if they are incomparable."""
     names = run_names([run.results.directory for run in runs])
     _refuse_other_samples(runs, names)
     scoring = [bool(run.experiment.judges_of_one) for run in runs]
@@ -106,7 +106,7 @@ def _refuse_other_samples(runs: Sequence[Made], names: Sequence[str]) -> None:
 
 
 def _asked_alike(run: Made, judge: Any) -> dict[str, object]:
-    """What must be equal of a judge that compares: all but which edits meet."""
+    """Returns what must be equal of a judge that compares: everything but which edits meet."""
     found = judge_identity(run, judge)
     protocol = found["protocol"]
     assert isinstance(protocol, dict)
@@ -114,7 +114,7 @@ def _asked_alike(run: Made, judge: Any) -> dict[str, object]:
 
 
 def _battle_judges(runs: Sequence[Made]) -> list[tuple[str, ...]]:
-    """The judges that compare and that all runs have: for each its name in every run."""
+    """Returns the comparing judges that all runs have, each by its name in every run."""
     of_runs = [
         {judge.name: _asked_alike(run, judge) for judge in run.experiment.judges if judge.of_two} for run in runs
     ]
@@ -127,8 +127,8 @@ def _battle_judges(runs: Sequence[Made]) -> list[tuple[str, ...]]:
 
 
 def _fitted(runs: Sequence[Made], names: Sequence[str], judges: Sequence[str]) -> dict[str, Any]:
-    """What the battles of all runs by one judge come to together: `scores` and `coverage`."""
-    called: dict[tuple[str, int], str] = {}  # what an edit model is -> its name here
+    """Fits the battles of all runs by one judge together; returns `scores` and `coverage`."""
+    called: dict[tuple[str, int], str] = {}  # (digest, seed) of an edit model -> its name here
     edits: dict[tuple[str, str, int], Edit] = {}
     battles: dict[tuple[object, ...], Judgement] = {}
     for run_name, run, judge in zip(names, runs, judges, strict=True):
@@ -145,7 +145,7 @@ def _fitted(runs: Sequence[Made], names: Sequence[str], judges: Sequence[str]) -
                 both = here[battle.edit_model], here[battle.other]
                 about = battle.sample_id, frozenset(both), battle.edit_seed, battle.repeat
                 made = replace(battle, judge=judges[0], edit_model=both[0], other=both[1])
-                if about not in battles or not battles[about].scores:  # one that has an outcome comes first
+                if about not in battles or not battles[about].scores:  # prefer one with an outcome
                     battles[about] = made
     first = runs[0].results
     looks = max(run.results.scoring[judge].looks for run, judge in zip(runs, judges, strict=True))
@@ -178,7 +178,7 @@ def _fitted(runs: Sequence[Made], names: Sequence[str], judges: Sequence[str]) -
 
 
 def _passports(runs: Sequence[Made], names: Sequence[str], judges: Sequence[str]) -> dict[str, Any]:
-    """What an audit found of each judge, as the first run has it; of the others where theirs say something else."""
+    """Returns each judge's passport, once if it is the same in all runs, otherwise per run."""
     found: dict[str, Any] = {}
     for judge in judges:
         of = {name: run.examined[judge] for name, run in zip(names, runs, strict=True) if judge in run.examined}

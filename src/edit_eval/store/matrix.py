@@ -1,4 +1,4 @@
-"""The matrix: every edit, reply and judgement that a run is to have, and what has become of each."""
+"""The matrix: every edit, reply and judgement of a run, and the state of each."""
 
 from __future__ import annotations
 
@@ -40,26 +40,26 @@ from edit_eval.store.journal import no_garbage
 from edit_eval.text import Text, counted
 
 EDIT_SEED_STRIDE = 1_000_000
-"""How far apart the seeds of a sample's edits are with `edit_seeds` > 1: larger than any benchmark."""
+"""Distance between the seeds of a sample's edits with `edit_seeds` > 1: larger than any benchmark."""
 
 CONTROL_OF = "control_of"
-"""The fact that names the sample for which a sample of an experiment that grows is a control."""
+"""In an experiment that grows, the fact of a control sample that names the sample it controls."""
 
 KEPT = "kept"
-"""The flag of an edit that is that of the round before."""
+"""Flag of an edit kept from an earlier round."""
 
 SHORT = 64
-"""Characters of a reply that others are likely to repeat."""
+"""Most characters of a reply that is likely to recur."""
 
 ByReading = tuple[dict[str, Reading], ...]
-"""For each reading: by question."""
+"""One per reading, by question."""
 
-# Python 3.11 takes ten times as long to look a member up in its class.
+# Looking a member up in its enum takes ten times as long in Python 3.11.
 OK, PENDING, SKIPPED = Status.OK, Status.PENDING, Status.SKIPPED
 
 
-_NOTHING_MISSING: dict[str, tuple[Status, str]] = {}  # one for all judgements that are whole
-_NO_SPREAD: dict[str, float] = {}  # one for all that have one reading
+_NOTHING_MISSING: dict[str, tuple[Status, str]] = {}  # shared by all complete judgements
+_NO_SPREAD: dict[str, float] = {}  # shared by all judgements of one reading
 
 
 class Matrix:
@@ -75,21 +75,21 @@ class Matrix:
         self._readings: list[Reading | None] = [None] * len(self.cells)
         self._settled: list[Judgement | None] = [None] * self.cells.judgements
         self._keys = [""] * len(self.cells)
-        # Bare scores repeat themselves a hundred thousand times: of cells that were answered once, in few characters.
+        # Bare scores recur a hundred thousand times: the readings of single short replies are cached and shared.
         self._short: dict[tuple[object, ...], Reading] = {}
         self.own: frozenset[str] | None = None
-        """The samples that are this start's affair, where it is a shard; None: all."""
+        """The samples assigned to this start, if it is a shard; None for all."""
         self._look_at_samples = {judge.name: looks_at_samples(judge.protocol) for judge in self.judges}
         self._alike: dict[tuple[object, ...], tuple[JudgedScores, ByReading]] = {}
         self.aside: dict[str, dict[tuple[object, ...], list[Reply]]] = {}
-        """Key of replies -> to which address -> the replies: about pictures that are not there now."""
+        """Replies about pictures that do not exist at the moment, by key and address."""
         self.rounds = 1
-        """How many rounds of battles are asked. Those of later rounds are numbered, and are in nothing else."""
+        """Rounds of battles asked so far. Battles of later rounds have numbers, and are ignored otherwise."""
 
     # -- edits --
 
     def _edit_keys(self) -> list[str]:
-        """Those of all edits that an edit model makes."""
+        """Computes the keys of all edits made by an edit model."""
         before = self.experiment.predecessors
         keys: list[str] = [""] * self.cells.edits
         later = []
@@ -117,7 +117,7 @@ class Matrix:
         return keys
 
     def _told_key(self, number: int, told: Told, keys: Sequence[str]) -> str:
-        """Those of the columns before are known."""
+        """Computes the key of an edit told a judge's words; `keys` has those of earlier edit models."""
         model, edit_seed, sample = self.edit_parts(number)
         judge = next(judge for judge in self.judges if judge.name == told.judge)
         asked = [one.digest(0) for one in self.experiment.asked[judge.name][number % len(self.samples)]]
@@ -129,11 +129,11 @@ class Matrix:
 
     @cached_property
     def edits(self) -> list[Edit]:
-        """Every edit as it stands, by its number."""
+        """The current state of every edit, by number."""
         return [self.new_edit(number) for number in range(self.cells.edits)]
 
     def new_edit(self, number: int) -> Edit:
-        """An edit of which nothing is known yet."""
+        """Returns an edit in its initial state: pending, or skipped if its sample has a fault."""
         model, edit_seed, sample = self.edit_parts(number)
         return Edit(
             key=self.edit_keys[number],
@@ -146,7 +146,7 @@ class Matrix:
         )
 
     def grow(self, sample: Sample) -> int:
-        """One more sample (see `Experiment.grows`); returns the number of its edit, of which nothing is known yet."""
+        """Adds a sample (see `Experiment.grows`); returns the number of its edit, which is pending."""
         self.experiment.grow(sample)
         self.cells.grow()
         number = self.cells.edits - 1
@@ -162,7 +162,7 @@ class Matrix:
         return number
 
     def edit_parts(self, number: int) -> tuple[Identity, int, Sample]:
-        """Edit model, edit seed and sample of an edit."""
+        """Returns edit model, edit seed and sample of an edit."""
         model, edit_seed, sample = self.cells.edit_parts(number)
         return self.edit_models[model], edit_seed, self.samples[sample]
 
@@ -170,11 +170,11 @@ class Matrix:
         return model.seed + sample.index + edit_seed * EDIT_SEED_STRIDE
 
     def sample_of(self, edit: int) -> Sample:
-        """The sample that an edit, or a control, is about."""
+        """Returns the sample of an edit, a control or a battle."""
         return self.samples[self.cells.sample(edit)]
 
     def predecessor(self, edit: int) -> int | None:
-        """The edit that is this one's source; None where the sample has a source of its own."""
+        """Returns the edit used as this one's source; None if the sample has its own source."""
         position = edit % len(self.samples)
         other = self.experiment.predecessors.get(position)
         return None if other is None else edit - position + other
@@ -182,11 +182,11 @@ class Matrix:
     # -- edits that are told what a judge said --
 
     def told(self, edit: int) -> Told | None:
-        """How an edit comes by its instruction; None where that is the sample's."""
+        """Returns how an edit gets its instruction from a judge; None if it uses the sample's."""
         return self.experiment.told.get(self.edit_models[self.cells.edit_parts(edit)[0]].name)
 
     def before(self, edit: int) -> int | None:
-        """The edit of the round before; None for a first one."""
+        """Returns the edit of the previous round; None in the first."""
         told = self.told(edit) if self.experiment.told else None
         if told is None or not told.before:
             return None
@@ -194,12 +194,12 @@ class Matrix:
         return self.cells.edit(self.experiment.places[told.before], edit_seed, sample)
 
     def made_from(self, edit: int) -> int | None:
-        """The edit that the edit model is given; None where that is the sample's own source."""
+        """Returns the edit that the edit model starts from; None if it starts from the sample's own source."""
         told = self.told(edit) if self.experiment.told else None
         return self.before(edit) if told and told.source == "last" else self.predecessor(edit)
 
     def critique(self, edit: int) -> int | None:
-        """The judgement whose words an edit model is told; None where it is told the sample's instruction."""
+        """Returns the judgement whose words an edit is told; None if it is told the sample's instruction."""
         told = self.told(edit) if self.experiment.told else None
         if told is None or self.sample_of(edit).fault:
             return None
@@ -210,7 +210,7 @@ class Matrix:
 
     @cached_property
     def _told_of(self) -> dict[int, list[int]]:
-        """For a judgement the edits that are told its words."""
+        """The edits told the words of a judgement, by the judgement's number."""
         found: dict[int, list[int]] = {}
         for edit in range(self.cells.edits) if self.experiment.told else ():
             if (critique := self.critique(edit)) is not None:
@@ -218,21 +218,21 @@ class Matrix:
         return found
 
     def told_of(self, judgement: int) -> list[int]:
-        """The edits that are told the words of a judgement, in their order."""
+        """Returns the edits told the words of a judgement, in order."""
         return self._told_of.get(judgement, [])
 
     def behind(self, edit: int) -> list[int]:
-        """The edits that are told what a judge says of this one."""
+        """Returns the edits told what a judge says about this one."""
         if not self.experiment.told:
             return []
         return [one for judgement in self.cells.judgements_of(edit) for one in self.told_of(judgement)]
 
     def tell(self, edit: int) -> list[int]:
-        """Gives an edit the instruction that its critique now makes, once that has come to its end.
+        """Gives an edit the instruction built from its critique, once the critique is final.
 
-        One that was made with another instruction is pending again. Returns the edits that end by this without being
-        made, itself first: where there is no critique it has failed, with all behind it; where the critic is content
-        with the edit before, that is kept.
+        An edit made with another instruction becomes pending again. Returns the edits that end here without being made,
+        this one first: without a critique it fails, and so do those that depend on it; if the critic is content with
+        the previous edit, that one is kept.
         """
         told, critique = self.told(edit), self.critique(edit)
         if told is None or critique is None:
@@ -252,19 +252,19 @@ class Matrix:
         return [edit, *(ended for one in self.behind(edit) for ended in self.tell(one))]
 
     def tell_all(self) -> None:
-        """The same of all edits, those of earlier rounds first."""
+        """Calls `tell` for every edit, earlier rounds first."""
         for edit in range(self.cells.edits) if self.experiment.told else ():
             self.tell(edit)
 
     def kept(self, edit: int) -> int | None:
-        """The edit of an earlier round that stands for one that was not needed; None for all others."""
+        """Returns the edit of an earlier round kept in place of one that was not needed; None for all others."""
         before = self.before(edit) if self.edits[edit].status is SKIPPED else None
         if before is None or self.sample_of(edit).fault:
             return None
         return before if (earlier := self.kept(before)) is None else earlier
 
     def shown_edit(self, number: int) -> Edit:
-        """An edit as results have it: of a round that was not needed that of the round before, at no cost."""
+        """Returns an edit for the results: for a round that was not needed, the kept edit at no cost."""
         edit, kept = self.edits[number], self.kept(number) if self.experiment.told else None
         if kept is None:
             return edit
@@ -274,7 +274,7 @@ class Matrix:
         )
 
     def shown_judgement(self, number: int) -> Judgement:
-        """A judgement as results have it: of a round that was not needed that of the round before, at no cost."""
+        """Returns a judgement for the results: for a round that was not needed, that of the kept edit at no cost."""
         edit, judge, repeat = self.cells.parts(number)
         of_edit = edit < self.cells.edits and bool(self.experiment.told)
         if not of_edit or (kept := self.kept(edit)) is None:
@@ -283,10 +283,10 @@ class Matrix:
         return replace(was, edit_model=self.edit_model_name(edit), seconds=0.0, tokens=(0, 0))
 
     def made_by(self, edit: int) -> int:
-        """The edit whose picture is judged: the edit itself; of a battle the first; for a control that of another
-        sample, or of its own.
+        """Returns the edit whose picture is judged: the edit itself, the first of a battle, or for a control the edit
+        of its own or another sample.
 
-        A control is judged beside the edit of its sample by the first edit model, and so comes when that has come.
+        A control is judged together with the first edit model's edit of its sample, and so waits for that edit.
         """
         if edit < self.cells.edits:
             return edit
@@ -296,7 +296,7 @@ class Matrix:
         return self.cells.edit(0, 0, control.sample if control.other is None else control.other)
 
     def sources(self, edit: int) -> dict[str, Shown]:
-        """The pictures that an edit model is given, by name, in their order."""
+        """Returns the pictures given to the edit model, by name, in order."""
         found = {name: shown for name, shown in self._given(edit).items() if name.startswith("source")}
         before = self.made_from(edit)
         if before is not None and before != self.predecessor(edit):
@@ -304,7 +304,7 @@ class Matrix:
         return found
 
     def _given(self, edit: int) -> dict[str, Shown]:
-        """A sample's pictures, its source first; where a judge is shown them, those of earlier turns and rounds."""
+        """Returns a sample's pictures, the source first; with those of earlier turns and rounds if judges see them."""
         own = {name: Shown(picture.path, picture.digest) for name, picture in self.sample_of(edit).pictures.items()}
         before = self.predecessor(edit) if edit < self.cells.edits else None
         if before is not None:
@@ -316,14 +316,14 @@ class Matrix:
         return {**own, "first": Shown(first.path, first.digest), "last": was}
 
     def last(self, edit: int) -> int | None:
-        """The edit of the turn or the round before; None for what is no edit, and for a first one."""
+        """Returns the edit of the previous turn or round; None in the first, and for controls and battles."""
         if edit >= self.cells.edits:
             return None
         before = self.before(edit)
         return self.predecessor(edit) if before is None else before
 
     def pictures(self, edit: int) -> dict[str, Shown]:
-        """All that a question about an edit, or a control, can show: without `edit` where there is none."""
+        """Returns all pictures that a question about an edit, a control or a battle can show; no `edit` if not made."""
         shown = self._given(edit)
         if edit in self.cells.battles:
             fighting = zip(("edit", "other"), map(self.edits.__getitem__, self.cells.fighters(edit)), strict=True)
@@ -336,8 +336,8 @@ class Matrix:
         return {**shown, "edit": shown["source"]._replace(blank=self.cells.control(edit).kind == "blank")}
 
     def shown_edits(self, edit: int) -> tuple[int, ...]:
-        """The edits whose pictures a question about an edit, a control or a battle can show: the one that it follows
-        first."""
+        """Returns the edits whose pictures a question about an edit, a control or a battle can show, the earlier turn
+        or round first."""
         if edit >= self.cells.edits:
             if edit in self.cells.battles:
                 return self.cells.fighters(edit)
@@ -346,11 +346,11 @@ class Matrix:
         return (edit,) if before is None else (before, edit)
 
     def is_there(self, edit: int) -> bool:
-        """Whether there is a picture to judge, with all that it is shown beside."""
+        """True if the picture to judge, and all those shown with it, exist."""
         return all(self.edits[one].status is OK for one in self.shown_edits(edit))
 
     def edit_model_name(self, edit: int) -> str:
-        """Whose edit it is; of a battle the first; for a control `control:` and its kind."""
+        """Returns the edit model's name: of a battle's first edit, and for a control, `control:` and its kind."""
         if edit in self.cells.controls:
             return f"{CONTROL}{self.cells.control(edit).kind}"
         if self.experiment.grows and (kind := self.experiment.control_kind(self.sample_of(edit))):
@@ -358,13 +358,13 @@ class Matrix:
         return self.edit_models[self.cells.edit_parts(self.made_by(edit))[0]].name
 
     def other_name(self, edit: int) -> str:
-        """Of a battle whose its second edit is; empty for all else."""
+        """Returns the edit model of a battle's second edit; empty for everything else."""
         return self.edit_models[self.cells.battle(edit).other].name if edit in self.cells.battles else ""
 
     # -- cells --
 
     def address(self, cell: int) -> tuple[str, str, int, str, int, str, int, str]:
-        """What a cell is about in words: sample, edit model, edit seed, judge, repeat, question, reading, and of a
+        """Returns a cell's place by name: sample, edit model, edit seed, judge, repeat, question, reading, and for a
         battle the other edit model."""
         judgement, reading, question = self.cells.cell(cell)
         edit, judge, repeat = self.cells.parts(judgement)
@@ -373,17 +373,17 @@ class Matrix:
         return *about, self.judges[judge].name, repeat, name, reading, self.other_name(edit)
 
     def _edit_seed(self, edit: int) -> int:
-        """Of an edit or a battle which of the edit seeds it is of; 0 for a control."""
+        """Returns the edit seed of an edit or a battle; 0 for a control."""
         return 0 if edit in self.cells.controls else self.cells.edit_parts(self.made_by(edit))[1]
 
     def judge_of(self, cell: int) -> AskedJudge:
-        """The judge that is asked."""
+        """Returns the judge of a cell."""
         return self.judges[self.cells.parts(self.cells.judgement_of(cell))[1]]
 
     def question(self, cell: int, *, again: bool = False) -> Question:
-        """The question with its texts, as it is put to the judge; `again` with the line for asking again.
+        """Returns the question as put to the judge, its texts filled in; with `again`, plus the line for asking again.
 
-        Those that it comes after have been answered.
+        The questions it comes after must have been answered.
         """
         judgement, reading, number = self.cells.cell(cell)
         edit, judge, _ = self.cells.parts(judgement)
@@ -394,12 +394,12 @@ class Matrix:
         return asked_again(question) if again else question
 
     def seed(self, cell: int) -> int:
-        """The seed with which a cell's replies are sampled."""
+        """Returns the seed for sampling a cell's replies."""
         judgement, reading, _ = self.cells.cell(cell)
         return reading + REPEAT_STRIDE * self.cells.parts(judgement)[2]
 
     def key(self, cell: int) -> str:
-        """The key of a cell's replies; its edit is there, and the questions that it comes after are answered."""
+        """Returns the key of a cell's replies. Its edit must exist, and the questions before it be answered."""
         key = self._keys[cell]
         if not key:
             key = self._keys[cell] = self._key(cell)
@@ -414,7 +414,7 @@ class Matrix:
             about_two = (other,) if other else ()
             return replay_key(model, (sample, edit_model, edit_seed, question, repeat, reading, *about_two))
         asked = self.cells.asked(judgement)[number]
-        if not asked.varies and edit < self.cells.edits:  # as nearly all are: no picture has to be looked up
+        if not asked.varies and edit < self.cells.edits:  # the common case: no picture has to be looked up
             pixels = self.edits[edit].pixels if asked.shows_edit else ""
             return reply_key(model, asked.digest(reading), pixels, reading + REPEAT_STRIDE * repeat)
         pictures = {name: shown.known_by for name, shown in self.pictures(edit).items()}
@@ -426,12 +426,11 @@ class Matrix:
         return reply_key(model, about, pictures.get("edit", "") if asked.shows_edit else "", self.seed(cell))
 
     def can_be_asked(self, cell: int) -> bool:
-        """Whether there is something to ask about: a picture, and answers to the questions that it comes after, which
-        do not rule it out."""
+        """True if its picture exists, and the questions before it are answered and do not rule it out."""
         return self.is_there(self.cells.parts(self.cells.judgement_of(cell))[0]) and self._unasked(cell) is None
 
     def reading(self, cell: int) -> Reading:
-        """What a cell's replies amount to, as it stands. Its edit is there."""
+        """Returns what a cell's replies so far amount to. Its edit must exist."""
         found = self._readings[cell]
         if found is None:
             found = self._read(cell)
@@ -443,7 +442,7 @@ class Matrix:
         return self._unasked(cell) or self.read(cell, self.replies[cell])
 
     def _unasked(self, cell: int) -> Reading | None:
-        """What a cell amounts to that is not asked, by those that it comes after; None where it is."""
+        """Returns the reading of a cell ruled out by the questions before it; None if it is to be asked."""
         before = self.cells.before(cell)
         if not before:
             return None
@@ -451,7 +450,7 @@ class Matrix:
         return unasked(self.cells.asked(judgement)[number].question, map(self.reading, before.values()))
 
     def read(self, cell: int, replies: Sequence[Reply]) -> Reading:
-        """What these replies would amount to."""
+        """Returns what these replies would amount to."""
         judgement, _, number = self.cells.cell(cell)
         judge = self.judges[self.cells.parts(judgement)[1]]
         question, retries = self.cells.asked(judgement)[number].question, judge.section.retries
@@ -464,12 +463,12 @@ class Matrix:
         return found
 
     def add_reply(self, cell: int, reply: Reply) -> Reading:
-        """A reply has come; returns what all replies of the cell amount to."""
+        """Adds a reply; returns what all replies of the cell amount to."""
         self.replies[cell].append(reply)
         return self.reading(cell)
 
     def forget_replies(self, cell: int) -> None:
-        """The cell is to be asked anew, and those that come after it with it."""
+        """Forgets the replies of a cell, so that it is asked again, and all cells that come after it."""
         self.replies[cell].clear()
         for one in (cell, *self.cells.after(cell)):
             self._readings[one] = None
@@ -478,9 +477,9 @@ class Matrix:
         self._settled[self.cells.judgement_of(cell)] = None
 
     def set_edit(self, number: int, edit: Edit) -> list[Judgement]:
-        """The edit has come to an end, or is to be made anew; replies about another picture no longer count.
+        """Sets an edit that has ended, or is to be made again; replies about its earlier picture no longer count.
 
-        Those that were given about this very picture do: returns the judgements that it settles.
+        Replies set aside that are about this very picture count again: returns the judgements settled by them.
         """
         about = self.shown_with(number)
         cells = [cell for one in about for cell in self.cells.cells_of_edit(one)]
@@ -501,17 +500,17 @@ class Matrix:
         return [one for one in every if one.status is OK]
 
     def shown_with(self, edit: int) -> list[int]:
-        """All edits, controls and battles whose questions can show an edit's picture, itself first."""
+        """Returns all edits, controls and battles whose questions can show an edit's picture, itself first."""
         rounds = self.behind(edit) if self.experiment.shows_earlier else ()
         return [edit, *self.followers(edit), *rounds, *self._shuffled.get(edit, ()), *self._battles.get(edit, ())]
 
     def followers(self, edit: int) -> list[int]:
-        """The edits whose source this one is."""
+        """Returns the edits that use this one as their source."""
         position = edit % len(self.samples)
         return [edit - position + other for other in self._followers.get(position, ())]
 
     def fail_followers(self, edit: int) -> list[int]:
-        """What follows an edit that is not made cannot be made, nor what follows that: returns those edits."""
+        """Fails all edits that depend, directly or not, on one that was not made; returns them."""
         if self.experiment.told:
             return [ended for one in self.behind(edit) for ended in self.tell(one)]
         found, status = [edit], self.edits[edit].status
@@ -533,7 +532,7 @@ class Matrix:
 
     @cached_property
     def _shuffled(self) -> dict[int, list[int]]:
-        """For an edit the controls that it is another sample's edit for."""
+        """The controls that show another sample's edit, by the number of that edit."""
         found: dict[int, list[int]] = {}
         for control in self.cells.controls:
             if self.cells.control(control).other is not None:
@@ -542,7 +541,7 @@ class Matrix:
 
     @cached_property
     def _battles(self) -> dict[int, list[int]]:
-        """For an edit the battles that it is in."""
+        """The battles that an edit is in, by the edit's number."""
         found: dict[int, list[int]] = {}
         for battle in self.cells.battles:
             for edit in self.cells.fighters(battle):
@@ -550,7 +549,7 @@ class Matrix:
         return found
 
     def take_from_aside(self, cell: int) -> None:
-        """Gives a cell the replies that were set aside for it, if they can be read."""
+        """Gives a cell the replies set aside for it, if they can be read."""
         if not self.can_be_asked(cell) or not (given := self.aside.get(self.key(cell))):
             return
         replies = given.get(self.address(cell)) or next(iter(given.values()))
@@ -562,7 +561,7 @@ class Matrix:
     # -- judgements --
 
     def judgement(self, number: int) -> Judgement:
-        """The judgement as it stands: of all replies so far, of the edit that failed, or still pending."""
+        """Returns the current judgement: from all replies so far, from the edit's failure, or still pending."""
         found = self._settled[number]
         if found is None:
             found = self._judge(number)
@@ -571,7 +570,7 @@ class Matrix:
         return found
 
     def is_pending(self, judgement: int) -> bool:
-        """Whether something of a judgement is still to come."""
+        """True if a judgement is not final yet."""
         return self.judgement(judgement).status is PENDING
 
     def _judge(self, number: int) -> Judgement:
@@ -620,10 +619,10 @@ class Matrix:
     def _score(
         self, judge: AskedJudge, sample: Sample, asked: Sequence[Question], readings: Sequence[Reading]
     ) -> tuple[JudgedScores, ByReading]:
-        """The scores, and by reading what they were made of."""
+        """Returns the scores, and the readings they were computed from."""
         first = readings[0]
         repeats = len(readings) == 1 and len(first.text) <= SHORT and not self._look_at_samples[judge.name]
-        alike = judge.name, id(asked[0]), id(first)  # both live as long as what is kept under them
+        alike = judge.name, id(asked[0]), id(first)  # ids are safe as keys: both objects outlive the entry
         if repeats and alike in self._alike:
             return self._alike[alike]
         rest = iter(readings)
@@ -634,9 +633,9 @@ class Matrix:
         return found
 
     def _absent(self, edit: int, cells: range) -> tuple[Status, str] | None:
-        """Why there is nothing to score, or not yet."""
+        """Returns why there is nothing to score, or nothing yet; None if there is."""
         absent = [self.edits[one] for one in reversed(self.shown_edits(edit)) if self.edits[one].status is not OK]
-        if absent:  # of two one may have failed while the other is still to come
+        if absent:  # of two edits, one may have failed while the other is pending
             first = next((one for one in absent if one.status is not PENDING), absent[0])
             return first.status, first.reason
         for cell in cells:
@@ -645,8 +644,8 @@ class Matrix:
         return None
 
     def judgements(self, *, shown: bool = False) -> Iterator[Judgement]:
-        """Every judgement of an edit, ordered by edit model, edit seed, judge, repeat, sample; with `shown` as results
-        have them."""
+        """Yields every judgement of an edit, by edit model, edit seed, judge, repeat, sample; with `shown`, as in the
+        results."""
         of = self.shown_judgement if shown and self.experiment.told else self.judgement
         for model in range(len(self.edit_models)):
             for edit_seed in range(self.experiment.edit_seeds):
@@ -659,7 +658,7 @@ class Matrix:
                             yield of(self.cells.judgement(edit, judge, repeat))
 
     def controls(self) -> Iterator[Judgement]:
-        """Every judgement of a control; of an experiment that grows each is said to be of the sample that it is for."""
+        """Yields every judgement of a control; in an experiment that grows, under the sample that it controls."""
         for control in self.cells.controls:
             if not self.cells.control(control).is_rewrite:
                 yield from map(self.judgement, self.cells.judgements_of(control))
@@ -673,20 +672,20 @@ class Matrix:
                     yield replace(self.judgement(judgement), sample_id=of)
 
     def rewrites(self) -> Iterator[Judgement]:
-        """Every judgement that was made before there was an edit."""
+        """Yields every judgement made before the edit."""
         for control in self.cells.controls:
             if self.cells.control(control).is_rewrite:
                 yield from map(self.judgement, self.cells.judgements_of(control))
 
     def clients_own(self) -> tuple[tuple[Sample, ...], tuple[Edit, ...]]:
-        """The samples, and the edits, but for controls that an experiment that grows has among its samples."""
+        """Returns samples and edits without the controls that an experiment that grows has among its samples."""
         if not self.experiment.grows:
             return self.samples, tuple(map(self.shown_edit, range(self.cells.edits)))
         own = [number for number, one in enumerate(self.samples) if not self.experiment.control_kind(one)]
         return tuple(self.samples[number] for number in own), tuple(self.edits[number] for number in own)
 
     def battles_of(self, sample: int) -> list[int]:
-        """The numbers of a sample's battles, by the sample's position."""
+        """Returns the numbers of a sample's battles, by the sample's position."""
         return self._battles_by_sample.get(sample, [])
 
     @cached_property
@@ -697,15 +696,15 @@ class Matrix:
         return found
 
     def battles(self) -> Iterator[Judgement]:
-        """Every judgement of a battle."""
+        """Yields every judgement of a battle."""
         for battle in self.open_battles:
             yield from map(self.judgement, self.cells.judgements_of(battle))
 
-    # -- rounds of battles, where a design is extended --
+    # -- rounds of battles, for an adaptive design --
 
     @property
     def open_battles(self) -> range:
-        """The numbers of the battles that are asked: those of the rounds so far."""
+        """Numbers of the battles of the rounds so far."""
         battles = self.cells.battles
         if self.experiment.looks == 1:
             return battles
@@ -713,14 +712,14 @@ class Matrix:
         return battles[:count]
 
     def is_open(self, edit: int) -> bool:
-        """Whether an edit, a control or a battle is to be judged: all are but battles of later rounds."""
+        """True if an edit, a control or a battle is to be judged: all but battles of later rounds."""
         return edit < self.open_battles.stop
 
     def look(self) -> bool:
-        """Finds how many rounds of battles are to be asked by what is known; returns whether they are more than before.
+        """Opens the rounds of battles that the replies so far call for; True if that is more rounds than before.
 
-        The next one is asked when all before it have come to their end and leave some edit models untold from others.
-        It depends on replies alone: a run that goes on, or is read, has the rounds that it had.
+        A round opens once all earlier ones are final and some edit models cannot be told apart yet. This depends on
+        replies alone, so that a resumed or reread run has the same rounds.
         """
         before = self.rounds
         self._open(1)
@@ -737,7 +736,7 @@ class Matrix:
         vars(self).pop("_battles_by_sample", None)
 
     def _cannot_tell(self, judge: AskedJudge) -> bool:
-        """Whether a judge may be asked more, and its strengths leave some edit models untold from others."""
+        """True if a judge has rounds left, and its strengths do not tell all edit models apart."""
         if not judge.of_two or (looks := judge.scoring.looks) <= self.rounds:
             return False
         its = [one for one in self.battles() if one.judge == judge.name]
@@ -746,14 +745,14 @@ class Matrix:
 
     @property
     def pending(self) -> int:
-        """How many judgements have not come to an end, controls among them."""
+        """Number of judgements still pending, controls included."""
         closed = range(self.open_battles.stop, self.cells.battles.stop)
         count = self.cells.judgements_of(closed[0]).start if closed else self.cells.judgements
         return sum(map(self.is_pending, range(count)))
 
 
 def what_is_left(matrix: Matrix) -> str:
-    """One line: what is reused, and what is to be done."""
+    """Returns a line on what is reused and what is to be done."""
     edits = [e for e in matrix.edits if e.status is not SKIPPED]
     kept = sum(e.status is not PENDING for e in edits)
     every = (*matrix.judgements(), *matrix.controls(), *matrix.battles(), *matrix.rewrites())
@@ -775,7 +774,7 @@ def what_is_left(matrix: Matrix) -> str:
 
 
 def _words(by_reading: Sequence[Mapping[str, Reading]]) -> str:
-    """The judge's words besides what it gave, where there are any."""
+    """Returns the first reason given by the judge; empty if it gave none."""
     for reading in by_reading:
         for one in reading.values():
             if one.reason:
@@ -784,5 +783,5 @@ def _words(by_reading: Sequence[Mapping[str, Reading]]) -> str:
 
 
 def _sources(sample: Sample) -> list[str]:
-    """The digests of what the edit model is given of a sample's own."""
+    """Returns the digests of a sample's own source pictures."""
     return [picture.digest for name, picture in sample.pictures.items() if name.startswith("source")]

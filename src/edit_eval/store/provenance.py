@@ -1,7 +1,7 @@
-"""What differs within a run that no key knows: libraries, Python, the kind of the GPUs, what models say of themselves.
+"""Differences within a run that are not in any key: libraries, Python, GPU models, what models report of themselves.
 
-Between two starts of a run, or between two replicas of one start. None of it is part of a key, since a new version
-rarely changes a pixel; but where it has, one run would hold two kinds of results. So it is said, by name.
+They occur between two starts of a run, or two replicas of one start. They are not part of a key, since a new version
+rarely changes a pixel; but when one does, a run mixes two kinds of results. So each difference is reported by name.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text
 
 NOTE = "note"
-"""The entry of what a model says about itself that is for whoever runs it, and for the report's reader."""
+"""The entry of a model's self-description that is shown to the user, and in the report."""
 _NOT_COMPARED = ("server", "interpreter", "device", NOTE)
-"""What models say about themselves that is only a place, or follows from the rest."""
+"""Entries of a model's self-description that are only a place, or follow from the rest."""
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What differs between two recorded environments: `torch 2.6.0 -> 2.13.0`, one entry a thing.
+    """Returns the differences between two recorded environments, one entry each: `torch 2.6.0 -> 2.13.0`.
 
-    Models are compared where both know what their workers said about themselves. An empty `before` is no difference.
+    Models are compared if both environments have their self-descriptions. An empty `before` differs in nothing.
     """
     if not before:
         return []
@@ -46,15 +46,15 @@ def _differences(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -
 
 
 def changed_since_the_last_start(directory: RunDirectory, now: Mapping[str, Any], *, strict: bool = False) -> list[str]:
-    """Notes for whoever resumes a run in another environment than its last start's; none where all is as it was.
+    """Returns notes if a run is resumed in another environment than that of its last start; none if it is the same.
 
-    With `strict` it raises `RunDirectoryError` instead.
+    With `strict`, raises `RunDirectoryError` instead.
     """
     return _told(changes(directory.environment(), now), strict)
 
 
 def unlike_machines(environment: Mapping[str, Any]) -> list[str]:
-    """One line for each machine of a start in which Python or a library is another than on most of them."""
+    """Returns a line for each machine of a start whose Python or libraries differ from those of most machines."""
     machines = environment.get("machines") or ()
     notes: list[str] = []
     versions = [{"python": one.get("python"), **(one.get("libraries") or {})} for one in machines]
@@ -73,7 +73,7 @@ def unlike_machines(environment: Mapping[str, Any]) -> list[str]:
 
 
 def several_kinds(environment: Mapping[str, Any]) -> list[str]:
-    """One line for each model of a start whose replicas are on GPUs of more than one kind."""
+    """Returns a line for each model of a start whose replicas are on GPUs of more than one kind."""
     titles = {gpu.get("name"): gpu.get("title", "") for gpu in environment.get("gpus") or ()}
     notes: list[str] = []
     for model, devices in (environment.get("places") or {}).items():
@@ -91,22 +91,22 @@ def several_kinds(environment: Mapping[str, Any]) -> list[str]:
 
 
 class ModelsSay:
-    """What the models of a run say about themselves as they are loaded, compared with the last start and each other."""
+    """Compares what models report of themselves when loaded with the last start, and replicas with each other."""
 
     def __init__(self, directory: RunDirectory, *, strict: bool = False) -> None:
-        """Take it before this start records its own environment."""
+        """Create it before this start records its own environment."""
         self._before: dict[str, Mapping[str, Any]] = {}
         for environment in directory.environments().values():
             self._before.update(environment.get("models") or {})
         self._first: dict[str, tuple[str, Mapping[str, Any]]] = {}
         self._strict = strict
         self.unlike: list[str] = []
-        """The replicas of this start that are not as the first one of their model, one line each."""
+        """One line for each replica of this start that differs from the first of its model."""
 
     def compare(self, model: str, about: Mapping[str, Any], place: str = "") -> list[str]:
-        """Notes on a replica at `place` that was loaded; none where it is as those before it and has none of its own.
+        """Returns notes on a replica loaded at `place`; none if it is like the earlier ones and has no note itself.
 
-        The first of a start is compared with the last start's, the others with the first. `strict` raises
+        The first of a start is compared with the last start's, the others with the first. With `strict`, raises
         `RunDirectoryError` instead.
         """
         if model not in self._first:
@@ -138,7 +138,7 @@ def _told(found: list[str], strict: bool) -> list[str]:
 
 
 def mixed_environments(directory: RunDirectory) -> list[str]:
-    """For the reader of a report: what models say, what changed between the starts, and what differed within each."""
+    """Returns notes for the report: of the models, on changes between starts, and on differences within each."""
     every = [about for now in directory.environments().values() for about in (now.get("models") or {}).values()]
     notes = list(dict.fromkeys(about[NOTE] for about in every if about.get(NOTE)))
     before: Mapping[str, Any] = {}

@@ -1,4 +1,4 @@
-"""From the lines of a run's journals to what a matrix knows; an edit as such a line, and whether its picture is it."""
+"""Fills a matrix from a run's journals; converts edits to journal lines, and checks that their pictures are intact."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from edit_eval.text import Text
 T = TypeVar("T")
 
 ADDRESS = ("sample", "edit_model", "edit_seed", "judge", "repeat", "question", "reading", "other")
-"""The fields of a reply's line that say to whom it was given; the last of them only where two edits were shown."""
+"""Fields of a reply's line that form its address; the last one only if two edits were shown."""
 
 
-_NO_VALUES: dict[str, float] = {}  # one for all replies without any
+_NO_VALUES: dict[str, float] = {}  # shared by all replies without values
 
 
 class ReplyLine(msgspec.Struct):
-    """A reply as the journal has it: its key, to whom it was given, and the reply."""
+    """A reply's line in the journal: its key, its address, and the reply."""
 
     key: str
     sample: str
@@ -83,12 +83,12 @@ def recall(
     *,
     verify: bool = False,
 ) -> list[str]:
-    """Takes in what the journals of a run in `folder` say. Returns what was noticed: one line a kind of trouble.
+    """Fills the matrix from the journals of a run in `folder`. Returns notes, one line per kind of problem.
 
-    An edit counts only if its picture is there with the size that was recorded, and with `verify` only if its pixels
-    are those that were recorded. `retry` tells which failures are to be forgotten, so that they are tried again.
+    An edit counts only if its picture has the recorded size, and with `verify` only if it has the recorded pixels.
+    Failures for whose status `retry` is true are forgotten, so that they are tried again.
     """
-    fresh = "edits" not in vars(matrix)  # then each is made once: as it was recorded, or anew
+    fresh = "edits" not in vars(matrix)  # then each edit is built only once: as recorded, or new
     count = matrix.cells.edits
     if fresh:
         pending = [number for number in range(count) if not matrix.samples[number % len(matrix.samples)].fault]
@@ -117,7 +117,7 @@ def recall(
     _recall_replies(matrix, replies, retry)
     matrix.tell_all()
     for number in range(matrix.cells.judgements):
-        matrix.judgement(number)  # all at once, while nobody looks for garbage among a million objects
+        matrix.judgement(number)  # here, while garbage collection is off: these are a million objects
     matrix.look()
     noticed: list[str] = []
     if missing := len(made) - len(there):
@@ -132,12 +132,12 @@ def recall(
 def recall_run(
     matrix: Matrix, run: RunDirectory, retry: Callable[[Status], bool] = lambda status: False, *, verify: bool = False
 ) -> list[str]:
-    """Takes in what the journals of a run say, as `recall` does."""
+    """Calls `recall` with the journals of a run."""
     return recall(matrix, run.read("edits"), run.read("replies"), run.path, retry, verify=verify)
 
 
 def _recall_replies(matrix: Matrix, replies: Iterable[Record], retry: Callable[[Status], bool]) -> None:
-    """Gives each cell the replies that were given to it, and for want of those, those that an equal one was given."""
+    """Gives each cell its own replies, or if it has none, those of a cell with an equal key."""
     cells = matrix.cells
     shown = [edit for edit in range(cells.everything) if matrix.is_there(edit)]
     asked = [cell for edit in shown if not matrix.sample_of(edit).fault for cell in cells.cells_of_edit(edit)]
@@ -145,22 +145,22 @@ def _recall_replies(matrix: Matrix, replies: Iterable[Record], retry: Callable[[
     waiting = set(dependent)
     numbers = _Numbers((matrix.key(cell), cell) for cell in asked if cell not in waiting)
     given: dict[str, dict[tuple[object, ...], list[Reply]]] = {}
-    # Replies about pictures that are not there any more count again when the same pictures are made again.
+    # Replies about missing pictures are set aside: they count again once the same pictures are made again.
     waits = bool(waiting) or any(edit.status is PENDING for edit in matrix.edits)
     for line in as_kind(replies, ReplyLine):
         key = line.key
         cell = numbers.first.get(key)
         if cell is not None and key not in numbers.others and line.to == matrix.address(cell):
-            so_far = matrix.replies[cell]  # as nearly all are
+            so_far = matrix.replies[cell]  # the common case
         elif cell is not None:
             so_far = given.setdefault(key, {}).setdefault(line.to, [])
         elif waits:
             so_far = matrix.aside.setdefault(key, {}).setdefault(line.to, [])
         else:
             continue
-        if line.ask == 0:  # asked anew (`--retry`): what was said before is forgotten here as it was then
+        if line.ask == 0:  # asked again (`--retry`): earlier replies were forgotten then
             so_far.clear()
-        elif line.ask > len(so_far):  # what came before it had been given to an equal cell
+        elif line.ask > len(so_far):  # its earlier replies are recorded for an equal cell
             equal = {**given.get(key, {}), **matrix.aside.get(key, {})}
             so_far[:] = next((said for to, said in equal.items() if to != line.to), so_far)[: line.ask]
         so_far.append(line.reply)
@@ -168,7 +168,7 @@ def _recall_replies(matrix: Matrix, replies: Iterable[Record], retry: Callable[[
         for cell in numbers.of(key):
             if not matrix.replies[cell]:
                 matrix.replies[cell].extend(_mine(matrix, cell, by_address))
-    for cell in dependent:  # in their order: each comes after those that it depends on
+    for cell in dependent:  # in order: each comes after those it depends on
         there = matrix.aside.get(matrix.key(cell)) if matrix.can_be_asked(cell) else None
         if there:
             matrix.replies[cell].extend(_mine(matrix, cell, there))
@@ -176,7 +176,7 @@ def _recall_replies(matrix: Matrix, replies: Iterable[Record], retry: Callable[[
         status = matrix.reading(cell).status
         if status in (OK, PENDING) or not matrix.replies[cell]:
             continue
-        # Without a critique there is no edit: who wants that again wants the critique.
+        # An edit needs its critique: retrying lost edits means asking for the critique again.
         tells = matrix.told_of(matrix.cells.judgement_of(cell))
         if retry(status) or (tells and retry(EDIT_LOST[0])):
             matrix.forget_replies(cell)
@@ -193,7 +193,7 @@ def _mine(matrix: Matrix, cell: int, by_address: Mapping[tuple[object, ...], lis
 
 
 class _Numbers:
-    """The numbers of edits or cells, by their keys. Equal keys are rare: no list is made for a single number."""
+    """Numbers of edits or cells by key. Equal keys are rare, so a single number gets no list."""
 
     def __init__(self, keyed: Iterable[tuple[str, int]]) -> None:
         self.first: dict[str, int] = {}
@@ -203,12 +203,12 @@ class _Numbers:
                 self.others.setdefault(key, []).append(number)
 
     def of(self, key: str) -> list[int]:
-        """All numbers with that key, in their order."""
+        """Returns all numbers with that key, in order."""
         return [self.first[key], *self.others.get(key, ())]
 
 
 def as_kind(lines: Iterable[Record], kind: type[T]) -> Iterator[T]:
-    """Each line as a `kind`; those of a journal are read as such at once."""
+    """Yields each line as a `kind`; lines of a journal are decoded to it directly."""
     return lines.of(kind) if isinstance(lines, Lines) else (msgspec.convert(line, kind) for line in lines)
 
 
@@ -217,10 +217,9 @@ def _pictures(count: int) -> str:
 
 
 def is_there(edit: Edit, folder: Path) -> bool:
-    """Whether the picture of a recorded edit is in the run in `folder`, with the size that was recorded.
+    """True if the picture of a recorded edit is in the run in `folder`, with the recorded size.
 
-    A record is a stranger's text as soon as run directories are handed around: a path that leads elsewhere counts as
-    none.
+    Records are not trusted, since run directories are shared: a path that leads outside counts as missing.
     """
     if not edit.image.startswith("images/") or "/../" in edit.image:
         return False
@@ -228,7 +227,7 @@ def is_there(edit: Edit, folder: Path) -> bool:
 
 
 def has_size(path: str | Path, size: int) -> bool:
-    """Whether the file is there with exactly that many bytes."""
+    """True if the file exists with exactly that many bytes."""
     try:
         return os.stat(path).st_size == size
     except OSError:
@@ -236,13 +235,13 @@ def has_size(path: str | Path, size: int) -> bool:
 
 
 def where_of(address: tuple[object, ...]) -> Record:
-    """An address (see `Matrix.address`) as fields of a line of the journal."""
+    """Returns an address (see `Matrix.address`) as fields of a journal line."""
     where = dict(zip(ADDRESS, address, strict=True))
     return where if where["other"] else {name: one for name, one in where.items() if name != "other"}
 
 
 def edit_record(edit: Edit) -> Record:
-    """An edit as a line of the journal."""
+    """Returns an edit as a line of the journal."""
     record = {name: getattr(edit, name) for name in Edit.__dataclass_fields__}
     if not edit.instruction:
         del record["instruction"]
@@ -250,9 +249,9 @@ def edit_record(edit: Edit) -> Record:
 
 
 def altered_pictures(edits: Iterable[Edit], folder: Path) -> dict[str, str]:
-    """The pictures in `folder` that are not what their edits recorded: the edit's key -> what is wrong.
+    """Finds pictures in `folder` that differ from what was recorded; returns what is wrong, by the edit's key.
 
-    Takes about 0.1 s a megapixel and core; one picture a core is in memory.
+    Takes about 0.1 s per megapixel and core, and holds one picture per core in memory.
     """
 
     def fault(edit: Edit) -> tuple[str, str]:

@@ -1,20 +1,20 @@
-"""The run directory: the truth about a run, readable with `jq` and an image viewer.
+"""The run directory: the complete record of a run, readable with `jq` and an image viewer.
 
-edit-eval-run.txt      by which the folder is known as a run; nothing is deleted where it is missing
-config/0001.yaml       one a start: the configuration with all its defaults, without secrets
-config/0001.json       what it came to: identities of the models, rubrics
-environment/0001.json  one a start: versions, devices, revisions
-samples/0001.jsonl     the samples of the run; a new one when they change
-edits/0001.jsonl       one line an attempt at an edit
-replies/0001.jsonl     one line a reply of a judge, its raw text in it
+edit-eval-run.txt      marks the folder as a run; nothing is deleted without it
+config/0001.yaml       one per start: the configuration with all defaults, without secrets
+config/0001.json       what it resolved to: identities of the models, rubrics
+environment/0001.json  one per start: versions, devices, revisions
+samples/0001.jsonl     the samples of the run; a new file when they change
+edits/0001.jsonl       one line per attempt at an edit
+replies/0001.jsonl     one line per reply of a judge, with its raw text
 events/0001.jsonl      the timeline: what each device did when
-votes/0001.jsonl       one line a vote of a person, in segments of whoever collects them (see `votes`)
+votes/0001.jsonl       one line per vote of a person, one segment per process that collects them (see `votes`)
 images/<edit model>/<slug of the id>-<first 12 of the edit's key>.png
 logs/<worker>.log
-shards/                where several engines share the run (`--shard`): the lock of each, and who has it
-trackers/              under which id each tracker knows the run
-live.json              what the last start showed, written once a second while it is at work
-report/                everything here can be made again from the rest
+shards/                for `--shard`: the lock of each engine, and its holder
+trackers/              the run's id in each tracker
+live.json              the live display of the last start, written once a second while it runs
+report/                derived files; can be rebuilt from the rest
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ JOURNALS = ("edits", "replies", "events")
 MEMORY_FIELDS = ("device", "model", "kind", "before", "loaded", "peak", "after")
 LIVE, SHARDS = "live.json", "shards"
 MOMENT = 10.0
-"""Seconds that an engine waits for others that are entering or leaving."""
+"""Seconds an engine waits while others enter or leave."""
 
 
 class CannotWrite(Stopped):
-    """The run directory cannot be written any more: the disk is full, read-only, over quota, or failing."""
+    """The run directory can no longer be written: the disk is full, read-only, over quota, or failing."""
 
 
 class Timeline(NamedTuple):
-    """What the events of a run say."""
+    """The events of a run, summarised."""
 
     activities: tuple[Activity, ...]
     wall_seconds: tuple[float, ...]
-    """Of each start, in seconds."""
+    """Wall time of each start."""
     devices: tuple[str, ...]
     memory: tuple[MemoryUse, ...]
     utilisation: tuple[Utilisation, ...]
@@ -68,9 +68,9 @@ class Timeline(NamedTuple):
 
 
 def of_ledger(path: Path) -> Path:
-    """The run in a service's ledger; any other path as it is.
+    """Returns the only run in a service's ledger; any other path unchanged.
 
-    Raises `RunDirectoryError` where the ledger has several.
+    Raises `RunDirectoryError` if the ledger has several.
     """
     runs = [] if (path / "config").is_dir() else sorted(one.parent for one in path.glob("[0-9][0-9][0-9][0-9]*/config"))
     if len(runs) > 1:
@@ -85,16 +85,16 @@ class RunDirectory:
         self.path = path
         self.damage = Damage()
         self.number = 0
-        """Which start of the run this is, from 1; 0 for a reader."""
+        """Number of this start, from 1; 0 for a reader."""
         self._segments: dict[str, Segment] = {}
         self._lock: FileLock | None = None
         self._own: FileLock | None = None
-        """Of its shard."""
+        """The shard's lock."""
         self._holder_file = path / "holder.json"
 
     @classmethod
     def existing(cls, path: Path) -> RunDirectory:
-        """Opens a run for reading. Raises `RunDirectoryError` when there is none, or where it leads elsewhere."""
+        """Opens a run for reading. Raises `RunDirectoryError` if it is not a run, or contains links or pipes."""
         if not (path / "config").is_dir():
             what = Text("is not a run directory (it has no config/)") if path.exists() else Text("does not exist")
             raise RunDirectoryError(Text("{} {}; `edit-eval run CONFIG` makes one", path, what))
@@ -104,11 +104,10 @@ class RunDirectory:
     # -- one writer --
 
     def begin(self, shard: Shard | None = None) -> None:
-        """Takes the lock and a number for this start. Raises `RunDirectoryError` when another process has the lock.
+        """Takes the lock and a number for this start. Raises `RunDirectoryError` if another process has the lock.
 
-        The engines of shards have a lock each, and hold that of the run only while they enter. Also raises for a folder
-        with other files than ours, with links in it, or one that must not be written; `CannotWrite` when the disk is
-        full.
+        Engines of shards have a lock each, and hold the run's only while they enter. Also raises for a folder with
+        foreign files or links in it, or without write permission; `CannotWrite` if the disk is full.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -142,7 +141,7 @@ class RunDirectory:
             self._lock.release()
 
     def _enter(self, shard: Shard) -> None:
-        """Takes the lock of a shard, while that of the run keeps all others out."""
+        """Takes the lock of a shard. The caller holds the run's lock, so no other shard enters meanwhile."""
         at_work = shards_at_work(self.path / SHARDS)
         if strange := next((one for one in at_work if not one.endswith(shard.stem[4:])), ""):
             raise RunDirectoryError(
@@ -178,7 +177,7 @@ class RunDirectory:
 
     @property
     def others_at_work(self) -> bool:
-        """Whether another engine is at work in this run, of whatever shard; asked when this one has ended."""
+        """True if an engine of any shard is at work in this run; call it after this one has ended."""
         return bool(shards_at_work(self.path / SHARDS))
 
     def _let_go(self) -> None:
@@ -188,9 +187,9 @@ class RunDirectory:
         self._own = self._lock = None
 
     def _refuse_strangers(self) -> None:
-        """A folder without our mark is new, or of a start that was killed when it had no more than its lock."""
+        """Refuses a folder without our mark, unless it is empty or left by a start killed right after locking it."""
         there = [p.name for p in self.path.iterdir()]
-        if is_marked(self.path):  # asked last: another start may have marked it meanwhile
+        if is_marked(self.path):  # checked last: another start may have marked it meanwhile
             return
         early = ("lock", "holder.json", SHARDS)
         strangers = [name for name in there if name not in early and not TEMPORARY.fullmatch(name)]
@@ -216,7 +215,7 @@ class RunDirectory:
         self._sweep()
 
     def _sweep(self) -> None:
-        """Removes what writers left that were killed, if nobody else writes; the report's are its own affair."""
+        """Removes temporary files of killed writers, if no other engine is writing; the report cleans up its own."""
         if set(shards_at_work(self.path / SHARDS)) - {self._holder_file.stem}:
             return
         for path in self.path.glob(f"{TEMPORARY_PREFIX}*"):
@@ -226,28 +225,28 @@ class RunDirectory:
             sweep_temporary(self.path / folder)
 
     def _holders(self) -> list[dict[str, Any]]:
-        """Who took a lock last, as it was written; whoever is gone may be among them."""
+        """Returns the recorded lock holders, live ones first; some may have died."""
         files = (self.path / "holder.json", *sorted((self.path / SHARDS).glob("*.json")))
         return sorted(filter(None, map(_read_holder, files)), key=lambda holder: not _is_alive(holder))
 
     def holder(self) -> str:
-        """Who has the lock, for people to read."""
+        """Describes the process that has the lock."""
         return _who(next(iter(self._holders()), {}))
 
     def is_held(self) -> bool:
-        """Whether somebody is at work here, as far as can be seen: a process of this host that is gone is not."""
+        """True if a process is at work here. A holder on this host is checked; one on another host is assumed alive."""
         return any(map(_is_alive, self._holders()))
 
     @property
     def start_at_work(self) -> int | None:
-        """The number of a start that is at work here; None where none is (see `is_held`)."""
+        """Number of the start at work here; None if there is none (see `is_held`)."""
         numbers = [holder.get("start") for holder in self._holders() if _is_alive(holder)]
         return next((number for number in numbers if isinstance(number, int)), None)
 
     def end(self) -> None:
-        """Closes what was written and gives the lock back.
+        """Closes the journals and releases the lock.
 
-        Raises `CannotWrite` when the disk refuses the last of it, unless another error is under way already.
+        Raises `CannotWrite` if the last lines cannot be written, unless another error is already being raised.
         """
         if self._lock is None:
             return
@@ -268,18 +267,18 @@ class RunDirectory:
     # -- writing --
 
     def append(self, journal: str, record: Record) -> None:
-        """Adds a line to `edits`, `replies` or `events`. Raises `CannotWrite`, as all that writes does."""
+        """Adds a line to `edits`, `replies` or `events`. Raises `CannotWrite`, like every method that writes."""
         with _writing(self.path):
             self._segments[journal].append(record)
 
     def sync(self) -> None:
-        """Has the disk keep all lines so far."""
+        """Syncs all lines so far to disk."""
         with _writing(self.path):
             for segment in self._segments.values():
                 segment.sync()
 
     def write_configuration(self, configuration: dict[str, Any], resolved: dict[str, Any]) -> None:
-        """Keeps the configuration of this start, which can be run again as it is, and what it came to."""
+        """Saves the configuration of this start, which can be run again as it is, and what it resolved to."""
         what = json.dumps(resolved, ensure_ascii=False, indent=1)
         self._write_text(self.path / "config" / f"{self.number:04d}.json", what)
         dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -287,12 +286,12 @@ class RunDirectory:
         self._write_text(self.path / "config" / f"{self.number:04d}.yaml", text)
 
     def write_environment(self, environment: dict[str, Any]) -> None:
-        """Keeps versions and devices of this start; written again when a worker has told more."""
+        """Saves versions and devices of this start; called again when a worker reports more."""
         text = json.dumps(environment, ensure_ascii=False, indent=1)
         self._write_text(self.path / "environment" / f"{self.number:04d}.json", text)
 
     def write_samples(self, samples: tuple[Sample, ...]) -> None:
-        """Keeps the samples of this start, unless the last start had the same."""
+        """Saves the samples of this start, unless the last start had the same."""
         if self.samples() == samples:
             return
         lines = b"".join(seal(asdict(sample)) for sample in samples)
@@ -300,11 +299,11 @@ class RunDirectory:
             write_durably(lines, self.path / "samples" / f"{self.number:04d}.jsonl")
 
     def samples_grow(self) -> None:
-        """From now on samples are added one by one: `append("samples", ...)`."""
+        """Lets samples be added one by one: `append("samples", ...)`."""
         self._segments["samples"] = Segment(self.path / "samples" / f"{self.number:04d}.jsonl")
 
     def lay_picture(self, data: bytes, path: Path) -> None:
-        """Writes a picture as somebody sent it. Not synced: what a machine loses with its power is sent again."""
+        """Writes the bytes of a picture sent by a client. Not synced: after a power loss the client sends it again."""
         with _writing(self.path):
             try:
                 path.write_bytes(data)
@@ -313,7 +312,7 @@ class RunDirectory:
                 path.write_bytes(data)
 
     def take_picture(self, theirs: Path, path: Path) -> None:
-        """Puts another run's picture at `path`: linked where the file system can, copied where it cannot."""
+        """Puts another run's picture at `path`: hard-linked if the file system allows it, otherwise copied."""
         with _writing(self.path):
             path.parent.mkdir(parents=True, exist_ok=True)
             temporary = path.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{path.name}")
@@ -323,7 +322,7 @@ class RunDirectory:
                 os.replace(temporary, path)
             except OSError:
                 write_durably(theirs.read_bytes(), path)
-            temporary.unlink(missing_ok=True)  # a link that replaces one to the same file stays
+            temporary.unlink(missing_ok=True)  # os.replace does nothing if both names already link to the same file
 
     def _write_text(self, path: Path, text: str) -> None:
         with _writing(self.path):
@@ -332,11 +331,11 @@ class RunDirectory:
     # -- reading --
 
     def read(self, journal: str) -> Lines:
-        """Every good line of a journal, oldest first; bad ones are counted in `damage`."""
+        """Reads every good line of a journal, oldest first; bad ones are counted in `damage`."""
         return read(self.path / journal, self.damage)
 
     def samples(self) -> tuple[Sample, ...]:
-        """The samples as the last start had them."""
+        """Reads the samples of the last start."""
         return self._samples(self.damage)
 
     @no_garbage()
@@ -346,22 +345,22 @@ class RunDirectory:
             return ()
         seen = Damage()
         found = tuple(read_segment(files[-1], seen, Sample))
-        if seen.total:  # damage, or a benchmark of the user's own that is not strict about its types
+        if seen.total:  # damage, or a user's own benchmark with loose types
             lines = read_segment(files[-1], damage, dict)
             found = tuple(_lenient(line) for line in lines)
         return found
 
     def configuration(self) -> dict[str, Any]:
-        """The resolved configuration of the last start. Raises `RunDirectoryError` where it is damaged."""
+        """Reads the full configuration of the last start. Raises `RunDirectoryError` if it is damaged."""
         return self._described(self.last_configuration(), parse_ours)
 
     def resolved(self) -> dict[str, Any]:
-        """What that configuration came to: the identities of the models, and the rubrics. Raises like it."""
+        """Reads what that configuration resolved to: identities of the models, and rubrics. Raises like it."""
         last = self.last_configuration()
         return self._described(last and last.with_suffix(".json"), json.loads)
 
     def last_configuration(self) -> Path | None:
-        """The last configuration; it is written after what it came to, so that there are two of a kind."""
+        """Returns the last configuration. It is written after its `.json`, so both exist if it does."""
         return max((self.path / "config").glob("[0-9]*.yaml"), default=None)
 
     def _described(self, file: Path | None, decode: Callable[[str], Any]) -> dict[str, Any]:
@@ -378,7 +377,7 @@ class RunDirectory:
     def describe(
         self, configuration: dict[str, Any], resolved: dict[str, Any], samples: tuple[Sample, ...], *, anew: bool
     ) -> bool:
-        """Keeps what this start is asked, where it is `anew` or not what was written last; whether it was not."""
+        """Saves what this start is asked if it differs from the last one saved, or if `anew`; True if it differs."""
         other = not self.says(configuration, resolved, samples)
         if other or anew:
             self.write_configuration(configuration, resolved)
@@ -386,9 +385,9 @@ class RunDirectory:
         return other
 
     def says(self, configuration: dict[str, Any], resolved: dict[str, Any], samples: tuple[Sample, ...]) -> bool:
-        """Whether what was written last describes the run like this; not, where any of it is damaged or missing.
+        """True if the last saved description equals this one; False if any of it is damaged or missing.
 
-        Where and how it was to run is not looked at: a finished run is what it is, on whichever devices.
+        Placement is ignored: a run is the same on any devices.
         """
         seen = Damage()
         try:
@@ -399,11 +398,11 @@ class RunDirectory:
         return bool(written == plain and self._samples(seen) == samples and not seen.total)
 
     def environment(self) -> dict[str, Any]:
-        """Versions and devices of the last start that recorded any."""
+        """Returns versions and devices of the last start that recorded any."""
         return next(reversed(self.environments().values()), {})
 
     def environments(self) -> dict[int, dict[str, Any]]:
-        """Versions and devices of every start that recorded any, by its number."""
+        """Returns versions and devices of every start that recorded any, by its number."""
         recorded = {}
         for file in sorted((self.path / "environment").glob("[0-9]*.json")):
             try:
@@ -415,7 +414,7 @@ class RunDirectory:
         return recorded
 
     def timeline(self) -> Timeline:
-        """What the devices did and needed, and how long each start took."""
+        """Reads what each device did, the memory it needed, and how long each start took."""
         activities: list[Activity] = []
         wall: dict[int, float] = {}
         devices: dict[str, None] = {}
@@ -458,15 +457,15 @@ class RunDirectory:
             tuple(sorted(failed.values(), key=lambda one: -one.attempts)),
         )
 
-    # -- where things lie --
+    # -- paths --
 
     @property
     def thumbnails(self) -> Path:
-        """Where small copies of pictures are kept, by the digests of these."""
+        """Folder of the thumbnails, named by the digests of their pictures."""
         return self.path / "report" / "thumbnails"
 
     def image_path(self, edit_model: str, sample_id: str, key: str) -> Path:
-        """Where an edit's picture belongs. An id is shown in the name, never trusted as a path."""
+        """Returns the path of an edit's picture. The id is slugged, never trusted as a path."""
         return self.path / "images" / edit_model / f"{slug(sample_id)}-{key[:12]}.png"
 
 
@@ -476,11 +475,11 @@ def _lenient(line: dict[str, Any]) -> Sample:
 
 
 def refuse_what_leads_elsewhere(run: Path) -> None:
-    """Raises `RunDirectoryError` where a run has something else than files and folders of its own in it.
+    """Raises `RunDirectoryError` if a run contains anything but plain files and folders.
 
-    Run directories are handed around: a link in a stranger's would have us read, or write, a file of ours, and a pipe
-    would hold us up. The run directory itself may be reached by a link, and what is no part of a run is not looked at.
-    Takes about 0.1 s for 100,000 pictures.
+    Run directories are shared: a link in one could make us read or write a file elsewhere, and a pipe would block us.
+    The run directory itself may be a link, and entries that are not part of a run are ignored. Takes about 0.1 s for
+    100,000 pictures.
     """
     try:
         with os.scandir(run) as entries:
@@ -509,7 +508,7 @@ def _no_plain_file(entries: Iterable[os.DirEntry[str]]) -> os.DirEntry[str] | No
 
 @contextlib.contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """Says in one line that a run directory cannot be written."""
+    """Turns an `OSError` into a `CannotWrite`."""
     try:
         yield
     except OSError as error:
@@ -527,7 +526,7 @@ def _cannot_write(path: Path, error: OSError) -> CannotWrite:
 
 
 def _one_more(so_far: DeviceFailures | None, device: str, model: str, event: dict[str, Any]) -> DeviceFailures:
-    """With an attempt that failed on the device, or the reason why the model is not used there any more."""
+    """Adds a failed attempt on the device, or the reason why the model is no longer used there."""
     found = so_far or DeviceFailures(device=device, model=model, attempts=0, out_of_memory=0, error="", retired="")
     if event["event"] == "retired":
         return replace(found, retired=event["reason"])
@@ -543,21 +542,21 @@ class Shard:
     """From 1."""
     count: int
     launched: str = field(default="", compare=False)
-    """What its launcher calls it: `SLURM_ARRAY_TASK_ID=3`."""
+    """The launcher's name for it: `SLURM_ARRAY_TASK_ID=3`."""
     experiment: str = field(default="", compare=False)
-    """The digest of what is asked (`Experiment.fingerprint`)."""
+    """Digest of what is asked (`Experiment.fingerprint`)."""
 
     def __str__(self) -> str:
         return f"{self.number}/{self.count}"
 
     @property
     def stem(self) -> str:
-        """Of its files."""
+        """Stem of its files' names."""
         return f"{self.number:04d}-of-{self.count:04d}"
 
 
 def shards_known(folder: Path) -> list[Shard]:
-    """All that ever entered the run with this folder of shards, as they were when they last did."""
+    """Returns every shard that has entered the run, as recorded when it last did."""
     known = []
     for path in sorted(folder.glob("*-of-*.entered")):
         with contextlib.suppress(OSError, ValueError, TypeError):
@@ -567,7 +566,7 @@ def shards_known(folder: Path) -> list[Shard]:
 
 
 def shards_at_work(folder: Path) -> list[str]:
-    """The stems of the shards whose lock somebody holds."""
+    """Returns the stems of the shards whose lock is held."""
     held = []
     for path in sorted(folder.glob("*-of-*.lock")):
         lock = FileLock(path)
@@ -581,7 +580,7 @@ def shards_at_work(folder: Path) -> list[str]:
 
 
 def _read_holder(file: Path) -> dict[str, Any]:
-    """Empty where nobody is written down there, or it cannot be read."""
+    """Reads the recorded holder; empty if there is none, or it cannot be read."""
     try:
         holder = json.loads(file.read_text())
     except (OSError, ValueError):
@@ -590,14 +589,14 @@ def _read_holder(file: Path) -> dict[str, Any]:
 
 
 def _who(holder: dict[str, Any]) -> str:
-    """Its process, for people."""
+    """Describes the holder's process."""
     if not holder:
         return Text("another process")
     return Text("process {} on {} since {}", holder["process"], holder["host"], holder["since"])
 
 
 def _is_alive(holder: dict[str, Any]) -> bool:
-    """Whether that process may be there: one of this host is looked for."""
+    """False only if the process was on this host and has ended."""
     if holder["host"] != socket.gethostname():
         return True
     try:
@@ -605,13 +604,13 @@ def _is_alive(holder: dict[str, Any]) -> bool:
     except (ProcessLookupError, ValueError, TypeError, OverflowError):
         return False
     except OSError:
-        pass  # it is somebody else's, and there
+        pass  # not permitted to signal it: it exists, and is another user's
     return True
 
 
-# -- what in a run directory is ours: the mark by which it is known, and the names of all that edit-eval writes there --
+# -- which files are ours: the mark of a run directory, and the names of all files that edit-eval writes there --
 #
-# Nothing is deleted in a folder without the mark, and in one with it nothing that has no such name.
+# Nothing is deleted in a folder without the mark, and in a marked one only files with these names.
 
 MARK = "edit-eval-run.txt"
 _MARKED = b"edit-eval run 6f1d2c0a9b7e4e53\n"
@@ -638,17 +637,17 @@ _WRITTEN = {
     "trackers": r"[^/]+\.json",
     "anchors": r"\d+/\d+/(?P<run>.+)",
 }
-"""What lies in a run directory -> what is written beneath it; None for a file."""
+"""Entries of a run directory, each with the pattern of the paths beneath it; None for a file."""
 OURS = frozenset(_WRITTEN)
 
 
 def mark(run: Path) -> None:
-    """Marks a folder that was just made for a run. Raises `OSError`."""
+    """Marks a new folder as a run. Raises `OSError`."""
     write_durably(_TEXT, run / MARK)
 
 
 def is_marked(run: Path) -> bool:
-    """Whether edit-eval made this folder, for a run. A link is no mark."""
+    """True if the folder has the mark of a run. A link does not count."""
     try:
         with open(run / MARK, "rb", opener=_no_link) as file:
             return file.read(len(_MARKED)) == _MARKED
@@ -665,7 +664,7 @@ def _no_link(path: str, flags: int) -> int:
 
 
 def is_written_by_us(name: str) -> bool:
-    """Whether a file of this name, relative to a run directory, is one that edit-eval writes."""
+    """True if edit-eval writes files of this name, relative to a run directory."""
     top, _, rest = name.partition("/")
     if top not in _WRITTEN:
         return not rest and bool(TEMPORARY.fullmatch(top))
@@ -679,7 +678,7 @@ def is_written_by_us(name: str) -> bool:
 
 
 def files_within(run: Path) -> tuple[list[Path], int]:
-    """The files of a run that we wrote, the mark last; and how many others are in it. No link is followed."""
+    """Returns the files of a run that we wrote, the mark last, and the number of other files. Follows no links."""
     ours, others = [], 0
     for parent, folders, names in os.walk(run):
         linked = [name for name in folders if os.path.islink(os.path.join(parent, name))]
@@ -693,14 +692,14 @@ def files_within(run: Path) -> tuple[list[Path], int]:
 
 
 def folders_left(run: Path, gone: Sequence[Path]) -> Iterator[Path]:
-    """The folders that files which are gone were in, and those that we make; the innermost first, the run last."""
+    """Yields the folders of the deleted files and all that we make, the innermost first, the run last."""
     inner = {folder for path in gone for folder in path.parents if folder.is_relative_to(run)}
     inner |= {run / name for name, beneath in _WRITTEN.items() if beneath is not None} | {run}
     yield from sorted(inner, key=lambda folder: (-len(folder.parts), folder))
 
 
 def remove_empty(folders: Iterator[Path]) -> None:
-    """Removes those of the folders that are empty by now."""
+    """Removes the folders that are empty."""
     for folder in folders:
         with contextlib.suppress(OSError):
             folder.rmdir()

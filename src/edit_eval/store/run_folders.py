@@ -1,7 +1,7 @@
-"""Which folder a run takes when none is named, what a folder was a run of before, and what is taken over from others.
+"""Choosing a run's folder: which earlier run to continue, and which results to copy from other runs.
 
-Two runs are the same evaluation when every key would be the same: models with their parameters, rubrics, samples, and
-what is asked how often. Devices, schedule and progress may differ.
+Two runs are the same evaluation if all their keys are equal: the same models and parameters, rubrics, samples, seeds
+and repeats. Devices, schedule and progress may differ.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from edit_eval.text import Text, counted, joined
 from edit_eval.user_cache import cache_folder
 
 RUNS = Path("runs")
-"""Where runs lie that are not told where to."""
+"""Parent folder of runs started without a run directory."""
 DESCRIBED_BEFORE = 3
-"""Differences that a note names one by one."""
+"""Differences that a note lists before it says "and N more"."""
 LOOKED_AT = 20
-"""Earlier runs of a configuration that are asked what they have, the newest first."""
+"""Earlier runs of a configuration that are searched, newest first."""
 
 
 def recorded(directory: RunDirectory) -> Experiment | None:
-    """What the last start in a run directory was asked; None where none is recorded.
+    """Reads the experiment of the last start in a run directory; None if none is recorded.
 
-    Raises `RunDirectoryError` where it cannot be read.
+    Raises `RunDirectoryError` if it cannot be read.
     """
     try:
         plain = directory.resolved()
@@ -52,14 +52,14 @@ def recorded(directory: RunDirectory) -> Experiment | None:
         raise RunDirectoryError(Text("{}: its replies cannot be read here: {}", directory.path, error)) from error
     except RunDirectoryError:
         raise
-    except Exception as error:  # a protocol of the user's own may say anything of parameters that are none
+    except Exception as error:  # a user's own protocol may raise anything for invalid parameters
         raise damaged(directory, error) from error
 
 
 def _refuse_code_that_came_with_it(plain: Mapping[str, Any], run: Path) -> None:
-    """Whoever reads a run executes the protocols that it names, and it may be a stranger's.
+    """Refuses protocol code inside the run directory: reading a run executes its protocols, and runs are shared.
 
-    Raises `RunDirectoryError` for one whose file lies in the run, or is not said to lie at one place.
+    Raises `RunDirectoryError` for such code, and `ValueError` for a relative folder.
     """
     for judge in plain.get("judges", ()):
         section, folder = judge["protocol"], Path(judge["folder"])
@@ -77,7 +77,7 @@ def _refuse_code_that_came_with_it(plain: Mapping[str, Any], run: Path) -> None:
 
 
 def damaged(directory: RunDirectory, error: Exception) -> RunDirectoryError:
-    """What is said of a run whose description cannot be what a start has written."""
+    """Returns the error for a run whose recorded configuration no start can have written."""
     problem = " ".join([f"{type(error).__name__}:", *str(error).split()])
     return RunDirectoryError(
         Text("{} is damaged ({}); `edit-eval run CONFIG` writes it again", directory.path / "config", problem)
@@ -86,37 +86,37 @@ def damaged(directory: RunDirectory, error: Exception) -> RunDirectoryError:
 
 @dataclass(frozen=True)
 class Recalled:
-    """What the journals of a run said when its folder was chosen."""
+    """The journals of a run, as read when its folder was chosen."""
 
     matrix: Matrix
     notes: list[str]
     damage: Damage
     files: Mapping[Path, int]
-    """The journals' files, with their sizes in bytes."""
+    """Sizes of the journal files, in bytes."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """The folder of a run, and how it came to be that one."""
+    """The folder of a run, and how it was chosen."""
 
     folder: Path
     found: bool = False
-    """Whether nobody named it, and the same evaluation is in it."""
+    """True if an earlier run of the same evaluation was found there, rather than the folder being named."""
     others: tuple[RunDirectory, ...] = ()
-    """The runs from which it takes what it wants: those that somebody named, then the `sources`."""
+    """Runs to reuse results from: those named by the user, then the `sources`."""
     sources: tuple[Path, ...] = ()
-    """Earlier runs that have edits which this one wants."""
+    """Earlier runs with edits that this one needs."""
     elsewhere: Mapping[Path, int] = field(default_factory=dict)
-    """Where somebody named the folder: earlier runs that have edits which it wants and nobody takes over; how many."""
+    """For a named folder: counts of needed edits in earlier runs, which are reported but not reused."""
     recalled: Recalled | None = None
-    """What is in it, where it was read already."""
+    """The folder's journals, if they were read to choose it."""
     new_for: str = ""
-    """The configuration for which the folder was thought of; another one is taken where somebody was faster."""
+    """The configuration a new folder is named after; if another process makes it first, the next free name is used."""
 
     def begin(self, shard: Shard | None = None) -> RunDirectory:
-        """Makes the folder, or a `shard` of it, this process's own.
+        """Locks the folder, or one `shard` of it, for this process.
 
-        Raises `RunDirectoryError` while another process works in it.
+        Raises `RunDirectoryError` if another process is working in it.
         """
         directory = RunDirectory(_made_now(self.folder, self.new_for) if self.new_for else self.folder)
         try:
@@ -129,7 +129,10 @@ class Place:
 
     @contextlib.contextmanager
     def begun(self, shard: Shard | None = None) -> Iterator[RunDirectory]:
-        """The same, until the run's end; what ends it early says where it is, and Ctrl-C is `RunInterrupted`."""
+        """Holds the folder for the length of the run.
+
+        Adds the folder to a `Stopped`, and turns Ctrl-C into `RunInterrupted`.
+        """
         directory = self.begin(shard)
         remember_run(directory.path)
         try:
@@ -145,9 +148,9 @@ class Place:
     def recall(
         self, directory: RunDirectory, now: Experiment, retry: Collection[Status], *, verify: bool = False
     ) -> tuple[Matrix, list[str]]:
-        """The matrix with what the folder's journals say and with what other runs have, and notes on that.
+        """Returns the matrix filled from the folder's journals and from other runs, with notes for the user.
 
-        The journals are not read again where that was done to choose the folder, and nobody has written to them since.
+        Journals read while choosing the folder are not read again, unless they have changed since.
         """
         known = self.recalled
         if known is None or verify or known.files != _journals(directory.path):
@@ -160,7 +163,7 @@ class Place:
         return matrix, [*notes, *taken, directory.damage.note]
 
     def expected(self, now: Experiment, retry: Collection[Status]) -> Matrix:
-        """What will be there when the run begins, looked up before anything is written."""
+        """Returns the matrix as the run will find it, without writing anything."""
         if not self.others and self.recalled:
             return self.recalled.matrix
         matrix = Matrix(now)
@@ -171,7 +174,7 @@ class Place:
         return matrix
 
     def notes(self, directory: RunDirectory, now: Experiment) -> list[str]:
-        """What whoever starts the run should know of the folder: where it is, what it was, what it could reuse."""
+        """Returns notes on the folder for the user: its path, its previous evaluation, runs it could reuse."""
         end = ""
         if self.found:
             end = Text(" (same evaluation as before; `--run-dir NEW` starts from scratch)")
@@ -199,18 +202,18 @@ def find_place(
     retry: Collection[Status],
     reuse_from: Sequence[str | Path] = (),
 ) -> Place:
-    """Where a run goes: the folder that was named, or else one where what was made once is not made again.
+    """Chooses a run's folder: the one named, or one that avoids repeating finished work.
 
-    That is the newest run of the configuration called `name` that is the same evaluation, finished or not. Otherwise a
-    new folder is thought of, with the earlier runs that have edits which it wants; of a folder that was named they are
-    only told, and not even that where runs to `reuse_from` are. What failed with a status to `retry` counts as not
-    done. Nothing is written. Raises `RunDirectoryError` for a run to reuse from that is none.
+    The latter is the newest run of the configuration `name` with the same evaluation, finished or not; failing that, a
+    new folder that reuses edits of earlier runs. For a named folder, such runs are only reported, and not even that if
+    `reuse_from` is given. Results whose status is in `retry` count as not done. Writes nothing. Raises
+    `RunDirectoryError` if an entry of `reuse_from` is not a run directory.
     """
     others = tuple(RunDirectory.existing(Path(folder)) for folder in reuse_from)
     if named is not None:
         folder = Path(named)
         recalled = None
-        with contextlib.suppress(OSError, RunDirectoryError):  # whoever begins the run says why
+        with contextlib.suppress(OSError, RunDirectoryError):  # `begin` reports the reason
             recalled = _recall(folder, Matrix(now), retry)
         elsewhere: Mapping[Path, int] = {}
         if not others:
@@ -230,7 +233,7 @@ def find_place(
 
 
 def refuse_an_unfit_python() -> None:
-    """Raises `ConfigurationError` where this Python cannot write every file name, or has no docstrings."""
+    """Raises `ConfigurationError` if this Python cannot write every file name, or drops docstrings."""
     if sys.flags.optimize > 1:
         raise ConfigurationError(
             Text("this Python leaves out docstrings, which the charts need: unset PYTHONOPTIMIZE, or leave out -OO")
@@ -255,7 +258,7 @@ def _journals(folder: Path) -> dict[Path, int]:
 
 
 def runs_of(name: str) -> list[Path]:
-    """Every `runs/<name>-<date>-<time>` in which a run has begun, the newest first."""
+    """Returns every `runs/<name>-<date>-<time>` in which a run has begun, newest first."""
     pattern = re.compile(re.escape(_stem(name)) + r"-(\d{8}-\d{6})(?:-(\d+))?")
     found = []
     for path in RUNS.glob("*"):
@@ -266,7 +269,7 @@ def runs_of(name: str) -> list[Path]:
 
 
 def new_folder(name: str) -> Path:
-    """A folder that does not exist yet: `runs/<name>-<date>-<time>`."""
+    """Returns a path that does not exist yet: `runs/<name>-<date>-<time>`."""
     stem = f"{_stem(name)}{time.strftime('-%Y%m%d-%H%M%S')}"
     folder, count = RUNS / stem, 1
     while folder.exists():
@@ -276,14 +279,14 @@ def new_folder(name: str) -> Path:
 
 
 def _made_now(folder: Path, name: str) -> Path:
-    """Makes the folder, or the next one: the jobs of an array begin in the same second."""
+    """Makes the folder, or the next free one: jobs of an array start in the same second."""
     for _ in range(1000):
         try:
             folder.mkdir(parents=True)
         except FileExistsError:
             folder = new_folder(name)
         except OSError:
-            break  # whoever begins the run says why
+            break  # `begin` reports the reason
         else:
             break
     return folder
@@ -294,14 +297,14 @@ def _stem(name: str) -> str:
 
 
 def _sources(runs: Sequence[Path], matrix: Matrix) -> dict[Path, int]:
-    """The runs that have edits which are wanted, and how many; of several with the same ones, the newest."""
+    """Counts the pending edits that each run has; an edit found in several runs counts for the newest."""
     wanted = {edit.key for edit in matrix.edits if edit.status is Status.PENDING}
     sources = {}
     for run in runs if wanted else ():
         try:
             recorded = RunDirectory.existing(run).read("edits")
             there = {r["key"] for r in recorded if r["status"] == Status.OK.value} & wanted
-        except (OSError, RunDirectoryError):  # somebody else's, or damaged: no reason not to begin
+        except (OSError, RunDirectoryError):  # unreadable or damaged: no reason not to begin
             continue
         if there:
             sources[run] = len(there)
@@ -310,9 +313,9 @@ def _sources(runs: Sequence[Path], matrix: Matrix) -> dict[Path, int]:
 
 
 def was_another(directory: RunDirectory, now: Experiment) -> str:
-    """One line for whoever makes another evaluation of a run directory; empty where it is the same, or new."""
+    """Returns a note if the run directory held another evaluation; empty if it held this one, or is new."""
     try:
-        before = recorded(RunDirectory(directory.path))  # whoever reads it for good counts the damage
+        before = recorded(RunDirectory(directory.path))  # a new object: damage is counted by the caller's
     except RunDirectoryError as error:
         return Text("what this run directory held until now is unknown: {}", error)
     if before is None or now.is_as(before):
@@ -329,9 +332,9 @@ def was_another(directory: RunDirectory, now: Experiment) -> str:
 
 
 def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
-    """Copies pictures and answers with equal keys from `source` into this run; only what ended well is taken.
+    """Copies successful edits and replies with equal keys from `source` into this run.
 
-    Returns one line that says how much. Pictures are linked where the file system can, and copied where it cannot.
+    Returns a one-line count. Pictures are hard-linked if the file system allows it, otherwise copied.
     """
     edits = {edit.key: edit for edit in source.read("edits").of(Edit)}
     taken = 0
@@ -361,7 +364,7 @@ def _reuse_replies(source: RunDirectory, directory: RunDirectory, matrix: Matrix
     for record in source.read("replies"):
         try:
             line = msgspec.convert(record, ReplyLine)
-        except msgspec.ValidationError:  # somebody else's line
+        except msgspec.ValidationError:  # not a reply of ours
             continue
         records = given.setdefault(line.key, {}).setdefault(line.to, [])
         if line.ask == 0:  # asked anew
@@ -384,39 +387,39 @@ def _reuse_replies(source: RunDirectory, directory: RunDirectory, matrix: Matrix
     return taken
 
 
-# -- which runs this user has made, wherever they lie, so that nothing that they need is cleared away --
+# -- registry of all runs this user has made, so that `gc` keeps what they need --
 #
-# <cache>/runs/3f0c...e1     the path of a run directory, the disk on which it was, and where that was mounted
+# <cache>/runs/3f0c...e1     the path of a run directory, its mount point, and the id of its file system
 #
-# A run that is not there may lie on a disk that is not mounted now, and so need what it needs. It is gone only where
-# its disk is there without it.
+# A missing run may be on a disk that is not mounted at the moment. It counts as deleted only if its disk is mounted
+# and the run is not on it.
 
 
 @dataclass(frozen=True)
 class KnownRun:
-    """A run directory that this user has made."""
+    """A run directory made by this user."""
 
     path: Path
     mount: str
-    """Where its disk was mounted."""
+    """Mount point of its disk when the run was made."""
     disk: int
-    """The file system's own id."""
+    """The file system's id."""
 
     @property
     def is_gone(self) -> bool:
-        """Whether it was deleted or moved, on a disk that can be reached."""
+        """True if its disk is mounted and the run is no longer there."""
         try:
             os.lstat(self.path)
         except (FileNotFoundError, NotADirectoryError):
             with contextlib.suppress(OSError):
                 return os.path.ismount(self.mount) and os.statvfs(self.mount).f_fsid == self.disk
         except OSError:
-            pass  # it cannot be looked at, which says nothing of it
+            pass  # not readable: this proves nothing
         return False
 
 
 def remember_run(run: Path) -> None:
-    """Keeps where a run lies. Where the cache cannot be written, nothing is kept."""
+    """Registers a run's path in the cache; does nothing if the cache cannot be written."""
     with contextlib.suppress(OSError, RuntimeError):
         path = mount = os.path.realpath(run)
         while not os.path.ismount(mount):
@@ -428,7 +431,7 @@ def remember_run(run: Path) -> None:
 
 
 def known_runs() -> dict[Path, KnownRun]:
-    """The lines' files -> the runs, some of which may be gone. A file that is none of ours is left alone."""
+    """Returns the registered runs by their registry file; some may be deleted. Skips files that are not ours."""
     found: dict[Path, KnownRun] = {}
     with contextlib.suppress(OSError, RuntimeError):
         for file in sorted((cache_folder() / "runs").iterdir()):

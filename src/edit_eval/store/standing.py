@@ -1,7 +1,7 @@
-"""A run as a leaderboard knows it, in one file that goes with a pushed data set: `standing.json`.
+"""A run reduced to what a leaderboard needs, in one file of a pushed data set: `standing.json`.
 
-Of each edit and each battle what it came to, with the identities and the digests that decide what may be compared.
-Neither pictures nor words, no path of a file, and no code: who reads a stranger's runs nothing of it.
+It has the outcome of each edit and each battle, with the identities and digests that decide what may be compared. It
+has no pictures, texts, file paths or code: reading a stranger's file executes nothing.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from edit_eval.text import Text
 FILE = "standing.json"
 SCHEMA = 1
 DIGITS = 12
-"""Of a question's digest, as many as are ever shown."""
+"""Digits kept of a question's digest: as many as are ever shown."""
 
 
 class _Judge(msgspec.Struct):
-    """A judge and what it is asked, as far as both must be equal; the shape of an `AskedJudge`."""
+    """What must be equal of a judge and its questions; shaped like an `AskedJudge`."""
 
     name: str
     type: str
@@ -65,7 +65,7 @@ class _Sample(msgspec.Struct):
     pictures: dict[str, str]
     """Digests."""
     asked: dict[str, dict[str, str]]
-    """For each judge the digest of each question."""
+    """Digest of each question, by judge and question."""
     bad: bool = False
 
 
@@ -78,7 +78,7 @@ class _Edit(msgspec.Struct):
 
 
 class _Judged(msgspec.Struct):
-    """A judgement, or a battle (then `other` and `answers`)."""
+    """A judgement, or a battle (which has `other` and `answers`)."""
 
     sample: str
     edit_model: str
@@ -91,7 +91,7 @@ class _Judged(msgspec.Struct):
     missing: dict[str, Status] = {}
     other: str = ""
     answers: list[dict[str, dict[str, float]]] = []
-    """For each reading the values of each question."""
+    """Values of each question, one entry per reading."""
 
 
 class _Examined(msgspec.Struct):
@@ -121,7 +121,7 @@ class _Named(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """A question of which only the digest is known; the shape of a `SampleQuestion`."""
+    """A question known only by its digest; shaped like a `SampleQuestion`."""
 
     question: _Named
     known: str
@@ -132,7 +132,7 @@ class _Asked(NamedTuple):
 
 @dataclass(frozen=True)
 class AskedOf:
-    """What was asked, as far as it decides what may be compared; the shape of an `Experiment`."""
+    """The parts of an experiment that decide what may be compared; shaped like an `Experiment`."""
 
     language: str
     edit_seeds: int
@@ -144,13 +144,13 @@ class AskedOf:
 
     @property
     def judges_of_one(self) -> tuple[_Judge, ...]:
-        """Those that score one edit at a time."""
+        """Judges that score one edit at a time."""
         return tuple(judge for judge in self.judges if not judge.of_two)
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A pushed run: the shape of a `Run`, for a leaderboard alone."""
+    """A pushed run; shaped like a `Run`, for leaderboards only."""
 
     experiment: Any
     """An `AskedOf`."""
@@ -159,12 +159,12 @@ class Standing:
 
     @property
     def language(self) -> str:
-        """Of its instructions."""
+        """Language of the instructions."""
         return str(self.experiment.language)
 
 
 def standing(run: Made) -> dict[str, Any]:
-    """The file's content: plain data."""
+    """Returns the file's content as plain data."""
     experiment, results = run.experiment, run.results
     judges = [judge for judge in experiment.judges if judge.name in (*results.judges, *results.battle_judges)]
     asked: dict[str, dict[str, dict[str, str]]] = {sample.id: {} for sample in experiment.samples}
@@ -233,12 +233,12 @@ def _judged(one: Judgement) -> dict[str, Any]:
 
 
 def is_standing(place: str | Path) -> bool:
-    """Whether a run is given as one that was pushed: `hub:OWNER/NAME`, or a folder with the files of one."""
+    """True if `place` names a pushed run: `hub:OWNER/NAME`, or a folder with its files."""
     return is_address(str(place)) or (Path(place) / FILE).is_file()
 
 
 def read_standing(place: str | Path) -> Standing:
-    """The run that was pushed to `place`; downloads the one file. Raises `ConfigurationError` for what is none."""
+    """Reads the run pushed to `place`; downloads one file. Raises `ConfigurationError` if it is not a pushed run."""
     name, again = str(place), "OWNER/NAME"
     folder = local_path(name, [FILE], name)
     if is_address(name):
@@ -270,7 +270,7 @@ def read_standing(place: str | Path) -> Standing:
 
 
 def _made(file: _File, name: str) -> Standing:
-    """Raises `ValueError` and `KeyError` for what no run comes to."""
+    """Builds the run. Raises `ValueError` or `KeyError` for content that no run can have."""
     samples = tuple(
         Sample(
             id=one.id,
@@ -354,7 +354,7 @@ def _made(file: _File, name: str) -> Standing:
 
 
 def _refuse_other_cells(what: str, cells: Iterable[tuple[object, ...]], axes: tuple[Collection[object], ...]) -> None:
-    """Each place has exactly one: where failures were left out, coverage would be a tale."""
+    """Raises `ValueError` unless each cell is there exactly once: without the failures, coverage would be wrong."""
     wanted, found = math.prod(map(len, axes)), [*cells]
     if len({*found}) != wanted or len(found) != wanted:
         raise ValueError(f"{len({*found})} {what}, not {wanted}")

@@ -1,9 +1,9 @@
-"""Votes of people on the edits of a run: lines of a journal, beside those of the run, in no score.
+"""Votes of people on the edits of a run, in journals of their own; they enter no score.
 
-votes/0001.jsonl          one line a vote; whoever collects votes writes a segment of his own
-votes/pages/0001.jsonl    one line a pair that a raters' page asks about: the page itself says nothing of who made what
+votes/0001.jsonl          one line per vote; each process that collects votes writes its own segment
+votes/pages/0001.jsonl    one line per pair on a raters' page; the page itself does not reveal who made which edit
 
-What a raters' page saves is lines of the same kind: which page and who, then one line a vote.
+The file saved by a raters' page has the same kind of lines: a head with page and rater, then one line per vote.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ VOTES = "votes"
 PAGES = "votes/pages"
 MOST_WEIGHT = 1e3
 MOST_BYTES = 16 << 20
-"""Of a file that a raters' page has saved."""
+"""Most bytes of a file saved by a raters' page."""
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,60}")
 
 
 def is_rater_name(name: str) -> bool:
-    """Whether a rater can be called that: 1 to 60 characters, on one line."""
+    """True if the name is valid for a rater: 1 to 60 characters, on one line."""
     return _NAME.fullmatch(name) is not None and name == name.strip()
 
 
 class VoteLine(msgspec.Struct):
-    """A vote as the journal has it."""
+    """A vote's line in the journal."""
 
     ticket: str
-    """Of the pair as it was shown: a later line with it and the same rater takes the place of an earlier one."""
+    """Id of the pair as shown: of several lines with the same ticket and rater, the last counts."""
     rater: str
     sample: str
     edit_seed: int
@@ -50,24 +50,24 @@ class VoteLine(msgspec.Struct):
     """The edit model."""
     right: str
     left_key: str
-    """The key of its edit: a vote on an edit that was made anew since does not count."""
+    """Key of its edit: a vote on an edit that has been made again since does not count."""
     right_key: str
     choice: str
     weight: float
     how: str
     """`blindly`, `telling`, `shared`: why this pair was asked about."""
     seconds: float
-    """From the moment it was shown."""
+    """Seconds from showing the pair to the vote."""
     at: float
     """Seconds since 1970."""
 
 
 class AskedPair(msgspec.Struct):
-    """A pair that somebody is asked about."""
+    """A pair that raters are asked about."""
 
     ticket: str
     page: str
-    """The raters' page that it is in."""
+    """The raters' page it is on."""
     sample: str
     edit_seed: int
     left: str
@@ -78,13 +78,13 @@ class AskedPair(msgspec.Struct):
     how: str
 
     def answered(self, rater: str, choice: str, seconds: float, at: float) -> VoteLine:
-        """The vote on it."""
+        """Returns the vote on this pair."""
         pair = {field: getattr(self, field) for field in self.__struct_fields__ if field != "page"}
         return VoteLine(**pair, rater=rater, choice=choice, seconds=round(seconds, 2), at=round(at, 3))
 
 
 class FileHead(msgspec.Struct):
-    """The first line of what a raters' page saves."""
+    """First line of a file saved by a raters' page."""
 
     page: str
     rater: str
@@ -92,7 +92,7 @@ class FileHead(msgspec.Struct):
 
 
 class FileVote(msgspec.Struct):
-    """Every other line."""
+    """Any other line of such a file."""
 
     ticket: str
     choice: str
@@ -102,21 +102,21 @@ class FileVote(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Votes:
-    """All votes on the edits of a run, as they count now."""
+    """All votes on the edits of a run that count."""
 
     lines: tuple[VoteLine, ...]
-    """The last of each (rater, ticket), oldest first."""
+    """The last vote of each (rater, ticket), oldest first."""
     outdated: int
-    """Votes on edits that are not there any more."""
+    """Number of votes on edits that no longer exist."""
     damage: Damage
 
     @property
     def tickets(self) -> frozenset[str]:
-        """Those of all votes."""
+        """Tickets of all votes."""
         return frozenset(line.ticket for line in self.lines)
 
     def counted(self, samples: Iterable[Sample]) -> list[Vote]:
-        """As statistics take them."""
+        """Converts the votes to those that statistics take."""
         clusters = {sample.id: sample.cluster for sample in samples}
         return [
             Vote(
@@ -134,7 +134,7 @@ class Votes:
 
 
 def read_votes(run: Path, edits: Iterable[Edit]) -> Votes:
-    """The votes in a run directory on edits that are there; `run` has been seen to lead nowhere else."""
+    """Reads the votes of a run on existing edits; the caller has checked `run` for links."""
     damage = Damage()
     last = _last(run, damage)
     there = {(edit.key, edit.edit_model, edit.sample_id) for edit in edits if edit.status is Status.OK}
@@ -156,22 +156,22 @@ def _last(run: Path, damage: Damage) -> dict[tuple[str, str], VoteLine]:
 
 
 def read_asked(run: Path) -> list[AskedPair]:
-    """The pairs of all raters' pages that were written for a run."""
+    """Reads the pairs of all raters' pages written for a run."""
     return list(read(run / PAGES, Damage()).of(AskedPair))
 
 
 def add_saved_votes(run: Path, files: Iterable[Path]) -> dict[str, int]:
-    """Takes votes that a raters' page saved into the journal: how many are `new`, `changed`, and known `already`.
+    """Imports votes saved by raters' pages; returns how many are `new`, `changed`, and known `already`.
 
-    A vote that is new to the run takes the place of the rater's earlier one; clocks, which may be wrong, decide only
-    between files that come together. All files are read before anything is written. Raises `ConfigurationError` for one
-    that is not whole, or not of this run's pages, and for a journal that cannot be written.
+    A vote that is new to the run replaces the rater's earlier one. Clocks may be wrong, and only decide the order of
+    files imported together. All files are read before anything is written. Raises `ConfigurationError` for a file that
+    is damaged or from another run's page, and if the journal cannot be written.
     """
     asked = {line.ticket: line for line in read_asked(run)}
     together = [saved_votes(file, asked) for file in files]
     found = chain(*sorted(together, key=lambda votes: max((one.at for one in votes), default=0.0)))
     known = _last(run, Damage())
-    ever = {_said(line) for line in read(run / VOTES, Damage()).of(VoteLine)}  # not only those that count now
+    ever = {_said(line) for line in read(run / VOTES, Damage()).of(VoteLine)}  # including replaced votes
     counts = {"new": 0, "changed": 0, "already": 0}
     ballot = Ballot(run)
     try:
@@ -191,12 +191,12 @@ def add_saved_votes(run: Path, files: Iterable[Path]) -> dict[str, int]:
 
 
 def _said(line: VoteLine) -> tuple[str, str, str, float]:
-    """By which a vote is known when its file comes again."""
+    """Returns the fields that identify a vote when its file is imported again."""
     return line.rater, line.ticket, line.choice, line.at
 
 
 def saved_votes(file: Path, asked: Mapping[str, AskedPair]) -> list[VoteLine]:
-    """The votes in a file that a raters' page saved. `asked`: by ticket. Raises `ConfigurationError`."""
+    """Reads the votes in a file saved by a raters' page. `asked` is by ticket. Raises `ConfigurationError`."""
     try:
         with file.open("rb") as opened:
             lines = opened.read(MOST_BYTES).splitlines()
@@ -233,14 +233,14 @@ def _is_vote(line: VoteLine) -> bool:
 
 
 class Ballot:
-    """Where votes are written: a segment of this process alone, made at the first one. Not for two threads at once."""
+    """Writes votes to a segment of this process, created with the first vote. Not thread-safe."""
 
     def __init__(self, run: Path, folder: str = VOTES) -> None:
         self._run, self._folder = run, folder
         self._segment: Segment | None = None
 
     def add(self, *lines: VoteLine | AskedPair) -> None:
-        """Keeps them; when this returns they survive the death of the machine. Raises `OSError`."""
+        """Writes and syncs lines: they survive a crash of the machine once this returns. Raises `OSError`."""
         for line in lines:
             record = {field: getattr(line, field) for field in line.__struct_fields__}
             if self._segment is None:
@@ -260,15 +260,15 @@ class Ballot:
             try:
                 segment.append(dict(record))
                 return segment
-            except FileExistsError:  # another one took that number
+            except FileExistsError:  # another process took that number
                 continue
 
     def close(self) -> None:
-        """Gives the segment back."""
+        """Closes the segment."""
         if self._segment is not None:
             self._segment.close()
 
 
 def now() -> float:
-    """The time of a vote."""
+    """Returns the current time, as recorded for a vote."""
     return round(time.time(), 3)

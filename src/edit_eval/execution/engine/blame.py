@@ -1,15 +1,15 @@
-"""Whose fault a failure is, and what follows for the task; which devices speak for themselves; when it is tried again.
+"""Decides whose fault a failure is, what follows for the task and the replica, and when to try again.
 
 There are two budgets. A task that failed twice is set aside. A replica on which `SLOT_FAILURES` tasks in a row failed,
 none of them proven bad, is retired; that budget is the larger one, so that a bad sample is set aside before the last
 replica is. Suspects run after healthy work and alone, so that no innocent neighbour is charged, and on another replica
-while there is one, so that a bad device is told from a bad sample; whose failure is proven to be the sample's is
-acquitted.
+while there is one, so that a bad device is told from a bad sample; a replica is acquitted of a failure that is proven
+to be the sample's.
 
-Of memory a task may take too much, and a device may have too little, so a failure for want of it is charged to neither
-before another device has tried the same task, a batch whole. What passes there speaks against the devices on which it
-did not. What fails on two devices that were well, or on all there are, is too large, and speaks against no device. A
-device is well that has done something since its last failure: two that are both short convict no sample.
+A task may take too much memory, or a device may have too little, so running out of it is charged to neither before
+another device has tried the same task, a batch whole. If it passes there, that speaks against the devices on which it
+did not. If it fails on two devices that were well, or on all there are, it is too large, and no device is blamed. A
+device is well if it has done something since its last failure: two that are both short convict no sample.
 """
 
 from __future__ import annotations
@@ -31,36 +31,36 @@ from edit_eval.text import Text, counted
 TASK_FAILURES = 2
 SLOT_FAILURES = 5
 SAME_FAILURE_WINDOW = 50
-"""The run stops when more than half of this many last tasks failed in the same way."""
+"""The run stops when more than half of this many latest tasks failed the same way."""
 LONGEST_ERROR = 300
-"""Characters of an error that are kept with each attempt."""
+"""Characters of an error kept with each attempt."""
 
 Key = tuple[str, tuple[int, ...]]
-"""A task, however often it is tried: its model and its units."""
+"""Identifies a task across attempts: its model and its units."""
 
 
 class Blame:
-    """Keeps account of failures. What is tried again is added to the work, what is given up goes to the records."""
+    """Keeps account of failures. Retries are added to the work; tasks that are given up go to the records."""
 
     def __init__(
         self, policy: Policy, work: Work, records: Records, note: Callable[[str], Any], users: Users = lambda on: ()
     ) -> None:
         self._policy, self._work, self._records, self._note, self._users = policy, work, records, note, users
         self._charges: Counter[Key] = Counter()
-        self._failures: Counter[int] = Counter()  # of a replica, in a row
-        self._short_of: dict[Key, dict[int, bool]] = {}  # the replicas that had no memory for it, and whether well
+        self._failures: Counter[int] = Counter()  # by replica, in a row
+        self._short_of: dict[Key, dict[int, bool]] = {}  # the replicas that lacked memory, and if each was well
         self._well: set[int] = set()
-        self._said: set[int] = set()  # the replicas of which it has been told that they ran out of memory
+        self._said: set[int] = set()  # the replicas whose lack of memory has been reported
         self._recent: deque[tuple[str, Status]] = deque(maxlen=SAME_FAILURE_WINDOW)
 
-    # -- what speaks for a replica --
+    # -- evidence for a replica --
 
     def begun(self, replica: Replica) -> None:
-        """It has a new process, which has done nothing yet."""
+        """Records that the replica has a new process, which has done nothing yet."""
         self._well.discard(replica.number)
 
     def answered(self, replica: Replica) -> None:
-        """It has done a task."""
+        """Records that the replica has done a task."""
         self._failures[replica.number] = 0
         self._well.add(replica.number)
         self._recent.append(("", Status.OK))
@@ -68,16 +68,16 @@ class Blame:
     # -- failures --
 
     def charge(self, replica: Replica, task: Task, reason: str, final: bool = False) -> None:
-        """Charges the task with a failure: it is tried again as a suspect, or set aside."""
+        """Charges the task with a failure: it is retried as a suspect, or set aside."""
         self._keep_attempt(replica, reason)
-        # Suspects run last, one after the other: their second failure is no news of the machine.
+        # Suspects run last, one after the other: a second failure is no news about the machine.
         if not task.alone:
             self._remember(replica, task, reason.split(":")[0])
         key = (task.model, task.units)
         self._charges[key] += 1
         if len(task.units) > 1 and self._charges[key] >= (1 if final else TASK_FAILURES):
             del self._charges[key]
-            # Which member of the batch it was shows when each runs alone.
+            # Each member runs alone, to show which of them it was.
             for unit in task.units:
                 self._charges[task.model, (unit,)] = 1
                 failed_on = frozenset({replica.index})
@@ -88,7 +88,7 @@ class Blame:
                 reason = f"failed {self._charges[key]} times; the last time: {reason}"
             del self._charges[key]
             if not final:
-                for index in task.failed_on:  # it is proven bad: the replica that it failed on first is acquitted
+                for index in task.failed_on:  # proven bad: the first replica that it failed on is acquitted
                     first = self._policy.of(task.model)[index].number
                     self._failures[first] = max(0, self._failures[first] - 1)
             self._records.failed(task, reason, "+".join(replica.place))
@@ -97,11 +97,11 @@ class Blame:
             self._try_elsewhere(replica, task, reason, alone=True)
 
     def ran_out_of_memory(self, replica: Replica, task: Task, error: str, memory: Mapping[str, int]) -> None:
-        """Another device tries the task; or it has been tried enough, and is too large."""
+        """Has another device try the task, or sets it aside as too large once it has been tried enough."""
         self._keep_attempt(replica, error, "out_of_memory")
         key, number = (task.model, task.units), replica.number
         tried = self._short_of.setdefault(key, {})
-        in_vain = number in tried  # nobody else came to try it
+        in_vain = number in tried  # no other replica came to try it
         tried[number] = number in self._well
         self._well.discard(number)
         others = [other for other in self._others(replica) if other.number not in tried]
@@ -113,8 +113,8 @@ class Blame:
                 )
             return self._try_elsewhere(replica, task, error, alone=task.alone)
         del self._short_of[key]
-        self._well.update(one for one, was_well in tried.items() if was_well)  # it was not theirs
-        if len(task.units) > 1:  # which member of the batch it was shows when each is tried by itself
+        self._well.update(one for one, was_well in tried.items() if was_well)  # the fault was not theirs
+        if len(task.units) > 1:  # each member is tried alone, to show which of them it was
             for unit in task.units:
                 self._work.add(task.model, [unit], phase=task.phase, control=task.control)
             return self._records.attempt(task, error)
@@ -126,11 +126,11 @@ class Blame:
         self._records.failed(task, f"{error} ({where}{figures}); {advice}", "+".join(replica.place))
 
     def witnessed(self, witness: Replica, task: Task) -> Iterator[tuple[Replica, str]]:
-        """The witness has done the task: that speaks against all that had no memory for it.
+        """Counts a task done by the witness against the replicas that ran out of memory for it.
 
-        Yields those of them that are to go, each with the reason.
+        Yields those that must be retired, each with the reason.
         """
-        self._charges.pop((task.model, task.units), None)  # a service gives its numbers to other work
+        self._charges.pop((task.model, task.units), None)  # a service reuses its numbers for other work
         short = self._short_of.pop((task.model, task.units), {})
         for replica in [other for other in self._others(witness) if other.number in short]:
             self._failures[replica.number] += 1
@@ -139,11 +139,11 @@ class Blame:
                 yield replica, f"it ran out of memory over {SLOT_FAILURES} tasks that other devices did{figures}"
 
     def fails_too_often(self, replica: Replica) -> bool:
-        """Whether it is to go, and others are left."""
+        """True if the replica should be retired, and others are left."""
         return self._failures[replica.number] >= SLOT_FAILURES and bool(self._others(replica))
 
     def stop_if_systemic(self) -> None:
-        """Raises `Stopped` where the same happens again and again; not where each failure is somebody's answer."""
+        """Raises `Stopped` if most of the latest tasks failed the same way; never in a service (`serve`)."""
         if len(self._recent) < SAME_FAILURE_WINDOW or self._work.kept:
             return
         (what, status), count = Counter(self._recent).most_common(1)[0]
@@ -159,10 +159,10 @@ class Blame:
                 )
             )
 
-    # -- steps of these --
+    # -- helpers --
 
     def _others(self, replica: Replica) -> list[Replica]:
-        """The other replicas of its model that may still do something, whether they are there or not."""
+        """Returns the other replicas of its model that may still work, loaded or not."""
         of = self._policy.of(replica.key)
         return [one for one in of if one is not replica and one.state is not ReplicaState.RETIRED and not one.lost]
 
@@ -183,28 +183,28 @@ class Blame:
 
 # -- pictures that cannot be read just now --
 #
-# A file that is gone or a disk that fails says nothing about the model that was to look at it, so nobody is charged.
-# Such a task waits, longer each time. When all of `AGAIN_AFTER` is used up it is left pending, the rest of the run is
-# done, and the run ends with what could not be read.
+# A missing file or a failing disk says nothing about the model that was to look at it, so no one is charged. Such a
+# task waits, longer each time. Once all of `AGAIN_AFTER` is used up it is left pending, the rest of the run is done,
+# and the run ends with what could not be read.
 
 AGAIN_AFTER = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 """Seconds before each further attempt."""
 
 FIRST_TICKET = -1
-"""Of each start; those that follow count down."""
+"""The first ticket of each start; the next ones count down."""
 
 
 class ReadingAgain:
-    """The tasks that wait. What each waits for is a ticket: a number below that of any edit (see `Work.settle`)."""
+    """Tasks waiting to be retried. Each waits for a ticket: a number below that of any edit (see `Work.settle`)."""
 
     def __init__(self) -> None:
         self._attempts: Counter[tuple[str, tuple[int, ...]]] = Counter()
-        self._due: list[tuple[float, int]] = []  # a heap of moments and tickets
+        self._due: list[tuple[float, int]] = []  # a heap of times and tickets
         self._next = FIRST_TICKET
         self._left: list[str] = []
 
     def put_off(self, task: Task, reason: str, now: float) -> int | None:
-        """The ticket that the task is to wait for; None when it has waited long enough, and is left."""
+        """Returns the ticket that the task must wait for; None when it has waited long enough and is left."""
         key = (task.model, task.units)
         attempt = self._attempts[key]
         if attempt == len(AGAIN_AFTER):
@@ -218,7 +218,7 @@ class ReadingAgain:
         return ticket
 
     def due(self, now: float) -> list[int]:
-        """The tickets whose moment has come; each is told once."""
+        """Returns the tickets that are due, each only once."""
         found = []
         while self._due and self._due[0][0] <= now:
             found.append(heapq.heappop(self._due)[1])
@@ -226,12 +226,12 @@ class ReadingAgain:
 
     @property
     def waiting(self) -> bool:
-        """Whether a task will be tried again by itself."""
+        """True if a task is waiting to be retried."""
         return bool(self._due)
 
     @property
     def left(self) -> str:
-        """What could not be read until the end, for people; empty where there is no such thing."""
+        """What could not be read to the end, for people; empty if all was read."""
         reasons = list(dict.fromkeys(self._left))
         if len(reasons) < 2:
             return "".join(reasons)

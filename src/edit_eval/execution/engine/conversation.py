@@ -1,8 +1,8 @@
-"""What one worker was told, and what it may say: the one place where messages of workers and machines are doubted.
+"""Validates what workers and machines say against what they were told: the one place where messages are doubted.
 
-A worker holds a stranger's code. It may write into any descriptor, fork, or repeat itself; what comes through the pipe
-is believed when it has every field that it should have (`EVENTS`), and when it was asked for. So is what comes from
-another machine, of its workers (`FROM_AFAR`) or of itself (`MACHINE`).
+A worker runs a stranger's code. It may write into any descriptor, fork, or repeat itself; a message from its pipe is
+trusted only if it has every field it should have (`EVENTS`) and was asked for. The same goes for messages from another
+machine about its workers (`FROM_AFAR`) or itself (`MACHINE`).
 """
 
 from __future__ import annotations
@@ -106,9 +106,9 @@ EVENTS: Mapping[str, Mapping[str, Check]] = {
     "failed": {"task": _count, "error": _text, "trace": _text, "kind": _text, "memory": _MEMORY},
     "ended": {"memory": _MEMORY},
 }
-"""What each message of a worker must have; further fields may come along."""
+"""Fields that each message of a worker must have; it may have others."""
 FROM_AFAR: Mapping[str, Mapping[str, Check]] = {**EVENTS, "died": {"reason": _text, "log": _perhaps(_text)}}
-"""The same of a worker on another machine, where what a process cannot say of itself is said by the agent."""
+"""The same for a worker on another machine, where the agent reports what a dead process cannot."""
 GPU: Mapping[str, Check] = {
     "name": _text,
     "title": _text,
@@ -137,14 +137,14 @@ MACHINE: Mapping[str, Mapping[str, Check]] = {
     "lacking": {"texts": _list(_text)},
     "shared": {"shared": _flag},
 }
-"""What the agent of another machine says of the machine: what it is, what its GPUs do, which pictures it has not, what
-is wrong with the weights there, and whether it sees the run directory."""
+"""Messages of another machine's agent about it: what it is, what its GPUs do, which pictures it lacks, what is wrong
+with the weights there, and whether it sees the run directory."""
 ANSWER = {"prepare": "prepared", "load": "loaded"}
-"""What is said once, after an order."""
+"""Events that answer an order, once."""
 
 
 def event_of(message: Any, events: Mapping[str, Mapping[str, Check]]) -> str:
-    """Which of these it is. Raises `ValueError` for one that is none of them, or lacks a field."""
+    """Returns the name of the message's event. Raises `ValueError` if it is unknown or lacks a field."""
     event = message.get("event") if isinstance(message, dict) else None
     if not isinstance(event, str) or event not in events:
         raise ValueError(f"not a message: {str(message)[:80]}")
@@ -155,15 +155,15 @@ def event_of(message: Any, events: Mapping[str, Mapping[str, Check]]) -> str:
 
 
 class Conversation:
-    """With one worker. `told` keeps what it was asked for, `heard` sees that it says nothing else."""
+    """The exchange with one worker. `told` notes what it was asked for; `heard` refuses anything else."""
 
     def __init__(self, events: Mapping[str, Mapping[str, Check]] = EVENTS) -> None:
         self._events = events
         self._awaited: set[str] = set()
-        self._tasks: dict[int, tuple[Sequence[Mapping[str, Check]], int]] = {}  # what each result is, and how many
+        self._tasks: dict[int, tuple[Sequence[Mapping[str, Check]], int]] = {}  # kinds of each result, and how many
 
     def told(self, order: Message) -> None:
-        """The worker was sent an order."""
+        """Notes an order sent to the worker."""
         if order["do"] == "run":
             edit = order["kind"] == "edit"
             self._tasks[order["task"]] = ((EDITED,), 1) if edit else ((ANSWERED, DAMAGED), len(order["requests"]))
@@ -171,9 +171,9 @@ class Conversation:
             self._awaited.add(ANSWER[order["do"]])
 
     def heard(self, message: Message) -> bool:
-        """Whether the message is news. Raises `ValueError` for one that no worker of ours would send.
+        """True if the message is news. Raises `ValueError` for one that no worker of ours would send.
 
-        A step of a task that is over is no news: a thread that the model left behind may go on counting.
+        A step of a finished task is not news: a thread that the model left behind may go on counting.
         """
         event = event_of(message, self._events)
         if event in ANSWER.values():

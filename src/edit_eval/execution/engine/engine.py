@@ -1,9 +1,9 @@
-"""The engine: one thread, one loop. Events come in, what matters is recorded, the policy is told, commands go out.
+"""The engine: one thread, one loop. Events come in, are recorded and reported to the policy, and commands go out.
 
-Who is to blame for a failure, and what follows for the task and for the device, is in `blame.py`. A failure is charged
-to a task only if that task was running on a loaded worker that died, timed out or raised; a failed start, or a task
-handed to a worker that was dying, is the machine's and costs the task nothing. Nobody is charged for a picture that
-cannot be read (`blame.py`), nor for a silence in which the engine was not awake itself.
+`blame.py` decides who is to blame for a failure, and what follows for the task and the device. A failure is charged
+to a task only if the task was running on a loaded worker that died, timed out or raised; a failed start, or a task
+handed to a dying worker, is the machine's fault and costs the task nothing. Unreadable pictures (`blame.py`), and
+silence while the engine itself was asleep, are charged to no one.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.run_directory import CannotWrite
 from edit_eval.text import Text, joined
 
-UNRELIABLE = "its model or device is no longer reliable"  # why a worker is replaced that nobody blames
+UNRELIABLE = "its model or device is no longer reliable"  # why a worker is replaced although it is charged with nothing
 LOAD_ATTEMPTS = 2
 NOT_THE_ENVIRONMENT = ("changed", "machine")  # kinds of reasons why a worker cannot be prepared
 LOOK_EVERY = 0.5
-"""How often, in seconds, the engine looks for workers that give no sign of life."""
+"""Seconds between two checks for silent workers and interruptions."""
 
 
 @dataclass(slots=True)
 class RunningWorker:
-    """The process of a replica, as the engine knows it."""
+    """The engine's view of a replica's process."""
 
     replica: Replica
     specification: WorkerSpecification
@@ -55,22 +55,22 @@ class RunningWorker:
     since: float
     """When its present activity began."""
     last_sign: float
-    """On the engine's clock of its waking hours, as no other time here."""
+    """On the clock of the engine's waking hours, unlike all other times here."""
     loading_since: float | None = None
-    """When it was told to load: neither its imports count, nor that others loaded first."""
+    """When it was told to load; its imports, and the time that others loaded first, do not count."""
     running: dict[int, float] = field(default_factory=dict)
-    """Tasks that the device is computing, and since when."""
+    """Tasks that the device is computing, and when each began."""
     loaded: bool = False
     computed: float = 0.0
-    """Until when the device is known to have been busy."""
+    """The time until which the device is known to have been busy."""
     killed: str = ""
-    """Why we killed it."""
+    """Why the engine killed it; empty if it did not."""
     broken: str = ""
     stopping: bool = False
 
 
 class Engine:
-    """Has the work done. `run` returns when nothing is left, or raises `Stopped`."""
+    """Gets the work done. `run` returns when nothing is left, or raises `Stopped`."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Engine:
         self._specifications, self._growth = dict(specifications), growth
         self._interruption, self._observe, self._more = interruption, observer, more
         self._poll_seconds = poll_seconds
-        self._simulated = poll_seconds == float("inf")  # nobody interrupts a simulation, and no worker in it is silent
+        self._simulated = poll_seconds == float("inf")  # without interruptions or silent workers
         self._workers: dict[int, RunningWorker] = {}
         self._of: dict[int, RunningWorker] = {}  # replica number -> its worker
         self._started = 0
@@ -105,14 +105,14 @@ class Engine:
         self._blame = Blame(policy, work, records, watcher.note, users)
         self._dropped: dict[int, str] = {}  # replicas whose processes are ended for good, and why
         self._load_failures: Counter[int] = Counter()
-        self._idle_deaths: Counter[int] = Counter()  # in a row, of loaded workers that were doing nothing
+        self._idle_deaths: Counter[int] = Counter()  # in a row, of loaded workers that were idle
         self._first_load_error: dict[str, str] = {}
-        self._refused: set[str] = set()  # models that have not worked yet, and as they are configured never will
-        self._unprepared: set[str] = set()  # models that failed before they were loaded: their environment is at fault
+        self._refused: set[str] = set()  # models that have never worked, and never will as configured
+        self._unprepared: set[str] = set()  # models that failed before loading: their environment is at fault
         self._draining = False
         self._unsynced = False
         self.about: dict[str, Any] = {}
-        """What each model's first loaded worker said about itself."""
+        """What each model's first loaded worker reported about itself."""
 
     @property
     def now(self) -> float:
@@ -124,8 +124,8 @@ class Engine:
     def run(self) -> None:
         """Runs until the work is finished.
 
-        Raises `Stopped` when it cannot be: nothing is left that could do it, the same failure again and again, the
-        disk is full. Raises `KeyboardInterrupt` when somebody wanted the end. All that was done is recorded either way.
+        Raises `Stopped` when it cannot be finished: no device is left, the same failure occurs again and again, or the
+        disk is full. Raises `KeyboardInterrupt` when interrupted. All finished work is recorded either way.
         """
         whole = False
         try:
@@ -133,7 +133,7 @@ class Engine:
             while self._policy.at_work:
                 before = self._now
                 self._now, events = self._driver.poll(self._poll_seconds)
-                # Whoever stopped this process, or its machine, has not made the workers silent.
+                # If this process or its machine was suspended, the workers were not silent all that time.
                 self._awake += min(self._now - before, 2 * self._poll_seconds)
                 for event in events:
                     self._handle(event)
@@ -152,7 +152,7 @@ class Engine:
             raise CannotWrite(Text("{}; all finished work is kept; rerun the same command to resume", error)) from error
         finally:
             self._driver.close()
-            # A disk that is full refuses this as well; then what is under way already says why.
+            # A full disk refuses this as well; the exception under way already says why.
             with contextlib.nullcontext() if whole else contextlib.suppress(OSError, Stopped):
                 self._records.event("end", seconds=self._now)
                 self._records.sync()
@@ -203,10 +203,10 @@ class Engine:
             silent = self._awake - worker.last_sign
             if worker.killed:
                 continue
-            # A task in hand that was never begun counts as well: a process that was stopped (SIGSTOP) begins none.
+            # A task in hand that never began counts as well: a suspended process (SIGSTOP) begins none.
             if worker.loaded and worker.replica.hands and silent > limits.timeout:
                 self._kill(worker, f"no step for {limits.timeout:g} s")
-            # One that is prepared waits for its device, however long that takes.
+            # A prepared worker waits for its device, however long that takes.
             elif (
                 not worker.loaded and worker.replica.state is not ReplicaState.PREPARED and silent > limits.load_timeout
             ):
@@ -215,7 +215,7 @@ class Engine:
                 self._kill(worker, "did not end")
 
     def _guard_progress(self) -> None:
-        """Everybody idle and work left: no event will ever come. Should not happen; is not to be waited for."""
+        """Raises if work is left but every replica is idle, so no event will ever come: a bug, not worth a wait."""
         busy = any(w.replica.busy for w in self._workers.values())
         if busy or self._work.finished or self._work.kept or self._draining or self._again.waiting:
             return
@@ -248,13 +248,13 @@ class Engine:
                 assert task is not None
                 self._tasks[task.number] = (worker, task)
                 if not worker.running and next(iter(replica.hands)) == task.number:
-                    worker.last_sign = self._awake  # it was idle, for however long: its silence begins now
+                    worker.last_sign = self._awake  # it was idle until now, so its silence begins here
                 self._driver.submit(worker.number, self._records.order(task))
             else:
                 worker.stopping, worker.since, worker.last_sign = True, self._now, self._awake
                 if worker.loaded:
                     self._driver.submit(worker.number, {"do": "stop"})
-                else:  # it has nothing to finish, and a load that nobody needs may take minutes
+                else:  # it has nothing to finish, and an unneeded load may take minutes
                     self._driver.kill(worker.number)
 
     def _prepare(self, replica: Replica) -> None:
@@ -286,7 +286,7 @@ class Engine:
             self._failed(worker, message)
         elif kind in ("prepared", "loaded"):
             if worker.stopping:
-                return  # said before it heard that it is no longer needed
+                return  # sent before it heard that it is no longer needed
             if kind == "loaded":
                 self._loaded(worker, message)
             else:
@@ -306,7 +306,7 @@ class Engine:
             self._died(worker, message["reason"], lost="lost" in message)
 
     def _devices_changed(self, message: Mapping[str, Any]) -> None:
-        """Machines come and go: what was under way there starts again elsewhere, and new devices get work."""
+        """Handles devices that join or go: tasks on lost ones start again elsewhere, and new ones get work."""
         self._watch.note(message["reason"])
         if message["event"] == "gone":
             self._records.event("gone", seconds=self._now, devices=list(message["devices"]), reason=message["reason"])
@@ -340,10 +340,10 @@ class Engine:
             self._watch.running(worker.replica, task, self._records.about(task))
 
     def _take(self, worker: RunningWorker, number: int, seconds: float) -> Task:
-        """The task is over: its stretch of time is kept, and it is nobody's any more."""
+        """Takes a finished task from its worker and records its stretch of time."""
         _, task = self._tasks.pop(number)
         began = worker.running.pop(number, self._now)
-        # The device was free again when it had computed; writing the result came after.
+        # The device was free once it had computed; writing the result came after.
         ended = min(self._now, began + seconds)
         if worker.replica.capacity == 1 and worker.running:
             ended = min(ended, *worker.running.values())  # it was over when the next one began
@@ -377,11 +377,11 @@ class Engine:
         self._records.event(
             "failed", replica=worker.replica.name, what=self._records.about(task), error=reason, trace=message["trace"]
         )
-        if worker.killed == UNRELIABLE:  # whoever said so first is charged: a server is gone for all of them
+        if worker.killed == UNRELIABLE:  # the first to say so is charged: the server is down for all of them
             return self._return(worker.replica, task)
         if kind == "unreadable":
             return self._read_again(worker.replica, task, reason)
-        if kind == "refused" and worker.replica.model.kind == "edit":  # an answer, with which nobody is charged
+        if kind == "refused" and worker.replica.model.kind == "edit":  # that is an answer; no one is charged
             self._records.refused(task, reason)
             self._answered(worker.replica)
         elif kind == "out_of_memory":
@@ -390,18 +390,18 @@ class Engine:
         else:
             self._charge(worker.replica, task, reason, final=kind in ("model", "refused"))
         if kind in ("device", "machine"):
-            # After a device-side assert nothing that this process computes can be believed; a new one has descriptors.
+            # After a device-side assert no result of this process can be trusted; a new process has descriptors again.
             self._kill(worker, UNRELIABLE)
         self._do(self._policy.failed(worker.replica, task))
         self._blame.stop_if_systemic()
 
     def _read_again(self, replica: Replica, task: Task, reason: str) -> None:
-        """A picture of the task cannot be read: it is tried again later, or left for another start."""
+        """Retries a task with an unreadable picture later, or leaves it for another start."""
         ticket = self._again.put_off(task, reason, self._now)
         if ticket is None:
             self._records.leave(task)
         else:
-            if ticket == FIRST_TICKET:  # of perhaps a thousand
+            if ticket == FIRST_TICKET:  # the first of perhaps a thousand
                 self._watch.note(Text("{}; unreadable pictures are retried for a minute", reason))
             self._work.add(
                 task.model,
@@ -432,7 +432,7 @@ class Engine:
         reason = worker.killed or worker.broken or reason
         if not worker.loaded and worker.loading_since is not None:
             self._activity(replica, "loading", worker.loading_since, self._now, f"failed: {reason}")
-        # What began before was computed already and only being written: it was not what killed the worker.
+        # An earlier task was computed already and only being written: it did not kill the worker.
         guilty = set(list(worker.running)[-replica.capacity :])
         if worker.killed == UNRELIABLE or lost or dropped:
             guilty = set()
@@ -458,23 +458,23 @@ class Engine:
             and (self._policy.piloting or replica.model.key in self._refused or replica.model.key in self._work.kept)
             and all(r.state is ReplicaState.RETIRED for r in self._policy.of(replica.model.key))
         ):
-            self._explain()  # it would only come out when everything else is done
+            self._explain()  # otherwise this would only come out when everything else is done
         self._blame.stop_if_systemic()
 
     def _return(self, replica: Replica, task: Task) -> None:
-        """A task that had not begun goes back to the queue, at no charge."""
+        """Puts a task that had not begun back into the queue, at no charge."""
         self._tasks.pop(task.number, None)
         replica.hands.pop(task.number, None)
         self._policy.give_back(task)
 
-    # -- what is given up --
+    # -- giving up --
 
     def _charge(self, replica: Replica, task: Task, reason: str, final: bool = False) -> None:
         self._blame.charge(replica, task, reason, final)
         self._unsynced = True
 
     def _drop(self, replica: Replica, reason: str) -> None:
-        """The replica is not used any more; what it has in hand goes to others, at no charge."""
+        """Gives up a replica; its tasks go to others, at no charge."""
         self._dropped[replica.number] = reason
         worker = self._of.get(replica.number)
         if worker is None:
@@ -498,7 +498,7 @@ class Engine:
         replica = worker.replica
         if worker.loaded:
             retired = self._blame.fails_too_often(replica)
-            if self._idle_deaths[replica.number] >= SLOT_FAILURES:  # nobody is charged with those: they have no end
+            if self._idle_deaths[replica.number] >= SLOT_FAILURES:  # no task is charged, so they would never end
                 self._first_load_error[replica.model.key] = Text("with nothing to do, {}", reason)
                 retired = True
         else:

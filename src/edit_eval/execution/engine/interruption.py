@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, as wishes that the engine asks for between two events."""
+"""Turns Ctrl-C and SIGTERM into requests that the engine checks between events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from edit_eval.errors import Stopped
 
 GRACE_SECONDS = 10.0  # after SIGTERM, as clusters give it
 ANNOUNCED = (signal.SIGTERM, signal.SIGUSR1)
-"""Signals after which the end comes by itself."""
+"""Signals that announce that the process will be killed soon."""
 
 
 ENDED = "SIGUSR1: all finished work is kept; rerun the same command to resume"
@@ -22,7 +22,7 @@ ENDED = "SIGUSR1: all finished work is kept; rerun the same command to resume"
 
 @contextlib.contextmanager
 def announced_before_it_runs() -> Iterator[None]:
-    """Within its block SIGUSR1 is `Stopped`: while there is nothing under way yet, or no more, nothing is drained."""
+    """Raises `Stopped` on SIGUSR1 within its block, for when nothing is under way, so nothing has to be drained."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -40,14 +40,14 @@ def announced_before_it_runs() -> Iterator[None]:
 class Interruption:
     """Within its block the first Ctrl-C means *finish what is under way*, the second *stop at once*.
 
-    SIGTERM, and SIGUSR1 (with which Slurm announces the end of a job's time), mean the first, and the second after
-    `grace` seconds. Outside of the main thread signals cannot be had, and nothing is interrupted.
+    SIGTERM, and SIGUSR1 (with which Slurm announces the end of a job's time), mean the first, and after `grace` seconds
+    the second. Outside the main thread signals cannot be caught, and nothing is interrupted.
     """
 
     def __init__(self, grace: float = GRACE_SECONDS) -> None:
         self._grace = grace
         self.signal: int | None = None
-        """The signal that came first."""
+        """The first signal received."""
         self._count = 0
         self._since = 0.0
         self._before: dict[int, Any] = {}
@@ -70,7 +70,7 @@ class Interruption:
         self._count += 1
 
     def __call__(self) -> str:
-        """`""`, `drain` or `now`."""
+        """Returns `""`, `drain` or `now`."""
         if self.signal is None:
             return ""
         late = self.signal in ANNOUNCED and time.monotonic() - self._since > self._grace

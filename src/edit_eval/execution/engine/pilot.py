@@ -1,10 +1,10 @@
-"""The pilot: before the bulk, one sample of each category, and three at least, goes through edit, judge and parser.
+"""The pilot: before the bulk, one sample of each category, and at least three, goes through edit, judge and parser.
 
-It covers every edit model and every judge that the records do not show at work yet: each such model edits those
-samples, each such judge judges what the first edit model makes of them. It stops the run only if every edit of such a
-model, or every judgement by such a judge, failed, and three of them at least: then the rest of the night would fail in
-the same way. Where so few could be tried (other edits of the pilot failed), the next ones decide. Single failures are
-results like any other.
+It covers every edit model and judge that the records do not show at work yet: each such model edits those samples,
+each such judge judges the first edit model's edits of them. It stops the run only if every edit of such a model, or
+every judgement by such a judge, failed, and at least three did: the rest of the night would then fail the same way.
+If fewer could be tried (other edits of the pilot failed), the next ones decide. Single failures are results like any
+other.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from edit_eval.text import Text
 
 
 class PilotCells(NamedTuple):
-    """What the pilot is to show: numbers of edits and of judgements in a matrix."""
+    """Cells of the pilot: numbers of edits and of judgements in a matrix."""
 
     edits: frozenset[int] = frozenset()
     judgements: frozenset[int] = frozenset()
 
 
 def choose_pilot(matrix: Matrix, mine: Container[int] | None = None) -> PilotCells:
-    """The cells that come first: of the first samples (`first_samples`) with something left for a model to show.
+    """Returns the cells that come first: those of the first samples (`first_samples`) with work left for a model.
 
-    With `mine`, positions of samples, of those only. Nothing is chosen when the records show every model at work, or
-    when the pilot would be all there is.
+    With `mine`, positions of samples, only those are considered. Returns none when the records show every model at
+    work, or when the pilot would be the whole run.
     """
     at_work = models_at_work(matrix)
     first = [m for m, identity in enumerate(matrix.edit_models) if identity.name not in matrix.experiment.told]
@@ -56,8 +56,8 @@ def choose_pilot(matrix: Matrix, mine: Container[int] | None = None) -> PilotCel
 
 
 def _cells(matrix: Matrix, position: int, edit_models: Sequence[int], judges: Sequence[int]) -> PilotCells:
-    """What these models have not done yet of a sample. The judges take the first edit model that has not failed, those
-    that compare the first battle whose edits have not."""
+    """Returns what these models have not done yet for a sample. Judges take the first edit model that has not failed,
+    judges that compare the first battle whose edits have not."""
     told = matrix.experiment.told
     numbers = [matrix.cells.edit(model, 0, position) for model in range(len(matrix.edit_models))]
     edits = [numbers[model] for model in edit_models if matrix.edits[numbers[model]].status is Status.PENDING]
@@ -79,7 +79,7 @@ def _first_battle(matrix: Matrix, position: int, judge: int) -> int | None:
 
 
 def models_at_work(matrix: Matrix) -> set[str]:
-    """The models (`edit:NAME`, `judge:NAME`) that have made an edit, or given an answer with a score."""
+    """Returns the models (`edit:NAME`, `judge:NAME`) that have made an edit, or given an answer with a score."""
     found = {f"edit:{edit.edit_model}" for edit in matrix.edits if edit.status is Status.OK}
     for number in range(matrix.cells.judgements):
         edit, judge, _ = matrix.cells.parts(number)
@@ -90,15 +90,15 @@ def models_at_work(matrix: Matrix) -> set[str]:
 
 
 class Pilot:
-    """Listens to what is recorded; passes everything on to the real audience."""
+    """Watches what is recorded, and passes everything on to the real audience."""
 
     def __init__(self, matrix: Matrix, cells: PilotCells, audience: Any, when_over: Callable[[bool], None]) -> None:
-        """`when_over` is told whether every model that the pilot covers has been seen at work."""
+        """`when_over` is called with whether every model that the pilot covers has been seen at work."""
         self._matrix = matrix
         self._audience = audience
         self._when_over = when_over
         self._at_work = models_at_work(matrix)
-        self._edits: dict[str, list[int]] = {}  # what each edit model has to show, and each judge
+        self._edits: dict[str, list[int]] = {}  # edits due of each edit model
         self._judgements: dict[str, list[int]] = {}
         for number in sorted(cells.edits):
             self._edits.setdefault(f"edit:{matrix.edits[number].edit_model}", []).append(number)
@@ -110,12 +110,12 @@ class Pilot:
         self._over = not self._covered
 
     def edit(self, edit: Edit) -> None:
-        """An edit was recorded. Raises `Stopped` when the pilot's are all there and its model has made none."""
+        """Passes on an edit. Raises `Stopped` if all of its model's pilot edits are recorded and failed."""
         self._audience.edit(edit)
         self._look(f"edit:{edit.edit_model}", edit)
 
     def judgement(self, judgement: Judgement) -> None:
-        """A judgement was recorded. Raises `Stopped` when the pilot's are all there and none is a score."""
+        """Passes on a judgement. Raises `Stopped` if all of its judge's pilot judgements are recorded and failed."""
         self._audience.judgement(judgement)
         if judgement.status not in (*NO_EDIT, Status.SKIPPED) and not judgement.edit_model.startswith(CONTROL):
             self._look(f"judge:{judgement.judge}", judgement)
@@ -154,7 +154,7 @@ class Pilot:
 
 
 def cut_off_sentences(matrix: Matrix, judgements: Collection[int]) -> list[str]:
-    """For each judge how many of these judgements began with an answer that was cut off; nothing where none did."""
+    """Returns a sentence for each judge whose first answers to some of these judgements were cut off."""
     asked: dict[str, list[bool]] = {}
     for number in sorted(judgements):
         first = [matrix.replies[cell][0] for cell in matrix.cells.cells_of(number) if matrix.replies[cell]]

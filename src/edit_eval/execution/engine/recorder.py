@@ -1,6 +1,6 @@
-"""Between the engine and the records: what a worker is told about a task, and what is kept of its answer.
+"""Sits between the engine and the records: turns tasks into orders for workers, and their results into records.
 
-The engine knows tasks, the matrix knows edits and judgements; nothing is acknowledged before it is in the journal.
+The engine knows tasks, the matrix edits and judgements; nothing is acknowledged before it is in the journal.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from edit_eval.store.recall import ADDRESS, altered_pictures, edit_record, where
 from edit_eval.store.run_directory import RunDirectory
 
 ASK_STRIDE = 1000
-"""How far apart the seeds of askings are: a judge that draws its answers draws another one. More than any readings, and
-a hundred askings stay below the next repeat's (see `store.cells`)."""
+"""Distance of the seeds of repeated askings, so that a judge that samples its answers draws another one. Larger than
+any number of readings; a hundred askings stay below the next repeat's seeds (see `store.cells`)."""
 
 
 class Audience(Protocol):
-    """Who is told what was recorded (the live progress)."""
+    """Hears about what was recorded (the live progress)."""
 
     def edit(self, edit: Edit) -> None: ...
     def judgement(self, judgement: Judgement) -> None: ...
@@ -40,15 +40,15 @@ class Put(NamedTuple):
     cell: int
     key: str
     ask: int
-    """How many replies there were before."""
+    """Number of replies before it."""
 
 
 class Ordered(NamedTuple):
-    """What the worker of a task was asked for."""
+    """What the worker of a task was asked."""
 
     put: list[Put]
     damaged: frozenset[int]
-    """The edits that had been found damaged by then."""
+    """Edits known to be damaged by then."""
 
 
 class Recorder:
@@ -62,21 +62,21 @@ class Recorder:
         audience: Audience,
         estimates: Estimates | None = None,
     ) -> None:
-        """`estimates` is told how long processes take to start and to end."""
+        """`estimates` is given the times that processes take to start and to end."""
         self._matrix, self._directory, self._work, self._audience = matrix, directory, work, audience
         self._estimates = estimates or Estimates()
         self._damaged: dict[int, Edit] = {}  # as they were reported
-        self._left: set[int] = set()  # what is left for another start, as `Work` knows it
+        self._left: set[int] = set()  # what is left for another start, in the numbers of `Work`
         self._ordered: dict[int, Ordered] = {}
         work.in_vain = self.in_vain
         folder, size = os.path.abspath(directory.thumbnails), size_of_run(matrix.samples, matrix.edits)
         self._small_copies = {"folder": folder, **asdict(size)}
 
     def in_vain(self, task: Task) -> bool:
-        """Whether a task that could start has nothing to work on.
+        """True if a task that could start has nothing to work on.
 
-        Nothing of it is still to come, or it needs what does not come in this start: then all of it is left, since a
-        batch is asked whole.
+        Either none of it is still to come, or it needs something that this start will not make: then all of it is left,
+        since a batch is asked whole.
         """
         if is_edit(task):
             (number,) = task.units
@@ -91,12 +91,12 @@ class Recorder:
         return not pending
 
     def _needs(self, cell: int) -> list[int]:
-        """What a cell waits for, as `Work` knows it: edits, and the cells that its question comes after."""
+        """Returns what a cell waits for, in the numbers of `Work`: edits, and the cells its question comes after."""
         before = self._matrix.cells.before(cell).values()
         return [*waited_for(self._matrix, cell), *(settled(self._matrix, one) for one in before)]
 
     def about(self, task: Task) -> str:
-        """The sample ids of a task, for people."""
+        """Returns the sample ids of a task, for people."""
         if is_edit(task):
             return self._matrix.edits[task.units[0]].sample_id
         return ", ".join(dict.fromkeys(self._matrix.address(cell)[0] for cell in task.units))
@@ -104,7 +104,7 @@ class Recorder:
     # -- orders --
 
     def order(self, task: Task) -> dict[str, Any]:
-        """The message that tells a worker to do the task (see `edit_eval.workers.requests`)."""
+        """Returns the message that orders a worker to do the task (see `edit_eval.workers.requests`)."""
         if is_edit(task):
             number = task.units[0]
             edit, sample = self._matrix.edits[number], self._matrix.sample_of(number)
@@ -130,7 +130,7 @@ class Recorder:
         return {"do": "run", "task": task.number, "kind": "judge", "requests": requests}
 
     def _sources(self, number: int) -> Mapping[str, Shown]:
-        """What an edit model is given. Where that is being made again, it is what it was: a worker waits for that."""
+        """Returns an edit model's sources. A source being made again is given as it was: the worker waits for it."""
         before, sources = self._matrix.made_from(number), self._matrix.sources(number)
         if before in self._damaged and self._matrix.edits[before].status is Status.PENDING:
             was = self._damaged[before]
@@ -160,22 +160,22 @@ class Recorder:
         }
 
     def _view(self, view: View, pictures: Mapping[str, Shown]) -> dict[str, Any]:
-        """A picture as a worker is told to show it; a step that takes another one's size has that other in it."""
+        """Describes a picture to show; a step that takes another picture's size has that picture in it."""
         steps = [["like", self._picture(pictures[str(s[1])])] if s[0] == "like" else list(s) for s in view.steps]
         return {"name": view.name, "steps": steps, **self._picture(pictures[view.picture])}
 
     def _picture(self, shown: Shown) -> dict[str, Any]:
-        """Where a picture is, and by what its file is known."""
+        """Returns where a picture is, and what identifies its file."""
         if shown.pixels:
             return {"path": os.path.abspath(self._directory.path / shown.path), "pixels": shown.pixels}
-        # A benchmark of the user's own may have no digest of a file's bytes.
+        # A user's own benchmark may have no digest of a file's bytes.
         file = {"path": os.path.abspath(shown.path), "digest": shown.digest if len(shown.digest) == 64 else ""}
         return {"blank_like": file} if shown.blank else file
 
     # -- results --
 
     def done(self, task: Task, message: dict[str, Any], device: str) -> None:
-        """Keeps what a worker has made of a task; adds the tasks that follow from it."""
+        """Records a worker's results for a task, and adds the tasks that follow from them."""
         results, seconds = message["results"], float(message["seconds"])
         if is_edit(task):
             self._edited(task.units[0], results[0], seconds, device)
@@ -199,7 +199,7 @@ class Recorder:
                 self._answered(put, task, reply, result)
 
     def failed(self, task: Task, reason: str, device: str) -> None:
-        """Keeps that a task is given up for good: its edit failed, or its judge gave no answer."""
+        """Records that a task is given up for good: its edit failed, or its judge gave no answer."""
         if is_edit(task):
             (number,) = task.units
             self._keep_edit(number, replace(self._matrix.edits[number], status=Status.EDIT_FAILED, reason=reason))
@@ -209,21 +209,21 @@ class Recorder:
             self._answered(put, task, error, {})
 
     def refused(self, task: Task, reason: str) -> None:
-        """Keeps that the model declined to make an edit."""
+        """Records that the model declined to make an edit."""
         (number,) = task.units
         self._keep_edit(number, replace(self._matrix.edits[number], status=Status.EDIT_REFUSED, reason=reason))
 
     def attempt(self, task: Task, reason: str) -> None:
-        """Keeps that an attempt failed and that another one follows."""
+        """Records an attempt that failed and is followed by another."""
         self._ordered.pop(task.number, None)
         if is_edit(task):
             edit = replace(self._matrix.edits[task.units[0]], reason=reason)
             self._directory.append("edits", {**edit_record(edit), "at": time.time()})
 
     def leave(self, task: Task) -> None:
-        """The task is not done in this start, and stays pending, with all that waits for it.
+        """Leaves the task and all that waits for it pending until another start.
 
-        Unless what it could not read is an edit of ours that it follows: nobody else may ever look at that.
+        Except that an unreadable edit of ours that it follows is made again: no later start may ever look at it.
         """
         if is_edit(task):
             (number,) = task.units
@@ -293,18 +293,18 @@ class Recorder:
                     self._work.settle(settled(self._matrix, cell))
 
     def _about(self, number: int) -> list[int]:
-        """The cells that can show an edit's picture."""
+        """Returns the cells that can show an edit's picture."""
         shown = filter(self._matrix.is_open, self._matrix.shown_with(number))
         return [cell for edit in shown for cell in self._matrix.cells.cells_of_edit(edit)]
 
     def _answered(self, put: Put, task: Task, reply: Reply, result: dict[str, Any]) -> None:
         matrix, (cell, key, ask) = self._matrix, put
         if not is_left(matrix, cell):
-            return  # it only kept the others of its batch company
+            return  # it only kept the rest of its batch company
         if not matrix.can_be_asked(cell) or matrix.key(cell) != key:
-            return self._ask_later(cell, task.phase)  # what it was asked about has been made again since
+            return self._ask_later(cell, task.phase)  # the picture it was asked about has been made again since
         if len(matrix.replies[cell]) != ask:
-            return  # it was asked by two tasks, since its picture has been made again; the other one goes on
+            return  # two tasks asked it, since its picture was made again; the other one goes on
         reading = matrix.add_reply(cell, reply)
         record: dict[str, Any] = {
             "key": key,
@@ -332,18 +332,18 @@ class Recorder:
             self._work.add(task.model, [cell], phase=task.phase)
             return
         for one in matrix.cells.after(cell) if matrix.aside else ():
-            matrix.take_from_aside(one)  # what was said to the very words that are asked now counts
+            matrix.take_from_aside(one)  # an answer to the very words asked now counts
         for told in matrix.told_of(matrix.cells.judgement_of(cell)):
             self._tell(told, task.phase)
         for one in (cell, *matrix.cells.after(cell)):
-            if not is_left(matrix, one):  # where it gave no answer, those that needed it get none
+            if not is_left(matrix, one):  # if it gave no answer, those that needed it get none
                 self._work.settle(settled(matrix, one))
         judgement = matrix.judgement(matrix.cells.judgement_of(cell))
         if judgement.status is not Status.PENDING:
             self._audience.judgement(judgement)
 
     def _tell(self, number: int, phase: int) -> None:
-        """A judge has said what an edit is told, or that there is none to make."""
+        """Applies a judge's answer to the edit that it instructs, or ends that edit if none is to be made."""
         before = self._matrix.edits[number].status
         made = [c for c in self._about(number) if not is_left(self._matrix, c)] if before is Status.OK else []
         ended = self._matrix.tell(number)
@@ -357,9 +357,9 @@ class Recorder:
                 self._ask_later(cell, phase)
 
     def _damage(self, cell: int, reason: str, task: Task, known: frozenset[int]) -> None:
-        """A picture is no longer what it was: it is made again, once, and what was asked about it is asked again.
+        """Has a picture that has changed made again, once, and all questions about it asked again.
 
-        `known` is what had been found damaged when the task was ordered: what was found since is no second damage.
+        `known` has the edits found damaged before the task was ordered; one found since is no second damage.
         """
         edits = self._matrix.shown_edits(edit_of(self._matrix, cell))
         images = {number: self._matrix.edits[number].image or self._damaged[number].image for number in edits}
@@ -384,17 +384,17 @@ class Recorder:
         self._matrix.set_edit(number, empty)
         before, model = self._matrix.made_from(number), self._matrix.experiment.made_with(edit.edit_model)
         self._work.add(f"edit:{model}", [number], after=self._pending([before]), phase=task.phase)
-        for cell in ended:  # needed if the new picture is another one
+        for cell in ended:  # needed if the new picture differs
             self._ask_later(cell, task.phase)
 
     def _ask_later(self, cell: int, phase: int) -> None:
-        """Has a question asked as soon as what it needs has been made again; not one that has come to an end."""
+        """Has an unfinished question asked once everything it needs has been made again."""
         if is_left(self._matrix, cell):
             model = f"judge:{self._matrix.judge_of(cell).name}"
             self._work.add(model, [cell], after=self._pending(self._needs(cell)), phase=phase)
 
     def _pending(self, needs: Iterable[int | None]) -> list[int]:
-        """Those of these edits and cells that are still to come in this start."""
+        """Returns those of these edits and cells that are still to come in this start."""
         matrix, first = self._matrix, settled(self._matrix, 0)
         return [
             one
@@ -405,7 +405,7 @@ class Recorder:
         ]
 
     def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None:
-        """Keeps a stretch of a device's time, in seconds since this start began; `model` is the model's key."""
+        """Records a stretch of a device's time, in seconds since this start began; `model` is the model's key."""
         if not what:
             self._estimates.saw(kind, model, end - begin)
         role, _, name = model.partition(":")
@@ -413,14 +413,14 @@ class Recorder:
         self.event("activity", device=device, kind=kind, model=name, **span, what=what, role=role)
 
     def event(self, name: str, **fields: Any) -> None:
-        """Keeps anything else that belongs on the timeline."""
+        """Records any other event of the timeline."""
         self._directory.append("events", {"event": name, "start": self._directory.number, **fields})
 
     def sync(self) -> None:
-        """Has the disk keep all of it."""
+        """Flushes everything to disk."""
         self._directory.sync()
 
 
 def is_edit(task: Task) -> bool:
-    """Whether the task is an edit; otherwise it is a batch of judgements."""
+    """True if the task is an edit, False if it is a batch of judgements."""
     return task.model.startswith("edit:")

@@ -1,4 +1,4 @@
-"""What is left of a matrix, as tasks."""
+"""Turns the unfinished part of a matrix into tasks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from edit_eval.store.matrix import Matrix
 
 
 def settled(matrix: Matrix, cell: int) -> int:
-    """The number under which `Work` knows that a cell has come to an end; those below it are edits."""
+    """Returns the number by which `Work` knows a cell; smaller numbers are edits."""
     return matrix.cells.answers_from + cell
 
 
@@ -26,18 +26,18 @@ def fill_work(
     pilot: PilotCells = PilotCells(),  # noqa: B008 (it cannot change)
     mine: Container[int] | None = None,
 ) -> None:
-    """Adds a task for every edit that is pending and every batch with a cell that is.
+    """Adds a task for every pending edit and every batch with a pending cell.
 
     `batches[judge][index]` is the batch of the sample with that index in the whole benchmark (see
-    `edit_eval.scheduling.batches`). A batch goes to the judge whole: those of its members that are answered already
-    keep the others company. With `by_category` each category is a phase of its own. The batches in which `pilot` has
-    a judgement are part of the pilot, and so are the edits that they wait for.
+    `edit_eval.scheduling.batches`). A batch goes to the judge whole: members that are answered already keep the others
+    company. With `by_category` each category is a phase of its own. Batches with a judgement in `pilot` are part of the
+    pilot, and so are the edits that they wait for.
 
-    With `mine`, positions of samples, only those are done: the others are another shard's, and no batch has of both.
+    With `mine`, positions of samples, only those are done: the others are another shard's, and no batch mixes them.
 
-    A batch waits for the edits that it is about, and for the cells whose replies its questions need. One of controls
-    waits for its samples' edits by the first edit model, so that no device takes a judge for controls alone. One of
-    battles waits for both edits of each.
+    A batch waits for the edits that it is about, and for the cells whose replies its questions need. A batch of
+    controls waits for its samples' edits by the first edit model, so that no device loads a judge for controls alone.
+    A batch of battles waits for both edits of each.
     """
     work.answers_from = settled(matrix, 0)
     made_with = matrix.experiment.made_with
@@ -60,10 +60,10 @@ def fill_work(
     first |= {origin for edit in first for origin in _origins(matrix, edit)}
 
     def phase(edits: Iterable[int], is_pilot: bool) -> int:
-        """That of the last edit that it is about: nobody waits for a phase that is held back by its own."""
+        """The latest phase of the edits that a task is about, so that no task waits for a phase that it holds back."""
         return PILOT if is_pilot else max((phases[matrix.cells.sample(edit)] for edit in edits), default=0)
 
-    # In the order of their phases: a task begins at once where nothing of an earlier phase has been added.
+    # In the order of their phases: a task begins at once if nothing of an earlier phase has been added.
     edits = [
         (phase([number], number in first), f"edit:{made_with(edit.edit_model)}", [number])
         for number, edit in enumerate(matrix.edits)
@@ -85,7 +85,7 @@ def fill_work(
 
 
 def _phases(matrix: Matrix) -> list[int]:
-    """For each sample the place of its category, or of that of one that it follows, whichever comes later."""
+    """Returns each sample's phase: its category's place, or that of a sample it follows, whichever is later."""
     categories = list(dict.fromkeys(sample.category for sample in matrix.samples))
     phases = [categories.index(sample.category) for sample in matrix.samples]
     follows = matrix.experiment.predecessors
@@ -98,15 +98,15 @@ def _phases(matrix: Matrix) -> list[int]:
 
 
 def edit_needs(matrix: Matrix, edit: int) -> list[int]:
-    """What an edit waits for, as `Work` knows it: the edit that it is made from, and the answers that tell it what to
-    do."""
+    """Returns what an edit waits for, in the numbers of `Work`: the edit it is made from, and the answers that
+    instruct it."""
     before, critique = matrix.made_from(edit), matrix.critique(edit)
     cells = matrix.cells.cells_of(critique) if critique is not None else ()
     return [*([] if before is None else [before]), *(settled(matrix, cell) for cell in cells)]
 
 
 def is_to_come(matrix: Matrix, what: int) -> bool:
-    """Whether something that `Work` knows by this number has not come to its end."""
+    """True if the edit or cell with this number in `Work` is unfinished."""
     cell = what - settled(matrix, 0)
     return is_left(matrix, cell) if cell >= 0 else _is_pending(matrix, what)
 
@@ -116,7 +116,7 @@ def _edit_waits(matrix: Matrix, edits: Sequence[int]) -> list[int]:
 
 
 def _cell_waits(matrix: Matrix, cells: Sequence[int]) -> list[int]:
-    """The edits and the cells that a batch waits for."""
+    """Returns the edits and cells that a batch waits for."""
     edits = dict.fromkeys(one for cell in cells for one in waited_for(matrix, cell) if _is_pending(matrix, one))
     before = (one for cell in cells for one in matrix.cells.before(cell).values())
     unanswered = (one for one in before if is_left(matrix, one))
@@ -124,7 +124,7 @@ def _cell_waits(matrix: Matrix, cells: Sequence[int]) -> list[int]:
 
 
 def waited_for(matrix: Matrix, cell: int) -> tuple[int, ...]:
-    """The edits that come before a cell: those that it shows; for one about a control also that which it stands
+    """Returns the edits that come before a cell: those that it shows and, for a control, also the edit that it stands
     beside."""
     edit = edit_of(matrix, cell)
     if edit not in matrix.cells.controls or matrix.cells.control(edit).is_rewrite:
@@ -133,19 +133,19 @@ def waited_for(matrix: Matrix, cell: int) -> tuple[int, ...]:
 
 
 def is_left(matrix: Matrix, cell: int) -> bool:
-    """Whether a cell is still to be answered, or its edit is still to come."""
+    """True if a cell is still to be answered, or its edit is still to come."""
     if not matrix.is_there(edit_of(matrix, cell)):
         return _may_be_asked(matrix, cell)
     return matrix.reading(cell).status is Status.PENDING
 
 
 def edit_of(matrix: Matrix, cell: int) -> int:
-    """The number of the edit, control or battle that a cell is about."""
+    """Returns the number of the edit, control or battle that a cell is about."""
     return matrix.cells.parts(matrix.cells.judgement_of(cell))[0]
 
 
 def _origins(matrix: Matrix, edit: int) -> Iterator[int]:
-    """The edits of the samples that this one's follows, as far as they are pending."""
+    """Yields the pending edits of the samples that this edit's sample follows."""
     before = matrix.predecessor(edit)
     while before is not None and _is_pending(matrix, before):
         yield before
@@ -157,7 +157,7 @@ def _is_pending(matrix: Matrix, edit: int) -> bool:
 
 
 def _batches(matrix: Matrix, judge: int, batches: Mapping[str, Sequence[int]]) -> list[list[int]]:
-    """The cells that a judge is asked for together, in the order of edit models, edit seeds, repeats and readings."""
+    """Returns the cells a judge is asked together, in the order of edit models, edit seeds, repeats and readings."""
     of_sample, experiment = batches[matrix.judges[judge].name], matrix.experiment
     asked = []
     if matrix.judges[judge].of_two:
@@ -180,9 +180,7 @@ def _batches(matrix: Matrix, judge: int, batches: Mapping[str, Sequence[int]]) -
         for of_question in members.values():
             for cells in of_question.values():
                 asked += _whatis_left(matrix, cells)
-    if (
-        max(Counter(of_sample).values(), default=1) == 1
-    ):  # a server reuses what the requests of a question and a source share
+    if max(Counter(of_sample).values(), default=1) == 1:  # a server reuses what requests share
         asked.sort(key=lambda cells: _shared(matrix, cells[0]))
     return asked
 
@@ -193,7 +191,7 @@ def _shared(matrix: Matrix, cell: int) -> tuple[int, int]:
 
 
 def _of_battles(matrix: Matrix, judge: int, of_sample: Sequence[int]) -> list[list[int]]:
-    """The same of battles: those of the samples that share a batch, in the samples' order, cut to its size."""
+    """Returns the same for battles: those of samples that share a batch, in the samples' order, cut to its size."""
     size = max(Counter(of_sample).values(), default=1)
     members: dict[tuple[int, int, int, int, int, str], list[int]] = {}
     for battle in matrix.open_battles:
@@ -211,8 +209,8 @@ def _of_battles(matrix: Matrix, judge: int, of_sample: Sequence[int]) -> list[li
 
 
 def _of_controls(matrix: Matrix, judge: int, batches: Mapping[str, Sequence[int]]) -> list[list[int]]:
-    """The same of controls, which have batches of their own: no edit's answer depends on whether there are any. Those
-    for which an edit waits share none with other samples than its edit would."""
+    """Returns the same for controls, which have batches of their own, so that no edit's answer depends on them. A
+    control that an edit waits for shares a batch only with the samples that the edit would."""
     of_sample = batches[matrix.judges[judge].name]
     size = max(Counter(of_sample).values(), default=1)
     members: dict[tuple[str, str, int, str | int], list[int]] = {}
@@ -232,16 +230,16 @@ def _of_controls(matrix: Matrix, judge: int, batches: Mapping[str, Sequence[int]
 
 
 def _whatis_left(matrix: Matrix, cells: list[int]) -> list[list[int]]:
-    """A batch without the members that have no edit, if a cell of it is still to be answered."""
+    """Drops the members of a batch that have no edit; returns no batch if no cell is left to be answered."""
     pictured = [cell for cell in cells if _may_be_asked(matrix, cell)]
     left = [cell for cell in pictured if is_left(matrix, cell)]
     if left and all(matrix.replies[cell] for cell in left):
-        # Only answers that could not be read are left: those are asked again one by one.
+        # Only answers that could not be read are left: each is asked again alone.
         return [[cell] for cell in left]
     return [pictured] if left else []
 
 
 def _may_be_asked(matrix: Matrix, cell: int) -> bool:
-    """Whether there is, or will be, something to ask about."""
+    """True if there is, or will be, something to ask about."""
     edits = matrix.shown_edits(edit_of(matrix, cell))
     return all(matrix.edits[edit].status in (Status.OK, Status.PENDING) for edit in edits)

@@ -1,4 +1,4 @@
-"""The page of an audit: passport, measures, dose curves and ladders, in one file without a script, for an appendix."""
+"""The page of an audit: passport, measures, dose curves and ladders, in one file without scripts, for an appendix."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from edit_eval.text import Text
 
 STYLES = ("page.css", "audit.css")
 SHOWN = 2
-"""Ladders of each category."""
+"""Ladders shown of each category."""
 RUNGS = (
     "right",
     "extra",
@@ -48,13 +48,13 @@ RUNGS = (
     "blank",
 )
 BUDGET = 6_000_000
-"""Bytes of base64 for all pictures: an appendix goes by mail."""
+"""Bytes of base64 for all pictures: an appendix is sent by mail."""
 WIDE, HIGH, LEFT, BELOW = 260.0, 150.0, 30.0, 22.0
-"""Of a curve's drawing, and its margins."""
+"""Size of a curve's drawing, and its margins."""
 
 
 class Point(NamedTuple):
-    """One point of a curve, in the drawing's units; bounds are None where there is no interval."""
+    """One point of a curve, in the drawing's units; bounds are None without an interval."""
 
     x: float
     y: float
@@ -69,7 +69,7 @@ class Curve(NamedTuple):
     scenes: int
     points: list[Point]
     line: str
-    """The points as an SVG polyline has them."""
+    """Points of the SVG polyline."""
     ticks: list[tuple[float, str]]
     """Height and label."""
 
@@ -80,13 +80,13 @@ class Step(NamedTuple):
     label: str
     score: str
     share: float | None
-    """Of the range, for the bar below it; None where there is no score."""
+    """Percentage of the range, for the bar below the picture; None without a score."""
     picture: str | None
     """WebP as base64."""
 
 
 class SceneSteps(NamedTuple):
-    """One scene, its edits from the best to the worst."""
+    """One scene with its edits, from the best to the worst."""
 
     category: str
     instruction: str
@@ -102,8 +102,8 @@ def write_audit_page(
     ways: Sequence[Passport] = (),
     language: str = "en",
 ) -> None:
-    """Writes the page in English or Chinese; `ways` as in `reporting.audit.audit_sheet`. Raises `OSError` where it
-    cannot be written."""
+    """Writes the page in English or Chinese; `ways` as in `reporting.audit.audit_sheet`. Raises `OSError` if it cannot
+    be written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     style = "\n".join(asset(name) for name in STYLES)
     environment = template_environment(autoescape=True, language=language)
@@ -168,7 +168,7 @@ def _exponent(number: float) -> int:
 
 
 def curves(trial: Trial, language: str) -> Iterator[Curve]:
-    """The mean score at each dose, a curve for each kind of change."""
+    """Yields a curve for each kind of change: the mean score at each dose."""
     for axis, scenes in axes(trial).items():
         points = []
         for rung, dose in DOSE.items():
@@ -188,7 +188,7 @@ def curves(trial: Trial, language: str) -> Iterator[Curve]:
 
 
 def _y(share: float) -> float:
-    """How far down a score lies, from 0 (worst) to 1 (best)."""
+    """Returns the vertical position of a score from 0 (worst) to 1 (best), counted from the top."""
     return round(8 + (1 - max(0.0, min(1.0, share))) * (HIGH - BELOW - 16), 1)
 
 
@@ -200,7 +200,7 @@ def _points(trial: Trial, share: float) -> float:
 
 
 def ladders(results: Results, trial: Trial, language: str) -> list[SceneSteps]:
-    """Of each category the scenes with the most rungs, with the pictures that the judge saw."""
+    """Returns the scenes of each category with the most rungs, with the pictures that the judge saw."""
     chosen = [scene for category in trial.categories() for scene in _longest(trial, category)]
     samples = {sample.id: sample for sample in results.samples}
     edits = {edit.sample_id: edit for edit in results.edits if edit.image}
@@ -230,7 +230,7 @@ def ladders(results: Results, trial: Trial, language: str) -> list[SceneSteps]:
 
 
 def fought_out(results: Results, trial: PairTrial, language: str) -> list[SceneSteps]:
-    """Of each category some battles, those first that came out wrong, with the pictures that the judge saw."""
+    """Returns some battles of each category, wrong outcomes first, with the pictures that the judge saw."""
     wrong = {Fought.SECOND: 0, Fought.CONTRADICTION: 1, Fought.TIE: 2}
     chosen = [
         one

@@ -1,12 +1,12 @@
-"""The charts of scores, as Vega-Lite documents: means with their intervals, the distribution, what failed.
+"""The charts of scores, as Vega-Lite documents: means with their intervals, distributions, failures.
 
-A colour is an edit model (with only one, a judge) in every chart of the page. Scores of different judges share no
-chart, because only those of one judge can be held against each other.
+A colour stands for an edit model (with only one, for a judge) in every chart of the page. Scores of different judges
+share no chart, because only those of one judge can be compared.
 
-Every chart is made in one language from the summary and the records. Colours that must follow the page's theme are left
-to it (`templates/charts.js`); the score's axis is always the whole scale (`drawings.axis_of`). A chart of scores says
-in `usermeta` to which choice of scores it belongs; the page shows those of one. Vega-Lite writes names into
-expressions, which the page only interprets; they are cut to one line first (`one_line`).
+Every chart is made in one language from the summary and the records. The page sets the colours that follow its theme
+(`templates/charts.js`); a score's axis is always the whole scale (`drawings.axis_of`). A chart of scores says in
+`usermeta` to which choice of scores it belongs; the page shows those of one choice. Vega-Lite writes names into
+expressions, which the page only interprets; names are cut to one line first (`one_line`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from edit_eval.text import Text
 
 Specification = dict[str, Any]
 Group = tuple[str, Mapping[str, Any], Entry, str, Mapping[str, str]]
-"""(label, statistics, whose they are, colour, what narrows its samples down)"""
+"""(label, statistics, whose they are, colour, further filters of the link to its samples)"""
 
 _Scores = dict[tuple[str, str, str], list[float]]
 """All scores by (edit model, judge, score)."""
@@ -53,7 +53,7 @@ _Scores = dict[tuple[str, str, str], list[float]]
 MOST_TAGS = 16
 MOST_REASONS = 10
 _LABEL_LENGTH = 60
-_STEPS, _WIDE_STEPS = 10, 5  # on a score's axis
+_STEPS, _WIDE_STEPS = 10, 5  # steps on a score's axis
 
 
 TITLES = {
@@ -75,7 +75,7 @@ TITLES = {
 
 @dataclass(frozen=True)
 class _Panel:
-    """The entries that share a chart, and what a colour stands for in it."""
+    """The entries that share a chart, and what its colours stand for."""
 
     title: str
     parts: tuple[Entry, ...]
@@ -90,7 +90,7 @@ class _Panel:
 
 
 def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[str, list[Specification]]:
-    """All charts by name; a name may have several (one for each judge), or none where nothing is known."""
+    """Returns all charts by name; a name may have several (one for each judge), or none if nothing is known."""
     of_choices = choices(entries(summary["results"]))
     scores = _scores(results)
     leading = _panels(of_choices[0], scores, language)
@@ -104,7 +104,7 @@ def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[
         "timeline": timeline(results, language),
         "utilisation": utilisation(summary, language),
     }
-    # Not validated against Vega-Lite's schema, which takes longer than all the rest: tests compile every chart.
+    # Not validated against Vega-Lite's schema: that takes longer than all the rest, and tests compile every chart.
     with alt.data_transformers.enable("default", max_rows=None):
         drawn = {name: [chart.to_dict(validate=False) for chart in of_name] for name, of_name in made.items()}
         for choice in of_choices:
@@ -140,7 +140,7 @@ def _scores(results: Results) -> _Scores:
 
 
 def _panels(choice: ScoreChoice, scores: _Scores, language: str) -> list[_Panel]:
-    """One for each judge; with only one edit model all judges in one, if they have the same score on the same scale."""
+    """Returns a panel for each judge; with only one edit model, one panel if all have the same score and scale."""
     parts = choice.parts
     judges = list(dict.fromkeys(part.judge for part in parts))
     alike = len({(part.score, part.scale) for part in parts}) < 2
@@ -166,7 +166,7 @@ def _panel(title: str, parts: Sequence[Entry], colours: Sequence[str], scores: _
 
 
 def histogram_hint(choice: ScoreChoice) -> Text | None:
-    """How wide a bar is; None where it is not the same for all."""
+    """Says how wide a bar is; None if widths differ."""
     widths = {axis_of(part.scale, []).bin_width for part in choice.parts if part.scale.span is not None}
     if len(widths) != 1 or any(part.scale.span is None for part in choice.parts):
         return None
@@ -201,7 +201,7 @@ def _difficulty_order(item: tuple[str, object]) -> tuple[int, str]:
 
 
 def most_tags(parts: Sequence[Entry]) -> int:
-    """How many tags the chart has room for."""
+    """Returns how many tags the chart has room for."""
     return MOST_TAGS if len(parts) < 3 else MOST_TAGS // 2
 
 
@@ -215,7 +215,7 @@ def _tags(panel: _Panel, sizes: Mapping[str, int]) -> list[Group]:
 
 
 def _frequent_tags(parts: Sequence[Entry]) -> dict[str, int]:
-    """As many as the chart has room for, the most frequent first, and of how many samples each is."""
+    """Returns the most frequent tags that the chart has room for, each with its number of samples."""
     sizes: Counter[str] = Counter()
     for part in parts:
         for name, block in part.tags.items():
@@ -224,9 +224,9 @@ def _frequent_tags(parts: Sequence[Entry]) -> dict[str, int]:
 
 
 def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_each: bool) -> AnyChart | None:
-    """A row a group: the mean as a dot, its 95% interval as a line, worst to best case dotted if incomplete.
+    """Draws a row per group: the mean as a dot, its 95% interval as a line, worst to best case dotted if incomplete.
 
-    With `one_each` every group has a colour of its own, and is its own legend.
+    With `one_each` every group has its own colour, and needs no legend.
     """
     rows = [_interval_row(*group, panel.axis) for group in groups if group[1]["coverage"]["total"]]
     if not rows:
@@ -241,7 +241,7 @@ def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_eac
     )
     if several and not one_each:
         base = base.encode(yOffset=alt.YOffset("series:N", scale=alt.Scale(domain=colours)))
-    # Words stay in the colour of words: a series' colour is for marks, and may be too light to read.
+    # Labels keep the text colour: a series' colour is for marks, and may be too light to read.
     words = base
     if several:
         base = base.encode(color=series_colour(colours, legend=not one_each))
@@ -269,7 +269,7 @@ def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_eac
 def _interval_row(
     label: str, block: Mapping[str, Any], part: Entry, series: str, more: Mapping[str, str], axis: Axis
 ) -> dict[str, Any]:
-    """An end of the scale that is open, so that there is no worst or best case, lies at the end of the axis."""
+    """Returns the data of a row; on an open end of the scale the worst or best case is drawn at the end of the axis."""
     coverage = block["coverage"]
     complete = formats.is_complete(coverage)
     low, high = block.get("ci95") or (None, None)
@@ -311,14 +311,14 @@ def _interval_tooltips(language: str, several: bool, digits: int) -> list[alt.To
 
 
 def _whole_numbers(highest: int) -> list[int]:
-    """A few round marks from 0 to `highest` for an axis that counts."""
+    """Returns a few round marks from 0 to `highest` for an axis of counts."""
     steps = (factor * 10**power for power in range(9) for factor in (1, 2, 5))
     step = next(step for step in steps if highest <= 5 * step)
     return list(range(0, highest + 1, step))
 
 
 def _histograms(scores: _Scores, panels: Sequence[_Panel], language: str) -> list[AnyChart]:
-    """One chart an entry, all with the same height of scale."""
+    """Draws one chart per entry, all on the same vertical scale."""
     counts: dict[tuple[str, str], list[int]] = {}
     for panel in panels:
         for part in panel.parts:
@@ -370,7 +370,7 @@ def _histogram(part: Entry, colour: str, counts: Sequence[int], highest: int, pa
 
 
 def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list[AnyChart]:
-    """Bars: what ended without a score by status and reason; the rare reasons of all statuses in one bar."""
+    """Draws bars of failures by status and reason; the rare reasons of all statuses share one bar."""
     colour_of = {(part.edit_model, part.judge): colour for panel in panels for part, colour in panel.pairs}
     series = list(dict.fromkeys(colour_of.values()))
     # A failed edit has no judge, a skipped sample no model: a bar that belongs to no colour is grey.

@@ -1,6 +1,6 @@
-"""The charts that belong to no choice of scores, and what all charts of the page have in common.
+"""The charts that do not depend on the chosen score, and what all charts of the page share.
 
-What each device did, two judges of the same edits, the best of N, what people would say, turns and rounds.
+Activity of each device, two judges of the same edits, the best of N, people's answers, turns and rounds.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ AnyChart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
 
 
 def chart_of_rows(rows: Sequence[Mapping[str, object]], field: str, names: Sequence[str], height: int) -> alt.Chart:
-    """A chart with a line of `height` pixels for each of the names that `field` has, in their order."""
+    """Returns a chart with a row of `height` pixels for each of the `names` in `field`, in their order."""
     chart = alt.Chart({"values": tuple(rows)}, width="container", height=max(2, len(names)) * height)
     y = alt.Y(f"{field}:N", scale=alt.Scale(domain=list(names)), title=None)
     return chart.encode(y=y.axis(ticks=False, domain=False))
 
 
 def chart_title(words: str) -> alt.Title:
-    """The name of one of several charts that stand together."""
+    """Returns the title of one of several charts shown together."""
     return alt.Title(one_line(words), anchor="start", frame="group", fontSize=13, limit=360, offset=10)
 
 
@@ -48,18 +48,18 @@ def _legend(shown: Sequence[str] | None) -> alt.Legend:
 
 
 def series_mark(series: Sequence[str], *, legend: bool = True, shown: Sequence[str] | None = None) -> alt.Shape:
-    """The same field as a mark, for points (see `html.MARKS`); in the legend those that are `shown`, by default all."""
+    """Encodes `series` as a mark, for points (see `html.MARKS`); the legend has those `shown`, by default all."""
     scale = alt.Scale(domain=list(series), range=[mark_of(place) for place in range(len(series))])
     return alt.Shape("series:N", scale=scale, legend=_legend(shown) if legend else None)
 
 
 def series_colour(series: Sequence[str], *, legend: bool = True, shown: Sequence[str] | None = None) -> alt.Color:
-    """The field `series` as a colour of the page's palette, in this order for every chart of the page."""
+    """Encodes the field `series` as a colour of the page's palette, in the same order in every chart."""
     scale = alt.Scale(domain=list(series))
     return alt.Color("series:N", scale=scale, legend=_legend(shown) if legend else None)
 
 
-# -- the axis of a score: the whole scale; where an end is open, as far as there are scores --
+# -- the axis of a score: the whole scale; on an open end, as far as the scores reach --
 
 MOST_BINS = 20
 _ROUNDING = 1e-9
@@ -78,7 +78,7 @@ class Axis:
 
     @property
     def bin_width(self) -> float:
-        """Of at most `MOST_BINS` steps: half a point from 0 to 10."""
+        """Width that gives at most `MOST_BINS` bins: half a point from 0 to 10."""
         return step_over(self.high - self.low, MOST_BINS)
 
     @property
@@ -86,23 +86,23 @@ class Axis:
         return math.ceil((self.high - self.low) / self.bin_width - _ROUNDING)
 
     def bin_of(self, score: float) -> int:
-        """In which step a score lies, from 0; the highest score lies in the last one."""
+        """Returns the bin of a score, from 0; the highest score is in the last one."""
         return min(self.bins - 1, max(0, math.floor((score - self.low) / self.bin_width + _ROUNDING)))
 
     def marks(self, steps: int) -> list[float]:
-        """Round numbers, at most `steps` steps apart."""
+        """Returns round numbers for the axis, in at most `steps` steps."""
         step = step_over(self.high - self.low, steps)
         first, last = math.ceil(self.low / step - _ROUNDING), math.floor(self.high / step + _ROUNDING)
         return [round(number * step, 9) for number in range(first, last + 1)]
 
     def written(self, steps: int) -> str:
-        """How a mark is written, as d3 says it: with as many digits as its step has."""
+        """Returns the d3 format of the marks: as many digits as their step has."""
         digits = max(0, -math.floor(math.log10(step_over(self.high - self.low, steps)) + _ROUNDING))
         return f".{digits}f" if digits else "d"
 
 
 def axis_of(scale: Scale, scores: Sequence[float]) -> Axis:
-    """The axis for these scores of a scale."""
+    """Returns the axis for these scores on a scale."""
     if scale.lowest is not None and scale.highest is not None:
         return Axis(scale.lowest, scale.highest)
     ends = [end for end in (scale.lowest, scale.highest) if end is not None]
@@ -116,16 +116,16 @@ def axis_of(scale: Scale, scores: Sequence[float]) -> Axis:
 
 
 def step_over(width: float, steps: int) -> float:
-    """The smallest of 1, 2, 5, 10, ... (or .5, .2, .1, ...) that covers `width` in at most `steps` steps."""
+    """Returns the smallest of 1, 2, 5, 10, ... (or .5, .2, .1, ...) that covers `width` in at most `steps` steps."""
     least = width / steps * (1 - _ROUNDING)
     power = math.floor(math.log10(least))
     return next(step for factor in (1, 2, 5, 10) if (step := round(factor * 10.0**power, 12 - power)) >= least)
 
 
-# -- the charts of time: what each device did from second to second, and its share of the wall time --
+# -- the charts of time: the activity of each device over time, and its share of the wall time --
 
 KINDS = ("starting", "loading", "editing", "judging", "unloading")
-"""In the order in which they are drawn: imports, which hold no device, lie under whatever is done on it meanwhile."""
+"""In drawing order: imports occupy no device, so they are drawn below what happens on it meanwhile."""
 COLOURS = {
     "starting": "#dcd9d3",
     "loading": "#a8a29a",
@@ -134,11 +134,11 @@ COLOURS = {
     "unloading": "#cbc6be",
     "idle": "#88848026",
 }
-"""Mid-tones that can be told apart on a light and on a dark page."""
+"""Mid-tones, distinct on both a light and a dark page."""
 
 
 def timeline(results: Results, language: str) -> list[AnyChart]:
-    """A row a device, a bar an activity; several starts of a run follow each other on one axis."""
+    """Draws a row per device and a bar per activity; several starts of a run follow each other on one axis."""
     if not results.activities:
         return []
     begins = _start_times(results)
@@ -173,7 +173,7 @@ def timeline(results: Results, language: str) -> list[AnyChart]:
 
 
 def _start_times(results: Results) -> dict[int, float]:
-    """When each start began on an axis on which the starts follow each other without the pauses between them."""
+    """Returns when each start begins on an axis that leaves out the pauses between starts."""
     lengths = dict(enumerate(results.wall_seconds, start=1))
     for one in results.activities:
         # A start that was killed has no wall time: it lasts until its last activity ends.
@@ -204,7 +204,7 @@ def _activity_row(one: Activity, start: float, unit_seconds: float, language: st
 
 
 def utilisation(summary: Mapping[str, Any], language: str) -> list[AnyChart]:
-    """A stacked bar a device: the share of its time for each kind of work, and idle."""
+    """Draws a stacked bar per device: the share of its time for each kind of work, and idle."""
     devices = (summary.get("timing") or {}).get("devices") or {}
     order = ("editing", "judging", "loading", "unloading", "starting", "idle")
     rows = []
@@ -253,7 +253,7 @@ def _kind_colour(kinds: tuple[str, ...], language: str) -> alt.Color:
     )
 
 
-# -- the chart of two judges' scores of the same edits: on the diagonal they say the same --
+# -- the chart of two judges' scores of the same edits: on the diagonal they agree --
 
 MOST_PAIRS_OF_JUDGES = 6
 _SQUARE = 300
@@ -261,14 +261,14 @@ _STEPS_OF_A_SCORE = 5
 
 
 def agreement_charts(results: Results, language: str) -> list[AnyChart]:
-    """One chart for each of the first pairs of judges: a dot an edit that both have scored, repeats as their mean."""
+    """Draws a chart for each of the first pairs of judges: a dot per edit scored by both, repeats as their mean."""
     models = list(map(one_line, results.edit_models))
     pairs = list(combinations(judges_of(results).values(), 2))[:MOST_PAIRS_OF_JUDGES]
     return [_two_judges(a, b, models, language) for a, b in pairs if a.answers.keys() & b.answers.keys()]
 
 
 def have_one_scale(results: Results) -> bool:
-    """Whether every chart has a diagonal: the judges' scales are the same, and end."""
+    """True if every chart has a diagonal: the judges share one scale, closed at both ends."""
     scales = {results.scoring[judge].scale for judge in results.judges}
     return len(scales) == 1 and scales.pop().span is not None
 
@@ -319,17 +319,17 @@ def _two_judges(a: Instrument, b: Instrument, models: list[str], language: str) 
     return chart
 
 
-# -- the curve of best of N: what choosing is worth to who reports, beside what who chooses sees itself --
+# -- the curve of best of N: the gain by the judge that reports, beside the gain seen by the judge that chooses --
 
 _HEIGHT = 240
 _WIDTH = 520
 _FACTOR_APART = 1.05
-"""The factor by which neighbouring edit models stand apart, so that their intervals can be told from each other."""
-_MARKS = 6  # on the axis of gains, about
+"""Factor between the positions of neighbouring edit models, which keeps their intervals apart."""
+_MARKS = 6  # about this many on the axis of gains
 
 
 def best_of_charts(every: Sequence[Mapping[str, Any]], edit_models: Sequence[str], language: str) -> list[AnyChart]:
-    """One for each document of `statistics.best_of.best_of`; none where nothing has a mean."""
+    """Draws a chart for each document of `statistics.best_of.best_of`, except where nothing has a mean."""
     made = [(one, _best_of_chart(one, list(map(one_line, edit_models)), language)) for one in every]
     return [
         chart.properties(title=chart_title(in_language(title_of(one), language))) if len(every) > 1 else chart
@@ -339,7 +339,7 @@ def best_of_charts(every: Sequence[Mapping[str, Any]], edit_models: Sequence[str
 
 
 def best_of_svg(document: Mapping[str, Any], language: str) -> str:
-    """The same curve as a picture for a paper: a white ground, no interaction."""
+    """Draws the same curve for a paper: white background, no interaction."""
     import vl_convert
 
     models = [one_line(model["edit_model"]) for model in document["models"]]
@@ -404,21 +404,21 @@ def _best_of_chart(document: Mapping[str, Any], models: Sequence[str], language:
     return chart
 
 
-# -- the chart of what people would say: for each pair the judge alone, people alone, and corrected --
+# -- the chart of people's answers: for each pair the judge alone, people alone, and corrected --
 
 MOST_PAIRS = 12
-"""That are drawn of one judge; the table has all."""
+"""Pairs drawn for one judge; the table has all."""
 _AXES = {
     "votes": Text("votes won less votes lost"),
     "ratings": Text("difference of people's ratings"),
 }
 _LINE = 16
 _GAP = 20
-_MARKS_OF_PEOPLE = 8  # on the axis, about
+_MARKS_OF_PEOPLE = 8  # about this many on the axis
 
 
 def people_charts(summary: Mapping[str, Any], language: str) -> list[AnyChart]:
-    """One for each judge; none where nobody was asked."""
+    """Draws a chart for each judge; none if no people were asked."""
     people = people_in(summary)
     if people is None:
         return []
@@ -484,14 +484,14 @@ def _of_judge(people: People, pairs: list[PeoplesDifference], language: str) -> 
 # -- means from turn to turn, or from round to round: a chart for each judge, a line for each edit model --
 
 _APART, _WIDE = 0.05, 0.4
-"""Turns by which neighbouring edit models stand apart, so that their intervals can be told, and all of them at most."""
+"""Distance in turns between neighbouring edit models, which keeps their intervals apart, and at most of them all."""
 
 
 def steps_charts(
     every: Sequence[Mapping[str, Any]], edit_models: Sequence[str], language: str, step: str = "turn"
 ) -> list[AnyChart]:
-    """One for each judge of what `statistics.steps.turns` returned; none where nothing has a mean. With the step
-    `round` of what `statistics.steps.rounds` did."""
+    """Draws a chart for each judge from the result of `statistics.steps.turns` or, with the step `round`, of
+    `statistics.steps.rounds`; none if nothing has a mean."""
     names = list(map(one_line, edit_models))
     judges = dict.fromkeys(one["judge"] for one in every)
     of = {judge: [one for one in every if one["judge"] == judge] for judge in judges}
@@ -537,7 +537,7 @@ def _steps_chart(
             alt.Tooltip("span:N", title=said(Text("95% interval"), language)),
         ],
     )
-    shown = list(dict.fromkeys(row["series"] for row in rows))  # of a model with rounds the first column alone
+    shown = list(dict.fromkeys(row["series"] for row in rows))  # of a model with rounds, only its first column
     base = base.encode(color=series_colour(models, shown=shown)) if len(models) > 1 else base
     y = alt.Y("mean:Q", title=said(Text("Mean"), language)).scale(zero=False)
     chart: AnyChart = alt.layer(*_curves(base, models, y, shown=shown, opacity=0.5))
@@ -547,7 +547,7 @@ def _steps_chart(
 def _curves(
     base: alt.Chart, models: Sequence[str], y: alt.Y, *, shown: Sequence[str] | None = None, opacity: float = 1.0
 ) -> list[alt.Chart]:
-    """An interval, a line and a point for each place of each edit model."""
+    """Draws an interval and a point at each step of each edit model, and a line through them."""
     points = base.encode(shape=series_mark(models, shown=shown)) if len(models) > 1 else base
     return [
         base.mark_rule(strokeWidth=2, opacity=opacity).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),

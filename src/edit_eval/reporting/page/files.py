@@ -1,6 +1,6 @@
 """Writes a run's report: numbers, scores, replies, Markdown and the page, each file whole or not at all.
 
-And one that travels: a page with its pictures in it, or a folder or a zip with the pictures beside it.
+Also writes a portable report: a page with embedded pictures, or a folder or zip with the pictures beside the page.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from edit_eval.text import Text
 
 
 def write_report(results: Results, summary: Mapping[str, Any], folder: Path, *, language: str = "en") -> None:
-    """Writes the five files of a report into `folder`, which is made if need be. The same input, the same bytes.
+    """Writes the five files of a report into `folder`, created if needed. The same input gives the same bytes.
 
-    `summary` is what `statistics.summary.summarise` returned. `language` (`en` or `zh`) is that of the Markdown,
-    and the one in which the page opens; the page holds both. Raises `OSError` where a file cannot be written,
-    and `ValueError` for another language or a number in the summary that JSON does not know.
+    `summary` is the result of `statistics.summary.summarise`. `language` (`en` or `zh`) is that of the Markdown, and
+    the one in which the page opens; the page holds both. Raises `OSError` if a file cannot be written, and
+    `ValueError` for another language or a number in the summary that JSON cannot hold.
     """
     if language not in LANGUAGES:
         raise ValueError(f"the report is written in {' or '.join(LANGUAGES)}, not in {language!r}")
@@ -61,7 +61,7 @@ def write_report(results: Results, summary: Mapping[str, Any], folder: Path, *, 
 
 
 def write_tables(results: Results, summary: Mapping[str, Any], folder: Path, *, language: str) -> None:
-    """Writes all but the page."""
+    """Writes all files but the page."""
     contents: dict[str, Callable[[TextIO], object]] = {
         "summary.json": lambda file: _write_summary(summary, file),
         "scores.csv": lambda file: write_scores(results, file),
@@ -80,10 +80,10 @@ def _write_summary(summary: Mapping[str, Any], file: TextIO) -> None:
 
 @contextmanager
 def whole(path: Path) -> Iterator[TextIO]:
-    """A file that appears under its name only when all of it is on the disk."""
+    """Opens a file that appears under its name only once all of it is on disk."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        # A judge's answer may hold half a surrogate pair, which UTF-8 does not know; it is written as \udXXX.
+        # A judge's answer may hold a lone surrogate, which UTF-8 cannot encode; it is written as \udXXX.
         with temporary.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
             yield file
             file.flush()
@@ -97,9 +97,9 @@ def whole(path: Path) -> Iterator[TextIO]:
 
 
 def draw_apart(run: Path) -> None:
-    """Has `edit_eval.run`, as a program, draw the report of the run in `run`.
+    """Draws the report of the run in `run` with the program `edit_eval.run`.
 
-    Raises `NotDrawn` when it cannot be written; the run's records are as they were.
+    Raises `NotDrawn` if it cannot be written; the run's records stay as they were.
     """
     done = subprocess.run(
         [sys.executable, "-P", "-m", "edit_eval.run", str(run)],
@@ -120,7 +120,7 @@ def draw_apart(run: Path) -> None:
 
 
 def draw(results: Results, summary: Mapping[str, Any], run: Path, *, language: str) -> int:
-    """What that program does; returns its exit code. Sources are opened only where this user's cache knows them."""
+    """Does the work of that program and returns its exit code. Opens only sources known to this user's cache."""
     results = replace(results, samples=with_known_sources(results.samples))
     try:
         write_report(results, summary, run / "report", language=language)
@@ -135,7 +135,7 @@ def draw(results: Results, summary: Mapping[str, Any], run: Path, *, language: s
 
 
 def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str:
-    """The whole document. Names and reasons from the records are escaped: they can be no markup."""
+    """Returns the whole document. Names and reasons from the records are escaped, so they cannot act as markup."""
     environment = template_environment(autoescape=False, language=language)
 
     environment.filters.update(
@@ -164,7 +164,7 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
 
 
 SIDE = 1024
-"""Pixels of the longest side of a picture, where nobody says otherwise."""
+"""Default for the longest side of a picture, in pixels."""
 _OTHERS = (".pdf", ".md", ".txt", ".json", ".csv", ".png", ".docx", ".tar", ".gz", ".tgz")
 SMALLEST, LARGEST = 64, 4096
 PICTURES = "pictures"
@@ -172,7 +172,7 @@ PICTURES = "pictures"
 
 @dataclass
 class _Within(PageFiles):
-    """Pictures that are in the page and nowhere else."""
+    """Pictures embedded in the page only."""
 
     def _link(self, path: Path) -> str:
         return ""
@@ -180,7 +180,7 @@ class _Within(PageFiles):
 
 @dataclass
 class _Beside(PageFiles):
-    """Pictures that lie beside the page."""
+    """Pictures in files beside the page."""
 
     def _link(self, path: Path) -> str:
         return f"./{PICTURES}/{_name(len(self.paths) if path not in self._places else self._places[path])}"
@@ -202,10 +202,10 @@ def export(
 ) -> Path:
     """Writes the report to `target`, a `.html`, a `.zip` or a new folder, whole or not at all; returns it.
 
-    Sources and edits are in it with at most `side` pixels, and no link points outside it. Sources are those that the
-    user's cache knows. `samples` are the ids of those that it is about, where it is not about all: then its numbers
-    are made anew of these. A file that is there is replaced with `force` alone, a folder that has something in it and
-    a link never. Raises `ConfigurationError` where it cannot be written, and for an id that is not there.
+    Sources and edits are scaled to at most `side` pixels, and no link points outside. Only sources known to the user's
+    cache are included. `samples` limits the report to samples with these ids; its numbers are then computed from them
+    alone. An existing file is replaced only with `force`; a non-empty folder or a link, never. Raises
+    `ConfigurationError` if the report cannot be written, or for an id that does not exist.
     """
     if samples is not None:
         results = selected(results, samples)
@@ -244,7 +244,7 @@ def export(
 def write_best_of(document: Mapping[str, Any], file: Path, *, language: str, force: bool) -> None:
     """Writes the curve (`.svg`) or the table (`.csv`, `.md`).
 
-    Raises `ConfigurationError` for another ending, for what is there already without `force`, and where it cannot be
+    Raises `ConfigurationError` for any other ending, an existing file without `force`, or a file that cannot be
     written.
     """
     made = {".svg": best_of_svg, ".csv": lambda found, _: best_of_csv(found), ".md": _markdown}.get(file.suffix.lower())
@@ -260,7 +260,7 @@ def _markdown(document: Mapping[str, Any], language: str) -> str:
 
 
 def in_limits(side: int) -> None:
-    """Raises `ConfigurationError` where pictures cannot be that large."""
+    """Raises `ConfigurationError` if `side` is out of the limits for pictures."""
     if not SMALLEST <= side <= LARGEST:
         raise ConfigurationError(Text("--size {}: must be from {} to {} pixels", side, SMALLEST, LARGEST))
 
@@ -292,7 +292,7 @@ def _write_folder(results: Results, summary: Mapping[str, Any], folder: Path, la
 
 def _write_picture(folder: Path, size: CopyLimits, place: int, path: Path) -> None:
     made = thumbnail(path, size)
-    if made is not None:  # the page says of what is none that it is none
+    if made is not None:  # the page itself says that a picture is missing
         (folder / _name(place)).write_bytes(made)
 
 
@@ -304,16 +304,16 @@ def _pack(folder: Path, file: Path, name: str) -> None:
                 packed.write(path, f"{name}/{path.relative_to(folder).as_posix()}", compress_type=stored)
 
 
-# -- some samples by themselves --
+# -- some samples alone --
 
 COLUMN = "sample_id"
 
 
 def selected(results: Results, ids: Collection[str]) -> Results:
-    """The run with these samples alone: all that is about others, and about the run as a whole, is left out.
+    """Returns the run with these samples alone, without records of other samples or of the run as a whole.
 
-    Says in its notes that its numbers are those of a choice. Raises `ConfigurationError` for an id that is not in the
-    run, and for none at all.
+    A note says that its numbers are those of a selection. Raises `ConfigurationError` for an id that is not in the
+    run, or for no ids.
     """
     known = {sample.id for sample in results.samples}
     for one in ids:
@@ -348,7 +348,7 @@ def selected(results: Results, ids: Collection[str]) -> Results:
 
 
 def ids_in(file: Path) -> list[str]:
-    """The ids in a CSV's column `sample_id`, as the gallery saves it and `scores.csv` has it; each once.
+    """Reads the ids in a CSV's column `sample_id`, as saved by the gallery or in `scores.csv`, each once.
 
     Raises `ConfigurationError` for a file that cannot be read, or has no such column.
     """

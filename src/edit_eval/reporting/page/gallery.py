@@ -1,7 +1,7 @@
-"""The records as the page's gallery reads them: plain data, a sample with its edits with their judgements.
+"""The records as plain data for the page's gallery: samples with their edits and judgements.
 
-Pictures are named by their place in the page's list of thumbnails; the list itself is written by the page, one
-picture at a time.
+Pictures are named by their place in the page's list of thumbnails; the page writes the list itself, one picture at a
+time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class PictureAddresses(Protocol):
-    """What a gallery shows: for each picture the place or the address of its `thumbnail`, and a link to its `file`."""
+    """Gives each picture in a gallery the place or address of its `thumbnail`, and a link to its `file`."""
 
     def of_sample(self, sample: Sample, name: str = "source") -> dict[str, Any] | None: ...
     def of_edit(self, edit: Edit) -> dict[str, Any] | None: ...
@@ -45,29 +45,29 @@ class PictureAddresses(Protocol):
 
 @dataclass
 class PageFiles:
-    """The files that the page shows, each once (see `PictureAddresses`)."""
+    """The files shown on the page, each once (see `PictureAddresses`)."""
 
     folder: Path
-    """Where the page lies, absolute. Links into the run directory are relative to it: the two move together."""
+    """The page's folder, absolute. Links into the run directory are relative to it: the two move together."""
     run_directory: Path
-    """Absolute. What lies elsewhere, as sources in a cache do, is linked by its full path."""
+    """Absolute. Files elsewhere, such as sources in a cache, are linked by their full path."""
     paths: list[Path] = field(default_factory=list)
     kept: dict[Path, Path] = field(default_factory=dict)
-    """For a picture that is known by a digest, where its small copy is kept between drawings."""
+    """For a picture with a known digest, the file that keeps its small copy between drawings."""
     _places: dict[Path, int] = field(default_factory=dict)
 
     def of_sample(self, sample: Sample, name: str = "source") -> dict[str, Any] | None:
-        """Of one of a sample's pictures, by its name in the records."""
+        """Returns the addresses of one of a sample's pictures, by its name in the records."""
         picture = sample.pictures.get(name)
         return self.add(Path(os.path.abspath(picture.path)), picture.digest) if picture and picture.path else None
 
     def of_edit(self, edit: Edit) -> dict[str, Any] | None:
-        """Of an edit. A record may say anything; what lies outside of the run directory is none of its images."""
+        """Returns the addresses of an edit, or None for a path outside the run directory: a record may say anything."""
         path = Path(os.path.normpath(self.run_directory / edit.image))
         return self.add(path, edit.pixels) if path.is_relative_to(self.run_directory) else None
 
     def add(self, path: Path, digest: str = "") -> dict[str, Any] | None:
-        """The place of the picture's thumbnail and a link to its file; None if there is no such file."""
+        """Returns the place of the picture's thumbnail and a link to its file; None if the file does not exist."""
         if not path.is_file():
             return None
         if path not in self._places:
@@ -78,16 +78,16 @@ class PageFiles:
         return {"thumbnail": self._places[path], "file": self._link(path)}
 
     def _link(self, path: Path) -> str:
-        """Where the file itself is; empty where nothing is to be linked."""
+        """Returns the address of the file itself; empty if it must not be linked."""
         if not path.is_relative_to(self.run_directory):
             return path.as_uri()
-        # "./" so that no name can be taken for the scheme of an address.
+        # "./" keeps a name from being taken for a URL scheme.
         return "./" + quote(Path(os.path.relpath(path, self.folder)).as_posix())
 
 
 def gallery(results: Results, summary: Mapping[str, Any], pictures: PictureAddresses) -> dict[str, Any]:
-    """`{"run", "edit_models", "told", "judges", "battle_judges", "scoring", "names", "no_edit", "samples"}`; registers
-    all pictures."""
+    """Returns `{"run", "edit_models", "told", "judges", "battle_judges", "scoring", "names", "no_edit", "samples"}`;
+    registers all pictures."""
     edits: dict[str, list[Edit]] = defaultdict(list)
     for edit in results.edits:
         edits[edit.sample_id].append(edit)
@@ -129,7 +129,7 @@ def sample_entry(
     critiques: Iterable[Judgement],
     pictures: PictureAddresses,
 ) -> dict[str, Any]:
-    """A sample as the gallery has it, with its edits, each with its judgements and its critique, and its battles."""
+    """Returns a sample for the gallery: its edits, each with its judgements and critique, and its battles."""
     fought_out = [_battle(one) for one in battles]
     said = {(one.edit_model, one.edit_seed): _critique(one) for one in critiques if not one.repeat}
     return {
@@ -148,7 +148,7 @@ def sample_entry(
 
 
 def _scoring(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
-    """For each judge its headline and, of all its scores in their order, what it takes to show and sort them."""
+    """Returns each judge's headline and, in order, what is needed to show and sort each of its scores."""
     every = [part for parts in (False, True) for part in entries(summary["results"], parts=parts)]
     digits = {(part.judge, part.score): part.digits for part in every}
     return {
@@ -171,7 +171,7 @@ def _scoring(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _names(results: Results) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
-    """What people read for keys of the records: `{kind: {key: {"en": ..., "zh": ...}}}`."""
+    """Returns readable names for keys of the records: `{kind: {key: {"en": ..., "zh": ...}}}`."""
     categories = dict.fromkeys(sample.category for sample in results.samples)
     difficulties = dict.fromkeys(sample.difficulty for sample in results.samples if sample.difficulty)
 
@@ -187,7 +187,7 @@ def _names(results: Results) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
 
 
 def address_of_picture(name: str) -> str:
-    """What an address calls a picture of a sample: `source:2` for `source_2`."""
+    """Returns the name of a sample's picture in an address: `source:2` for `source_2`."""
     return name.replace("_", ":", 1) if name.startswith("source_") else name
 
 
@@ -232,13 +232,13 @@ def _judgement(judgement: Judgement) -> dict[str, Any]:
 
 
 def _critique(critique: Judgement) -> dict[str, Any]:
-    """What the critic says of an edit: its words, and its headline, which only chooses."""
+    """Returns a critic's words about an edit, and its headline, which is only used to choose edits."""
     words = critique.reason if critique.status is Status.OK else ""
     return {**_fields(critique, "judge status"), "words": words or critique.answer, "score": critique.score}
 
 
 def _battle(battle: Judgement) -> dict[str, Any]:
-    """What came of it by each score, and both answers: which edit was shown first, and which one is preferred."""
+    """Returns a battle's outcome by each score, and both answers: the edit shown first and the one preferred."""
     names = [battle.headline, *(name for name in (*battle.scores, *battle.missing) if name != battle.headline)]
     return {
         **_fields(battle, "judge repeat edit_seed status reason"),
@@ -253,7 +253,7 @@ def _battle(battle: Judgement) -> dict[str, Any]:
 
 
 def _won(edit: Edit, battles: Iterable[Mapping[str, Any]]) -> dict[str, list[int]]:
-    """How many battles the edit has won and lost by each judge that compares, by its headline."""
+    """Counts the battles that the edit won and lost by the headline of each judge that compares."""
     found: dict[str, list[int]] = {}
     for one in battles:
         if edit.edit_model in one["models"] and edit.edit_seed == one["edit_seed"]:
@@ -280,16 +280,16 @@ def _reading(reading: Reading) -> dict[str, Any]:
 
 NOTHING_KEPT: Mapping[Path, Path] = MappingProxyType({})
 
-_THREADS = 8  # Pillow works outside of Python's lock; more would only hold more pictures in memory
+_THREADS = 8  # Pillow releases Python's lock; more threads would only hold more pictures in memory
 _MUCH_SMALLER = 0.75
-"""The share of the wanted side, or of its bytes, below which a copy was made for a page of more pictures."""
+"""Share of the wanted side or bytes below which a kept copy was made for a page with more pictures."""
 
 
 def thumbnail(path: Path, size: CopyLimits, kept: Path | None = None) -> bytes | None:
-    """The picture at `path` as a small WebP; None if it is no picture that can be read.
+    """Returns the picture at `path` as a small WebP; None if it cannot be read.
 
-    With `kept` the copy that is there is taken, or scaled down, if it is younger than the picture and large enough;
-    else one is made and kept there.
+    With `kept`, a copy there that is newer than the picture and large enough is used, or scaled down; otherwise one is
+    made and kept there.
     """
     try:
         if kept is None:
@@ -298,7 +298,7 @@ def thumbnail(path: Path, size: CopyLimits, kept: Path | None = None) -> bytes |
             if (data := _taken(path, size, kept)) is not None:
                 return data
         data = small_copy(open_picture(path), size)
-        with suppress(OSError):  # a report can be made without
+        with suppress(OSError):  # the report does not need it
             keep(data, kept)
         return data
     except (PictureError, OSError, ValueError):  # one bad picture must not cost the report
@@ -306,7 +306,7 @@ def thumbnail(path: Path, size: CopyLimits, kept: Path | None = None) -> bytes |
 
 
 def _taken(path: Path, size: CopyLimits, kept: Path) -> bytes | None:
-    """What is made of the copy at `kept`; None where there is none that will do."""
+    """Returns a thumbnail made from the copy at `kept`; None if no copy there will do."""
     found = kept.lstat()
     if not stat.S_ISREG(found.st_mode) or found.st_mtime < path.stat().st_mtime:
         return None
@@ -324,9 +324,9 @@ def _taken(path: Path, size: CopyLimits, kept: Path) -> bytes | None:
 def thumbnails(
     paths: Sequence[Path], size: CopyLimits, kept: Mapping[Path, Path] = NOTHING_KEPT
 ) -> Iterator[str | None]:
-    """Each picture's thumbnail as base64, in order; None for one that cannot be read. `kept`: see `thumbnail`.
+    """Yields each picture's thumbnail as base64, in order; None if it cannot be read. `kept`: see `thumbnail`.
 
-    A few are made ahead at a time, so the memory in use does not grow with their number.
+    Only a few are made ahead, so memory use does not grow with their number.
     """
     threads = min(_THREADS, os.cpu_count() or 1)
     with ThreadPoolExecutor(threads) as pool:

@@ -1,4 +1,4 @@
-"""Tables on the page, whose words follow the language that its reader chooses, and in a notebook."""
+"""Tables on the page, with words that follow the language the reader chooses, and in a notebook."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ MARKS = (
     "M-1,0L.8,1.05L.8,-1.05Z",  # to the left
     "M-1.1,-.4L1.1,-.4L1.1,.4L-1.1,.4Z",  # bar
 )
-"""What tells models apart beside colour, for those who cannot tell colours, and on paper: a mark for each.
+"""A mark for each model, which tells models apart on paper and for readers who cannot tell their colours.
 
-A path each, in a square from -1 to 1, as Vega and SVG both have it. The colours are the page's (`--series-1` to
-`--series-12` in `page.css`). From the thirteenth on colours come again, each with another mark.
+Each is a path in a square from -1 to 1, as used by both Vega and SVG. The colours are the page's (`--series-1` to
+`--series-12` in `page.css`). From the thirteenth model on, colours repeat, each with another mark.
 """
 _DRAWN = Markup('<svg class="mark series-{}" viewBox="-1.3 -1.3 2.6 2.6" aria-hidden="true"><path d="{}"/></svg>')
 
 
 def mark_of(place: int) -> str:
-    """The mark of a series, by its place from 0."""
+    """Returns the mark of a series, by its place from 0."""
     return MARKS[(place + place // len(MARKS)) % len(MARKS)]
 
 
 def drawn_mark(place: int) -> Markup:
-    """The same in its colour, for a page with `page.css`."""
+    """Returns the mark in its colour, for a page with `page.css`."""
     return _DRAWN.format(place % len(MARKS) + 1, mark_of(place))
 
 
@@ -57,7 +57,7 @@ _FIGURE = Markup(' style="text-align: right; white-space: nowrap"')
 
 
 def followed(words: Words, language: str) -> Markup:
-    """Words that change with the page's language, where they differ; data stays as it is, escaped."""
+    """Returns words that change with the page's language if they differ; data stays as it is, escaped."""
     said = both(partial(in_language, words))
     if len(set(said.values())) == 1:
         return Markup("{}").format(said[language])
@@ -65,7 +65,7 @@ def followed(words: Words, language: str) -> Markup:
 
 
 def page_table(table: Table[Any], language: str) -> Markup:
-    """A table that can be scrolled by itself; groups span their rows, quiet rows have a body of their own above."""
+    """Draws a table in its own scrolling area; groups span their rows, quiet rows have a body of their own above."""
     label = both(partial(in_language, table.label))
     columns = table.flat
     head = Markup("\n").join(_head(column, language) for column in columns)
@@ -78,7 +78,7 @@ def page_table(table: Table[Any], language: str) -> Markup:
 
 
 def page_sheet(sheet: Sheet, language: str) -> Markup:
-    """Sentences, each a paragraph, and tables."""
+    """Draws a sheet's sentences, each a paragraph, and tables."""
     drawn = [
         page_table(part, language)
         if isinstance(part, Table)
@@ -98,7 +98,7 @@ def _head(column: Column[Any], language: str) -> Markup:
 
 
 def _above(columns: Sequence[Column[Any]], language: str) -> Markup:
-    """A row of headings that span those below them."""
+    """Draws a row of headings that span those below them."""
     spans = [list(some) for _, some in groupby(columns, key=lambda column: column.over)]
     cells = (
         Markup('<th scope="colgroup" colspan="{}">{}</th>').format(len(some), followed(some[0].over, language))
@@ -123,7 +123,7 @@ def _bodies(table: Table[Row], rows: list[Row], language: str) -> Iterator[Marku
 
 
 def _spanning(table: Table[Row], rows: list[Row], number: int, language: str) -> Markup:
-    """The cell of the group: before the first of its rows, and empty before quiet ones."""
+    """Draws the cell of the group: before the first of its rows, and empty before quiet ones."""
     if table.group is None or (number and table.look(rows[0]) != "quiet"):
         return Markup("")
     if table.look(rows[0]) == "quiet":
@@ -168,7 +168,7 @@ def _attributes(*classes: str | Look) -> Markup:
 
 
 def notebook_table(table: Table[Any], language: str, cut: Callable[[str], str]) -> Markup:
-    """A table without a style sheet, in the notebook's own colours; `cut` bounds what comes from data."""
+    """Draws a table without a style sheet, in the notebook's own colours; `cut` shortens text from data."""
 
     def say(words: Words) -> Markup:
         return Markup("{}").format(cut(in_language(words, language)))
@@ -193,7 +193,7 @@ def notebook_table(table: Table[Any], language: str, cut: Callable[[str], str]) 
 
 
 def notebook_sheet(sheet: Sheet, language: str, cut: Callable[[str], str]) -> Markup:
-    """Sentences, each a paragraph, and such tables."""
+    """Draws a sheet's sentences, each a paragraph, and such tables."""
     drawn = (
         notebook_table(part, language, cut)
         if isinstance(part, Table)

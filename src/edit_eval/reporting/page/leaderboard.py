@@ -1,4 +1,4 @@
-"""A leaderboard as files: a page, Markdown, JSON, or a folder with all of them, whose Markdown is a card of the Hub."""
+"""A leaderboard as files: a page, Markdown, JSON, or a folder with all three, whose Markdown is a card for the Hub."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from edit_eval.text import Text
 
 
 def write_leaderboard(board: Leaderboard, target: Path, *, language: str, force: bool) -> None:
-    """Writes FILE.html, FILE.md or FILE.json; or a folder with all three, to be a data set on the Hub.
+    """Writes FILE.html, FILE.md or FILE.json, or a folder with all three that can be pushed to the Hub as a data set.
 
-    Raises `ConfigurationError` for another ending, a file that is there without `force`, and one that cannot be
+    Raises `ConfigurationError` for any other ending, an existing file without `force`, or a file that cannot be
     written.
     """
     if target.suffix and target.suffix not in _DRAWN:

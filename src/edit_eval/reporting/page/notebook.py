@@ -1,7 +1,7 @@
-"""A run as a notebook shows it: scores with intervals and coverage, controls, and a few of the pictures.
+"""A run in a notebook: scores with intervals and coverage, controls, and a few of the pictures.
 
-It has no script and no style sheet, takes the notebook's own colours, and is bounded in size, since a notebook keeps
-what it shows. All that comes from data is escaped, cut and on one line.
+It has no script and no style sheet, takes the notebook's own colours, and is bounded in size, because a notebook saves
+its output. Text from data is escaped, shortened and put on one line.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from edit_eval.store.leaderboard import Leaderboard
 from edit_eval.text import Text, joined
 
 SAMPLES, MODELS, ROWS, LINES = 6, 4, 40, 8
-"""How many samples have their pictures shown, of how many edit models; rows of the table; notes."""
+"""Limits: samples and edit models with pictures; rows of the table; notes."""
 SIZE = CopyLimits(side=192, file_bytes=10_000)
-"""Of a picture: all of them are less than half a megabyte."""
+"""Limits of a picture, which keep all of them below half a megabyte."""
 CELLS, LONGEST = 160, 2_000
-"""Columns of a text, and the characters of it that are looked at."""
+"""Columns of a text, and the number of its characters that are read."""
 
 
 @dataclass(frozen=True)
 class _Said:
-    """What a judge gave to an edit: a number or why there is none, and its words."""
+    """A judge's number for an edit, or why there is none, and its words."""
 
     judge: str
     number: str
@@ -61,7 +61,7 @@ class _Said:
 
 @dataclass(frozen=True)
 class _Shown:
-    """A picture by its place among the thumbnails, or the words in its place, and what judges said of it."""
+    """A picture by its place among the thumbnails, or words instead of it, and what judges said of it."""
 
     place: int | None
     missing: str = ""
@@ -69,7 +69,7 @@ class _Shown:
 
 
 def notebook_html(results: Results, summary: Mapping[str, Any], page: Path, *, language: str) -> str:
-    """The run in HTML. `page` is its report, which is named where it is there."""
+    """Returns the run as HTML. `page` is its report, named if it exists."""
     found = entries(summary["results"])
     samples = with_known_sources(_spread(results.samples))
     models = results.edit_models[:MODELS]
@@ -105,7 +105,7 @@ def notebook_html(results: Results, summary: Mapping[str, Any], page: Path, *, l
 
 
 def _comparisons(summary: Mapping[str, Any]) -> Iterator[Table[Any]]:
-    """Ranks and pairs by each judge, as many as are shown."""
+    """Yields the tables of ranks and pairs by each judge, shortened."""
     for one in verdicts(summary)[:LINES]:
         if one.columns:
             yield columns_table(one.columns[:ROWS])
@@ -113,7 +113,7 @@ def _comparisons(summary: Mapping[str, Any]) -> Iterator[Table[Any]]:
 
 
 def comparison_html(comparison: Comparison) -> str:
-    """Who wins by each judge, the ranks, the pairs, and what else a reader must know."""
+    """Returns who wins by each judge, the ranks, the pairs, and the notes."""
     sheet: list[Line | Table[Any]] = [Line(line, "strong") for line in comparison_lines(comparison)]
     for judge in comparison.judges:
         columns = ranked([column for column in comparison.columns if column.judge == judge])
@@ -125,12 +125,12 @@ def comparison_html(comparison: Comparison) -> str:
 
 
 def leaderboard_html(board: Leaderboard) -> str:
-    """Every judge's table."""
+    """Returns every judge's table."""
     return str(notebook_sheet(leaderboard_sheet(board), spoken(), _short))
 
 
 def means_html(means: Sequence[MeanScore]) -> str:
-    """A row a mean, with its interval and how many are scored."""
+    """Returns a row for each mean, with its interval and coverage."""
     language = spoken()
     digits = {(one.judge, one.score): formats.decimals(one.scale, abs(one.value or 0.0)) for one in means}
 
@@ -149,17 +149,17 @@ def means_html(means: Sequence[MeanScore]) -> str:
 
 
 def agreement_html(document: Mapping[str, Any]) -> str:
-    """What `edit-eval agreement` prints."""
+    """Returns the output of `edit-eval agreement`."""
     return str(notebook_sheet(agreement_sheet(document), spoken(), one_line))
 
 
 def best_of_html(document: Mapping[str, Any]) -> str:
-    """What `edit-eval best-of` prints."""
+    """Returns the output of `edit-eval best-of`."""
     return str(notebook_sheet(best_of_sheet([document]), spoken(), one_line))
 
 
 def refused_html(reason: str) -> str:
-    """What stands there of a folder that cannot be read as a run."""
+    """Returns the message for a folder that cannot be read as a run."""
     return str(_templates("en").from_string("<p>{{ line(reason) }}</p>").render(reason=reason))
 
 
@@ -175,7 +175,7 @@ def _templates(language: str) -> jinja2.Environment:
 
 
 def _spread(samples: Sequence[Sample]) -> list[Sample]:
-    """As many as are shown, evenly spaced in the benchmark's order: neither the best nor the worst."""
+    """Picks the samples to show, evenly spaced in the benchmark's order, so neither the best nor the worst."""
     count = min(SAMPLES, len(samples))
     return [samples[place * len(samples) // count] for place in range(count)]
 
@@ -183,7 +183,7 @@ def _spread(samples: Sequence[Sample]) -> list[Sample]:
 def _row(
     results: Results, sample: Sample, models: Sequence[str], found: Sequence[Entry], pictures: PageFiles, language: str
 ) -> list[_Shown]:
-    """The source, then each model's first edit with the first judgement of each judge."""
+    """Returns the source, then each model's first edit with the first judgement of each judge."""
     digits = {(part.judge, part.score): part.digits for part in found}
     edits = {edit.edit_model: edit for edit in results.edits if (edit.sample_id, edit.edit_seed) == (sample.id, 0)}
     judgements = [one for one in results.judgements if (one.sample_id, one.edit_seed, one.repeat) == (sample.id, 0, 0)]

@@ -1,11 +1,10 @@
-"""The HTML page: one file that opens from a disk with no network, in two languages, light and dark.
+"""The HTML page: one file that opens from disk without a network, in two languages, light and dark.
 
-In its order: all numbers and tables, readable at once; the data (one JSON with the gallery and the charts); our
-scripts, which make the cards; Vega, which draws the charts; the thumbnails, an element each, written picture by
-picture. The thumbnails come last, so that the page can be used while a browser still reads tens of megabytes of them,
-and turns into pictures only those that it shows. A policy in the page's head allows exactly the scripts and the style
-that are in it, by their digests, and no request to anywhere; Vega's expressions are interpreted, because that policy
-allows no `eval`.
+It holds, in this order: all numbers and tables, readable at once; the data (one JSON with the gallery and the charts);
+our scripts, which build the cards; Vega, which draws the charts; the thumbnails, one element each, written one by one.
+Thumbnails come last so that the page can be used while the browser is still reading tens of megabytes of them; only
+those on screen are decoded. A policy in the page's head allows exactly the page's own scripts and style, by digest,
+and no network requests; Vega's expressions are interpreted, because that policy forbids `eval`.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ from edit_eval.user_cache import cache_folder
 
 _STYLES = ("page.css", "results.css", "gallery.css", "detail.css", "print.css")
 _EARLY = "early.js"
-"""Runs before anything is drawn, so that a page whose reader chose another theme or language does not flash."""
+"""Runs before anything is drawn, so that a page in a theme or language the reader chose does not flash."""
 _SCRIPTS = (
     "elements.js",
     "charts.js",
@@ -67,7 +66,7 @@ _SCRIPTS = (
 )
 _QUOTED = re.compile(r"""//.*|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`|("(?:[^"\\\n]|\\.)*")""")
 _TITLE_NAMES = 4
-_DATA_HERE, _THUMBNAILS_HERE = "<!--data-->", "<!--thumbnails-->"  # records can never make these: "<" is escaped
+_DATA_HERE, _THUMBNAILS_HERE = "<!--data-->", "<!--thumbnails-->"  # cannot come from records: "<" is escaped
 
 
 _NOTHING = Markup()
@@ -75,19 +74,19 @@ _NOTHING = Markup()
 
 @dataclass(frozen=True)
 class Served:
-    """What a page has besides when a server hands it out: then pictures are addresses, and nothing is embedded."""
+    """Additions to a page handed out by a server: its pictures are addresses, and none is embedded."""
 
     pictures: PictureAddresses
     above: Markup = _NOTHING
-    """Before the results."""
+    """Goes above the results."""
     style: str = ""
     script: str = ""
-    """Runs after all others, among their names."""
+    """Runs after all other scripts, in their scope."""
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
 def page(results: Results, summary: Mapping[str, Any], folder: Path, *, language: str) -> Iterator[str]:
-    """The parts of the page, in order; together one HTML document for `folder`."""
+    """Yields the parts of the page in order, together one HTML document for `folder`."""
     pictures = PageFiles(Path(os.path.abspath(folder)), Path(os.path.abspath(results.directory)))
     yield from _parts(results, summary, language, pictures)
 
@@ -95,12 +94,12 @@ def page(results: Results, summary: Mapping[str, Any], folder: Path, *, language
 def portable_page(
     results: Results, summary: Mapping[str, Any], pictures: PageFiles, size: CopyLimits | None, *, language: str
 ) -> Iterator[str]:
-    """The same page to be sent to others: no link in it points outside what is sent. `size`: of the pictures within."""
+    """Yields the same page for sending to others: no link points outside what is sent; `size` limits its pictures."""
     yield from _parts(results, summary, language, pictures, size=size, linked=False)
 
 
 def served_page(results: Results, summary: Mapping[str, Any], served: Served, *, language: str) -> str:
-    """The same page for a server: its pictures are fetched from there as they are looked at."""
+    """Returns the same page for a server, from which it fetches pictures as they are looked at."""
     return "".join(_parts(results, summary, language, served.pictures, served))
 
 
@@ -143,7 +142,7 @@ def _parts(
 
 
 def _reasons(results: Results) -> dict[str, str]:
-    """Why edits and judgements failed, English as it is recorded to Chinese; what a judge says is its own."""
+    """Maps the recorded English reasons of failed edits and judgements to Chinese; a judge's own words are left out."""
     judged = (*results.judgements, *results.controls, *results.battles)
     given = {edit.reason for edit in results.edits} | {one.reason for one in judged if one.status is not Status.OK}
     given |= {reason for one in judged for _, reason in one.missing.values()}
@@ -152,26 +151,26 @@ def _reasons(results: Results) -> dict[str, str]:
 
 
 def chinese_of(script: str) -> dict[str, str]:
-    """The Chinese of a script's sentences, by their English."""
+    """Maps the English sentences of a script to their Chinese."""
     known = catalogue()
     return {words: known[words] for words in sentences(script) if words in known}
 
 
 def sentences(script: str) -> list[str]:
-    """What a script says to people: what stands in double quotes. All its other strings are in single ones."""
+    """Returns a script's texts for people: its strings in double quotes. All its other strings are in single ones."""
     return [json.loads(words) for words in _QUOTED.findall(script) if words]
 
 
 def _thumbnails(pictures: PageFiles, size: CopyLimits) -> Iterator[str]:
-    """An inert element for each picture, with its base64; empty for one that cannot be read."""
+    """Yields an inert element for each picture with its base64, empty if the picture cannot be read."""
     for place, made in enumerate(thumbnails(pictures.paths, size, pictures.kept)):
         yield f'<script type="text/plain" id="thumbnail-{place}">{made or ""}</script>\n'
 
 
 def embedded_json(data: Any) -> str:
-    """JSON that can stand inside of a script element: ASCII, and no `<` that could end it.
+    """Returns JSON that is safe inside a script element: ASCII, without a `<` that could end it.
 
-    ASCII keeps the text at a byte a letter in the browser, too, which matters at 60 MB.
+    With ASCII the browser, too, stores a byte per character, which matters at 60 MB.
     """
     written = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
@@ -215,7 +214,7 @@ def _document(
 
 
 def title(name: str, parts: Sequence[Entry], language: str) -> str:
-    """What a browser's tab says: the run, and what came out of it."""
+    """Returns the title of the browser's tab: the run and its means."""
     found = [f"{part.series} {part.number(part.overall.get('mean'))}" for part in parts[:_TITLE_NAMES]]
     found += ["…"] if len(parts) > _TITLE_NAMES else []
     if len(parts) == 1:
@@ -224,14 +223,14 @@ def title(name: str, parts: Sequence[Entry], language: str) -> str:
 
 
 def _made(drawn: Mapping[str, list[Any]]) -> dict[str, Counter[str | None]]:
-    """Of each chart how many there are for each choice of scores; None is what belongs to no choice."""
+    """Counts charts by name and choice of scores; None groups charts that belong to no choice."""
     return {name: Counter(one.get("usermeta", {}).get("score") for one in some) for name, some in drawn.items()}
 
 
 def policy(style: str, scripts: tuple[str, ...], *, served: bool = False) -> str:
-    """A page's Content-Security-Policy: these scripts, this style, pictures from the disk, nothing else.
+    """Returns a page's Content-Security-Policy: these scripts, this style, pictures from disk, nothing else.
 
-    A served one takes its pictures from its server, and asks nobody else.
+    A served page may fetch pictures and data from its own server alone.
     """
     allowed = " ".join(digest_of(script) for script in scripts)
     reaches = "img-src 'self' data:; connect-src 'self'" if served else "img-src 'self' file: data:"
@@ -242,33 +241,33 @@ def policy(style: str, scripts: tuple[str, ...], *, served: bool = False) -> str
 
 
 def stylesheet(*names: str, more: str = "") -> str:
-    """Style sheets of the page as one."""
+    """Joins style sheets of the page."""
     return "\n".join([*map(asset, names), more]).strip()
 
 
 def closed(*names: str, more: str = "") -> str:
-    """Scripts of the page as one, their names known to no other."""
+    """Joins scripts of the page in a scope of their own."""
     return "(() => {\n'use strict';\n" + "\n".join([*map(asset, names), more]).strip() + "\n})();"
 
 
 def digest_of(source: str) -> str:
-    """By which a page's policy allows a style or a script."""
+    """Returns the digest by which a page's policy allows a style or a script."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
 
 
 @cache
 def asset(name: str) -> str:
-    """A script or a style sheet of the page, as its file has it."""
+    """Returns the text of one of the page's scripts or style sheets."""
     return files("edit_eval.reporting.page").joinpath(f"templates/{name}").read_text(encoding="utf-8").strip()
 
 
 def page_templates(language: str) -> jinja2.Environment:
-    """The page's templates, with words that follow the language its reader chooses."""
+    """Returns the page's templates, with words that follow the language the reader chooses."""
     environment = template_environment(autoescape=True)
     follow = partial(followed, language=language)
 
     def sentence(words: str, *fields: Any, context: str = "") -> dict[str, str]:
-        """A sentence in each language, and so are those of its fields that have words of their own."""
+        """Returns a sentence in each language, its fields translated, too, if they have words of their own."""
         return both(lambda one: say_in(one, words, *(_in(one, field) for field in fields), context=context))
 
     def option(value: str, words: str) -> Markup:
@@ -324,7 +323,7 @@ def _facts(results: Results) -> list[tuple[Text, list[str]]]:
 
 
 def _models(results: Results, section: str) -> list[str]:
-    """A line a model: its name and the name of its weights, where the configuration gives one."""
+    """Returns a line for each model: its name and, if the configuration gives it, the name of its weights."""
     names = results.edit_models if section == "edit_models" else results.judges
     lines = [(name, _weights(results, section, name)) for name in names]
     if len(lines) == 1:  # its name is in the page's title
@@ -342,7 +341,7 @@ def _weights(results: Results, section: str, name: str) -> str:
 
 
 def _listings(results: Results) -> list[tuple[str, Text, str]]:
-    """(name, what it is, YAML) of all that it takes to repeat the run."""
+    """Returns (name, description, YAML) of everything needed to repeat the run."""
     names = {
         "configuration": Text("Configuration"),
         "resolved": Text("What was asked of whom: models, rubrics, prompts"),
@@ -360,15 +359,15 @@ def _as_yaml(data: Mapping[str, object]) -> str:
 
 _BEGIN = "window.vegaEmbed = vegaEmbed; dispatchEvent(new Event('vega'));"
 _NO_CACHE = (OSError, ValueError, RuntimeError)
-"""What a cache may raise that is not there, is no text, or is in the home of somebody who has none."""
+"""Raised by a cache that is missing, is not text, or would be in a home directory that does not exist."""
 
 
 @cache
 def vega() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script, with the version of Vega-Lite that Altair writes for.
+    """Returns Vega, Vega-Lite and Vega-Embed as one script, with the version of Vega-Lite that Altair writes for.
 
-    To bundle them takes more than a second of computing, so the bundle is kept in the user's cache, under the versions
-    that decide it. A cache that cannot be read or written, or that is damaged, costs that second and nothing else.
+    Bundling takes more than a second, so the bundle is kept in the user's cache under the versions it depends on. A
+    damaged cache, or one that cannot be read or written, costs only that second.
     """
     wanted = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
     known = vl_convert.get_vegalite_versions()
@@ -381,7 +380,7 @@ def vega() -> str:
 
 
 def _kept(version: str) -> str | None:
-    """The bundle that is in the cache, if it is as it was written."""
+    """Returns the cached bundle if it is intact."""
     try:
         digest, _, bundle = _file(version).read_bytes().decode().partition("\n")
     except _NO_CACHE:
@@ -395,7 +394,7 @@ def _keep(bundle: str, version: str) -> None:
 
 
 def _file(version: str) -> Path:
-    """Named by all that decides the bundle."""
+    """Returns the path of the cached bundle, named by everything it depends on."""
     key = _digest(f"{metadata.version('vl-convert-python')} {version} {_BEGIN}")
     return cache_folder() / "page" / f"vega-lite-{version}-{key[:12]}.js"
 

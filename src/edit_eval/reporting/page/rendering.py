@@ -1,4 +1,4 @@
-"""What the page and the Markdown have in common: how their templates write numbers, and what they are told of a run."""
+"""What the page and the Markdown share: the number formats and the variables of their templates."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ from edit_eval.statistics.failures import failures, missing_scores
 from edit_eval.text import Text
 
 FAILURES_SHOWN = 20
-"""Reasons in the Markdown."""
+"""Reasons listed in the Markdown."""
 
 
 class _Compiled(jinja2.BytecodeCache):
-    """Templates are compiled once in a process: that takes a third of the time of a small page."""
+    """Compiles templates once per process: compiling takes a third of the time of a small page."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], CodeType | None] = {}
@@ -70,10 +70,10 @@ def _compiled(autoescape: bool) -> _Compiled:
 
 
 def template_environment(*, autoescape: bool, language: str = "") -> jinja2.Environment:
-    """The templates of this room, with the formats of numbers as filters; a name that is not given is an error.
+    """Returns the templates of this package, with number formats as filters; an undefined name is an error.
 
-    With a `language`, a Text that is printed is in that one. The filter `duration` is the caller's: it has words, so it
-    depends on the language.
+    With a `language`, a printed Text is in that language. The caller adds the filter `duration`, whose words depend on
+    the language.
     """
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("edit_eval.reporting.page"),
@@ -99,17 +99,17 @@ def template_environment(*, autoescape: bool, language: str = "") -> jinja2.Envi
 
 
 def text_of(words: str, *fields: Any, context: str = "") -> Text:
-    """What a template says: `say("{} of {} are scored", 3, 5)`, or a Text that it was given."""
+    """Returns the Text of a template's `say("{} of {} are scored", 3, 5)`, or the Text it was given."""
     return words if isinstance(words, Text) else Text(words, *fields, context=context)
 
 
 def say_in(language: str, words: str, *fields: Any, context: str = "") -> str:
-    """`say` of templates that are in one language."""
+    """Implements `say` for templates in one language."""
     return said(text_of(words, *fields, context=context), language)
 
 
 def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything that a template is told of a run, whatever it is written in and in whichever language."""
+    """Returns the template variables of a run, the same for every format and language."""
     rows = entries(summary["results"])
     parts = headlines(rows)
     agreement = summary.get("agreement")
@@ -165,7 +165,7 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _judges_tables(agreement: Mapping[str, Any] | None) -> dict[str, Table[Any]]:
-    """Of judges that were asked several times, or that are several."""
+    """Returns the tables about several judges, or about judges asked several times."""
     if agreement is None:
         return {}
     between = agreement["between_judges"]
@@ -174,25 +174,25 @@ def _judges_tables(agreement: Mapping[str, Any] | None) -> dict[str, Table[Any]]
 
 
 def is_incomplete(parts: Sequence[Entry]) -> bool:
-    """Whether any of them lacks a score."""
+    """True if any of them lacks a score."""
     return any(not formats.is_complete(part.coverage) for part in parts)
 
 
 def groups_of(parts: Sequence[Entry], with_scores: bool) -> list[list[Entry]]:
-    """The rows of a table: with several scores a group for each score of each judge, else all together."""
+    """Groups a table's rows: with several scores a group for each score of each judge, else one group."""
     if not with_scores:
         return [list(parts)]
     return [list(some) for _, some in groupby(parts, key=lambda part: (part.judge, part.score))]
 
 
 def published(summary: Mapping[str, Any]) -> list[tuple[str, str, Mapping[str, Mapping[str, Any]]]]:
-    """(edit model, judge, `{NAME: {"value", "reason"}}`) of all that have a benchmark's authors' own numbers."""
+    """Returns (edit model, judge, `{NAME: {"value", "reason"}}`) where there are the benchmark authors' own numbers."""
     found = [(one["edit_model"], one["judge"], one.get("published") or {}) for one in summary["results"]]
     return [one for one in found if one[2]]
 
 
 def _shared_scale(parts: Sequence[Entry]) -> Scale | None:
-    """The scale of all headlines; None where judges differ in it, or an end is open."""
+    """Returns the scale of all headlines; None if judges differ in it, or an end is open."""
     scales = {part.scale for part in parts}
     only = scales.pop() if len(scales) == 1 else None
     return only if only and only.span is not None else None

@@ -1,6 +1,6 @@
-"""The verdict as the page has it: who wins by each judge, and the pictures to look at first.
+"""The verdict on the page: who wins by each judge, and the pictures to look at first.
 
-All numbers are those of the summary (`comparison`, `extremes`, `failures`), and every one leads to its samples.
+All numbers come from the summary (`comparison`, `extremes`, `failures`), and each links to its samples.
 """
 
 from __future__ import annotations
@@ -30,38 +30,38 @@ from edit_eval.statistics.battles import Fought, fought
 from edit_eval.statistics.comparison import Pair
 from edit_eval.text import Text
 
-# -- every edit model in one list, by rank, with what each judge says of it side by side; and who is ahead of whom --
+# -- every edit model in one list, by rank, with the results of each judge side by side; and who is ahead of whom --
 
 
 @dataclass(frozen=True)
 class _Ranked:
-    """One edit model."""
+    """An edit model as a row."""
 
     edit_model: str
     place: int
-    """Among the run's edit models: its colour and mark."""
+    """Position among the run's edit models: its colour and mark."""
     parts: Mapping[str, Entry]
     """By judge."""
     strengths: Mapping[str, Mapping[str, Any]]
-    """By judge that compares, see `statistics.preferences`."""
+    """By judge that compares (see `statistics.preferences`)."""
     ranks: Mapping[str, int]
     edits: Mapping[str, Any]
-    """What the summary's `edits` has of it."""
+    """Its entry in the summary's `edits`."""
 
     @property
     def not_made(self) -> int:
-        """Edits that were not made."""
+        """Number of edits that were not made."""
         return sum(self.edits[status.value]["count"] for status in NO_EDIT) if self.edits else 0
 
     def not_scored(self, judge: str) -> int:
-        """Edits that the judge gave no score."""
+        """Counts the edits to which the judge gave no score."""
         found = self.parts[judge].coverage["by_status"] if judge in self.parts else {}
         return sum(found.get(status.value, 0) for status in JUDGE_FAILED)
 
 
 def standings_table(found: Sequence[Verdict], summary: Mapping[str, Any], edit_models: Sequence[str]) -> Table[_Ranked]:
-    """A row for each edit model, as the first judge ranks them; of each judge rank, mean, interval and coverage, of one
-    that compares rank, strength and interval."""
+    """Returns a table with a row for each edit model, in the order of the first judge: for each judge rank, mean,
+    interval and coverage; for one that compares, rank, strength and interval."""
     edits = {one["edit_model"]: one for one in summary.get("edits") or ()}
     battles = {judge: _by_model(of) for judge, of in (summary.get("battles") or {}).items()}
     ranked = [[column.name for column in one.columns] for one in found[:1]] + [list(of) for of in battles.values()]
@@ -99,12 +99,12 @@ def standings_table(found: Sequence[Verdict], summary: Mapping[str, Any], edit_m
 
 
 def _by_model(of: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """A judge's strengths by its headline, the strongest first."""
+    """Returns a judge's strengths by its headline, the strongest first."""
     return {one["edit_model"]: one for one in by_strength(next(iter(of["scores"].values()))["strengths"])}
 
 
 def _failed_at_all(title: Text, count: Callable[[_Ranked], int], statuses: Sequence[Status]) -> Column[_Ranked]:
-    """How many of each edit model ended so; it leads to them, where they differ to all that have no score."""
+    """Returns a column that counts these statuses and links to their samples; if mixed, to all unscored ones."""
 
     def to(row: _Ranked) -> str:
         counts = [dict(part.coverage["by_status"]) for part in row.parts.values()]
@@ -195,7 +195,7 @@ def _of_battles(judge: str, rows: Sequence[_Ranked], *, over: bool) -> list[Colu
 
 
 def _ends(values: Sequence[float], scale: Scale) -> tuple[float, float]:
-    """From where to where a strip goes: a little beyond its values, never beyond the scale."""
+    """Returns the ends of a strip's axis: a little beyond its values, never beyond the scale."""
     low, high = min(values, default=0.0), max(values, default=1.0)
     margin = (high - low) * 0.04 or 1.0
     lowest = -math.inf if scale.lowest is None else scale.lowest
@@ -208,7 +208,7 @@ def _share(low: float, high: float, value: float) -> float:
 
 
 def matrix_table(one: Verdict, places: Mapping[str, int], *, several: bool) -> Table[str]:
-    """How far each edit model is ahead of each other by one judge: the row less the column."""
+    """Returns how far each edit model is ahead of each other one by one judge: the row minus the column."""
     by_names = {(pair.a, pair.b): pair for pair in one.pairs} | {(pair.b, pair.a): pair for pair in one.pairs}
     digits = digits_of(one.columns[0].scale, [column.mean for column in one.columns])
     names = [column.name for column in one.columns]
@@ -247,20 +247,20 @@ def matrix_table(one: Verdict, places: Mapping[str, int], *, several: bool) -> T
 
 
 _LOOKS = 4
-"""In the row of samples to look at first."""
+"""Number of samples to look at first."""
 Both = dict[str, str]
-"""Something that has its own words in each language."""
+"""Words by language."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """One picture of a sample, as an address calls it, and what is said below it."""
+    """One picture of a sample, named as in an address, with its caption."""
 
     side: str
     edit_model: str = ""
     """Empty for the source."""
     numbers: tuple[tuple[str, str], ...] = ()
-    """(whose where that is not clear, how much)"""
+    """Pairs (whose number, or empty if that is clear; the number)."""
 
 
 @dataclass(frozen=True)
@@ -269,27 +269,27 @@ class Look:
 
     title: Text
     every: str
-    """Where all of this kind are."""
+    """Link to all samples of this kind."""
     judge: str
-    """Where there are several."""
+    """Empty unless the run has several judges."""
     sample: str
     instruction: Both
     sides: tuple[Side, ...]
     href: str
-    """Opens exactly these two."""
+    """Link that opens exactly these two."""
     count: int = 0
-    """Of failures of this kind."""
+    """Number of failures of this kind."""
     status: str = ""
     reason: str = ""
 
 
 @dataclass(frozen=True)
 class _Pictures:
-    """How samples and their edits are named."""
+    """Names samples and their edits."""
 
     samples: Mapping[str, Sample]
     several: bool
-    """Whether a model has more than one edit of a sample."""
+    """True if a model has more than one edit of a sample."""
     judges: int
 
     def edit(self, edit_model: str, edit_seed: int = 0, numbers: tuple[tuple[str, str], ...] = ()) -> Side:
@@ -307,7 +307,7 @@ _SOURCE = Side("source")
 
 
 def verdict_told(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
-    """What the template is told: who wins, the list of all, the pairs, `triage`, and what to know of them."""
+    """Returns the template's variables: who wins, the list of all models, the pairs, `triage`, and notes on them."""
     pictures = _Pictures(
         {sample.id: sample for sample in results.samples},
         any(edit.edit_seed for edit in results.edits),
@@ -367,7 +367,7 @@ def _people(summary: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _triage(found: Sequence[Verdict], results: Results, summary: Mapping[str, Any], pictures: _Pictures) -> list[Look]:
-    """A row of samples to look at first: of each kind the most telling one, then the next, each sample once."""
+    """Returns samples to look at first: the most telling one of each kind, then the next, each sample once."""
     digits = {one.judge: one.parts[0].digits for one in found}
     of_judges = [_worst(one, summary, pictures) for one in found], [_disputed(one, pictures) for one in found]
     kinds = [[look for some in zip_longest(*of) for look in some if look] for of in of_judges]
@@ -397,7 +397,7 @@ def _worst(one: Verdict, summary: Mapping[str, Any], pictures: _Pictures) -> Ite
 
 
 def _disputed(one: Verdict, pictures: _Pictures) -> Iterator[Look]:
-    """The samples on which two models are furthest apart."""
+    """Yields the samples on which two models are furthest apart."""
     digits, every = one.parts[0].digits, link(judge=one.judge, sort="models")
     largest = [(pair, sample) for pair in one.pairs for sample in pair.largest]
     for pair, sample in sorted(largest, key=lambda both: -abs(both[1].difference))[:_LOOKS]:
@@ -416,7 +416,7 @@ def _apart(summary: Mapping[str, Any], pictures: _Pictures, digits: Mapping[str,
 
 
 def _contradicted(results: Results, pictures: _Pictures) -> Iterator[Look]:
-    """Of each judge that compares the first battles that it decided by the order."""
+    """Yields, for each judge that compares, the first battles in which its two answers contradict each other."""
     for judge in results.battle_judges:
         headline = results.scoring[judge].headline
         mine = (one for one in results.battles if one.judge == judge and fought(one, headline) is Fought.CONTRADICTION)
@@ -430,7 +430,7 @@ def _contradicted(results: Results, pictures: _Pictures) -> Iterator[Look]:
 
 
 def _failed(summary: Mapping[str, Any], pictures: _Pictures) -> Iterator[Look]:
-    """One of each of the most frequent kinds of failure."""
+    """Yields one sample for each of the most frequent kinds of failure."""
     kinds: Sequence[Mapping[str, Any]] = sorted(summary["failures"], key=lambda one: -one["count"])
     for kind in kinds[:_LOOKS]:
         fighters = _fighters(kind, summary)
@@ -451,7 +451,7 @@ def _failed(summary: Mapping[str, Any], pictures: _Pictures) -> Iterator[Look]:
 
 
 def _fighters(kind: Mapping[str, Any], summary: Mapping[str, Any]) -> tuple[str, str] | None:
-    """The two edit models of a battle that failed; None for any other failure."""
+    """Returns the two edit models of a battle that failed; None for any other failure."""
     of = (summary.get("battles") or {}).get(kind["judge"])
     pairs = next(iter(of["scores"].values()))["pairs"] if of else ()
     return next(((one["a"], one["b"]) for one in pairs if f"{one['a']} : {one['b']}" == kind["edit_model"]), None)
