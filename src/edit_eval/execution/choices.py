@@ -1,4 +1,4 @@
-"""What `auto` comes to on a machine: a value and its reason, of estimates and of the memory that is free now."""
+"""Resolves `auto` settings on a machine: each value with its reason, from estimates and the memory that is free now."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from edit_eval.scheduling.tasks import Model
 from edit_eval.text import Text
 
 MARGIN = 0.05
-"""Share of a GPU's free memory that stays free where several models are to stay: needs are estimates, and memory
-comes in pieces."""
+"""Share of a GPU's free memory to leave free when several models stay loaded: needs are estimates, and memory
+fragments."""
 HOST_SHARE = 0.9
 """Share of the host's free memory that loads may take together."""
 IMPORTS = GIB
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class Room(NamedTuple):
-    """Whether devices and host are known to have the memory that a placement takes, and why."""
+    """Whether devices and host have the memory that a placement takes, and why."""
 
     answer: Literal["enough", "unknown", "too little"]
     reason: str
@@ -42,7 +42,7 @@ class Room(NamedTuple):
 
 @dataclass(frozen=True)
 class Choice(Generic[T]):
-    """One setting of `execution`: what it is, and why."""
+    """One setting of `execution`, with its reason."""
 
     setting: str
     value: T
@@ -63,7 +63,7 @@ class Choices:
     placement: Choice[str]
     """`swap` or `together`."""
     load_concurrency: Choice[int | None]
-    """How many loads at once; None is no limit."""
+    """How many replicas load at once; None is no limit."""
 
     @property
     def _both(self) -> tuple[Choice[Any], ...]:
@@ -71,7 +71,7 @@ class Choices:
 
     @property
     def sentences(self) -> list[str]:
-        """One line for each that was not configured."""
+        """One line for each setting that was not configured."""
         return [choice.sentence for choice in self._both if choice.automatic]
 
     def as_plain(self) -> dict[str, Any]:
@@ -80,10 +80,10 @@ class Choices:
 
 
 def choose(configuration: Configuration, models: Sequence[Model], machine: Machine) -> Choices:
-    """What `placement` and `load_concurrency` are for these models on this machine.
+    """Chooses `placement` and `load_concurrency` for these models on this machine.
 
-    Nothing is loaded; where the memory of the devices or the needs of a model are not known, the choice is the
-    careful one.
+    Nothing is loaded; if the memory of the devices or the needs of a model are not known, the choice is the careful
+    one.
     """
     visible = machine.gpus() or ()
     wanted = _wanted(configuration, models, visible)
@@ -93,7 +93,7 @@ def choose(configuration: Configuration, models: Sequence[Model], machine: Machi
 def decide(
     execution: ExecutionSection, wanted: Sequence[Wanted], visible: Sequence[Gpu], host_free: int | None
 ) -> Choices:
-    """The same from what is known: models with their weights and places, GPUs, free host memory in bytes."""
+    """Does the same from known facts: models with their weights and places, GPUs, free host memory in bytes."""
     placement: Choice[str] = Choice("placement", execution.placement, CONFIGURED, automatic=False)
     if execution.placement == "auto":
         placement = Choice("placement", *_placement(wanted, visible))
@@ -113,7 +113,7 @@ def _wanted(configuration: Configuration, models: Sequence[Model], visible: Sequ
 
 
 def _weights(section: ModelSection, environment: Mapping[str, str]) -> Weights:
-    """The model's weights; unknown where files are missing, which loading will say better."""
+    """Returns the model's weights; unknown if files are missing, which loading reports better."""
     try:
         weights = weights_of(section, environment)
     except OSError:  # a folder that must not be read
@@ -125,7 +125,7 @@ def _weights(section: ModelSection, environment: Mapping[str, str]) -> Weights:
 
 
 def _placement(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> tuple[str, str]:
-    """`together` where edit models share GPUs with judges, and all are known to fit there at once; else `swap`."""
+    """Returns `together` if edit models share GPUs with judges and are known to fit there with them, else `swap`."""
     if not any(len({one.model.kind for one in models}) > 1 for models in _shared(wanted).values()):
         if all(one.model.holds_device for one in wanted):
             return "swap", Text("edit models and judges have their own devices, and none has to make room")
@@ -137,7 +137,7 @@ def _placement(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> tuple[str, s
 
 
 def _shared(wanted: Sequence[Wanted]) -> dict[str, list[Wanted]]:
-    """The devices whose memory several models share, with those models."""
+    """Returns the devices whose memory several models share, with those models."""
     on: dict[str, list[Wanted]] = {}
     for model in (one for one in wanted if one.model.holds_device):
         for device in dict.fromkeys(device for place in model.places for device in place):
@@ -146,7 +146,7 @@ def _shared(wanted: Sequence[Wanted]) -> dict[str, list[Wanted]]:
 
 
 def room_together(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> Room:
-    """Whether all models fit at once on every GPU that they share, with a margin."""
+    """Checks whether all models fit at once on every GPU that they share, with a margin."""
     shared = _shared(wanted)
     if not shared:
         return Room("enough", Text("no two models share a device"))
@@ -187,7 +187,7 @@ def room_together(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> Room:
 
 
 def _load_concurrency(wanted: Sequence[Wanted], host_free: int | None) -> tuple[int | None, str]:
-    """How many loads at once the host has memory for."""
+    """Returns how many loads at once the host has memory for, and why."""
     wanted = [one for one in wanted if one.model.holds_device]
     loads = sum(len(model.places) for model in wanted)
     if host_free is None:
@@ -199,7 +199,7 @@ def _load_concurrency(wanted: Sequence[Wanted], host_free: int | None) -> tuple[
 
 
 def _host_need(wanted: Wanted) -> tuple[int, str]:
-    """Bytes of host memory that one load takes at most, and what they are."""
+    """Returns the most bytes of host memory that one load takes, and for what."""
     weights = wanted.weights
     if not weights.parts:
         return IMPORTS, Text("libraries")

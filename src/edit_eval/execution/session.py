@@ -1,4 +1,4 @@
-"""One start of a run: models are laid out on devices, what is left becomes tasks, the engine has them done."""
+"""One start of a run: lays models out on devices, turns what is left into tasks, and has the engine do them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from edit_eval.text import Text
 
 
 def driver_of(configuration: Configuration) -> Driver:
-    """This machine, or a cluster of which as many GPUs are reserved as its models can name; nothing begins yet."""
+    """Returns this machine, or a cluster with as many GPUs reserved as its models can name; nothing begins yet."""
     execution = configuration.execution
     if execution.driver == "local":
         return LocalDriver()
@@ -60,7 +60,7 @@ def driver_of(configuration: Configuration) -> Driver:
 
 
 PATIENCE = 0.9
-"""The share of `load_timeout` in which a server must be ready, so that the worker can still say what it waits for."""
+"""Share of `load_timeout` in which a server must be ready, so that the worker can still say what it waits for."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Layout:
     """Why each model's devices were chosen, by its key."""
     specifications: dict[tuple[str, Place], WorkerSpecification] = field(default_factory=dict)
     host_of: dict[str, str] = field(default_factory=dict)
-    """The machine of a cluster that a GPU is in."""
+    """The machine of each GPU in a cluster."""
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ class Layout:
 def grow(
     configuration: Configuration, specifications: Specifications, gpus: Sequence[Gpu]
 ) -> dict[tuple[str, Place], WorkerSpecification]:
-    """How models are started on GPUs that have joined: as elsewhere. Only those that take every GPU are."""
+    """Returns how to start models on GPUs that have joined: as elsewhere, and only models that take every GPU."""
     grown = {}
     for key, section in configuration.models.items():
         known = next(one for (model, _), one in specifications.items() if model == key)
@@ -102,13 +102,13 @@ def _log_name(key: str, place: Place) -> str:
 
 
 def lay_out(configuration: Configuration, machine: Machine) -> Layout:
-    """Gives every model its devices. Raises `ConfigurationError` for a device or an environment that is not there."""
+    """Gives every model its devices. Raises `ConfigurationError` for a missing device or environment."""
     layout = Layout(host_of={gpu.name: gpu.node for gpu in machine.gpus() or ()})
     for key, section in configuration.models.items():
         chosen, layout.reasons[key] = places(section, machine)
         layout.models.append(model_on(chosen, key, section, configuration.folder))
         python, placement, server = interpreter(section), section.placement, None
-        if section.served:  # the environment is the server's, and the worker that asks it runs in ours
+        if section.served:  # the environment is the server's; the worker that queries it runs in ours
             python, server = "", ServerEnvironment(python, seconds=PATIENCE * placement.load_timeout)
         for place in chosen:
             layout.specifications[key, place] = WorkerSpecification(
@@ -131,7 +131,7 @@ RECORDED_LIBRARIES = ("edit-eval", "pillow", "numpy", "torch", "diffusers", "tra
 
 
 class Session:
-    """Everything that one start needs besides the records."""
+    """All that one start needs besides the records."""
 
     def __init__(self, configuration: Configuration, driver: Driver) -> None:
         self.configuration = configuration
@@ -139,14 +139,14 @@ class Session:
 
     @cached_property
     def layout(self) -> Layout:
-        """Where the models run, laid out when it is first asked for: a finished run needs no devices.
+        """Where the models run, laid out on first use: a finished run needs no devices.
 
-        Raises `ConfigurationError` for a device or an environment that is not there.
+        Raises `ConfigurationError` for a missing device or environment.
         """
         return lay_out(self.configuration, self._driver.machine())
 
     def refuse_what_cannot_load(self, matrix: Matrix) -> None:
-        """Raises `ConfigurationError` where a model that has something left to do could not even be loaded here."""
+        """Raises `ConfigurationError` if a model with work left could not even be loaded here."""
         made_with = matrix.experiment.made_with
         busy = {f"edit:{made_with(edit.edit_model)}" for edit in matrix.edits if edit.status is Status.PENDING}
         every = (*matrix.judgements(), *matrix.controls(), *matrix.battles(), *matrix.rewrites())
@@ -156,13 +156,13 @@ class Session:
             refuse(Context(self.configuration, self._driver.machine(), laid_out=laid_out))
 
     def refuse_judges(self, *, together: bool) -> None:
-        """The same for all judges, before any of them has something to do; `together` on devices that they share."""
+        """Does the same for all judges before they have work; `together` on devices that they share."""
         execution = self.configuration.execution.model_copy(update={"placement": "together" if together else "swap"})
         configuration = self.configuration.model_copy(update={"execution": execution})
         refuse(Context(configuration, self._driver.machine(), laid_out=self.layout.models))
 
     def changes(self, directory: RunDirectory, *, strict: bool = False) -> list[str]:
-        """Notes on what is not as at the run's last start, and on GPUs of several kinds.
+        """Returns notes on differences from the run's last start, and on GPUs of several kinds.
 
         With `strict` a difference from the last start raises `RunDirectoryError` instead.
         """
@@ -175,7 +175,7 @@ class Session:
         return notes + [note for host in self._driver.machine().hosts() for note in host.notes]
 
     def specifications(self, experiment: Experiment, logs: Path) -> dict[tuple[str, Place], WorkerSpecification]:
-        """What a driver must know to start each model on each place; what it prints goes to the folder `logs`."""
+        """Returns how to start each model on each place; its output goes to the folder `logs`."""
         revisions = {f"edit:{experiment.made_with(one.name)}": one.revision for one in experiment.edit_models}
         revisions |= {f"judge:{judge.name}": judge.model.revision for judge in experiment.judges}
         forms = {f"judge:{name}": found for name, found in experiment.forms.items()}
@@ -196,12 +196,12 @@ class Session:
         shard: Shard | None = None,
         grace: float = GRACE_SECONDS,
     ) -> None:
-        """Has everything done that is left, of a `shard` where there are several.
+        """Does all work that is left, or all of a `shard`.
 
-        Raises `Stopped`, and `KeyboardInterrupt` when somebody wanted the end; then what is under way has `grace`
-        seconds. What models say about their environments is compared with what they said at earlier starts; with
-        `strict_environment` a difference ends the start with `RunDirectoryError`. Batches are cut from `everything`:
-        the whole benchmark in its order, whatever filters left of it. `command` is what was typed.
+        Raises `Stopped`, and `KeyboardInterrupt` when interrupted; tasks under way then have `grace` seconds. What
+        models say about their environments is compared with earlier starts; with `strict_environment` a difference ends
+        the start with `RunDirectoryError`. Batches are cut from `everything`: the whole benchmark in its order, before
+        any filters. `command` is the command line.
         """
         execution, layout, machine = self.configuration.execution, self.layout, self._driver.machine()
         choices = choose(self.configuration, layout.models, machine)
@@ -324,7 +324,7 @@ class Session:
 
 
 def seen_before(matrix: Matrix, directory: RunDirectory) -> Estimates:
-    """The mean times that the records show: a run that goes on need not learn them anew."""
+    """Returns the mean times in the records, so that a resumed run need not learn them anew."""
     estimates = Estimates()
     for edit in matrix.edits:
         if edit.status is Status.OK and edit.seconds:
@@ -342,7 +342,7 @@ def seen_before(matrix: Matrix, directory: RunDirectory) -> Estimates:
 
 
 class Interrupted(KeyboardInterrupt):
-    """Somebody wanted the end; `signal` is how. All that was done is kept."""
+    """The run was interrupted by `signal`. All finished work is kept."""
 
     def __init__(self, signal: int) -> None:
         super().__init__(Text("signal {}", signal))
@@ -351,8 +351,8 @@ class Interrupted(KeyboardInterrupt):
 
 @cache
 def _versions() -> tuple[tuple[str, str], ...]:
-    """Of the recorded libraries that are installed: to look takes milliseconds each, and a process does it twice a
-    run."""
+    """Returns the versions of the recorded libraries; cached, as each look-up takes milliseconds and a process does it
+    twice a run."""
     found = []
     for name in RECORDED_LIBRARIES:
         try:
@@ -363,7 +363,7 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 
 def environment_record(layout: Layout, machine: Machine) -> dict[str, Any]:
-    """What a result depends on besides its key: versions and devices. Recorded, not hashed; holds no variables."""
+    """Returns what results depend on besides their keys: versions and devices. Recorded, not hashed; no variables."""
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -378,7 +378,7 @@ def environment_record(layout: Layout, machine: Machine) -> dict[str, Any]:
 
 
 def machines_record(machine: Machine) -> dict[str, Any]:
-    """The GPUs, and of a cluster the machines that they are in."""
+    """Returns the GPUs and, of a cluster, its machines."""
     seen = machine.gpus() or ()
     gpus = [{"name": g.name, "title": g.title, "uuid": g.uuid, "memory": g.memory} for g in seen]
     hosts = [{"name": h.name, "devices": list(h.devices), **h.about, "notes": list(h.notes)} for h in machine.hosts()]

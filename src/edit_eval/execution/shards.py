@@ -1,4 +1,4 @@
-"""Shards: independent engines on one run directory. Which one this is, and which samples are its own."""
+"""Shards: independent engines on one run directory. Finds out which shard this is, and which samples it has."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ ASK_EVERY = 0.2  # seconds, for a turn to load
 
 @dataclass(frozen=True)
 class Launcher:
-    """How a launcher tells a process which of how many it is."""
+    """The variables by which a launcher tells a process which of how many it is."""
 
     number: str
-    """The variable with its number."""
+    """Variable with the process's number."""
     count: str
-    """The variable with how many there are."""
+    """Variable with the number of processes."""
     first: str = ""
-    """The variable with the lowest number, where that need not be 0."""
+    """Variable with the lowest number, if that need not be 0."""
     last: str = ""
-    """The variable with the highest number, likewise."""
+    """Variable with the highest number, likewise."""
     step: str = ""
-    """The variable with the distance of two numbers."""
+    """Variable with the distance between two numbers."""
 
 
 LAUNCHERS = (
@@ -43,22 +43,22 @@ LAUNCHERS = (
     Launcher("SLURM_PROCID", "SLURM_NTASKS"),
     # https://docs.skypilot.co/en/latest/running-jobs/environment-variables.html
     Launcher("SKYPILOT_NODE_RANK", "SKYPILOT_NUM_NODES"),
-    # https://kubernetes.io/docs/tasks/job/indexed-parallel-processing-static; it tells no count: the job's file does
+    # https://kubernetes.io/docs/tasks/job/indexed-parallel-processing-static; the count is set in the job's file
     Launcher("JOB_COMPLETION_INDEX", "JOB_COMPLETIONS"),
     # https://docs.pytorch.org/docs/stable/elastic/run.html, environment variables
     Launcher("RANK", "WORLD_SIZE"),
 )
-"""In the order in which they are looked for: of a launcher within another one the outer comes first."""
+"""In the order in which they are looked for: with one launcher inside another, the outer comes first."""
 
 
 def read_shard(text: str, environment: Mapping[str, str], run: Path | None = None) -> Shard:
-    """What `--shard` says: `2/8`, `auto`, or `auto/8` where the launcher does not tell how many there are.
+    """Reads `--shard`: `2/8`, `auto`, or `auto/8` if the launcher does not tell how many there are.
 
-    A part of an array that is submitted again (`--array=3` of 0-15) looks like a small array of its own. So an array
-    is a whole one where its numbers go from 0 or 1 without a gap, or where it has as many tasks as `auto/16` says, or
-    as the shards that have entered the `run`. Where it has fewer, it is a part: each of its tasks is the shard that had
-    its number before, or follows from how the others were numbered, and where nobody has entered it counts from 0.
-    Raises `ConfigurationError`, also where that cannot be known.
+    A part of an array that is submitted again (`--array=3` of 0-15) looks like a small array of its own. So an array is
+    whole if its numbers go from 0 or 1 without a gap, or if it has as many tasks as `auto/16` says, or as many as
+    there are shards that have entered the `run`. If it has fewer, it is a part: each of its tasks is the shard that had
+    its number before, or follows from how the others were numbered; if none has entered yet, numbers count from 0.
+    Raises `ConfigurationError`, also if that cannot be determined.
     """
     if match := re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", text):
         return _checked(Shard(int(match[1]), int(match[2])), f"--shard {text}")
@@ -118,7 +118,7 @@ def read_shard(text: str, environment: Mapping[str, str], run: Path | None = Non
 
 
 def _of_a_part(counted: Shard, entered: Sequence[Shard], tasks: int, said: str) -> Shard:
-    """The shard of one of the `tasks` that are fewer than there are shards; `counted`: as if numbers began at 0."""
+    """Returns the shard of a task when there are fewer `tasks` than shards; `counted` has numbers counted from 0."""
     others = [one for one in entered if one.count == counted.count]
     for one in others:
         if one.launched == counted.launched:
@@ -155,11 +155,11 @@ def _checked(shard: Shard, said: str) -> Shard:
 
 
 def shards_of(experiment: Experiment, batch_sizes: Sequence[int], categories: Sequence[str], count: int) -> list[int]:
-    """The shard, from 1, of each sample of an experiment, by its position.
+    """Returns the shard, from 1, of each sample of an experiment, by its position.
 
-    What belongs together stays together: the members of a batch of any judge (cut from the `categories` of the whole
-    benchmark, as a run cuts them), samples that follow each other, and the controls. The groups go to the shard that
-    has the fewest samples, in the benchmark's order; so every engine of the run comes to the same.
+    Groups stay together: the members of a batch of any judge (cut from the `categories` of the whole benchmark, as a
+    run cuts them), samples that follow each other, and the controls. In the benchmark's order, each group goes to the
+    shard with the fewest samples, so every engine of the run arrives at the same shards.
     """
     leader = list(range(len(experiment.samples)))
 
@@ -199,9 +199,9 @@ def shards_of(experiment: Experiment, batch_sizes: Sequence[int], categories: Se
 def turn_to_load(
     run: Path, at_once: int | None, note: Callable[[str], None], interruption: Callable[[], str]
 ) -> Iterator[Callable[[], None]]:
-    """Waits until fewer than `at_once` other shards of the run are loading; gives what ends this one's turn.
+    """Waits until fewer than `at_once` other shards of the run are loading; yields a function that ends the turn.
 
-    Whoever wants the end (`interruption`) does not wait for it.
+    An interrupted run (`interruption`) does not wait.
     """
     if at_once is None:
         yield lambda: None

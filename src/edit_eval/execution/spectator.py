@@ -1,4 +1,4 @@
-"""Who may watch a run: what is told to the live progress, and to an object of yours."""
+"""Watchers of a run: what the live progress, and an object of yours, are told."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from edit_eval.text import Text
 
 
 class Spectator(Protocol):
-    """Sees how far the benchmark is read, what devices do, and what is recorded.
+    """Hears how far the benchmark is read, what devices do, and what is recorded.
 
-    Inherit from it and write the methods that you want. They are called in the thread that runs the evaluation, so
-    they must return at once. One of yours that raises is told nothing more, a note says so, and the run goes on.
+    Inherit from it and write the methods you want. They are called in the thread that runs the evaluation, so they must
+    return at once. If one raises, the object is told nothing more, a note says so, and the run goes on.
     """
 
-    # Each has a `return`: a body without any is abstract to a type checker, and one would have to write them all.
+    # Each has a `return`: a type checker takes an empty body for abstract, and all would have to be written.
 
     def note(self, text: str) -> None:
-        """Something that a person should know."""
+        """Something that the user should know."""
         return
 
     def edit(self, edit: Edit) -> None:
-        """An edit was made, or it is settled that there is none; it is on the disk by now."""
+        """An edit was made, or has finally failed; it is already on disk."""
         return
 
     def judgement(self, judgement: Judgement) -> None:
-        """All questions about an edit are answered, or it is settled that they are not. Controls come here, too."""
+        """All questions about an edit are answered, or have finally failed. Controls are reported here, too."""
         return
 
     def begin(
@@ -46,15 +46,15 @@ class Spectator(Protocol):
         meters: Mapping[str, Meter],
         directory: RunDirectory,
     ) -> None:
-        """Work begins; not called where nothing is left to do. `meters` is kept up to date."""
+        """Work begins; not called if nothing is left to do. `meters` is kept up to date."""
         return
 
     def end(self) -> None:
-        """It is over, one way or another."""
+        """The run is over, one way or another."""
         return
 
     def reading(self, items: int, read: int, size: int) -> None:
-        """The benchmark is read so far: `items` samples, `read` of `size` bytes (0 where that is not known)."""
+        """The benchmark has been read up to here: `items` samples, `read` of `size` bytes (0 if unknown)."""
         return
 
     def has_read(self) -> None:
@@ -66,7 +66,7 @@ class Spectator(Protocol):
         return
 
     def running(self, replica: Replica, task: Task, about: str) -> None:
-        """It has begun with a task."""
+        """The replica has begun a task."""
         return
 
     def step(self, replica: Replica, step: int, steps: int) -> None:
@@ -74,16 +74,16 @@ class Spectator(Protocol):
         return
 
     def finished(self, replica: Replica, task: Task) -> None:
-        """It has come to the end of a task, whatever came of it."""
+        """The replica has finished a task, with any result."""
         return
 
     def tick(self, now: float) -> None:
-        """The engine has gone round once, many times a second; `now` is its clock, in seconds."""
+        """The engine has gone round once, as it does many times a second; `now` is its clock, in seconds."""
         return
 
 
 def with_guest(display: Spectator, guest: Spectator | None) -> Spectator:
-    """The display, and beside it a spectator that may fail."""
+    """Returns the display, joined by a spectator that may fail."""
     return display if guest is None else cast(Spectator, _Both(display, guest))
 
 

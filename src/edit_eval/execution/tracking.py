@@ -1,7 +1,7 @@
-"""The engine's side of trackers: a process for each, which the run neither waits for nor depends on.
+"""The engine's side of trackers: one process each, which the run neither waits for nor depends on.
 
-A process reads the run's `live.json` by itself, so nothing is queued here. The engine looks at what they say once a
-second, without waiting, and when the report is drawn it waits for them for a moment.
+Each process reads the run's `live.json` itself, so nothing is queued here. The engine reads their messages once a
+second, without waiting, and gives them a moment to finish when the report is drawn.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from edit_eval.text import Text
 from edit_eval.trackers.adapters import TRACKERS, refuse_what_is_missing
 
 FOLDER = "trackers"
-"""In the run directory: `NAME.json` each, with the id under which a tracker knows the run."""
+"""Folder in the run directory: one `NAME.json` each, with the id by which the tracker knows the run."""
 PATIENCE = 5.0
 """Seconds that the end of a run waits for all trackers together."""
 LOOK_EVERY = 1.0
 
 _left_alone: list[subprocess.Popen[bytes]] = []
-"""Processes that go on by themselves until they are done or their own time is up; nobody need wait for them."""
+"""Processes that go on alone until they are done or their time is up; no one waits for them."""
 
 
 class Trackers(Spectator):
-    """The trackers of one start. It watches as a spectator does: `tick` passes on what they have to say."""
+    """The trackers of one start. Watches as a spectator does: `tick` passes on their messages."""
 
     order: Mapping[str, Any] = {}
-    """More for their processes, which tests make hurry."""
+    """Further fields of their processes' orders; tests use them to hurry."""
 
     def __init__(self, wanted: Mapping[str, Mapping[str, Any]]) -> None:
-        """Raises `ConfigurationError` where the package of one is missing."""
+        """Raises `ConfigurationError` if a tracker's package is missing."""
         refuse_what_is_missing(wanted)
         self.wanted = wanted
         self._at_work: list[_Process] = []
@@ -49,9 +49,9 @@ class Trackers(Spectator):
 
     @contextlib.contextmanager
     def told(self, directory: RunDirectory, note: Callable[[str], None], *, work: bool) -> Iterator[None]:
-        """Tells them of a start; without `work` only of what they have not been told to its end.
+        """Tells the trackers of a start; without `work`, only those that have not heard of the run's end.
 
-        What they say is a `note`. When the block is left by an error they are told that the run is to go on.
+        Their messages go to `note`. If the block raises, they are told that the run will go on.
         """
         self._note = note
         for name, parameters in self.wanted.items():
@@ -73,13 +73,13 @@ class Trackers(Spectator):
             self._at_work = []
 
     def tick(self, now: float) -> None:
-        """Once a second: what have they said?"""
+        """Passes on their messages once a second."""
         if now - self._looked >= LOOK_EVERY:
             self._looked = now
             self._hear()
 
     def finish(self, files: Sequence[Path]) -> None:
-        """The run has ended, with these files of its report; waits for a moment until that has been told."""
+        """Reports the end of the run, with the files of its report, and waits a moment until that is sent."""
         for process in self._at_work:
             process.say({"finished": True, "files": {path.name: str(path) for path in files if path.is_file()}})
         until = time.monotonic() + PATIENCE
@@ -111,7 +111,7 @@ class _Process:
         except (OSError, ValueError):
             self._state = {}
         if not isinstance(self._state, dict) or self._state.get("parameters") != self._parameters:
-            self._state = {}  # it is to be another run, elsewhere
+            self._state = {}  # the run goes to another place there
 
     @property
     def finished(self) -> bool:
@@ -146,12 +146,12 @@ class _Process:
         )
 
     def say(self, message: Mapping[str, Any]) -> None:
-        """A pipe takes far more than both lines that are ever said."""
+        """Sends a message; a pipe holds far more than the two lines ever sent."""
         with contextlib.suppress(OSError):
             os.write(self._in, json.dumps(message).encode() + b"\n")
 
     def hear(self) -> list[str]:
-        """What it says for people since the last time; never waits."""
+        """Returns new messages for people; never waits."""
         gone = False
         try:
             while data := os.read(self.out, 1 << 16):
@@ -181,11 +181,11 @@ class _Process:
 
     def _keep(self, **news: Any) -> None:
         self._state.update(news)
-        with contextlib.suppress(OSError):  # then a later start is another run there
+        with contextlib.suppress(OSError):  # a later start is then another run there
             write_durably(json.dumps(self._state, indent=1).encode(), self._file)
 
     def let_go(self) -> None:
-        """The end of its pipe is the last that it hears."""
+        """Closes the pipes; their end is the last thing it hears."""
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe:
                 with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""What is known of a model before it is loaded: by its class, and of weights that are not here; `fetch` brings them."""
+"""Facts about a model before it is loaded, from its class or its published weights, and `fetch`, which downloads."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ SAID: Mapping[str, Callable[[str], str]] = {
 
 
 def card_of(section: ModelSection, folder: Path) -> Mapping[str, str]:
-    """The card of a model; empty where its class has none, or only its own environment can import it.
+    """Returns the model's card; empty if its class has none, or only its own environment can import it.
 
-    Raises `ConfigurationError` for what the model does not take.
+    Raises `ConfigurationError` for parameters that the model does not take.
     """
     card: Mapping[str, str] = asked(section, folder, "card") or {}
     return card
 
 
 def asked(section: ModelSection, folder: Path, method: str) -> Any:
-    """What a static method of a model's class says of its parameters; None where there is no such method."""
+    """Calls a static method of a model's class with its parameters; None if there is no such method."""
     try:
         kind: Kind = "judge" if section.protocol else "edit_model"
         model_class = import_class(kind, section.class_path, folder)
@@ -56,7 +56,7 @@ def asked(section: ModelSection, folder: Path, method: str) -> Any:
 
 
 def told(card: Mapping[str, str]) -> Iterator[str]:
-    """A card in lines for people."""
+    """Yields a card as lines for people."""
     if not card:
         return
     facts = joined(words(card[name]) for name, words in SAID.items() if card.get(name))
@@ -71,22 +71,22 @@ def told(card: Mapping[str, str]) -> Iterator[str]:
 
 HUB = "https://huggingface.co"
 HUB_SECONDS = 3.0
-"""For looking up the Hub's address and being let in: what takes longer is no network for a hundred gigabytes."""
+"""Time to resolve the Hub's address and connect: a network slower than this will not carry a hundred gigabytes."""
 
 
 def published(section: ModelSection, weights: Weights) -> bool:
-    """Whether something is known of a model's weights, or of those of its class."""
+    """True if something is known of a model's weights, or of those of its class."""
     return weights.name in PUBLISHED or weights.name in RELEASE or bool(_class_size(section))
 
 
 def download_command(section: ModelSection) -> str:
-    """What a person types to have a model's weights from the Hub."""
+    """Returns the command that downloads a model's weights from the Hub."""
     _, name, revision, _ = checkpoint_of(section)
     return f"hf download {name}" + (f" --revision {revision}" if revision else "")
 
 
 def hub_answers(environment: Mapping[str, str]) -> bool:
-    """Whether somebody lets us in at the Hub's address, or at the proxy's that leads there."""
+    """True if the Hub, or the proxy that leads there, accepts a connection."""
     names = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
     proxy = next((environment[name] for name in names if environment.get(name)), "")
     address = urlsplit(proxy or hub_address(environment), scheme="https")
@@ -100,19 +100,19 @@ def hub_answers(environment: Mapping[str, str]) -> bool:
             return
         answered.append(True)
 
-    thread = threading.Thread(target=ask, daemon=True)  # looking up a name knows no timeout
+    thread = threading.Thread(target=ask, daemon=True)  # resolving a name has no timeout
     thread.start()
     thread.join(HUB_SECONDS)
     return bool(answered)
 
 
 def hub_address(environment: Mapping[str, str]) -> str:
-    """Where weights are downloaded from."""
+    """Returns the address that weights are downloaded from."""
     return environment.get("HF_ENDPOINT") or HUB
 
 
 def bytes_of_weights(section: ModelSection, environment: Mapping[str, str]) -> int:
-    """Bytes of a model's weights when loaded; of one that nobody has seen, those of its class's own model."""
+    """Returns the bytes of a model's weights when loaded; if unknown, those of its class's default model."""
     weights = weights_of(section, environment)
     if not weights.name:
         return 0
@@ -120,7 +120,7 @@ def bytes_of_weights(section: ModelSection, environment: Mapping[str, str]) -> i
 
 
 def _class_size(section: ModelSection) -> int:
-    """Bytes of the model that a registered class takes when none is named; 0 where nothing is published of it."""
+    """Returns the bytes of a registered class's default model; 0 if nothing is published about it."""
     if not section.type:
         return 0
     try:
@@ -133,14 +133,14 @@ def _class_size(section: ModelSection) -> int:
 
 
 class Fetched(NamedTuple):
-    """One thing that a configuration needs."""
+    """One downloaded part of a configuration."""
 
     what: str
     """`benchmark`, `rows of the benchmark`, `edit model NAME`, `judge NAME`, `prompts of judge NAME`."""
     name: str
-    """As the configuration has it."""
+    """Its name in the configuration."""
     path: str
-    """Where it lies now."""
+    """Where it is now."""
     bytes: int
 
     def as_plain(self) -> dict[str, Any]:
@@ -148,12 +148,12 @@ class Fetched(NamedTuple):
 
 
 def fetch(configuration: Configuration) -> Iterator[Fetched]:
-    """Downloads benchmark and weights as far as they lie on the hub, and prompts, which may lie on GitHub, too.
+    """Downloads benchmark and weights that are on the Hub, and prompts, which may also be on GitHub.
 
     Yields each as soon as it is here.
 
-    What is in the cache already is not downloaded again. Raises `ConfigurationError` for what the hub does not have or
-    give, and for a path that is not there; `Stopped` for a hub that fails, prompts that do not come, a full disk.
+    Anything in the cache is not downloaded again. Raises `ConfigurationError` for what the Hub does not have or give,
+    and for a missing path; `Stopped` for a failing Hub, prompts that do not arrive, or a full disk.
     """
     benchmark = configuration.benchmark
     cls = import_class("benchmark", benchmark.class_path, configuration.folder)

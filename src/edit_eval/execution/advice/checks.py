@@ -1,7 +1,7 @@
-"""The one list of checks: what would stop an evaluation here, or make it suffer, known before anything is loaded.
+"""The list of checks: everything that would stop an evaluation here, or slow it down, known before loading.
 
 A check is a function of a `Context` that yields findings. `doctor` makes all of them, `run` those that are refusals,
-`plan` those about room. Nothing is loaded, downloaded or made; the benchmark's first pass lays its sources into the
+`plan` those about room. Nothing is loaded, downloaded or made; the benchmark's first pass puts its sources into the
 cache, as a run would, and a model behind a server is asked one question, by the client that a run uses.
 """
 
@@ -71,11 +71,11 @@ from edit_eval.scheduling.tasks import Model
 from edit_eval.text import Text, counted
 
 MOST_NAMED = 20
-"""Bad samples that are named one by one."""
+"""Bad samples that are listed one by one."""
 LARGE = 2 * 10**9
-"""Bytes: a smaller model may well be meant for the CPU."""
+"""Bytes; a smaller model may well be meant for the CPU."""
 THOUGHT_NEEDED, THOUGHT_GIVEN = 2048, 8192
-"""Tokens: a thought about a pair of pictures often takes some thousand, and nothing is made of one that is cut off."""
+"""Tokens; thinking about a pair of pictures often takes some thousand, and is useless if cut off."""
 WANTED = {
     "score": Text("a bare score"),
     "reason_then_score": Text("reasons and a score"),
@@ -85,11 +85,11 @@ WANTED = {
 
 
 class Read(NamedTuple):
-    """What came of the benchmark."""
+    """Result of reading the benchmark."""
 
     findings: list[Finding]
     experiment: Experiment | None
-    """None where there is none to be made of it."""
+    """None if none can be made of it."""
 
 
 @dataclass
@@ -102,11 +102,11 @@ class Context:
     run_folder: Path = Path("runs")
     """Where the run would write."""
     listener: Listener | None = None
-    """Who is told how far the benchmark is read."""
+    """Told how far the benchmark is read."""
     laid_out: Sequence[Model] | None = None
-    """The models that are asked about, where somebody knows on which devices; else all, as they would be laid out."""
+    """The models to check, if their devices are known; else all models, as they would be laid out."""
     experiment_known: Experiment | None = None
-    """The experiment, where somebody has read the benchmark."""
+    """The experiment, if the benchmark has been read already."""
     skip_benchmark: bool = False
 
     @cached_property
@@ -141,7 +141,7 @@ class Context:
         chosen = () if isinstance(found, ConfigurationError) else found[0]
         try:
             weights = weights_of(section, self.environment)
-        except OSError:  # a folder that must not be read, which loading will say better
+        except OSError:  # a folder that must not be read, which loading reports better
             weights = Weights("", None)
         model, experts = model_on(chosen, key, section, folder), expert_bytes(section, weights)
         claim = claim_of(section, chosen, self.gpus)
@@ -149,12 +149,12 @@ class Context:
 
     @cached_property
     def unreachable(self) -> Mapping[str, Finding | None]:
-        """By model: why its weights cannot be had. It takes `HUB_SECONDS` at most."""
+        """By model: why its weights cannot be had. Takes `HUB_SECONDS` at most."""
         return {model.model.key: _out_of_reach(model, self.environment) for model in self.wanted}
 
     @cached_property
     def downloads(self) -> dict[Path, int | None]:
-        """What is to be downloaded, by folder: bytes, None where a size is not known."""
+        """Bytes to be downloaded, by folder; None if a size is not known."""
         found: dict[Path, int | None] = {}
         cache = hub_cache(self.environment)
         for model in self.wanted:
@@ -178,17 +178,17 @@ class Check(NamedTuple):
     """One check, and who makes it besides `doctor`, which makes all."""
 
     find: Callable[..., Iterable[Finding]]
-    """Takes the context; with `each` a model of it, too."""
+    """Takes the context and, with `each`, one of its models."""
     refuses: bool = False
-    """A run is refused for its problems."""
+    """Its problems make a run refuse to start."""
     room: bool = False
     """It is about room for the models: `plan` makes it."""
     each: bool = False
-    """It is made for each model; several such in a row are made for one model after the other."""
+    """It is made for each model; several such in a row are made model by model."""
 
 
 def look(context: Context, checks: Sequence[Check]) -> Iterator[Finding]:
-    """What these checks find, in their order."""
+    """Yields the findings of these checks, in order."""
     for each, some in itertools.groupby(checks, key=lambda check: check.each):
         if not each:
             for check in some:
@@ -201,17 +201,17 @@ def look(context: Context, checks: Sequence[Check]) -> Iterator[Finding]:
 
 
 def refuse(context: Context) -> None:
-    """Raises `ConfigurationError` for the first problem for which a run is refused."""
+    """Raises `ConfigurationError` for the first problem that makes a run refuse to start."""
     for finding in look(context, [check for check in CHECKS if check.refuses]):
         if finding.stops:
             raise ConfigurationError(finding.line)
 
 
 def rooms(context: Context) -> dict[str, Room]:
-    """Whether a machine has room for `placement: swap` and for `placement: together`.
+    """Checks whether a machine has room for `placement: swap` and for `placement: together`.
 
-    To swap, each model must fit by itself; into GPUs of which nobody knows the memory it is taken to. For `together`
-    all models of a GPU must fit there at once, too.
+    To swap, each model must fit alone; GPUs of unknown memory are assumed to have room. For `together` all models of a
+    GPU must also fit there at once.
     """
     swap = Room("enough", Text("each model fits by itself"))
     for model in context.wanted:
@@ -219,7 +219,7 @@ def rooms(context: Context) -> dict[str, Room]:
         for finding in look(alone, [check for check in CHECKS if check.room]):
             if finding.stops:
                 swap = max(swap, Room("too little", finding.told), key=_worse)
-            elif finding.level == "warning" and model.on_gpu:  # on the CPU it warns of the time that it takes
+            elif finding.level == "warning" and model.on_gpu:  # on the CPU the warning is about time
                 swap = max(Room("unknown", finding.told), swap, key=_worse)
         if not model.on_gpu and model.weights.parts and context.host_free is None:
             text = Text("{} runs on the CPU, and free host memory is unknown", model.who)
@@ -239,10 +239,10 @@ def examine(
     refused: EditEvalError | None = None,
     **more: Any,
 ) -> list[Finding]:
-    """What all checks find; without a configuration those of the machine. `more` are fields of the context.
+    """Returns the findings of all checks; without a configuration, those of the machine. `more` are context fields.
 
-    `refused` is why the configuration that was given would not run; the rest of it, if there is any, is looked at all
-    the same, but for the benchmark. What is wrong is a finding, not an exception.
+    `refused` is why the given configuration would not run; whatever else of it can be checked still is, except for the
+    benchmark. Problems are findings, not exceptions.
     """
     machine = machine or LocalMachine()
     findings = refusal(refused) if refused is not None else []
@@ -258,7 +258,7 @@ def examine(
 
 
 def refusal(error: EditEvalError, area: str = "configuration") -> list[Finding]:
-    """An error as findings that stop: its line, and its further faults one by one."""
+    """Returns an error as findings that stop: its line, and its further faults one by one."""
     faults = [*getattr(error, "faults", ()), *getattr(error, "__notes__", ())]
     if isinstance(error, BenchmarkError) and faults:
         advice = Text("fix it, or set `benchmark.on_bad_sample: skip`")
@@ -291,7 +291,7 @@ def host(context: Context) -> list[Finding]:
 
 
 def claimed_twice(context: Context) -> Iterator[Finding]:
-    """A server that takes nearly all of a GPU on which another model is to stay, because nobody has said how much."""
+    """Finds a server that takes nearly all of a GPU by default on which another model is to stay loaded."""
     if context.configuration.execution.placement != "together":
         return
     for model in context.wanted:
@@ -317,7 +317,7 @@ def claimed_twice(context: Context) -> Iterator[Finding]:
 
 
 def devices(context: Context) -> Iterator[Finding]:
-    """Where each model runs. A large one that was to take what there is does not take the CPU."""
+    """Reports where each model runs. A large model with `auto` devices does not fall back to the CPU."""
     for key, found in context.devices.items():
         who = model_title(key)
         if isinstance(found, ConfigurationError):
@@ -355,10 +355,10 @@ def loads_at_once(context: Context) -> list[Finding]:
 
 
 def environments(context: Context) -> Iterator[Finding]:
-    """What the models' environments say of themselves, and models behind a server about a drawn scene."""
+    """Probes the models' environments, and asks models behind servers about a drawn scene."""
     try:
         judges = {judge.name: judge for judge in asked_judges(context.configuration)}
-    except EditEvalError:  # which the benchmark's findings say
+    except EditEvalError:  # the benchmark's findings report it
         judges = {}
     questions: list[EnvironmentProbe] = []
     for model in context.wanted:
@@ -374,7 +374,7 @@ def environments(context: Context) -> Iterator[Finding]:
 def _asked(
     wanted: Wanted, configuration: Configuration, judge: AskedJudge | None
 ) -> Iterator[EnvironmentProbe | Finding]:
-    """What the model's environment is to be asked; a finding where there is none."""
+    """Yields what the model's environment is to be asked; a finding if there is no environment."""
     section, requirements = wanted.section, wanted.section.placement.uv
     if requirements and not uv_is_made(uv_folder(requirements)):
         text = Text("an environment with {} will be made once, by the first run", requirements)
@@ -427,14 +427,14 @@ def _can_offload(key: str, section: ModelSection, folder: Path) -> bool:
 
 
 def _first_question(judge: AskedJudge, sample: Sample) -> protocols.Question | None:
-    """The first question that can be asked about the drawn scene; None where its protocol has none."""
+    """Returns the first question that can be asked about the drawn scene; None if its protocol has none."""
     if fault(judge.protocol, sample):
         return None
     return next((question for question in judge.protocol.questions(sample) if not question.after), None)
 
 
 def _request(question: protocols.Question, sample: Sample) -> dict[str, Any]:
-    """What a judge is told about the drawn scene."""
+    """Returns what a judge is told about the drawn scene."""
     return {
         "system": question.system,
         "user": question.user,
@@ -478,10 +478,10 @@ def python_path(context: Context) -> Iterator[Finding]:
 
 
 def cards(context: Context, wanted: Wanted) -> Iterator[Finding]:
-    """What a model's class knows of it before it is loaded."""
+    """Reports what a model's class says about it before it is loaded."""
     try:
         card = card_of(wanted.section, context.configuration.folder)
-    except ConfigurationError as error:  # which the benchmark's findings say, too, where there is a benchmark
+    except ConfigurationError as error:  # the benchmark's findings report it, too, if there is a benchmark
         yield Finding("models", "problem", str(error), who=wanted.who)
         return
     for line in told(card):
@@ -489,13 +489,13 @@ def cards(context: Context, wanted: Wanted) -> Iterator[Finding]:
 
 
 def reachable(context: Context, wanted: Wanted) -> Iterator[Finding]:
-    """Whether weights that are not here can be had."""
+    """Reports weights that are not here and cannot be had."""
     if found := context.unreachable[wanted.model.key]:
         yield found
 
 
 def weights(context: Context, wanted: Wanted) -> Iterator[Finding]:
-    """Whether the weights are here and whole."""
+    """Checks that the weights are here and complete."""
     if wanted.weights.name and not context.unreachable[wanted.model.key]:
         yield from _weight_findings(wanted, context.environment)
 
@@ -505,12 +505,12 @@ def fits(context: Context, wanted: Wanted) -> list[Finding]:
 
 
 def _out_of_reach(wanted: Wanted, environment: Mapping[str, str]) -> Finding | None:
-    """Weights that are not in the cache, and no way to the Hub. None where they can be had, or are here.
+    """Finds weights that are neither in the cache nor to be had from the Hub; None if they are.
 
-    It takes `HUB_SECONDS` at most. The libraries would try again and again for a minute.
+    Takes `HUB_SECONDS` at most. The libraries would retry for a minute.
     """
     section, weights = wanted.section, wanted.weights
-    if not published(section, weights) or not is_hub_name(weights.name):  # others need be no repository
+    if not published(section, weights) or not is_hub_name(weights.name):  # other weights need not be a repository
         return None
     cache = hub_cache(environment)
     if weights.folder is not None and (not weights.faults or cache not in weights.folder.parents):
@@ -575,7 +575,7 @@ def _weight_findings(wanted: Wanted, environment: Mapping[str, str]) -> list[Fin
 
 
 def other_machines(context: Context) -> list[Finding]:
-    """What a machine lacks of the weights: each would download them for itself; and what is odd there."""
+    """Reports what other machines lack of the weights, since each would download them itself, and their oddities."""
     machine = context.machine
     asked = {checkpoint_of(model.section)[1:] for model in context.wanted if model.weights.name and model.on_gpu}
     names = sorted((name, revision, dtype or "bfloat16") for name, revision, dtype in asked if name)
@@ -601,7 +601,7 @@ def together(context: Context) -> list[Finding]:
 
 
 def automatic(context: Context) -> Iterator[Finding]:
-    """What `auto` would come to; nothing where a model has no place to run."""
+    """Reports what `auto` would choose; nothing if a model has no place to run."""
     if all(model.places for model in context.wanted):
         for sentence in decide(
             context.configuration.execution, context.wanted, context.gpus, context.host_free
@@ -617,7 +617,7 @@ def benchmark(context: Context) -> list[Finding]:
 
 
 def _read(configuration: Configuration, listener: Listener | None) -> Read:
-    """What is wrong with the benchmark, and the experiment that is made of it."""
+    """Reads the benchmark: its problems, and the experiment made of it."""
     what = configuration.benchmark.source
     try:
         data = load_samples(configuration, listener)
@@ -626,7 +626,7 @@ def _read(configuration: Configuration, listener: Listener | None) -> Read:
         return Read(refusal(error, "disk"), None)
     except EditEvalError as error:
         return Read(refusal(error, "benchmark"), None)
-    except Exception as error:  # a benchmark class of the user's
+    except Exception as error:  # a user's benchmark class
         text = Text("{}: {}: {}", what, type(error).__name__, error)
         return Read([Finding("benchmark", "problem", text)], None)
     findings: list[Finding] = []
@@ -652,7 +652,7 @@ def disk(context: Context) -> list[Finding]:
 
 
 def keys(context: Context) -> list[Finding]:
-    """Whether the variables that hold keys are set; only their names are ever shown."""
+    """Checks that the variables that hold keys are set; only their names are ever shown."""
     findings, environment = [], context.environment
     for section in (model.section for model in context.wanted):
         for key, name in () if section.served else section.parameters.items():
@@ -670,7 +670,7 @@ def keys(context: Context) -> list[Finding]:
 
 
 def short_limits(context: Context) -> list[Finding]:
-    """A warning for each judge whose answers are likely to be cut off, and so to be no scores."""
+    """Warns about judges whose answers are likely to be cut off, and so to give no scores."""
     found: list[Finding] = []
     if (experiment := context.experiment) is None:
         return found
@@ -694,7 +694,7 @@ def short_limits(context: Context) -> list[Finding]:
 
 
 def short_thoughts(context: Context) -> list[Finding]:
-    """A warning for each judge that is to think, and has hardly room for it."""
+    """Warns about judges that are to think but have hardly room for it."""
     found = []
     for name, section in context.configuration.judges.items():
         tokens = section.parameters.get("thinking_tokens")
@@ -731,4 +731,4 @@ CHECKS = (
     Check(short_limits),
     Check(short_thoughts),
 )
-"""All checks, in the order in which they are made and told."""
+"""All checks, in the order in which they are made and reported."""

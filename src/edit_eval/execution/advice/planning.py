@@ -1,5 +1,4 @@
-"""`edit-eval plan`: every combination of schedule, order and placement, run by the very same scheduler on simulated
-devices."""
+"""`edit-eval plan`: simulates every combination of schedule, order and placement with the scheduler of a real run."""
 
 from __future__ import annotations
 
@@ -44,18 +43,18 @@ from edit_eval.text import Text, counted
 SCHEDULES = ("pull", "round_robin", "batch_sync")
 ORDERS = ("by_stage", "by_category")
 PLACEMENTS = ("swap", "together")
-ALL_COMBINATIONS_UP_TO = 20_000  # samples; beyond, only the configuration's own combination is simulated
+ALL_COMBINATIONS_UP_TO = 20_000  # samples; beyond this, only the configuration's own combination is simulated
 
 
 @dataclass(frozen=True)
 class ImaginedMachine(Machine):
-    """So many GPUs, all alike. Of their host nothing is known."""
+    """A number of identical GPUs. Nothing is known about their host."""
 
     count: int = 0
     free: int | None = None
-    """Bytes free on each, which are all that it has; None where nobody said it."""
+    """Free bytes on each, taken as all of its memory; None if not given."""
     nodes: int = 1
-    """Machines, with as many of them each."""
+    """Number of machines that the GPUs are divided among."""
 
     def gpus(self) -> list[Gpu]:
         return [Gpu(name, "", "", memory=self.free, free=self.free, node=self.node_of(name)) for name in self._names]
@@ -65,14 +64,14 @@ class ImaginedMachine(Machine):
         return [f"cuda:{number}" for number in range(self.count)]
 
     def node_of(self, device: str) -> str:
-        """The machine of a device; empty where there is only one."""
+        """Returns the machine of a device; empty if there is only one."""
         if self.nodes == 1:
             return ""
         return f"node {int(device.partition(':')[2]) * self.nodes // self.count}"
 
 
 def imagined_gpus(number: int | None, memory: float | None) -> ImaginedMachine | None:
-    """What `--gpus` and `--gpu-memory` (GiB) say. Raises `ConfigurationError` for memory of no GPUs, or no memory."""
+    """Reads `--gpus` and `--gpu-memory` (GiB). Raises `ConfigurationError` for memory of no GPUs, or no memory."""
     if memory is not None and not (math.isfinite(memory) and memory > 0):
         raise ConfigurationError(
             Text("--gpu-memory {:g}: it takes the GiB that each GPU has free, more than 0", memory)
@@ -86,18 +85,18 @@ def imagined_gpus(number: int | None, memory: float | None) -> ImaginedMachine |
 
 @dataclass(frozen=True)
 class Cluster:
-    """What `--nodes` says: so many machines, with as many GPUs each."""
+    """The cluster of `--nodes`: a number of machines with as many GPUs each."""
 
     nodes: int
     gpus: int
-    """Of each machine."""
+    """Per machine."""
     shared_disk: bool = False
-    """Whether all of them read weights from one disk, so that they take turns."""
+    """True if all machines read weights from one disk, and so take turns."""
     price: float | None = None
-    """Of a GPU-hour, in whatever money."""
+    """Per GPU-hour, in any currency."""
 
     def refuse_nonsense(self) -> None:
-        """Raises `ConfigurationError`."""
+        """Raises `ConfigurationError` for impossible values."""
         if self.nodes < 1 or self.gpus < 1:
             raise ConfigurationError(Text("--nodes {} --gpus {}: at least 1 of each", self.nodes, self.gpus))
         if self.price is not None and not (math.isfinite(self.price) and self.price > 0):
@@ -105,35 +104,35 @@ class Cluster:
 
     @property
     def sizes(self) -> list[int]:
-        """The numbers of machines to compare: all that there are, and half of it again and again."""
+        """The numbers of machines to compare: all, and half again and again."""
         return sorted({max(1, self.nodes >> halvings) for halvings in range(self.nodes.bit_length())})
 
 
 @dataclass(frozen=True)
 class ClusterSize:
-    """What the work takes on so many machines."""
+    """The time and cost of the work on a number of machines."""
 
     nodes: int
     gpus: int
-    """In all."""
+    """In total."""
     makespan: float
     """Seconds."""
     simulated: bool
-    """Otherwise it is from the lower bound, as far above it as on all machines."""
+    """If False, it is scaled from the lower bound by the ratio found for all machines."""
     price: float | None = None
 
     @property
     def gpu_hours(self) -> float:
-        """Of all GPUs, from the first second to the last."""
+        """GPU-hours of all GPUs, from the first second to the last."""
         return self.makespan * self.gpus / 3600
 
     @property
     def cost(self) -> float | None:
-        """In the money of the price; None without one."""
+        """In the currency of the price; None without one."""
         return None if self.price is None else self.gpu_hours * self.price
 
     def as_plain(self) -> dict[str, Any]:
-        """As it stands in JSON."""
+        """Returns it as plain values, for JSON."""
         return {
             "nodes": self.nodes,
             "gpus": self.gpus,
@@ -146,7 +145,7 @@ class ClusterSize:
 
 @dataclass(frozen=True)
 class Combination:
-    """One way to run, and what it comes to. Times are in seconds."""
+    """One way to run, and its prediction. Times are in seconds."""
 
     schedule: str
     order: str
@@ -156,7 +155,7 @@ class Combination:
     """Whether devices and host are known to have room for it: `enough`, `unknown` or `too little`."""
 
     def as_plain(self) -> dict[str, Any]:
-        """As it stands in JSON."""
+        """Returns it as plain values, for JSON."""
         return {
             "schedule": self.schedule,
             "order": self.order,
@@ -170,38 +169,38 @@ class Combination:
 
 @dataclass(frozen=True)
 class Plan:
-    """All combinations that were simulated."""
+    """All simulated combinations."""
 
     combinations: tuple[Combination, ...]
     best: int | None
-    """The shortest of those for which the memory is known to be enough; None where there is none."""
+    """The shortest combination known to fit into memory; None if there is none."""
     chosen: int
-    """The configuration's own."""
+    """The configuration's own combination."""
     samples: int
     devices: int
     durations: Mapping[str, Duration]
     notes: tuple[str, ...] = ()
-    """What `auto` was taken to be, and why; what there is no memory for; what was taken for a benchmark that is not
-    there; and why the plan is too short, where it is known to be."""
+    """What `auto` was resolved to, and why; lack of memory; assumptions about a missing benchmark; and why the plan is
+    too short, if it is known to be."""
     gpu_memory: float | None = None
-    """GiB free on each GPU, where somebody said so."""
+    """Free GiB on each GPU, if given."""
     sizes: tuple[ClusterSize, ...] = ()
     """With `--nodes`: the same on fewer machines, beside all of them."""
 
     @property
     def cheapest(self) -> int | None:
-        """Which of the sizes takes the fewest GPU-hours; within a thousandth the faster one."""
+        """Which size takes the fewest GPU-hours; within a thousandth the faster one."""
         least = min((size.gpu_hours for size in self.sizes), default=0.0)
         return max((k for k, size in enumerate(self.sizes) if size.gpu_hours <= 1.001 * least), default=None)
 
     @property
     def fastest(self) -> int | None:
-        """Which of them takes the least time; within a thousandth the smaller one."""
+        """Which size takes the least time; within a thousandth the smaller one."""
         least = min((size.makespan for size in self.sizes), default=0.0)
         return next((k for k, size in enumerate(self.sizes) if size.makespan <= 1.001 * least), None)
 
     def as_plain(self) -> dict[str, Any]:
-        """The document of `plan --json`."""
+        """Returns the document of `plan --json`."""
         return {
             "combinations": [combination.as_plain() for combination in self.combinations],
             "best": self.best,
@@ -242,18 +241,17 @@ def make_plan(
 ) -> Plan:
     """Simulates a configuration. `categories` has the category of each sample of its benchmark, in order.
 
-    `chosen` are the samples that pass the filters, as numbers; without it all of them do. `gpus` is how many GPUs there
-    are to be instead, with `gpu_memory` GiB free on each: loads have no limit then, and a split of the devices stays
-    one, in the same shares; where nobody says how much memory they have, `placement: auto` counts as `swap`. A server
-    that is asked from the CPU (`cpu:1`) needs none of them. `samples` stretches or cuts what is chosen to so many, with
-    the same shares of categories; with it the `categories` may be None, where nobody knows them: then they are spread
-    evenly. `seen` is a run whose durations count, `questions` as for `durations_of`: of a judge in
-    `at_most` as many as can be asked. `battles` has for each judge that compares which edit models' edits of each
-    chosen sample it is shown, by round: a design that is extended is planned with all of its rounds, and its first one
-    is told beside it. `machine` is what it would run on; without one it is this machine. With a `cluster` loads have
-    the limit of each machine, or of all of them where they share a disk, and other numbers of machines are compared.
-    Raises `ConfigurationError` for a model of which nothing
-    is known and for too few devices.
+    `chosen` are the samples that pass the filters, as numbers; all by default. `gpus` replaces the machine's GPUs by
+    that many, with `gpu_memory` GiB free on each: loads then have no limit, and a split of the devices stays one, in
+    the same shares; without known memory, `placement: auto` counts as `swap`. A server that is queried from the CPU
+    (`cpu:1`) needs none of them. `samples` stretches or cuts the chosen ones to that many, with the same shares of
+    categories; with it `categories` may be None if unknown: samples are then spread evenly. `seen` is a run whose
+    durations are used, `questions` as for `durations_of`: for a judge in `at_most`, the most that can be asked.
+    `battles` has, for each judge that compares, which edit models' edits of each chosen sample it is shown, by round: a
+    design that is extended is planned with all rounds, and its first round is reported beside it. `machine` is this
+    machine by default. With a `cluster` the limit of loads is per machine, or for all machines together if they share
+    a disk, and other numbers of machines are compared.
+    Raises `ConfigurationError` for a model of which nothing is known and for too few devices.
     """
     if samples is not None and samples < 1:
         raise ConfigurationError(Text("--samples {}: at least 1", samples))
@@ -353,7 +351,7 @@ def make_plan(
     if first != fought:
         least = simulated(models, machine, own, first).makespan
         notes.append(Text("with the first round of battles alone: {}; below stands the most", roughly(least)))
-    # Within a thousandth it is the simpler one, which comes first.
+    # Within a thousandth the simpler combination wins, which comes first.
     possible = {k: way.prediction.makespan for k, way in enumerate(made) if way.memory == "enough"}
     shortest = min(possible.values(), default=0.0)
     best = next((k for k, seconds in possible.items() if seconds <= 1.001 * shortest), None)
@@ -381,7 +379,7 @@ def make_plan(
 
 
 def timing_of(durations: Mapping[str, Duration], **more: Any) -> Durations:
-    """The durations as a simulation takes them; `more` are further fields of it."""
+    """Returns the durations in the form that a simulation takes; `more` are further fields of it."""
     return Durations(
         {key: d.load for key, d in durations.items()},
         {key: d.unit for key, d in durations.items()},
@@ -394,7 +392,7 @@ def timing_of(durations: Mapping[str, Duration], **more: Any) -> Durations:
 def _batches(
     configuration: Configuration, categories: Sequence[str], chosen: Sequence[int] | None
 ) -> dict[str, Sequence[int]]:
-    """The batch of each chosen sample by the judge's name, cut from the whole benchmark's order as in a run."""
+    """Returns the batch of each chosen sample by judge, cut from the whole benchmark's order as in a run."""
     sizes = {name: section.placement.batch_size for name, section in configuration.judges.items()}
     cut: dict[int, Sequence[int]] = {size: cut_batches(categories, size) for size in set(sizes.values())}
     if chosen is not None:
@@ -408,8 +406,8 @@ def _askings(
     battles: Mapping[str, Sequence[Pairs]],
     first: Mapping[str, Sequence[Pairs]],
 ) -> list[str]:
-    """A line for each judge that is asked more than once about an edit: what its readings and questions come to; and
-    for each that compares two: what its battles do."""
+    """Returns a line for each judge that is asked more than once about an edit, with the number of its answers, and
+    for each that compares two, with the number of its battles."""
     readings, notes = configuration.evaluation.readings, list[str]()
     for name in configuration.judges:
         asked = questions.get(name, 1.0)
@@ -437,7 +435,7 @@ def _battles(configuration: Configuration, battles: Sequence[Pairs]) -> int:
 def _tokens(
     configuration: Configuration, seen: Results, samples: int, battles: Mapping[str, Sequence[Pairs]]
 ) -> list[str]:
-    """A line for each judge whose server counted tokens in the run that was seen: how many this one would take."""
+    """Returns a line for each judge whose server counted tokens in the seen run: how many this run would take."""
     evaluation, notes = configuration.evaluation, list[str]()
     columns, _ = columns_of(configuration, [Identity(name, "", "") for name in configuration.edit_models])
     pairs = samples * len(columns) * evaluation.edit_seeds
@@ -458,7 +456,7 @@ def _tokens(
 
 
 def _notes(choices: Choices, room: Mapping[str, Room], *, here: bool) -> list[str]:
-    """What there is no memory for, and what `auto` was taken to be."""
+    """Returns notes on lack of memory, and on what `auto` was resolved to."""
     swap, together = room["swap"], room["together"]
     notes: list[str] = [] if swap.answer == "enough" else [Text("memory {}: {}", swap.answer, swap.reason)]
     if not choices.placement.automatic and together.answer != "enough" and together != swap:
@@ -473,7 +471,7 @@ def _notes(choices: Choices, room: Mapping[str, Room], *, here: bool) -> list[st
 
 
 def _has_controls(configuration: Configuration, key: str) -> bool:
-    """Whether a model is asked about controls: a judge that judges, and neither measures nor replays."""
+    """True if a model is asked about controls: a judge that judges, and neither measures nor replays."""
     if not key.startswith("judge:") or key.partition(":")[2] in configuration.rewrite:
         return False
     try:
@@ -484,13 +482,13 @@ def _has_controls(configuration: Configuration, key: str) -> bool:
 
 
 def _asks_at_once(section: ModelSection) -> int:
-    """How many tasks a replica computes at a time: a server's adapter makes its `concurrency` its `capacity`."""
+    """Returns how many tasks a replica computes at a time: for a server's adapter, its `concurrency`."""
     concurrency = section.parameters.get("concurrency")
     return concurrency if isinstance(concurrency, int) else 1
 
 
 def _needs_no_gpu(section: ModelSection) -> bool:
-    """Whether it asks a server from the CPU: more GPUs change nothing for it."""
+    """True if it queries a server from the CPU: more GPUs change nothing for it."""
     device_ids = section.placement.device_ids
     return "concurrency" in section.parameters and device_ids != "auto" and device_ids[0].startswith("cpu")
 
@@ -506,7 +504,7 @@ def _models(configuration: Configuration, machine: Machine, imagined: ImaginedMa
 
 
 def _places(configuration: Configuration, machine: Machine) -> list[tuple[Place, ...]]:
-    """The models' replicas on a machine. Raises `ConfigurationError` where a run would be refused for them."""
+    """Returns the models' replicas on a machine. Raises `ConfigurationError` if a run would be refused for them."""
     context, chosen = Context(configuration, machine), list[tuple[Place, ...]]()
     for found in context.devices.values():
         if isinstance(found, ConfigurationError):
@@ -519,7 +517,7 @@ def _places(configuration: Configuration, machine: Machine) -> list[tuple[Place,
 
 
 def _imagined(sections: Sequence[ModelSection], machine: ImaginedMachine) -> list[tuple[Place, ...]]:
-    """Each model's replicas on imagined GPUs, among which a split stays one, in the same shares."""
+    """Returns each model's replicas on imagined GPUs; a split of devices stays one, in the same shares."""
     gpus = machine.count
     asking = [s.placement.device_ids for s in sections if s.placement.device_ids != "auto" and not _needs_no_gpu(s)]
     there = list(dict.fromkeys(itertools.chain(*asking)))
@@ -546,7 +544,7 @@ def _imagined(sections: Sequence[ModelSection], machine: ImaginedMachine) -> lis
 
 
 def _stretched(categories: Sequence[str], samples: int) -> list[str]:
-    """The same shares of the same categories for another number of samples."""
+    """Returns categories for another number of samples, in the same shares."""
     names = list(dict.fromkeys(categories))
     shares = [sum(c == name for c in categories) * samples / len(categories) for name in names]
     counts = [int(share) for share in shares]

@@ -1,4 +1,4 @@
-"""What a run will take: the very scheduler of a real run, on simulated devices."""
+"""Predicts how long a run takes, by running the real scheduler on simulated devices."""
 
 from __future__ import annotations
 
@@ -26,49 +26,49 @@ from edit_eval.store.journal import no_garbage
 from edit_eval.text import Text
 
 PROMPT_TOKENS = 2 * 1024 + 1300
-"""Of a pair: two pictures and the text."""
+"""For a pair: two pictures and the text."""
 PROMPT_SECONDS = 0.1
-"""Qwen3-VL-30B-A3B reads a pair: 33.6 TFLOP, counted from its configuration, of which others' mixtures of experts
-compute some 330 a second on an H100. Taken for other mixtures, too."""
+"""Time for Qwen3-VL-30B-A3B to read a pair: 33.6 TFLOP, counted from its configuration; comparable mixtures of experts
+compute about 330 a second on an H100. Also used for other mixtures."""
 DENSE_FLOPS = 4.0e14
-"""What a dense model computes a second there when it reads: 40 % of the card's 989 TFLOP in bfloat16. Not measured."""
+"""FLOP per second of a dense model reading there: 40 % of the card's 989 TFLOP/s in bfloat16. Not measured."""
 TOKEN_SECONDS = 0.05
-"""It writes one token in each row of a batch: 4.7 ms to read the experts of four rows at 3.35 TB/s, and some 45 ms in
-which transformers starts its kernels (30 to 60 by published measurements of eager decoding)."""
+"""Time to write one token in each row of a batch: 4.7 ms to read the experts of four rows at 3.35 TB/s, and about 45 ms
+for transformers to start its kernels (30 to 60 by published measurements of eager decoding)."""
 ANSWER_TOKENS = {"score": 8, "probabilities": 1}
-"""Of an answer: `Score: 7.250` is eight, since each digit is one."""
+"""Per answer: `Score: 7.250` is eight, since each digit is one."""
 REASONS_TOKENS = 128
-"""Of one with reasons, roughly."""
+"""Per answer with reasons, roughly."""
 LOAD_BYTES_A_SECOND = 1.0e9
-"""From a disk that was not read before, imports included."""
+"""From a disk that is not cached, imports included."""
 BYTES_A_PARAMETER = 2
 """In bfloat16."""
 
 
 @dataclass(frozen=True)
 class Duration:
-    """Seconds of a load and of a unit (an edit, or the judgement of a pair), and where they come from."""
+    """Seconds per load and per unit (an edit, or the judgement of a pair), and their source."""
 
     load: float
-    """Imports included where nobody measured them apart."""
+    """Includes imports, unless those were measured separately."""
     unit: float
     source: str
     published: bool = False
-    """It was measured or estimated by others, with the whole model on a GPU."""
+    """True if others measured or estimated it, with the whole model on a GPU."""
     start: float = 0.0
-    """From the start of a worker's process until its imports are done."""
+    """From the start of a worker's process to the end of its imports."""
     unload: float = 0.0
-    """From the order to end until the process is gone."""
+    """From the order to end until the process has ended."""
 
 
 def durations_of(
     configuration: Configuration, seen: Results | None, questions: Mapping[str, float] | None = None
 ) -> dict[str, Duration]:
-    """The durations of every model, by its key (`edit:NAME`, `judge:NAME`).
+    """Returns the durations of every model, by its key (`edit:NAME`, `judge:NAME`).
 
-    What `seen` (a run's results) shows of a model of the same name counts first, then what is known of its type.
-    `questions` has by judge how many questions it is asked about a pair, on average (1 where it is not told); all of
-    them are asked in each of the configuration's readings.
+    What `seen` (a run's results) shows of a model of the same name comes first, then what is known of its type.
+    `questions` has by judge the mean number of questions per pair (1 if missing); each of the configuration's readings
+    asks all of them.
     Raises `ConfigurationError` for a model of which nothing is known.
     """
     found = {}
@@ -94,7 +94,7 @@ def durations_of(
 def too_short(
     configuration: Configuration, models: Sequence[Model], durations: Mapping[str, Duration]
 ) -> Iterator[str]:
-    """One line for each model that is slower than its published duration by what nobody has published.
+    """Yields a line for each model that is slower than its published duration by an unpublished factor.
 
     That is one on the CPU, and one that is offloaded: its weights are moved to the GPU again and again.
     """
@@ -138,7 +138,7 @@ def _known(section: ModelSection, asked: float) -> Duration | None:
         judge = published(parameters.get("model_name", ""))
         if judge is None and section.type == "transformers":
             return None
-        billions = 31.07 if judge is None else judge.billions  # of a folder the original's judge is assumed
+        billions = 31.07 if judge is None else judge.billions  # a folder is assumed to hold the original's judge
         dense = judge is not None and not re.search(r"-A\d+B", judge.name)
         reading = 2e9 * billions * PROMPT_TOKENS / DENSE_FLOPS if dense else PROMPT_SECONDS
         form = "score" if section.protocol is None else section.protocol.parameters.get("answer", "")
@@ -155,28 +155,28 @@ def _known(section: ModelSection, asked: float) -> Duration | None:
 
 
 Pairs = Sequence[tuple[int, int]]
-"""Which edit models' edits of a sample are held against each other, as places."""
+"""The edit models, by place, whose edits of a sample are compared."""
 
 
 @dataclass(frozen=True)
 class Durations:
-    """Seconds: of a load, and of an edit or the judgement of one pair, by the model's key (`edit:NAME`)."""
+    """Seconds per load, and per edit or judgement of one pair, by the model's key (`edit:NAME`)."""
 
     load: dict[str, float]
     unit: dict[str, float]
     jitter: float = 0.0
     """Relative standard deviation of an edit's duration."""
     prepare: Mapping[str, float] = field(default_factory=dict)
-    """A process's start and imports, before a load; 0 for a model (its key) that is not in it."""
+    """Start and imports of a process, before a load; 0 for a missing model (key)."""
     unload: Mapping[str, float] = field(default_factory=dict)
-    """Until the process is gone, likewise."""
+    """Until the process has ended, likewise."""
     known: bool = False
-    """Whether the policy knows these means from the start, as after a pilot or an earlier run."""
+    """True if the policy knows these means from the start, as after a pilot or an earlier run."""
 
 
 @dataclass
 class Prediction:
-    """How a simulated run went."""
+    """Result of a simulated run."""
 
     makespan: float
     """Seconds."""
@@ -188,13 +188,13 @@ class Prediction:
 
     @property
     def idle_share(self) -> float:
-        """The share of all device time in which nothing was edited or judged, loads included."""
+        """Share of all device time not spent editing or judging; loads count as idle."""
         whole = self.makespan * len(self.busy)
         return 1.0 - sum(self.busy.values()) / whole if whole else 0.0
 
 
 class _Tally:
-    """What the devices did."""
+    """Records what the devices did."""
 
     def __init__(self, devices: Sequence[str], keep: bool) -> None:
         self._spans: dict[str, list[tuple[float, float]]] = {device: [] for device in devices}
@@ -202,7 +202,7 @@ class _Tally:
         self.activities: list[Activity] = []
 
     def __call__(self, replica: Replica, kind: str, begin: float, end: float) -> None:
-        """A replica did this, from when to when."""
+        """Adds a stretch of a replica's time."""
         for device in replica.place:
             if self._keep:
                 model = replica.model
@@ -212,14 +212,14 @@ class _Tally:
                 self._work(self._spans[device], begin, end)
 
     def _work(self, spans: list[tuple[float, float]], begin: float, end: float) -> None:
-        while spans and spans[-1][1] >= begin:  # of several tasks at a time the same second counts once
+        while spans and spans[-1][1] >= begin:  # overlapping tasks count the same second once
             earlier, later = spans.pop()
             begin, end = min(begin, earlier), max(end, later)
         spans.append((begin, end))
 
     @property
     def busy(self) -> dict[str, float]:
-        """Seconds in which a device edited or judged."""
+        """Seconds in which each device edited or judged."""
         return {device: sum(end - begin for begin, end in spans) for device, spans in self._spans.items()}
 
 
@@ -237,10 +237,10 @@ def lower_bound(
     swap: bool = True,
     capacity: Mapping[str, int] | None = None,
 ) -> float:
-    """Seconds that no schedule can beat by much: the sum of all work and unavoidable loads, over the devices.
+    """Returns the seconds that no schedule can beat by much: all work and unavoidable loads, over the devices.
 
-    Every device that edits loads once, and some device loads each judge; without `swap` that load can lie beside an
-    edit model's. `capacity`, `controls`, `battles`, `columns` and `told` as for `simulate`.
+    Every device that edits loads once, and some device loads each judge; without `swap` that load can overlap an edit
+    model's. `capacity`, `controls`, `battles`, `columns` and `told` as for `simulate`.
     """
     devices = {d for model in models for place in model.places for d in model.held(place)}
     edit_models = [m for m in models if m.kind == "edit"]
@@ -292,13 +292,12 @@ def simulate(
     """Runs the scheduler on simulated devices. `categories` has the category of each sample, in order.
 
     `batches[judge]` has the batch of each sample; without it, batches of `batch_size` are cut from `categories`. A
-    pilot that would be all there is is left out, as in a real run. `controls` says of how many samples a judge (its
-    key) is asked about controls: the source, a grey picture, another sample's edit; `battles`, for each sample
-    which edit models' edits a judge (its key) that compares is shown; it is shown none alone. `columns` has the
-    key of the edit model that makes each column of edits, and `told` those that wait for what a judge says: as if no
-    round were stopped early. `capacity` says how many
-    tasks a replica of a model (its key) computes at a time, where that is more than one. `load_concurrency` replicas
-    may load at once on each `host` of devices.
+    pilot that would be the whole run is left out, as in a real run. `controls` has, by judge (its key), the number of
+    samples with controls: the source, a grey picture, another sample's edit. `battles` has, by judge (its key) that
+    compares, which edit models' edits of each sample it is shown; it is shown no single edits. `columns` has the key
+    of the edit model that makes each column of edits, and `told` the columns that wait for a judge's answer, as if no
+    round were stopped early. `capacity` is how many tasks a replica of a model (its key) computes at a time, if more
+    than one. At most `load_concurrency` replicas load at once on each `host` of devices.
     """
     work, estimates = Work(), Estimates()
     count = len(categories)
@@ -326,7 +325,7 @@ def simulate(
     editions = [(column, key, seed) for column, key in columns.items() for seed in range(edit_seeds)]
     made = {(column, seed): number for number, (column, _, seed) in enumerate(editions)}
     every = len(editions) * count
-    if told:  # answers are known by the edit that they are about: only to one critic, and the first time
+    if told:  # answers are known by their edit's number: only one critic's, and only the first
         work.answers_from = every
     rewriters = _rewriters(told)
 
@@ -349,7 +348,7 @@ def simulate(
             work.add(key, (number * count + index,), after=needs(column, edit_seed, index), phase=phase)
     of_one = [judge for judge in judges if judge.key not in (battles or {}) and judge.name not in rewriters]
     critics = {how.judge for how in told.values()}
-    beyond = every * (1 + len(rewriters))  # where answers begin that nothing waits for
+    beyond = every * (1 + len(rewriters))  # numbers of answers that nothing waits for
     for place, name in enumerate(rewriters):
         asked_of: dict[int, list[int]] = {}
         for index, batch in enumerate(batches[name]):
@@ -376,7 +375,7 @@ def simulate(
     for judge in of_one:
         size = max(Counter(batches[judge.name]).values(), default=1)
         for shown in _controls(categories, (controls or {}).get(judge.key, 0), size):
-            # They wait for the edits of the first edit model: of their own sample, and those that they show.
+            # They wait for the first edit model's edits: their own sample's, and those that they show.
             edits = {edit for of_one in shown for edit in of_one}
             phase = max(phases[edit] for edit in edits)
             work.add(judge.key, [of_one[0] for of_one in shown], after=edits, phase=phase, control=True)
@@ -408,20 +407,20 @@ def simulate(
 
 
 def _rewriters(told: Mapping[str, Told]) -> list[str]:
-    """The judges that are asked before there is an edit."""
+    """Returns the judges that are asked before there is an edit."""
     return list(dict.fromkeys(how.judge for how in told.values() if not how.before))
 
 
 def _seconds(task: Task, durations: Durations, seed: int) -> float:
     seconds = durations.unit[task.model] * len(task.units)
     if durations.jitter and task.model.startswith("edit:"):
-        # Drawn from the sample, not from the order: the same work under every schedule.
+        # Drawn by sample, not by order, so that the work is the same under every schedule.
         seconds *= max(0.0, random.Random(seed * 1_000_003 + task.units[0]).gauss(1.0, durations.jitter))
     return seconds
 
 
 def _battles(fought: Sequence[Pairs], batches: Sequence[int]) -> Iterator[list[tuple[int, tuple[int, int]]]]:
-    """Sample and edit models of the battles that are asked about together (`workload.fill_work`)."""
+    """Yields the battles asked about together, as sample and edit models (`workload.fill_work`)."""
     size = max(Counter(batches).values(), default=1)
     members: dict[int, list[tuple[int, tuple[int, int]]]] = {}
     for index, pairs in enumerate(fought):
@@ -431,14 +430,14 @@ def _battles(fought: Sequence[Pairs], batches: Sequence[int]) -> Iterator[list[t
 
 
 def _kinds(samples: int) -> int:
-    """How many controls a sample has: among fewer than two there is no other one's edit."""
+    """Returns how many controls a sample has: a single sample cannot show another one's edit."""
     return len(CONTROLS) - (samples < 2)
 
 
 def _controls(categories: Sequence[str], samples: int, size: int) -> Iterator[list[tuple[int, ...]]]:
-    """Batches of at most `size` controls, each as the samples whose edits it waits for; its own is the first.
+    """Yields batches of at most `size` controls, each as the samples whose edits it waits for, its own first.
 
-    Of the same samples as in a run (`Experiment.controls`), and in such batches (`workload.fill_work`).
+    They are of the same samples as in a run (`Experiment.controls`), in the same batches (`workload.fill_work`).
     """
     for kind in CONTROLS[: _kinds(len(categories))]:
         members: dict[str, list[tuple[int, ...]]] = {}
@@ -450,9 +449,9 @@ def _controls(categories: Sequence[str], samples: int, size: int) -> Iterator[li
 
 
 def pilot_samples(categories: Sequence[str], batches: Mapping[str, Sequence[int]]) -> list[int]:
-    """The pilot's samples, with all that share a batch with one of them; none when that would be all there is.
+    """Returns the pilot's samples, with all that share a batch with one of them; none if that would be the whole run.
 
-    The same samples as in a run in which nothing was done yet (`pilot.choose_pilot`, `workload.fill_work`).
+    The same samples as in a run in which nothing is done yet (`pilot.choose_pilot`, `workload.fill_work`).
     """
     firsts = first_samples(categories)
     wanted = [(batch, {batch[first] for first in firsts}) for batch in batches.values()]

@@ -1,4 +1,4 @@
-"""Environments, looked at from within: their interpreter is started as for a worker, and says what is missing; and what
+"""Looks at environments from within: starts their interpreter as for a worker, and reports what is missing; reads what
 a model behind a server said about the drawn scene."""
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from edit_eval.protocols.judging import read
 from edit_eval.records import Reply, Status
 from edit_eval.text import Text
 
-SECONDS = 180.0  # how long an environment may take; libraries on a cold network disk take a minute
+SECONDS = 180.0  # limit for an environment; libraries on a cold network disk take a minute
 LIBRARIES = ("torch", "torchvision", "diffusers", "transformers", "accelerate", "safetensors")
 OLDEST = (3, 10)
 
-# Must run on any Python at all: what is older than the layers' own syntax says its version and ends.
+# Must run on any Python at all: one too old for our syntax reports its version and ends.
 PROBE = """import os, sys
 path, out = sys.argv[1:3]
 if sys.version_info < (3, 10):
@@ -43,7 +43,7 @@ else:
 
 @dataclass(frozen=True)
 class EnvironmentProbe:
-    """A model's environment, and what is to be looked for in it."""
+    """A model's environment, and what to look for in it."""
 
     who: str
     """`judge qwen3_vl`; `this environment`."""
@@ -51,22 +51,21 @@ class EnvironmentProbe:
     """Path of the interpreter."""
     kind: Kind | None = None
     class_path: str = ""
-    """Empty: no model, only what is installed."""
+    """Empty: no model, only installed packages."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     folder: str = ""
-    """The configuration's folder, in which the user's own classes are found."""
+    """Folder of the configuration, which has the user's own classes."""
     on_gpu: bool = False
     request: Mapping[str, Any] = field(default_factory=dict)
-    """What a model that is elsewhere is asked about the drawn scene: an `EditRequest`, or a `JudgeRequest`, without its
-    pictures."""
+    """What a remote model is asked about the drawn scene: an `EditRequest` or `JudgeRequest` without its pictures."""
     asked: tuple[AskedJudge, protocols.Question] | None = None
-    """Which judge will read the answer to that, and the question."""
+    """The judge that will read the answer, and the question."""
     packages: tuple[str, ...] = ()
-    """What the environment of a server must have, the engine first; nothing is imported to see it."""
+    """Packages that a server's environment must have, the engine first; they are found without importing them."""
 
 
 def probe(question: EnvironmentProbe, seconds: float = SECONDS) -> dict[str, Any]:
-    """What the environment says of itself (see `edit_eval.workers.probe`); under `fault` why it said no more."""
+    """Returns what the environment reports (see `edit_eval.workers.probe`); `fault` says why it reported no more."""
     order = {
         "class_path": question.class_path,
         "path": [question.folder] if question.folder else [],
@@ -123,7 +122,7 @@ def probe(question: EnvironmentProbe, seconds: float = SECONDS) -> dict[str, Any
 
 
 def environment_findings(question: EnvironmentProbe, found: Mapping[str, Any], gpus: Sequence[Gpu]) -> list[Finding]:
-    """What an environment's own words mean for the model that is to run there."""
+    """Returns what an environment's report means for the model that is to run there."""
     findings = list(_stoppers(question, found))
     if not findings:
         findings = [_summary(question, found)]
@@ -133,7 +132,7 @@ def environment_findings(question: EnvironmentProbe, found: Mapping[str, Any], g
 
 
 def _stoppers(question: EnvironmentProbe, found: Mapping[str, Any]) -> list[Finding]:
-    """What keeps a worker from starting here."""
+    """Returns what keeps a worker from starting here."""
 
     def problem(text: str, advice: str) -> Finding:
         return Finding("environments", "problem", Text("{}: {}", question.who, text), advice)
@@ -207,7 +206,7 @@ def _summary(question: EnvironmentProbe, found: Mapping[str, Any]) -> Finding:
 
 
 def _old_versions(question: EnvironmentProbe, found: Mapping[str, Any]) -> list[Finding]:
-    """Libraries older than those that edit-eval's own models are made for."""
+    """Returns libraries older than edit-eval's own models need."""
     if not question.class_path.startswith("edit_eval."):
         return []
     try:
@@ -232,7 +231,7 @@ def _old_versions(question: EnvironmentProbe, found: Mapping[str, Any]) -> list[
 
 
 def _torch_findings(question: EnvironmentProbe, found: Mapping[str, Any], gpus: Sequence[Gpu]) -> list[Finding]:
-    """GPUs as torch sees them, and versions that are known to go wrong."""
+    """Returns findings on the GPUs that torch sees, and on versions with known faults."""
 
     def finding(level: Level, text: str, advice: str = "") -> Finding:
         return Finding("environments", level, Text("{}: {}", question.who, text), advice)
@@ -269,9 +268,9 @@ def _torch_findings(question: EnvironmentProbe, found: Mapping[str, Any], gpus: 
 
 
 def _has_kernels(gpu: Gpu, architectures: Sequence[str]) -> bool:
-    """Whether a torch built for `architectures` (`sm_90`, `compute_90`) has code for this GPU.
+    """True if a torch built for `architectures` (`sm_90`, `compute_90`) has code for this GPU.
 
-    Machine code runs on a newer GPU of the same major version, and the intermediate `compute` code on any newer one.
+    Machine code runs on a newer GPU of the same major version, and intermediate `compute` code on any newer one.
     """
     if gpu.capability is None or not architectures:
         return True
@@ -290,7 +289,7 @@ def _and(words: Sequence[str]) -> str:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """The numbers at the beginning of a version: (2, 13, 0) of `2.13.0+cpu`; none of text without."""
+    """Returns the numbers at the beginning of a version: (2, 13, 0) of `2.13.0+cpu`; empty if it has none."""
     match = re.match(r"\d+(?:\.\d+)*", version)
     return tuple(int(number) for number in match[0].split(".")) if match else ()
 
@@ -303,19 +302,19 @@ PINS = {
     "sglang": Text("sglang 0.5.23 asks for torch 2.14.1 and transformers 5.19.0"),
     "vllm_omni": Text("vllm-omni 0.30 asks for diffusers 0.40.0 and transformers 5.13 or 5.14"),
 }
-"""By package: what its metadata on PyPI fixes (read on 21 November 2026). The newest diffusers (0.42) and the judges of
-`judges/judge_table.py` are used with transformers 5.23 here; none of these engines takes that."""
+"""By package: versions pinned by its metadata on PyPI (read on 21 November 2026). The newest diffusers (0.42) and the
+judges of `judges/judge_table.py` are used with transformers 5.23 here; none of these engines accepts that."""
 
 
 LOADERS = tuple(
     f"edit_eval.{module}:"
     for module in ("edit_models.diffusers", "edit_models.qwen_image_edit", "judges.transformers", "judges.qwen3_vl")
 )
-"""Our classes that load a model by diffusers or transformers."""
+"""Our classes that load a model with diffusers or transformers."""
 
 
 def shared_environments(questions: Sequence[EnvironmentProbe]) -> list[Finding]:
-    """What engines ask of their environments, and a warning where one of these is somebody else's, too."""
+    """Reports what engines ask of their environments; warns if others share such an environment."""
     findings = []
     for engine in questions:
         pinned = next((package for package in engine.packages if package in PINS), "")
@@ -334,20 +333,20 @@ def shared_environments(questions: Sequence[EnvironmentProbe]) -> list[Finding]:
 
 
 def _needs_other_versions(question: EnvironmentProbe, engine: str) -> bool:
-    """Whether what runs there is another engine, or loads a model itself."""
+    """True if another engine runs there, or a class that loads a model itself."""
     if question.packages:
         return engine not in question.packages and any(package in PINS for package in question.packages)
     return question.class_path.startswith(LOADERS)
 
 
-# -- what models behind servers answered --
+# -- answers of models behind servers --
 
 
 SHOWN = 80  # characters of an answer
 
 
 def edit_finding(who: str, examined: Mapping[str, Any]) -> Finding:
-    """One line: the server is down, or what it made. `examined`: see the probe."""
+    """Returns one line: the server is down, or what it made. `examined`: see the probe."""
     if error := examined.get("error"):
         return Finding(
             "servers", "problem", Text("{}: {}", who, error), Text("a run would get no edits from it like this")
@@ -359,7 +358,7 @@ def edit_finding(who: str, examined: Mapping[str, Any]) -> Finding:
 
 
 def server_finding(who: str, examined: Mapping[str, Any], judge: AskedJudge, question: protocols.Question) -> Finding:
-    """One line: the server is down, or what it answered, and whether that can be read. `examined`: see the probe."""
+    """Returns one line: the server is down, or its answer and whether that can be read. `examined`: see the probe."""
     if error := examined.get("error"):
         return Finding(
             "servers", "problem", Text("{}: {}", who, error), Text("a run would get no scores from it like this")
@@ -398,11 +397,11 @@ ABILITIES: Mapping[str, tuple[str, Text, Callable[[str], Text]]] = {
         lambda how: Text("has a switch for thinking ({})", how),
     ),
 }
-"""What a judge says about its server -> what it says where there is no such thing, that in words, and the opposite."""
+"""What a judge reports about its server -> its word for a missing ability, that in a phrase, and the opposite."""
 
 
 def ability_findings(who: str, examined: Mapping[str, Any]) -> list[Finding]:
-    """One line on what the server can do beyond the chat protocol, where that was found out."""
+    """Returns one line on what the server can do beyond the chat protocol, if that is known."""
     about = examined.get("about", {})
     can = [
         without if about[name] == none else having(about[name])
