@@ -128,9 +128,7 @@ class Decision:
         pictures: Any = list(urls)
         if self.pictures == "assets":
             marks = [f"[picture {number}]" for number in range(1, len(urls) + 1)]
-            text = "\n".join(
-                [*marks, text.replace("[picture ", "[ picture ")]
-            )  # or the text would refer to a picture, too
+            text = "\n".join([*marks, text.replace("[picture ", "[ picture ")])  # the text must not refer to a picture
             pictures = {mark: {"data_base64": url.partition(",")[2]} for mark, url in zip(marks, urls, strict=True)}
         options: Any = [_replaced(self.options, {"{label}": label}) for label in labels]
         if isinstance(self.options, tuple):

@@ -11,7 +11,7 @@ Pictures are RGB in [0, 1]. For the pixels and channels x of the target and y of
 |         | of the channels (Wang et al., IEEE Transactions on Image Processing 13(4), 2004, equation 13)            |
 
 L1 and L2 are those of MagicBrush (OSU-NLP-Group/MagicBrush@44745b5, evaluation/image_eval.py, `eval_distance`) if edit
-and target have the same size; otherwise MagicBrush scales with Pillow's bicubic filter, we with LANCZOS. `bicubic: true`
+and target have the same size; otherwise MagicBrush scales with the bicubic filter, we with LANCZOS. `bicubic: true`
 adds `l1_bicubic` and `l2_bicubic`, which are MagicBrush's for any size.
 
 The target is the sample's `reference`, else its `source`. `l1_outside` and its like compare with the source, if
