@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "src"), str(HERE)]
 
-from edit_eval.judges.transformers import Qwen3VL  # noqa: E402
+from edit_eval.judges.qwen3_vl import Qwen3VL  # noqa: E402
 
 BATCHES, ROUNDS = 4, 5
 

@@ -1,4 +1,4 @@
-"""Where the weights are: a folder on this machine, or a repository on the Hugging Face Hub."""
+"""Locates weights: in a folder on this machine, or in a repository on the Hugging Face Hub."""
 
 from __future__ import annotations
 
@@ -16,40 +16,41 @@ from edit_eval.text import Text
 
 BLOCK_BYTES = 65536
 BLOCKS = 256
-"""Of a file larger than 256 blocks (16 MiB), 256 are read, evenly spread, the first and the last included."""
+"""Of a file larger than 256 blocks (16 MiB), 256 evenly spread blocks are read, including the first and the last."""
 
 IGNORED_SUFFIXES = {".md", ".png", ".jpg", ".jpeg", ".webp", ".gif", ".mp4", ".pdf", ".lock"}
 
 
 @dataclass(frozen=True)
 class Location:
-    """What `from_pretrained` is handed."""
+    """The arguments for `from_pretrained`."""
 
     name: str
     """Path of a folder, or name of a repository."""
     commit: str
     """The repository's commit; empty for a folder."""
     index: dict[str, Any]
-    """The file that says what the model is made of (`model_index.json`, `config.json`)."""
+    """The file that lists the model's parts (`model_index.json`, `config.json`)."""
 
     @property
     def keywords(self) -> dict[str, str]:
-        """Keywords of every `from_pretrained` that holds them all to the same commit."""
+        """Keywords that pin every `from_pretrained` to the same commit."""
         return {"revision": self.commit} if self.commit else {}
 
 
 def local_folder(name: str) -> Path | None:
-    """The folder that `name` is, or None where it is none."""
+    """Returns the folder `name`, or None if it is not a folder."""
     folder = Path(name).expanduser()
     return folder if name and folder.is_dir() else None
 
 
 def revision(name: str, revision: str | None, parameter: str = "model_name", kind: str = "the model") -> str:
-    """What decides the weights besides the model's name: a digest of the folder, or the revision asked for.
+    """Returns what, besides the model's name, determines the weights: a folder's digest, or the revision asked for.
 
     For a folder: SHA-256 over every file's path, size and content; of files above 16 MiB over 256 blocks of 64 KiB,
-    spread evenly. Cheap (16 MiB a file are read at most), and a training step, which changes most weights, does not go
-    unseen; a change of a few weights in a large file may. Raises `ConfigurationError` for the path of no folder.
+    spread evenly. That is cheap (at most 16 MiB per file are read), and detects a training step, which changes most
+    weights; it may miss a change of a few weights in a large file. Raises `ConfigurationError` for a path that is not a
+    folder.
     """
     folder = local_folder(name)
     if folder is None and not is_hub_name(name):
@@ -63,26 +64,28 @@ def _no_folder(name: str, kind: str, parameter: str = "model_name") -> str:
 
 
 def digest_if_local(name: str) -> str:
-    """The digest of the folder that `name` is; empty where it is none."""
+    """Returns the digest of the folder `name`; empty if it is not a folder."""
     folder = local_folder(name)
     return folder_digest(folder) if folder else ""
 
 
 def folder_digest(folder: Path) -> str:
-    """SHA-256, hexadecimal, over the files of a folder of weights; pictures, `.md` and hidden files do not count."""
+    """Returns the SHA-256, hexadecimal, over the files of a folder of weights; ignores pictures, `.md` and hidden
+    files.
+    """
     files = sorted(_files(folder), key=lambda path: path.relative_to(folder).as_posix())
     return _digest({path.relative_to(folder).as_posix(): path for path in files})
 
 
 def file_digest(path: Path) -> str:
-    """The same of one file, wherever it lies."""
+    """Returns the same for one file, wherever it is."""
     return _digest({path.name: path})
 
 
 def files_revision(**files: str) -> str:
-    """A digest of the files that a user's parameters name, by parameter: what they hold counts, not their names.
+    """Returns a digest of the files that a user's parameters name, by parameter: of their contents, not their names.
 
-    Raises `ConfigurationError` for one that is not there.
+    Raises `ConfigurationError` if one is missing.
     """
     paths = {parameter: Path(name).expanduser() for parameter, name in files.items()}
     for parameter, path in paths.items():
@@ -126,8 +129,8 @@ def _block_starts(size: int) -> list[int]:
 def locate(name: str, revision: str | None, index_file: str, kind: str) -> Location:
     """Finds the model and reads its index.
 
-    `kind` says what the index makes of it ("a diffusers pipeline"). A repository is resolved to one commit, from the
-    cache where the Hub cannot be reached. Raises `LoadError` that says what to do.
+    `kind` says what the index makes it ("a diffusers pipeline"). A repository is resolved to one commit, in the cache
+    if the Hub cannot be reached. Raises `LoadError` with what to do.
     """
     folder = local_folder(name)
     if folder:
@@ -141,7 +144,7 @@ def locate(name: str, revision: str | None, index_file: str, kind: str) -> Locat
 
 
 def read_index(path: Path) -> dict[str, Any]:
-    """The JSON object in a file that says what a model is made of. Raises `LoadError`."""
+    """Returns the JSON object in a model's index file. Raises `LoadError`."""
     try:
         index = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -152,12 +155,12 @@ def read_index(path: Path) -> dict[str, Any]:
 
 
 def parts_in(index: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """(name, library, class) of each part that `model_index.json` or `modular_model_index.json` names.
+    """Yields (name, library, class) of each part named in `model_index.json` or `modular_model_index.json`.
 
-    An entry that is null is no part, nor is a list of something else, as `sample_sigmas` of Qwen-Image-2.1-Turbo.
+    An entry that is null is not a part, nor is a list of other things, such as `sample_sigmas` of Qwen-Image-2.1-Turbo.
     """
     for name, entry in index.items():
-        if isinstance(entry, list) and entry and isinstance(entry[-1], dict):  # modular: it may stand only there
+        if isinstance(entry, list) and entry and isinstance(entry[-1], dict):  # modular: it need not be elsewhere
             entry = entry[-1].get("type_hint")
         if isinstance(entry, list) and len(entry) == 2 and all(isinstance(one, str) for one in entry):
             yield name, *entry
@@ -194,7 +197,7 @@ def _from_hub(name: str, revision: str | None, index_file: str, kind: str) -> Pa
 
 
 def hub_cache(environment: Mapping[str, str]) -> Path:
-    """The folder in which the Hub's files are kept."""
+    """Returns the folder of the Hub's files."""
     for variable in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
         if environment.get(variable):
             return Path(environment[variable]).expanduser()
@@ -205,7 +208,7 @@ def hub_cache(environment: Mapping[str, str]) -> Path:
 
 
 def cached_folder(name: str, revision: str | None, environment: Mapping[str, str]) -> Path | None:
-    """The snapshot of a Hub repository in the cache, or None. Asks no network."""
+    """Returns the cached snapshot of a Hub repository, or None. Does not use the network."""
     if not is_hub_name(name):
         return None
     repository = hub_cache(environment) / f"models--{name.replace('/', '--')}"
@@ -219,5 +222,5 @@ def cached_folder(name: str, revision: str | None, environment: Mapping[str, str
 
 
 def is_hub_name(name: str) -> bool:
-    """Whether a text may be the name of a repository on the Hub."""
+    """True if a text may be the name of a repository on the Hub."""
     return bool(re.fullmatch(r"[\w-][\w.-]*(/[\w.-]+)?", name)) and ".." not in name

@@ -1,4 +1,4 @@
-"""Loading with torch: names of dtypes, what lies where, errors in one line, versions."""
+"""Loading with torch: dtypes, devices, one-line errors, versions."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ OFFLOADS = ("none", "model", "group")
 
 
 def check_value(parameter: str, value: str, choices: Sequence[str] = DTYPES) -> None:
-    """Raises `ValueError` for a value that is none of `choices`."""
+    """Raises `ValueError` for a value not in `choices`."""
     if value not in choices:
         raise ValueError(f"{parameter}: {value!r} is none of {', '.join(choices)}")
 
 
 def check_call(call: Mapping[str, Any], taken: Sequence[str]) -> None:
-    """Raises `ValueError` for a keyword in `call` that edit-eval itself passes."""
+    """Raises `ValueError` for a keyword in `call` that edit-eval passes itself."""
     if clash := sorted(set(call) & set(taken)):
         raise ValueError(f"call: {', '.join(clash)} cannot be given there: edit-eval passes it itself")
 
 
 def dtype_named(name: str) -> Any:
-    """torch's dtype of that name; `auto` stays, for transformers: as the weights are stored."""
+    """Returns torch's dtype of that name; `auto` stays, and means to transformers: as the weights are stored."""
     import torch
 
     return name if name == "auto" else getattr(torch, name)
 
 
 def on_cpu(devices: Sequence[str]) -> bool:
-    """Whether a replica computes on the CPU (`["cpu"]`, `["cpu:1"]`)."""
+    """True if a replica computes on the CPU (`["cpu"]`, `["cpu:1"]`)."""
     return devices[0].split(":")[0] == "cpu"
 
 
 def prepare_devices(devices: Sequence[str], offload: str) -> None:
-    """Checks what a replica is to run on; on the CPU it computes with one thread.
+    """Checks a replica's devices; on the CPU it is limited to one thread.
 
-    One thread, because several replicas share the machine, and because with more the order of sums, and with it the
+    One thread, because several replicas share the machine, and because with more threads the order of sums, and so the
     last bits, may depend on the machine. Raises `LoadError`.
     """
     import torch
@@ -70,9 +70,9 @@ def prepare_devices(devices: Sequence[str], offload: str) -> None:
 
 
 def device_map(devices: Sequence[str]) -> dict[str, str] | str:
-    """The `device_map` of `from_pretrained`: all on the one device, or the layers spread evenly over several.
+    """Returns the `device_map` for `from_pretrained`: all on one device, or the layers spread evenly over several.
 
-    Weights go straight there; the host never holds a copy of the whole.
+    Weights are loaded straight to their devices; the host never holds a full copy.
     """
     if len(devices) > 1:
         return "balanced"
@@ -81,7 +81,7 @@ def device_map(devices: Sequence[str]) -> dict[str, str] | str:
 
 @contextmanager
 def load_errors(model: str) -> Iterator[None]:
-    """Makes of whatever a load raises one `LoadError` line; want of memory, and of a library, passes as it is."""
+    """Turns any exception of a load into a one-line `LoadError`, but passes on out-of-memory and missing libraries."""
     try:
         yield
     except (EditEvalError, MemoryError):
@@ -92,7 +92,7 @@ def load_errors(model: str) -> Iterator[None]:
         if type(error).__name__ == "OutOfMemoryError" or "out of memory" in text.lower():
             raise
         if isinstance(error, ModuleNotFoundError) and error.name and "Failed to import" not in text:
-            raise  # a library that is missing: the worker says how it is installed
+            raise  # a missing library: the worker says how to install it
         if torchvision := next((cause for cause in causes if "torchvision::" in cause), ""):
             versions = {"torchvision": "", "torch": "", **library_versions("torchvision", "torch")}
             raise LoadError(
@@ -100,13 +100,13 @@ def load_errors(model: str) -> Iterator[None]:
                 f"{versions['torch']}: uninstall it (edit-eval needs none) or install the one built for this torch "
                 f"({_cut(torchvision)})"
             ) from error
-        if "out of meta tensor" in text:  # how diffusers fails after it has warned of missing weights
+        if "out of meta tensor" in text:  # diffusers fails like this after warning of missing weights
             raise LoadError(f"weights are missing from the files of {model}; the worker's log names them") from error
         raise LoadError(f"{model} cannot be loaded: {type(error).__name__}: {_cut(text)}") from error
 
 
 def _causes(error: BaseException | None) -> list[str]:
-    """The texts of an exception and of those behind it: the libraries wrap a failed import in a vague one."""
+    """Returns the texts of an exception and its causes: the libraries wrap a failed import in a vague one."""
     texts: list[str] = []
     while error is not None and len(texts) < 20:
         texts.append(" ".join(hide_secrets(str(error)).split()))
@@ -119,7 +119,7 @@ def _cut(text: str, length: int = 400) -> str:
 
 
 def check_complete(report: Mapping[str, Any], part: str) -> None:
-    """Raises `LoadError` where the files lack weights of the model: the libraries fill those with random numbers.
+    """Raises `LoadError` if the files lack weights of the model: the libraries fill those with random numbers.
 
     `report` is what `from_pretrained(..., output_loading_info=True)` returns beside the model.
     """
@@ -134,7 +134,7 @@ def check_complete(report: Mapping[str, Any], part: str) -> None:
 
 
 def library_versions(*names: str) -> dict[str, str]:
-    """Versions of installed packages, by name; what is not installed is left out."""
+    """Returns the versions of installed packages by name, leaving out those not installed."""
     versions = {}
     for name in names:
         try:
@@ -145,25 +145,26 @@ def library_versions(*names: str) -> dict[str, str]:
 
 
 READ_AHEAD_SHARE = 0.5
-"""Of the host's memory: larger weights would push out their own beginning before it is used."""
+"""Share of the host's memory: larger weights would evict their own beginning before it is used."""
 BESIDE_OTHERS = READ_AHEAD_SHARE / 2
-"""Of a judge's weights, which come beside those of an edit model."""
+"""For a judge's weights, which share the memory with those of an edit model."""
 
 
 def load_in_parallel() -> None:
-    """Has diffusers read the files of a network with several threads; to be called before diffusers is imported.
+    """Makes diffusers read the files of a network with several threads; call it before diffusers is imported.
 
-    The weights are the same. What `HF_ENABLE_PARALLEL_LOADING` says already, stands.
+    The weights are the same. An existing `HF_ENABLE_PARALLEL_LOADING` is respected.
     """
     os.environ.setdefault("HF_ENABLE_PARALLEL_LOADING", "YES")
 
 
 def read_ahead(name: str, revision: str | None = None, share: float = READ_AHEAD_SHARE) -> threading.Thread | None:
-    """Has the operating system read a model's weights into its page cache; returns at once, with the thread that asks.
+    """Has the operating system read a model's weights into its page cache; returns the requesting thread at once.
 
-    `name` is a folder or a repository in the Hugging Face cache. None where there is nothing to read, no way to ask,
-    or they are more than that `share` of the host's memory. It costs no memory of this process, and replicas of one
-    host share it. Processes of one user ask in turn, so that a judge does not halve the disk of the first edit model.
+    `name` is a folder or a repository in the Hugging Face cache. Returns None if there is nothing to read, no way to
+    ask, or the weights exceed that `share` of the host's memory. It costs this process no memory, and replicas on one
+    host share it. Processes of one user take turns, so that a judge does not halve the disk bandwidth of the first edit
+    model.
     """
     folder = local_folder(name) or _cached(name, revision)
     files = sorted(folder.rglob("*.safetensors")) if folder else []
@@ -180,7 +181,7 @@ def _cached(name: str, revision: str | None) -> Path | None:
         from huggingface_hub import snapshot_download
 
         return Path(snapshot_download(name, revision=revision, local_files_only=True))
-    except Exception:  # what is wrong with it, loading will say
+    except Exception:  # loading will report what is wrong with it
         return None
 
 
@@ -196,7 +197,7 @@ def _read_files(files: list[Path]) -> None:
 
 @contextlib.contextmanager
 def _my_turn() -> Iterator[None]:
-    """Waits until no other process of this user reads ahead; where that cannot be known, nobody waits."""
+    """Waits until no other process of this user reads ahead; does not wait if that cannot be determined."""
     path = os.path.join(tempfile.gettempdir(), f"edit-eval-reads-ahead-{os.getuid()}")
     try:
         turn = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -212,28 +213,28 @@ def _my_turn() -> Iterator[None]:
 
 
 def _memory() -> int:
-    """Bytes of this host's memory."""
+    """Returns the bytes of this host's memory."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-# Where torch prefers cuDNN (2.9 and newer on Hopper and on Blackwell's data centre GPUs, with a new enough cuDNN), two
-# things speak against it for a model that reads prompts of many lengths and writes answers:
+# Where torch prefers cuDNN (2.9 and newer on Hopper and on Blackwell's data centre GPUs, with a new enough cuDNN), it
+# is a poor choice for a model that reads prompts of many lengths and writes answers:
 #
-# * cuDNN plans anew for each new length, 20 to 400 ms a plan (torch pull request 155958, SGLang pull request 4650), and
+# * cuDNN makes a plan for each new length, 20 to 400 ms each (torch pull request 155958, SGLang pull request 4650), and
 #   each token of an answer is a new length.
-# * It is reported to corrupt what Qwen2.5-1.5B and -7B write, in silence, on a B200 (torch issue 193893, open): models
-#   with fewer than 8 heads of keys, as Qwen3-VL-30B-A3B and the text encoder of Qwen-Image-Edit are. On Hopper nobody
-#   has reported it, and nobody has ruled it out.
+# * It is reported to silently corrupt what Qwen2.5-1.5B and -7B write on a B200 (torch issue 193893, open): models with
+#   fewer than 8 heads of keys, like Qwen3-VL-30B-A3B and the text encoder of Qwen-Image-Edit. On Hopper this has been
+#   neither reported nor ruled out.
 #
-# Attention over the prompt is a tenth of a judgement's arithmetic. Pictures keep torch's own choice: few shapes, and
-# as many heads of keys as of queries.
+# Attention over the prompt is a tenth of a judgement's arithmetic. Pictures keep torch's own choice: few shapes, and as
+# many heads of keys as of queries.
 WITHOUT_CUDNN = "the language model without cuDNN's"
 
 
 def without_cudnn(language_model: Any) -> None:
-    """Has `language_model` compute torch's attention with any kernel but cuDNN's; its other parts are as they were.
+    """Makes `language_model` compute torch's attention with any kernel but cuDNN's; its other parts stay unchanged.
 
-    Of other implementations than `sdpa` it changes nothing. Before anything that replaces its `forward`.
+    Does nothing for implementations other than `sdpa`. Call it before anything that replaces its `forward`.
     """
     import torch
 

@@ -1,8 +1,8 @@
-"""Processors of the Qwen-VL family for pictures and text alone: no video, and so no torchvision.
+"""Processors of the Qwen-VL family for pictures and text only: no video, and so no torchvision.
 
-The libraries' own processors load a video processor, too, and that needs torchvision, which has to be built for
-the very torch beside it. Pictures are resized with Pillow here, with torchvision and without, so that the same picture
-gives the same numbers in every environment (the two differ by up to 2 of 255 levels).
+The libraries' own processors also load a video processor, which needs torchvision built for the very torch beside it.
+Pictures are resized with Pillow here, with or without torchvision, so that the same picture gives the same numbers in
+every environment (the two differ by up to 2 of 255 levels).
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from edit_eval.errors import LoadError
 
 IMAGE_BACKEND = "pil"
 WITH_TORCHVISION = ("TorchvisionBackend", "BaseImageProcessorFast")
-"""The class from which those that scale with torchvision are made, in transformers 5 and 4. Their names do not tell: a
-`Qwen2VLImageProcessor` is one of them in version 5, and scales with Pillow in version 4."""
+"""The base class of image processors that scale with torchvision, in transformers 5 and 4. Their own names do not tell:
+a `Qwen2VLImageProcessor` is one of them in version 5, and scales with Pillow in version 4."""
 
 WITH_VIDEO = ("Qwen2VLProcessor", "Qwen2_5_VLProcessor", "Qwen3VLProcessor")
-"""The processor classes of transformers that load a video processor, too."""
+"""The processor classes of transformers that also load a video processor."""
 
 
 def image_only(name: str) -> Any:
-    """The class of transformers called `name`, without its video processor.
+    """Returns the class of transformers called `name`, without its video processor.
 
-    It keeps the name and the module, so that what it saves is loaded by the library's own class.
+    It keeps the name and the module, so that the library's own class can load what it saves.
     """
     import transformers
 
@@ -39,18 +39,18 @@ def image_only(name: str) -> Any:
             setattr(self, f"{kind}_token_id", tokenizer.convert_tokens_to_ids(token))
         transformers.ProcessorMixin.__init__(self, image_processor, tokenizer, chat_template=chat_template)
 
-    # transformers 5 reads a processor's parts off the signature of `__init__`, transformers 4 off `attributes`.
+    # transformers 5 takes a processor's parts from the signature of `__init__`, transformers 4 from `attributes`.
     body = {"__init__": __init__, "__module__": parent.__module__, "attributes": ["image_processor", "tokenizer"]}
     return type(name, (parent,), body)
 
 
 def image_processor_class() -> Any:
-    """The image processor of the Qwen-VL family that resizes with Pillow."""
+    """Returns the image processor of the Qwen-VL family that resizes with Pillow."""
     import transformers
 
     try:
         return transformers.Qwen2VLImageProcessorPil
-    except AttributeError:  # transformers 4: the one without `Fast` in its name
+    except AttributeError:  # transformers 4: the class without `Fast` in its name
         return transformers.Qwen2VLImageProcessor
 
 
@@ -67,12 +67,11 @@ def load_processor(source: str, class_name: str, pixels: dict[str, int], **keywo
 def load_any_processor(source: str, class_name: str, **keywords: str) -> Any:
     """Loads a processor of any class of transformers so that it scales pictures with Pillow, torchvision or not.
 
-    Returns None for a class that takes no pictures (a tokenizer): whoever loads the whole may load it. `keywords` as
-    above.
+    Returns None for a class that takes no pictures (a tokenizer): the library may load it. `keywords` as above.
     """
     import transformers
 
-    if class_name == "AutoProcessor":  # loaded as it is, it would load a video processor, too
+    if class_name == "AutoProcessor":  # the class itself would also load a video processor
         settings, _ = image_processor_class().get_image_processor_dict(source, **keywords)
         class_name = settings.get("processor_class") or transformers.ProcessorMixin.get_processor_dict(
             source, **keywords
@@ -91,7 +90,7 @@ def load_any_processor(source: str, class_name: str, **keywords: str) -> Any:
 
 
 def _with_pillow(class_name: str) -> Any:
-    """Of an image processor's class the one that resizes with Pillow; None where transformers has no two of them."""
+    """Returns the variant of an image processor's class that resizes with Pillow; None if transformers has only one."""
     import transformers
 
     return getattr(transformers, class_name.removesuffix("Pil").removesuffix("Fast") + "Pil", None)
@@ -100,7 +99,7 @@ def _with_pillow(class_name: str) -> Any:
 def _load_image_processor(source: str, pixels: dict[str, int], keywords: dict[str, str]) -> Any:
     images = image_processor_class()
     settings, _ = images.get_image_processor_dict(source, **keywords)
-    # The same two areas go by two names. transformers 4 sets `size` aside where the file lacks the older names.
+    # The same two areas have two names. transformers 4 ignores `size` if the file lacks the older names.
     size = settings.get("size") or {}
     for name, edge in (("min_pixels", "shortest_edge"), ("max_pixels", "longest_edge")):
         area = pixels.get(name) or settings.get(name) or size.get(edge)
@@ -110,10 +109,10 @@ def _load_image_processor(source: str, pixels: dict[str, int], keywords: dict[st
 
 
 def load_with_pillow(source: str, class_name: str, images: str, settings: Mapping[str, Any], **keywords: str) -> Any:
-    """Loads a processor of a class of transformers for pictures and text alone, scaled by its class `images`.
+    """Loads a processor of a class of transformers for pictures and text only, scaled by its class `images`.
 
-    `settings` are the image processor's own. The image processor stands where one for video or sound would be: those
-    are never asked for anything but the names of their settings.
+    `settings` are the image processor's own. The image processor also takes the place of those for video or sound,
+    which are only asked for the names of their settings.
     """
     import transformers
 
@@ -135,7 +134,7 @@ def load_with_pillow(source: str, class_name: str, images: str, settings: Mappin
 
 
 def check_processor(processor: Any, model: str) -> Any:
-    """Returns the processor; raises `LoadError` for a tokenizer, to which `AutoProcessor` falls back in silence."""
+    """Returns the processor; raises `LoadError` for a tokenizer, which `AutoProcessor` silently falls back to."""
     if getattr(processor, "image_processor", None) is None or getattr(processor, "tokenizer", None) is None:
         raise LoadError(
             f"{model}: transformers finds no image processor for it, only a {type(processor).__name__}; "
@@ -145,6 +144,6 @@ def check_processor(processor: Any, model: str) -> Any:
 
 
 def image_backend(processor: Any) -> str:
-    """What scales the pictures, and the class: `pil (Qwen2VLImageProcessorPil)`."""
+    """Returns what scales the pictures, and the class: `pil (Qwen2VLImageProcessorPil)`."""
     kinds = {kind.__name__ for kind in type(processor).__mro__}
     return f"{IMAGE_BACKEND if kinds.isdisjoint(WITH_TORCHVISION) else 'torchvision'} ({type(processor).__name__})"

@@ -1,4 +1,4 @@
-"""How a judge is asked: a protocol made from its section of the configuration, and its questions about each sample."""
+"""How a judge is asked: its protocol, built from the configuration, and the questions about each sample."""
 
 from __future__ import annotations
 
@@ -20,76 +20,76 @@ from edit_eval.workers.model_class import make_parameters
 
 @dataclass(frozen=True)
 class AskedJudge:
-    """A judge, and how it is asked."""
+    """A judge with its protocol."""
 
     model: Identity
     section: ProtocolSection
     texts: Mapping[str, Any]
-    """The protocol's wording, where that came from elsewhere."""
+    """The protocol's wording, if it was read from elsewhere."""
     protocol: Protocol = field(compare=False)
     measures: bool = False
-    """It is asked nothing, and has no controls."""
+    """True if it measures: it is asked nothing, and has no controls."""
     replays: bool = False
-    """Its replies were given elsewhere: they are known by their address, and there are none to controls."""
+    """True if its replies were given elsewhere: they are found by address, and there are none for controls."""
 
     @property
     def name(self) -> str:
-        """What the configuration calls the judge."""
+        """The judge's name in the configuration."""
         return self.model.name
 
     @property
     def protocol_name(self) -> str:
-        """The protocol's registered name, or the class of the user's own."""
+        """The protocol's registered name, or the user's own class."""
         return self.section.type or Path(self.section.class_path).name
 
     @property
     def of_two(self) -> bool:
-        """It is asked about two edits, held against each other, and never about one."""
+        """True if it compares two edits, and is never asked about one alone."""
         return hasattr(self.protocol, "battles")
 
     @property
     def before_edits(self) -> bool:
-        """It is asked about samples, before there is an edit, and never about one."""
+        """True if it is asked about samples before they are edited, and never about an edit."""
         return bool(getattr(self.protocol, "before_edits", False))
 
     @property
     def of_one(self) -> bool:
-        """It is asked about one edit at a time."""
+        """True if it is asked about one edit at a time."""
         return not (self.of_two or self.before_edits)
 
     @property
     def sees_controls(self) -> bool:
-        """It is asked about what no edit model made, too."""
+        """True if it is also asked about controls, which no edit model made."""
         return self.of_one and not (self.measures or self.replays)
 
     @property
     def scoring(self) -> Scoring:
-        """What its scores are."""
+        """The scores it gives."""
         return scoring(self.protocol_name, self.protocol)
 
     def advice(self, failed: Sequence[Judgement]) -> str:
-        """What to write into the configuration where these judgements failed; empty where nobody knows."""
+        """Returns what to change in the configuration after these failures; empty if unknown."""
         return str(getattr(self.protocol, "advice", advice_on_limits)(failed)) if failed else ""
 
     def question_parameters(self) -> dict[str, object]:
-        """What the protocol is told, `prompts` and `measures` apart: those are in its texts, or in the judge."""
+        """Returns the protocol's parameters but `prompts` and `measures`, which are part of its texts or the judge."""
         return {k: v for k, v in self.section.parameters.items() if k not in ("prompts", "measures")}
 
 
 class SampleQuestion(NamedTuple):
-    """A question about one sample, without its texts: a benchmark has few such, and many samples share each."""
+    """A question about one sample, without its texts: a benchmark has few such kinds, shared by many samples."""
 
     question: Question
     digests: tuple[str, ...]
-    """For each of its orders: over all that is in the key of its replies but judge, edit and seed, as far as the sample
-    tells."""
+    """One for each of its orders: over everything in the key of its replies but judge, edit and seed, as far as the
+    sample determines it."""
     varies: bool
-    """What is told or shown besides depends on earlier replies, or on an edit that the sample follows."""
+    """True if anything else told or shown depends on earlier replies, or on an edit that the sample follows."""
     shows_edit: bool
-    """The edit is shown, or lends its size."""
+    """True if the edit is shown, or lends its size."""
 
     def digest(self, reading: int) -> str:
-        """That of the order in which it is put in a reading."""
+        """Returns the digest for the order used in a reading."""
         return self.digests[reading % len(self.digests)]
 
 
@@ -97,21 +97,21 @@ class SampleQuestion(NamedTuple):
 def make_protocol(
     section: ProtocolSection, folder: Path, texts: Mapping[str, Any] | None = None
 ) -> tuple[Protocol, Mapping[str, Any]]:
-    """A protocol and its wording, which is read where no `texts` of an earlier reading are given.
+    """Returns a protocol and its wording, which is read unless `texts` of an earlier reading are given.
 
-    Raises `ConfigurationError` for what the protocol cannot mean, and for a class that is not here.
+    Raises `ConfigurationError` for invalid parameters, and for a class that is not installed here.
     """
     protocol_class: Any = import_class("protocol", section.class_path, folder)
     parameters = make_parameters(protocol_class, section.parameters)
     if not hasattr(protocol_class, "texts"):
         return protocol_class(parameters), {}
     if texts is None:
-        texts = json.loads(json.dumps(protocol_class.texts(parameters)))  # as it will be recorded
+        texts = json.loads(json.dumps(protocol_class.texts(parameters)))  # in the form in which it will be recorded
     return protocol_class(parameters, texts), texts
 
 
 def asked_judges(configuration: Configuration) -> list[AskedJudge]:
-    """The configuration's judges, and how each is asked."""
+    """Returns the configuration's judges with their protocols."""
     return [_asked_judge(section, configuration.folder) for section in configuration.judges.values()]
 
 
@@ -133,9 +133,10 @@ def _asked_judge(section: ModelSection, folder: Path) -> AskedJudge:
 
 
 def rounds_of(protocol: Protocol, sample: Sample, edit_models: Sequence[Identity]) -> list[list[tuple[int, int]]]:
-    """Which edit models' edits of a sample a protocol compares, by round, as places, the earlier one first.
+    """Returns the pairs of edit models whose edits of a sample a protocol compares, by round: indices, the smaller
+    first.
 
-    A design that is not extended is one round. None if it compares none, of a bad sample, and of one that follows
+    A design that is not extended is one round. Empty if it compares none, for a bad sample, and for one that follows
     another: its edits were made from different pictures.
     """
     if not hasattr(protocol, "battles") or sample.fault or sample.follows:
@@ -151,11 +152,11 @@ def rounds_of(protocol: Protocol, sample: Sample, edit_models: Sequence[Identity
 
 
 Light = dict[object, tuple[Question, tuple[str, ...], str]]
-"""Questions without their texts, which many samples share; of each the pictures, and what is done to them."""
+"""Questions without their texts, shared by many samples; each with its pictures and the steps done to them."""
 
 
 def ask(protocol: Protocol, sample: Sample, light: Light) -> tuple[SampleQuestion, ...]:
-    """The questions about a sample; their kinds are kept in `light`."""
+    """Returns the questions about a sample; their kinds are kept in `light`."""
     if sample.fault:
         return ()
     pictures = {name: picture.digest for name, picture in sample.pictures.items()}
@@ -182,9 +183,10 @@ _system_digest = lru_cache(maxsize=256)(digest_of_text)  # a rubric's text is th
 
 
 def asked_digest(question: Question, pictures: Mapping[str, str]) -> str:
-    """Over what a judge is told and shown. Names are not in it, nor what is added when it is asked again.
+    """Returns the digest of what a judge is told and shown. It covers neither names nor the line added when asking
+    again.
 
-    `pictures` gives for each picture's name what stands for it.
+    `pictures` maps each picture's name to what represents it.
     """
     return _digest(question, *_views(question.shows), pictures)
 
@@ -198,6 +200,6 @@ def _digest(question: Question, names: tuple[str, ...], steps: str, pictures: Ma
 
 
 def _views(shows: tuple[View, ...]) -> tuple[tuple[str, ...], str]:
-    """The pictures that are shown or lend their size, and what is done to how many of them."""
+    """Returns the pictures that are shown or lend their size, and the steps done to them, with their number."""
     names = tuple(name for view in shows for name in view.reads)
     return names, canonical_json([[len(view.reads), view.steps] for view in shows])

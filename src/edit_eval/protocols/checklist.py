@@ -1,4 +1,4 @@
-"""`checklist`: yes/no questions that a benchmark has about each of its samples."""
+"""`checklist`: a benchmark's yes/no questions about each of its samples."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class ChecklistItem:
 
     ask: str
     expect: float
-    """1 where it holds if the answer is yes, 0 if it is no."""
+    """1 if a yes means that it holds, 0 if a no does."""
     box: tuple[int, ...] = ()
-    """left, top, right, bottom: what of the edit is shown, alone; empty: all of it, beside the source."""
+    """Left, top, right, bottom of the part of the edit to be shown alone; empty: all of it, beside the source."""
 
 
 def checks_of(sample: Sample) -> list[ChecklistItem]:
-    """The sample's checks, from `facts`. Raises `LookupError` that says what is wrong with them."""
+    """Returns the sample's checks from `facts`. Raises `LookupError` with the reason if they are invalid."""
     listed = sample.facts.get("checks")
     if not isinstance(listed, list) or not listed:
         raise LookupError("its facts need `checks`, a list of {ask: TEXT, expect: yes or no}")
@@ -60,7 +60,7 @@ def _is_box(box: object) -> bool:
 
 
 def _holding(sample: Sample, values: Values) -> list[float]:
-    """For each check whether it holds: 1 or 0, or how likely that is."""
+    """Returns for each check if it holds: 1 or 0, or the probability."""
     return [1 - abs(values[str(number)] - check.expect) for number, check in enumerate(checks_of(sample), 1)]
 
 
@@ -107,7 +107,7 @@ class Checklist:
 
     @staticmethod
     def texts(parameters: Parameters) -> dict[str, Any]:
-        """How the questions are put."""
+        """Returns the wording of the questions."""
         texts = dict(loading.packaged("checklist.v1", parameters.language)[parameters.asked])
         if parameters.answer == PROBABILITIES:
             texts["system_prompt"] = f"{texts['system_prompt']} {texts['exactly']}"
@@ -119,7 +119,7 @@ class Checklist:
         self._form = _FORMS[parameters.asked] if parameters.answer == "words" else parameters.answer
 
     def questions(self, sample: Sample) -> Sequence[Question]:
-        """Raises `LookupError` where the sample has no checks, or some that cannot be meant."""
+        """Raises `LookupError` if the sample has no checks, or invalid ones."""
         checks = checks_of(sample)
         if self._asked == "one_by_one":
             return [
@@ -149,7 +149,9 @@ class Checklist:
         )
 
     def read(self, question: Question, reply: Reply) -> Reading:
-        """1 for each yes and 0 for each no: one word, or `{"answers": ["yes", "no", ...]}`; or how likely a yes is."""
+        """Reads 1 for each yes and 0 for each no: one word, or `{"answers": ["yes", "no", ...]}`; or the probability of
+        a yes.
+        """
         if question.form == PROBABILITIES:
             return Reading(values={question.gives[0]: reply.values[question.labels[0]]})
 

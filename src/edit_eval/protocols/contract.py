@@ -1,9 +1,10 @@
-"""What a protocol is: what is asked of a judge about an edit, and what its replies amount to.
+"""The interface of a protocol: what a judge is asked about an edit, and how its replies become scores.
 
-A class of yours needs no base class, only the shape of `Protocol`; `examples/` has one. All of it is pure: from the
-same sample and the same replies come the same questions, readings and scores, so that stored replies are read anew
-without asking anybody. What a judge is asked is in the keys of its replies, and nothing else is: a changed wording asks
-that question again, a changed score asks nobody."""
+Your class needs no base class, only the methods of `Protocol`; `examples/` has one. Everything in it is pure: the same
+sample and replies give the same questions, readings and scores, so that stored replies can be read again without
+asking. A reply's key covers what the judge is asked and nothing else: a changed wording asks that question again, a
+changed score asks nothing.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +19,16 @@ from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Scoring,
 
 Values = Mapping[str, float]
 Step = tuple[str | int, ...]
-"""What is done to a picture before it is shown: `("longest", 1024)` scales its longest side down to that,
-`("fit", 1024)` up, too, `("crop", left, top, right, bottom)` cuts in pixels, `("clip", ...)` as far as the picture
-reaches, `("like", "source")` gives it that picture's size, `("jpeg", 90)` encodes it with that quality and decodes it
-again."""
+"""What is done to a picture before it is shown: `("longest", 1024)` scales its longest side down to that, `("fit",
+1024)` also up, `("crop", left, top, right, bottom)` cuts in pixels, `("clip", ...)` likewise but within the picture,
+`("like", "source")` gives it that picture's size, `("jpeg", 90)` encodes it with that quality and decodes it again."""
 
 MEASURED = "measured"
-"""The form of a question that is put to a judge that measures."""
+"""The form of a question to a judge that measures."""
 
 
 class Missing(Exception):
-    """There is no such number. `Missing(Status.UNDEFINED, "the pictures are identical")`."""
+    """There is no such number: `Missing(Status.UNDEFINED, "the pictures are identical")`."""
 
     def __init__(self, status: Status, reason: str) -> None:
         super().__init__(reason)
@@ -36,19 +36,19 @@ class Missing(Exception):
 
 
 class View(NamedTuple):
-    """A picture as a judge is shown it."""
+    """A picture as shown to a judge."""
 
     picture: str
-    """`edit`; in a battle also `other`, the second edit; or one of the sample's: `source`, `reference`, `mask`. Of a
-    sample that follows others `first` is the source of the first of them; `last` is the edit of the turn or the round
-    before. Both are the `source` where there is none."""
+    """`edit`; in a battle also `other`, the second edit; or one of the sample's: `source`, `reference`, `mask`. In a
+    chain of samples `first` is the source of the first; `last` is the edit of the previous turn or round. Both default
+    to `source`."""
     steps: tuple[Step, ...] = ()
     label: str = ""
-    """What the request calls it; empty: as `picture`. Two views of one picture in a question need one."""
+    """Its name in the request; by default `picture`. Needed for a second view of one picture."""
 
     @property
     def name(self) -> str:
-        """What the request calls it."""
+        """Its name in the request."""
         return self.label or self.picture
 
     @property
@@ -58,12 +58,12 @@ class View(NamedTuple):
 
 
 Against = Literal["source", "first", "last"]
-"""What an edit is held against: its source, or what was there at the first turn, or before the last one."""
+"""What an edit is compared with: its source, the source of the first turn, or the edit before the last turn."""
 EARLIER = ("first", "last")
 
 
 def earlier(against: Against) -> View:
-    """What an edit is held against, called `source` as judges know it."""
+    """Returns the view of what an edit is compared with, called `source` as judges know it."""
     return View(picture=against, label="" if against == "source" else "source")
 
 
@@ -73,110 +73,112 @@ class Question:
 
     name: str
     gives: tuple[str, ...] = ()
-    """The values that a readable reply has; a value's name is unique within a sample. None: only its words are used."""
+    """The values of a readable reply; their names are unique within a sample. Empty if only its words are used."""
     system: str = ""
     user: str = ""
     shows: tuple[View, ...] = (View(picture="source"), View(picture="edit"))
-    """In the order in which they are shown."""
+    """In the order of display."""
     form: str = "text"
-    """What the judge is held to: `score` (a bare number of three decimals), `reason_then_score`, `json`, `labels` (one
-    a criterion, as JSON), `text`, `probabilities` (of each of `labels`; nothing is written), `measured` (nobody is
+    """The form of the answer: `score` (a bare number of three decimals), `reason_then_score`, `json`, `labels` (one per
+    criterion, as JSON), `text`, `probabilities` (of each of `labels`; nothing is written), `measured` (nothing is
     asked). A judge may end an answer early, or limit its length, by it."""
     labels: tuple[str, ...] = ()
-    """With `probabilities`: the answers that are legal, all of them, as they would be written. `read` is handed the
-    probability of each in the reply's `values`, their sum 1; `user` tells the judge to answer with one of them."""
+    """With `probabilities`: all legal answers, exactly as they would be written. `read` gets their probabilities in the
+    reply's `values`, with sum 1; `user` must tell the judge to answer with one of them."""
     schema: str = ""
-    """With `json` and `labels`: the JSON schema, as JSON, that a judge which can is to hold its answer to. What it
-    wrote is read by `read` all the same."""
+    """With `json` and `labels`: the JSON schema, as JSON, that constrains the answer if the judge supports it. `read`
+    checks the answer in any case."""
     after: tuple[str, ...] = ()
-    """Earlier questions; the text of the reply to one, without its thoughts, stands where `user` has `{its name}`."""
+    """Names of earlier questions; `{name}` in `user` becomes the text of the reply to that question, without its
+    thoughts."""
     when: Callable[[Values], bool] | None = None
-    """Asked only where this is true of the values that the questions which it comes `after` gave. Where it is not, it
-    does not apply: nothing is asked, what it `gives` is in no score, and what comes after it does not apply either.
-    Pure, and in no key; one function for all samples, not one made anew for each, saves memory."""
+    """A condition on the values that the questions in `after` gave. If it is false, the question does not apply: it is
+    not asked, no score has what it `gives`, and what comes after it does not apply either. Pure, and in no key; one
+    function for all samples, rather than a new one for each, saves memory."""
     again: str = ""
-    """The line that is added when it is asked again; in no key."""
+    """The line added when it is asked again; in no key."""
     orders: tuple[Question, ...] = ()
-    """The same question in other orders (of its pictures, of what its text lists): the second reading is put the first
-    of them, and so on, and round again from this one. They have its name, form, labels and values."""
+    """The same question in other orders (of its pictures, of what its text lists): the second reading uses the first of
+    them, and so on, then this one again. They share its name, form, labels and values."""
 
 
 def in_order(question: Question, reading: int) -> Question:
-    """The question as it is put in a reading, which counts from 0."""
+    """Returns the question in the order of a reading, counted from 0."""
     turn = reading % (1 + len(question.orders))
     return question.orders[turn - 1] if turn else question
 
 
 def mean(sample: Sample, values: Values) -> float:
-    """The mean of the values, whatever the sample."""
+    """Returns the mean of the values; ignores the sample."""
     return math.fsum(values.values()) / len(values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """One number about an edit, made of the values that its questions gave."""
+    """One number about an edit, computed from the values that its questions gave."""
 
     scale: Scale
     needs: tuple[str, ...] = ()
-    """The values that it is made of; empty: all that the sample's questions give, without those of questions that were
-    not asked (see `Question.when`). It does not apply to a sample whose questions give less, nor to an edit for which
-    one of the values that are named here was not asked; it is missing where a reply was not readable."""
+    """The values it is computed from; empty: all that the sample's questions give, without those of questions that were
+    not asked (see `Question.when`). It does not apply to a sample whose questions give fewer, nor to an edit for which
+    one of the values named here was not asked; it is missing if a reply was not readable."""
     of: Callable[[Sample, Values], float] = mean
-    """Pure. May raise `Missing`; anything else that it raises makes the score `undefined`, too."""
+    """Pure. May raise `Missing`; any other exception makes the score `undefined`, too."""
     part: bool = False
-    """It is a part of the headline (one criterion of several): tables of results show it beneath, not on its own."""
+    """True for a part of the headline (one criterion of several): tables of results show it beneath, not on its own."""
 
 
 def parts(names: Iterable[str], scale: Scale) -> dict[str, Score]:
-    """A score for each of these values by itself, as parts of the headline."""
+    """Returns one score per value, as parts of the headline."""
     return {name: Score(scale=scale, needs=(name,), part=True) for name in names}
 
 
 class Protocol(Shape):
-    """How a benchmark asks a judge, and makes scores of its replies.
+    """How a benchmark asks a judge and turns its replies into scores.
 
-    A class carries its parameters as a nested standard-library dataclass `Parameters` with
-    `__pydantic_config__ = {"extra": "forbid"}`, made from the YAML's `protocol:`; it is constructed with them. One
-    that declares a parameter `language` is given the benchmark's, one with `prompts` the configuration's `prompts:`,
-    one with `measures` what a judge that measures says of its values.
+    A class has its parameters as a nested standard-library dataclass `Parameters` with `__pydantic_config__ = {"extra":
+    "forbid"}`, built from the YAML's `protocol:` and passed to the constructor. A parameter `language` is filled with
+    the benchmark's, `prompts` with the configuration's `prompts:`, `measures` with what a judge that measures says
+    about its values.
 
     A class whose wording comes from elsewhere (a packaged rubric, a file of the user's) has a static method
-    `texts(parameters)` that reads it as plain data, and is constructed with (parameters, texts): what was read is kept
-    with the run, so that its records can be read when the file has changed or is gone.
+    `texts(parameters)` that reads it as plain data, and is constructed with (parameters, texts). The texts are kept
+    with the run, so that its records stay readable when the file has changed or been deleted.
 
-    A benchmark may have samples that are edited for the sake of others, and that its number is not about. A class that
-    knows such has `counts(sample) -> bool`: where it is false the headline need not apply, and some other score does.
+    Some samples are edited only for the sake of others, and do not count in the benchmark's number. A class that has
+    such samples defines `counts(sample) -> bool`: if it is false, the headline need not apply, but some other score
+    must.
 
-    A class that asks about two edits of a sample, and not about one, has `battles(sample, models)`: which of the edit
-    models' edits are held against each other, as pairs of places in `models` (identities, in the configuration's
-    order). Pure: a run that goes on asks the same. Its questions show `edit` and `other`, and are put in both orders
-    (`pairwise.both_orders`), for strengths are made of judgements that have both. One with `looks` above 1 has
-    `rounds(sample, models)`, too: the same pairs in so many rounds. The first is asked, and each later one while
-    intervals of strengths, corrected for so many looks, do not tell all edit models apart.
+    A class that compares two edits of a sample, rather than judging one, has `battles(sample, models)`: which edit
+    models' edits meet, as pairs of indices into `models` (identities, in the configuration's order). It is pure, so
+    that a resumed run asks the same. Its questions show `edit` and `other`, and are asked in both orders
+    (`pairwise.both_orders`), since strengths need judgements with both. One with `looks` above 1 also has
+    `rounds(sample, models)`: the same pairs in that many rounds. The first is always asked, and each later one as long
+    as intervals of strengths, corrected for the number of looks, do not separate all edit models.
 
     A class that is asked about a sample before there is an edit has `before_edits = True`, and its questions show none:
-    what its reply reads as reason is what the edit model is told (`rewrite:` of the configuration).
+    the reason read from its reply is what the edit model is told (`rewrite:` of the configuration).
 
-    It may also have `advice(failed)`: what to write into the configuration where these judgements failed, or "".
+    It may also have `advice(failed)`: what to change in the configuration after these failed judgements, or "".
     """
 
     scores: Mapping[str, Score]
     headline: str
-    """The score that coverage, gates and margins count; it applies to every edit of every sample (that `counts`)."""
+    """The score used for coverage, gates and margins; it applies to every edit of every sample (that `counts`)."""
     published: Mapping[str, Callable[[Sequence[Judgement]], float]]
-    """The numbers as the authors of a benchmark define them, with failures their way, by name: each is made of all
-    judgements of one edit model by one judge. Shown beside ours, never ranked, never a gate. May raise `Missing`. May
-    be left out."""
+    """The numbers as defined by the authors of a benchmark, with their treatment of failures, by name: each is computed
+    from all judgements of one edit model by one judge. Shown beside ours, never ranked, never a gate. May raise
+    `Missing`. Optional."""
 
     def questions(self, sample: Sample) -> Sequence[Question]:
-        """What is asked about an edit of `sample`. Raises `LookupError` for what the sample lacks: its fault."""
+        """Returns the questions about an edit of `sample`. Raises `LookupError` for what the sample lacks."""
 
     def read(self, question: Question, reply: Reply) -> Reading:
-        """What one complete reply amounts to; a reply that was cut off or refused never comes here."""
+        """Reads one complete reply; replies that were cut off or refused are never passed."""
 
 
 def fault(protocol: Protocol, sample: Sample) -> str:
-    """Why no judge can be asked about `sample`; empty where one can."""
+    """Returns why no judge can be asked about `sample`; empty if one can."""
     try:
         questions = protocol.questions(sample)
     except KeyError as error:
@@ -217,7 +219,7 @@ def fault(protocol: Protocol, sample: Sample) -> str:
 
 
 def _always_asked(questions: Sequence[Question]) -> set[str]:
-    """The values of questions that neither have a condition nor come after one that has."""
+    """Returns the values of questions that are neither conditional nor after a conditional one."""
     perhaps: set[str] = set()
     found: set[str] = set()
     for question in questions:
@@ -229,13 +231,13 @@ def _always_asked(questions: Sequence[Question]) -> set[str]:
 
 
 def _alike(question: Question) -> tuple[object, ...]:
-    """What a question has in every order."""
+    """Returns what a question has in common in every order."""
     about = question.name, question.form, {*question.labels}, {*question.gives}, question.after, question.when
     return *about, {view.picture for view in question.shows}
 
 
 def scoring(name: str, protocol: Protocol) -> Scoring:
-    """What the scores of a protocol are, for statistics and reports."""
+    """Returns the scores of a protocol, for statistics and reports."""
     scales = {score: what.scale for score, what in protocol.scores.items()}
     parts = tuple(score for score, what in protocol.scores.items() if what.part)
     looks = getattr(protocol, "looks", 1)

@@ -1,9 +1,9 @@
 """`criteria`: a rubric of questions, each of which gives whole numbers for a few named criteria.
 
-A rubric is a YAML file: `opening`, `quotation` and `answer`, what every question says; `tells`, which of a sample's
-texts a judge may be told, and how each is introduced; `questions`, by name, each with its `criteria` (name -> `title`
-and `asks`), what it `shows` and `tells`, and the range from `lowest` to `highest`. A sample's questions are those that
-its `facts` name (`asks`), else the one that is named as its category, else all.
+A rubric is a YAML file: `opening`, `quotation` and `answer` are part of every question; `tells` lists which of a
+sample's texts a judge may be told, with an introduction for each; `questions` has by name their `criteria` (name ->
+`title` and `asks`), what they `show` and `tell`, and the range from `lowest` to `highest`. A sample's questions are
+those named in its `facts` (`asks`), else the one named like its category, else all.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from edit_eval.text import Text
 REGISTERED = {"criteria": "Criteria"}
 
 INSTRUCTION = "edit_instruction"
-"""What a prompt calls the instruction; all other texts are those facts of the sample that have their name."""
+"""The instruction's name in a prompt; all other texts are the sample's facts of that name."""
 
 
 @dataclass(frozen=True)
@@ -54,35 +54,35 @@ class PromptParameters:
 
 @dataclass(frozen=True)
 class Official:
-    """Where the authors' own words for a question are, and how they have a judge write its numbers."""
+    """The authors' own wording of a question, and how it has a judge write its numbers."""
 
     text: str
-    """The name of the text in their file."""
+    """Name of the text in their file."""
     reads: tuple[str, ...]
-    """For each value, what stands before its number."""
+    """For each value, the words before its number."""
     after: str = ""
-    """The name of the text that goes before it."""
+    """Name of the text that precedes it."""
 
 
 class CriteriaProtocol:
-    """What protocols of criteria have in common. A subclass says which rubric it asks by, and what the scores are."""
+    """Base of protocols with criteria. Subclasses define the rubric and the scores."""
 
     Parameters: ClassVar[Any] = PromptParameters
     rubric: ClassVar[Mapping[str, Any]]
-    """Our wording, as it would stand in a file."""
+    """Our wording, in the form of a rubric file."""
     official_file: ClassVar[AuthorsFile | None] = None
-    """Where the authors have their prompts."""
+    """The file with the authors' prompts."""
     official: ClassVar[Mapping[str, Official]] = {}
     """By question."""
     slots: ClassVar[Mapping[str, str]] = {}
-    """What stands in the authors' texts for what is filled in -> our name of it."""
+    """A placeholder in the authors' texts -> our name for it."""
     recorded: ClassVar[tuple[float, float] | None] = None
-    """The ends of the scale on which values are recorded, whatever a question's own are; None: as they are asked."""
+    """The ends of the scale on which values are recorded, for all questions; None: each question's own."""
     headline: str
 
     @classmethod
     def texts(cls, parameters: Any) -> dict[str, Any]:
-        """The wording of every question. Raises `ConfigurationError` for prompts that cannot be read or meant."""
+        """Returns the wording of every question. Raises `ConfigurationError` for unreadable or invalid prompts."""
         texts = worded(cls.load(parameters))
         prompts = parameters.prompts
         if prompts == "official":
@@ -96,18 +96,18 @@ class CriteriaProtocol:
                 raise ConfigurationError(Text("prompts.{}: there is no such question; there are {}", name, texts))
             if parameters.prompts != "official":
                 loading.check_prompts(name, replaced, texts[name]["fields"])
-            # A wording that is not ours lays down a form of its own.
+            # Wording that is not ours defines its own form of answer.
             texts[name].update(replaced, **({"schema": ""} if "system_prompt" in replaced else {}))
         return texts
 
     @classmethod
     def load(cls, parameters: Any) -> Any:
-        """The rubric as plain data."""
+        """Returns the rubric as plain data."""
         return cls.rubric
 
     @classmethod
     def _official(cls, path: str | None, texts: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """The authors' prompts; all of it stands in the user's turn."""
+        """Returns the authors' prompts; all of it goes into the user's turn."""
         if cls.official_file is None:
             raise ConfigurationError(Text("protocol.prompts: there are no official prompts for this protocol"))
         names = [name for one in cls.official.values() for name in (one.after, one.text) if name]
@@ -125,7 +125,7 @@ class CriteriaProtocol:
 
     @classmethod
     def _filled_by_us(cls, text: str) -> str:
-        """An authors' template for `str.format` (or one with other marks) as one of ours."""
+        """Converts an authors' template for `str.format` (or with other marks) to one of ours."""
         formatted = any(slot.startswith("{") and slot in text for slot in cls.slots)
         for slot, ours in cls.slots.items():
             text = text.replace(slot, f"{{{ours}}}")
@@ -136,7 +136,7 @@ class CriteriaProtocol:
         self.is_official = any(text["reads"] for text in texts.values())
 
     def questions(self, sample: Sample) -> Sequence[Question]:
-        """Raises `LookupError` for a sample with a question that the rubric has not."""
+        """Raises `LookupError` for a sample with a question that the rubric lacks."""
         return [self._question(name, sample) for name in self._asked(sample)]
 
     def _asked(self, sample: Sample) -> Sequence[str]:
@@ -163,7 +163,9 @@ class CriteriaProtocol:
         )
 
     def read(self, question: Question, reply: Reply) -> Reading:
-        """The whole numbers of `{"reasoning": ..., "score": [a, b]}`, or those behind the authors' names for them."""
+        """Reads the whole numbers of `{"reasoning": ..., "score": [a, b]}`, or those behind the authors' names for
+        them.
+        """
         text = self._texts[question.name]
         lowest, highest = text["lowest"], text["highest"]
 
@@ -199,7 +201,7 @@ class Criteria(CriteriaProtocol):
 
     @classmethod
     def load(cls, parameters: Any) -> Any:
-        """Raises `ConfigurationError` for a file that is no rubric."""
+        """Raises `ConfigurationError` if the file is not a rubric."""
         file = Path(parameters.rubric).expanduser()
         try:
             found = yaml.safe_load(read_text(file, "rubric"))
@@ -212,7 +214,7 @@ class Criteria(CriteriaProtocol):
         return found
 
     def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
-        """Raises `ConfigurationError` where the questions have different ranges."""
+        """Raises `ConfigurationError` if the questions have different ranges."""
         super().__init__(parameters, texts)
         ranges = {(float(text["lowest"]), float(text["highest"])) for text in texts.values()}
         if len(ranges) != 1:
@@ -232,14 +234,15 @@ ONE_NUMBER = {
     "ask_again": 'Answer with one JSON object only, of exactly the form {"reasoning": "...", "score": [{form}]}: brief '
     "reasons without quotation marks in them, then a whole number from {lowest} to {highest}.",
 }
-"""How a rubric of ours has a judge answer a question with one criterion."""
+"""How our rubrics have a judge answer a question with one criterion."""
 
 
 def question(
     about: str, shows: Sequence[str], tells: Sequence[str], criteria: Mapping[str, str | tuple[str, str]], **ends: float
 ) -> dict[str, Any]:
-    """A question of a rubric. `criteria` has the text of each, behind its title where that is not its name in capitals;
-    `ends` are its own `lowest` and `highest`."""
+    """Returns a question for a rubric. `criteria` has the text of each, after its title unless that is its name in
+    capitals; `ends` are its own `lowest` and `highest`.
+    """
     asked = {}
     for name, text in criteria.items():
         title, asks = (name.capitalize(), text) if isinstance(text, str) else text
@@ -248,7 +251,7 @@ def question(
 
 
 def worded(rubric: Mapping[str, Any]) -> dict[str, Any]:
-    """The prompts of a rubric's questions, put together. Raises `ConfigurationError` for one that lacks a part."""
+    """Returns the assembled prompts of a rubric's questions. Raises `ConfigurationError` if a part is missing."""
     try:
         return {name: _worded(rubric, one) for name, one in rubric["questions"].items()}
     except (KeyError, TypeError, AttributeError) as error:
@@ -266,7 +269,7 @@ def _worded(rubric: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str,
     parts += [rubric["quotation"]] if told else []
     fill = {"lowest": str(lowest), "highest": str(highest), "form": form}
     system = "\n\n".join(part.strip() for part in [*parts, rubric["answer"]] if part)
-    reasons, score = ('"reasoning"' in rubric["answer"], '"score"' in rubric["answer"])  # as the wording asks for it
+    reasons, score = ('"reasoning"' in rubric["answer"], '"score"' in rubric["answer"])  # as requested by the wording
     entry = number(lowest, highest, whole=True)
     schema = list_schema("score", entry, len(question["criteria"]), "reasoning" if reasons else "") if score else ""
     quoted = [f"{rubric['tells'][name]}\n<{name}>\n{{{name}}}\n</{name}>" for name in told]
@@ -290,7 +293,7 @@ def _views(text: Mapping[str, Any], sample: Sample) -> Iterator[View]:
     steps = tuple(tuple(step) for step in text["steps"])
     for shown in text["shows"]:
         if shown == "sources":
-            first = () if "source" in sample.pictures else ("source",)  # the edit that it follows
+            first = () if "source" in sample.pictures else ("source",)  # the edit it follows
             for name in (*first, *(name for name in sample.pictures if name.startswith("source"))):
                 yield View(picture=name, steps=steps)
         elif shown == "references":
@@ -309,7 +312,7 @@ def _whole(value: float) -> float:
 
 
 def _behind(name: str, body: str, highest: float) -> float:
-    """The number behind a name, as in `Name: 4`, `**Name:** **4**`, `"name": 4` or `Name: 4/5`. Raises `NoAnswer`."""
+    """Returns the number after a name: `Name: 4`, `**Name:** **4**`, `"name": 4` or `Name: 4/5`. Raises `NoAnswer`."""
     marks = r'["*_`\s]*'
     pattern = rf"{re.escape(name)}{marks}[:：]{marks}(-?\d+(?:\.\d+)?)(?:\s*/\s*(\d+))?(?![\d.]*\s*[-~]\s*\d)"
     found = {(float(one[1]), float(one[2] or highest)) for one in re.finditer(pattern, body, re.IGNORECASE)}
@@ -319,7 +322,7 @@ def _behind(name: str, body: str, highest: float) -> float:
 
 
 def settled(judgements: Sequence[Judgement]) -> Sequence[Judgement]:
-    """The judgements. Raises `Missing` while some are still to come, and where there are none."""
+    """Returns the judgements. Raises `Missing` while some are pending, and if there are none."""
     if any(one.status is Status.PENDING for one in judgements):
         raise Missing(Status.PENDING, "not every edit has been judged yet")
     if not judgements:
@@ -328,16 +331,16 @@ def settled(judgements: Sequence[Judgement]) -> Sequence[Judgement]:
 
 
 def mean_of(numbers: Sequence[float], why: str = "no edit was judged") -> float:
-    """Their mean. Raises `Missing` that says `why` there are none."""
+    """Returns the mean. Raises `Missing`, with `why`, if there are no numbers."""
     if not numbers:
         raise Missing(Status.UNDEFINED, why)
     return math.fsum(numbers) / len(numbers)
 
 
 def least_or_guessed(one: Judgement, question: str, seed: int | None, lowest: int, highest: int) -> float:
-    """The least number that a reply gives; of one that cannot be read a whole number that is drawn, as some authors do.
+    """Returns the lowest number in a reply; a random whole number if it is unreadable, as some authors do.
 
-    Raises `Missing` where that has no seed.
+    Raises `Missing` for an unreadable reply without a seed.
     """
     reading = one.readings[0][question]
     if reading.status is Status.OK:

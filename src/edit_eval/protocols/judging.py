@@ -1,4 +1,4 @@
-"""From replies to readings, from readings to a judgement: the same for every protocol."""
+"""Turns replies into readings, and readings into a judgement, for every protocol."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from edit_eval.protocols.contract import Missing, Protocol, Question, mean
 from edit_eval.records import Reading, Reply, Sample, Status
 
 SHOWN = 200  # characters of a refusal
-ROUNDING = 0.01  # by which probabilities in the judge's own dtype may exceed 1 together
+ROUNDING = 0.01  # how much the sum of probabilities in the judge's own dtype may exceed 1
 NOT_ASKED = Reading(status=Status.PENDING, reason="not asked yet")
-RULED_OUT = Reading(applies=False)  # one for all that are
+RULED_OUT = Reading(applies=False)  # one instance for all of them
 
 
 def rendered(question: Question, earlier: Mapping[str, Reading]) -> Question:
-    """The question with the replies to those that it comes after, in one pass: a reply's own braces stay.
+    """Returns the question with replies to earlier questions filled in, in one pass: braces in a reply stay text.
 
-    What the judge thought before it replied is not quoted: it may have thought of scores that it did not give.
+    The judge's thoughts are not quoted: it may have considered scores that it did not give.
     """
     if not question.after:
         return question
@@ -33,10 +33,10 @@ def rendered(question: Question, earlier: Mapping[str, Reading]) -> Question:
 
 
 def unasked(question: Question, earlier: Iterable[Reading]) -> Reading | None:
-    """What a question that is not put amounts to, by those that it comes after; None where it is put.
+    """Returns the reading of a question that is not asked because of those it comes after; None if it is asked.
 
-    Where one of them has no answer, or none yet, neither has this one. Where one does not apply, or its `when` says so,
-    it does not apply. A `when` that fails leaves it `undefined`.
+    If one of them has no answer, or none yet, neither has this one. If one does not apply, or `when` is false, this one
+    does not apply. A `when` that raises makes it `undefined`.
     """
     values: dict[str, float] = {}
     ruled_out = False
@@ -56,16 +56,16 @@ def unasked(question: Question, earlier: Iterable[Reading]) -> Reading | None:
 
 
 def asked_again(question: Question) -> Question:
-    """The question with the line added that names the form of the answer."""
+    """Returns the question with the line added that names the form of the answer."""
     return replace(question, user=f"{question.user}\n\n{question.again}") if question.again else question
 
 
 def read(protocol: Protocol, question: Question, replies: Sequence[Reply], retries: int) -> Reading:
-    """What the replies so far amount to, in the order they came: the first readable one decides.
+    """Reads the replies so far, in the order they came: the first readable one decides.
 
-    Without one it is `pending` until the judge was asked 1 + `retries` times, then what the last reply is. One that was
-    cut off is asked again, too: with the line that names the form, for the same words would be cut off at the same
-    place. One that the judge's server withheld is not: its policy stays the same.
+    Without one the reading is `pending` until the judge was asked 1 + `retries` times, and then that of the last reply.
+    One that was cut off is asked again with the line that names the form, since the same words would be cut off at the
+    same place. One that the judge's server withheld is not asked again: its policy stays the same.
     """
     last = NOT_ASKED
     for count, reply in enumerate(replies, 1):
@@ -91,7 +91,7 @@ def _read(protocol: Protocol, question: Question, reply: Reply, count: int) -> R
             stop = f"the judge did not stop: {reply.length:,} characters; only the beginning is kept"
             reason = stop if reply.length else WAS_CUT_OFF
             return Reading(status=Status.CUT_OFF, reason=reason, text=text, asked=count)
-        reply = replace(reply, text=line, ended=Status.OK)  # it was whole before it was cut
+        reply = replace(reply, text=line, ended=Status.OK)  # it was complete before the cut
     mass: float | Literal["unknown"] | None = None
     if question.form == PROBABILITIES:
         if wrong := _no_distribution(question, reply):
@@ -122,7 +122,7 @@ def _read(protocol: Protocol, question: Question, reply: Reply, count: int) -> R
 
 
 def _no_distribution(question: Question, reply: Reply) -> str:
-    """Why a reply is no distribution over the question's labels; empty where it is one."""
+    """Returns why a reply is not a distribution over the question's labels; empty if it is one."""
     if not reply.values:
         return "the judge gave no probabilities"
     if unlike := sorted({*reply.values} ^ {*question.labels}):
@@ -134,7 +134,7 @@ def _no_distribution(question: Question, reply: Reply) -> str:
 
 
 def _wrong(question: Question, values: Mapping[str, float]) -> str:
-    """Why values are not those that the question gives; empty where they are."""
+    """Returns why the values are not those that the question gives; empty if they are."""
     if not all(map(math.isfinite, values.values())):
         return "one of its values is not a finite number"
     if unlike := {*values} ^ {*question.gives}:
@@ -150,19 +150,18 @@ class JudgedScores(NamedTuple):
     scores: dict[str, float]
     missing: dict[str, tuple[Status, str]]
     again: frozenset[str]
-    """Of the scores, those that came only when something was asked again."""
+    """Scores that needed a question to be asked again."""
     spread: dict[str, float]
-    """With several readings, each score's standard deviation between them."""
+    """With several readings: each score's standard deviation between them."""
 
 
 def score(
     protocol: Protocol, sample: Sample, questions: Sequence[Question], readings: Sequence[Mapping[str, Reading]]
 ) -> JudgedScores:
-    """Each score for each reading, then the mean over the readings: one that is missing leaves the score missing.
+    """Computes each score for each reading, then the mean over readings; missing in one reading means missing.
 
-    `readings` has a mapping by question for each reading. A score that the sample's questions do not give is in
-    neither part of the result, nor is one for which they were asked in no reading; the mean is over those in which they
-    were.
+    `readings` has a mapping by question for each reading. A score that the sample's questions do not give is in neither
+    part of the result, nor is one for which they were asked in no reading; the mean is over those in which they were.
     """
     giver, named = _applying(protocol, questions)
     scores: dict[str, float] = {}
@@ -191,23 +190,23 @@ def score(
                 again.append(name)
         except Missing as missing:
             why[name] = missing.status, missing.reason
-        except Exception as error:  # a formula of the user's own
+        except Exception as error:  # a user's own formula
             why[name] = Status.UNDEFINED, f"{type(error).__name__}: {error}"
     return JudgedScores(scores, why, frozenset(again), spread)
 
 
 def looks_at_samples(protocol: Protocol) -> bool:
-    """Whether a formula may look at the sample: only the mean of the values is known not to."""
+    """True if a formula may depend on the sample: only the mean of the values is known not to."""
     return any(one.of is not mean for one in protocol.scores.values())
 
 
 def applying(protocol: Protocol, questions: Sequence[Question]) -> list[str]:
-    """The scores that apply to a sample of which this is asked."""
+    """Returns the scores that apply to a sample with these questions."""
     return [name for name, _ in _applying(protocol, questions)[1]]
 
 
 def leading(protocol: Protocol, questions: Sequence[Question], scored: JudgedScores) -> str:
-    """The score that a judgement's status is about: the headline, or the first that applies where that does not."""
+    """Returns the score that decides a judgement's status: the headline if it applies, else the first that does."""
     if protocol.headline in scored.scores or protocol.headline in scored.missing:
         return protocol.headline
     there = applying(protocol, questions)
@@ -218,7 +217,7 @@ _Applying = tuple[dict[str, str], tuple[tuple[str, tuple[str, ...]], ...]]
 
 
 def _applying(protocol: Protocol, questions: Sequence[Question]) -> _Applying:
-    """Value -> the question that gives it; and of the scores (name, needs) those that apply, with all they need."""
+    """Returns value -> the question that gives it; and the applicable scores (name, needs), with all they need."""
     given = tuple([(question.name, question.gives) for question in questions])
     return _of_kind(given, tuple([(name, what.needs) for name, what in protocol.scores.items()]))
 

@@ -1,9 +1,9 @@
 """`numbers`: the protocol of a judge that measures and is asked nothing (PSNR, SSIM, similarity of embeddings).
 
-What such a judge measures is said by its class (`measures`, see `edit_eval.judges.contract`); each is a score of its
-own. One question a sample. The edit is compared with the `target`: the sample's `reference` where it has one, else its
-`source`; the judge knows it by its name. Other pictures are shown where a measure needs them. With `against` it is
-compared with what was there turns or rounds earlier: how far edits drift.
+The judge's class lists its measures (`measures`, see `edit_eval.judges.contract`); each is a score of its own. There is
+one question per sample. The edit is compared with the `target`: the sample's `reference` if it has one, else its
+`source`; the judge gets it under that name. Other pictures are shown if a measure needs them. With `against` the edit
+is compared with the state turns or rounds earlier: how far edits drift.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from edit_eval.text import Text
 REGISTERED = {"numbers": "Numbers"}
 
 FACTS = ("target_caption", "target_text")
-"""Facts that say what a right edit shows, and which writing is in it; a measure may need one as it may need a picture,
-and gets it as `user`."""
+"""Facts on what a right edit shows, and the writing in it. A measure may need one, as it may need a picture, and gets
+it as `user`."""
 ORDER = ("source", "reference", "edit", "mask")
 OF_A_MEASURE = ("needs", "where")
 OF_A_SCALE = ("lowest", "highest", "higher_is_better")
@@ -64,7 +64,9 @@ class Numbers:
         self.headline = parameters.headline or next(iter(self.scores))
 
     def questions(self, sample: Sample) -> list[Question]:
-        """One question, that gives what can be measured of this sample. Raises `LookupError` if the headline cannot."""
+        """Returns one question, for everything that can be measured of this sample. Raises `LookupError` if the
+        headline cannot.
+        """
         there = {*sample.pictures, "edit"}
         if sample.follows:
             there.add("source")
@@ -83,7 +85,7 @@ class Numbers:
         return [Question(name="numbers", gives=given, user=user, shows=views, form=MEASURED)]
 
     def read(self, question: Question, reply: Reply) -> Reading:
-        """The reply's values; one that lacks among others is undefined, for the reason that the reply's text gives."""
+        """Reads the reply's values; a value missing among others is undefined, for the reason in the reply's text."""
         values = {name: reply.values[name] for name in question.gives if name in reply.values}
         if not values:
             said = " ".join(reply.text.split())[:200] or "nothing"

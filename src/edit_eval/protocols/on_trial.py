@@ -1,7 +1,7 @@
-"""`on_trial`: how an audit asks a judge: as another protocol does, and sometimes in another way, to see what that does.
+"""`on_trial`: how an audit asks a judge: as another protocol does, and sometimes in a variation, to see its effect.
 
-What a sample of the benchmark `ladder` is shown besides (`facts`) says how: once more, with the two pictures in the
-other order, in the other language. All else is the examined protocol's: its questions, its reading, its scores.
+A sample of the benchmark `ladder` says in `facts` how it varies: asked again, with the two pictures in the other order,
+in the other language. Everything else is the examined protocol's: its questions, its reading, its scores.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from edit_eval.records import LANGUAGES, Judgement, Reading, Reply, Sample
 REGISTERED = {"on_trial": "OnTrial", "on_trial_of_two": "OnTrialOfTwo"}
 
 RECIPES = ("source_2", "source_3")
-"""What edits are drawn from, and no judge is shown."""
+"""Pictures that edits are made from, which no judge is shown."""
 EXCHANGED = {
     "en": "This time the pictures are shown in the opposite order: the edited one comes first, and the source last.",
     "zh": "这一次图片的顺序相反：编辑后的图像在最前面，原图在最后。",
 }
-"""What a judge is told where the pictures come in the other order."""
+"""What a judge is told if the pictures come in the other order."""
 
 
 class OnTrial:
@@ -47,7 +47,7 @@ class OnTrial:
 
     @staticmethod
     def texts(parameters: Parameters) -> dict[str, Any]:
-        """The examined protocol's wording, in each language that it has."""
+        """Returns the examined protocol's wording in each of its languages."""
         found: dict[str, Any] = {}
         for language in LANGUAGES:
             section = _section(parameters, language)
@@ -61,7 +61,7 @@ class OnTrial:
 
     @cached_property
     def _inner(self) -> dict[str, Protocol]:
-        """By language; one that has no language of its own is the same in all."""
+        """By language; a protocol without languages is the same in all."""
         found = {}
         for language in LANGUAGES:
             section = _section(self._parameters, language)
@@ -84,17 +84,17 @@ class OnTrial:
         return self._own.scores
 
     def refuse_unknown(self, categories: Iterable[str]) -> None:
-        """As the examined protocol; a category of the user's own is none of the ladder's, and is no fault here."""
+        """Accepts prompts for any category: the user's own are not a mistake, though the ladder lacks them."""
 
     def questions(self, sample: Sample) -> Sequence[Question]:
-        """What the examined protocol asks, shown as the sample says. Raises `LookupError` as that does."""
+        """Returns the examined protocol's questions, shown as the sample says. Raises `LookupError` as that does."""
         view = sample.facts.get(AUDIT, {}).get("view", "")
         facts = {name: fact for name, fact in sample.facts.items() if name != AUDIT}
         pictures = {name: one for name, one in sample.pictures.items() if name not in RECIPES}
         plain = replace(sample, facts=facts, pictures=pictures)
         protocol = self._inner.get(sample.language, self._own) if view == "language" else self._own
         questions = protocol.questions(plain)
-        if view == "again":  # an equal question is asked once only
+        if view == "again":  # an equal question would be asked only once
             return [replace(one, user=f"{one.user}\n") for one in questions]
         if view == "alone":
             return [_the_very_same(one) for one in questions]
@@ -103,11 +103,11 @@ class OnTrial:
         return questions
 
     def read(self, question: Question, reply: Reply) -> Reading:
-        """As the examined protocol does."""
+        """Reads like the examined protocol."""
         return self._own.read(question, reply)
 
     def advice(self, failed: Sequence[Judgement]) -> str:
-        """As the examined protocol does."""
+        """Returns the examined protocol's advice."""
         return str(getattr(self._own, "advice", advice_on_limits)(failed))
 
 
@@ -115,7 +115,7 @@ class OnTrialOfTwo(OnTrial):
     """The same for a protocol that shows two edits: the better one and the worse one of each sample."""
 
     def battles(self, sample: Sample, models: Sequence[Identity]) -> Sequence[tuple[int, int]]:
-        """The two that there are."""
+        """Returns the only pair."""
         return [(0, 1)]
 
 
@@ -124,7 +124,7 @@ def _language(parameters: OnTrial.Parameters) -> str:
 
 
 def _section(parameters: OnTrial.Parameters, language: str) -> ProtocolSection | None:
-    """The examined protocol in a language; None in another one than its own, where it has no choice."""
+    """Returns the examined protocol in a language; None for another one than its own, if it has no choice."""
     section = ProtocolSection.model_validate(parameters.asks)
     if "language" not in section.parameters:
         return section if language == _language(parameters) else None
@@ -132,14 +132,14 @@ def _section(parameters: OnTrial.Parameters, language: str) -> ProtocolSection |
 
 
 def _the_very_same(question: Question) -> Question:
-    """The question under another key: the same words, seed and pixels, the first picture scaled to its own size."""
+    """Returns the question under another key: same words, seed and pixels, the first picture scaled to its own size."""
     first, *others = question.shows
     anew = first._replace(steps=(("like", first.picture), *first.steps))
     return replace(question, shows=(anew, *others))
 
 
 def _exchanged(question: Question, language: str) -> Question:
-    """The question with its pictures in the other order, and told so; one with a single picture as it is."""
+    """Returns the question with its pictures swapped, and a note on it; unchanged if it has a single picture."""
     if len(question.shows) < 2:
         return question
     return replace(question, shows=question.shows[::-1], user=f"{question.user}\n\n{EXCHANGED[language]}")

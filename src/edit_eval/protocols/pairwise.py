@@ -24,16 +24,16 @@ from edit_eval.rubrics import loading
 from edit_eval.statistics.battles import BACKWARD, FORWARD, value_names
 from edit_eval.text import Text
 
-# -- what protocols about two edits share: which edits meet (a design), and a question in both orders --
+# -- shared by protocols about two edits: which edits meet (a design), and a question in both orders --
 #
-# Designs depend on what edit models are, not on their names or places, and on a seed that is kept with the run: a run
-# that goes on asks the same, and one more model leaves most of what was asked as it was.
+# Designs depend on the edit models' identities, not on their names or places, and on a seed that is kept with the run:
+# a resumed run asks the same, and a further model leaves most of what was asked unchanged.
 
 Design = Literal["all", "cycles", "anchor", "extended"]
-"""Every two; of each sample random cycles through the models; each model against one; cycles, of which the next round
-is asked only while some models cannot be told apart."""
+"""Every pair; for each sample random cycles through the models; each model against one; cycles, with each further round
+asked only while some models cannot be told apart."""
 FEWEST_TO_EXTEND = 4
-"""Edit models: of fewer every two have met in the first round."""
+"""Edit models: with fewer, every pair has met in the first round."""
 Places = tuple[int, int]
 
 _EXCHANGED = {"edit": "other", "other": "edit"}
@@ -68,19 +68,19 @@ class Meetings:
 
 
 class Meeting:
-    """What a protocol about two edits is asked about, by its parameters."""
+    """Base of protocols about two edits: which edits they compare, by their parameters."""
 
     def __init__(self, meetings: Meetings) -> None:
         self._meetings = meetings
         self.looks = meetings.rounds if meetings.pairs == "extended" else 1
 
     def battles(self, sample: Sample, models: Sequence[Identity]) -> Sequence[Places]:
-        """The pairs of the design, of all its rounds."""
+        """Returns the pairs of the design, in all its rounds."""
         ours = self._meetings
         return met(ours.pairs, sample, models, anchor=ours.anchor, rounds=ours.rounds, seed=ours.seed)
 
     def rounds(self, sample: Sample, models: Sequence[Identity]) -> Sequence[Sequence[Places]]:
-        """The same, where the design is extended, by round."""
+        """Returns the pairs by round, if the design is extended."""
         if len(models) < FEWEST_TO_EXTEND:
             raise ConfigurationError(
                 Text(
@@ -96,7 +96,7 @@ class Meeting:
 def met(
     design: Design, sample: Sample, models: Sequence[Identity], *, anchor: str = "", rounds: int = 1, seed: int = 0
 ) -> list[Places]:
-    """Which two edit models' edits of a sample meet, as places in `models`.
+    """Returns which two edit models' edits of a sample meet, as indices into `models`.
 
     `cycles`: `rounds` of them (see `rounds_of_cycles`). `anchor` is the name of the model that all others meet. Raises
     `ConfigurationError` for a name that no model has.
@@ -116,7 +116,7 @@ def met(
 
 
 def rounds_of_cycles(sample: Sample, models: Sequence[Identity], rounds: int, seed: int) -> list[list[Places]]:
-    """Of each round the battles that no earlier one has: a cycle through the models in a random order of its own.
+    """Returns each round's battles that no earlier round has: a cycle through the models in a random order of its own.
 
     A cycle has as many battles as there are models, and links all of them.
     """
@@ -134,9 +134,9 @@ def rounds_of_cycles(sample: Sample, models: Sequence[Identity], rounds: int, se
 
 
 def both_orders(question: Question, score: str) -> tuple[Question, Question]:
-    """The question as it is written, where `edit` is shown before `other`, and with the two exchanged.
+    """Returns the question as written, with `edit` before `other`, and with the two swapped.
 
-    Views keep their labels: `A` is what is shown first. The two are named `NAME.forward` and `NAME.backward`, and give
+    Views keep their labels: `A` is always shown first. The two are named `NAME.forward` and `NAME.backward`, and give
     the values that `preference(score)` needs.
     """
     turned = tuple(
@@ -154,13 +154,14 @@ def both_orders(question: Question, score: str) -> tuple[Question, Question]:
 
 
 def preference(score: str) -> Score:
-    """The share that the first edit gets, the mean over both orders: missing where either has no answer."""
+    """Returns the score of the first edit's share, the mean over both orders: missing if either has no answer."""
     return Score(scale=_SCALE, needs=tuple(value_names(score, order)[0] for order in (FORWARD, BACKWARD)))
 
 
 def values_in(question: Question, first: float, tie: float) -> dict[str, float]:
-    """What a question of `both_orders` gives where the picture shown first gets the share `first` of the answer, a tie
-    counted half, and `tie` of it is a tie."""
+    """Returns the values of a question of `both_orders`: `first` is the share of the picture shown first, with ties
+    counted half, and `tie` the share of ties.
+    """
     share, tied = question.gives
     return {share: 1 - first if question.name.endswith(f".{BACKWARD}") else first, tied: tie}
 
@@ -170,14 +171,14 @@ REGISTERED = {"pairwise": "Pairwise"}
 RUBRIC = "pairwise.v1"
 BETTER = "better"
 SHARES = {"A": 1.0, "B": 0.0, "C": 0.5}
-"""Label -> what the picture shown first gets."""
+"""Label -> the share of the picture shown first."""
 
 Aspect = Literal["overall", "instruction", "restraint", "quality"]
 Answer = Literal["json", "label", "probabilities"]
 
 
 class Comparing(Meeting):
-    """Which of two edits is the better one, by one question or several in our wording, each in both orders."""
+    """Compares two edits by one or more questions in our wording, each in both orders."""
 
     def __init__(
         self,
@@ -188,7 +189,7 @@ class Comparing(Meeting):
         answer: Answer = "json",
         ties: bool = True,
     ) -> None:
-        """`aspects` has for each score what is asked, the headline first."""
+        """`aspects` maps each score to what is asked, the headline first."""
         super().__init__(meetings)
         self._texts, self._aspects, self._answer, self._ties = texts, aspects, answer, ties
         self.headline = next(iter(aspects))
@@ -198,7 +199,7 @@ class Comparing(Meeting):
         self._schema = object_schema({**reasons, BETTER: one_of(*self._labels)})
 
     def questions(self, sample: Sample) -> Sequence[Question]:
-        """Two for each score: one an order."""
+        """Returns two questions per score: one in each order."""
         return [one for score in self._aspects for one in both_orders(self._question(score, sample), score)]
 
     def _shows(self, score: str, sample: Sample) -> tuple[View, ...]:
@@ -230,7 +231,7 @@ class Comparing(Meeting):
         )
 
     def read(self, question: Question, reply: Reply) -> Reading:
-        """The share of the first edit: a label that is not exactly one of the legal ones is none."""
+        """Reads the share of the first edit; a label must match a legal one exactly."""
         if question.form == PROBABILITIES:
             tie = reply.values.get("C", 0.0)
             return Reading(values=values_in(question, reply.values["A"] + tie / 2, tie))
@@ -243,12 +244,12 @@ class Comparing(Meeting):
         return read_values(question, reply, numbers)
 
     def _said(self, question: Question, body: str) -> tuple[float, str]:
-        """The share of what is shown first, and the judge's words. Raises `NoAnswer`."""
+        """Returns the share of what is shown first, and the judge's words. Raises `NoAnswer`."""
         said, words = read_object(body, question.schema)
         return SHARES[str(said[BETTER])], words
 
     def advice(self, failed: Sequence[Judgement]) -> str:
-        """What to write into the configuration where answers were cut off."""
+        """Returns what to change in the configuration if answers were cut off."""
         return advice_on_limits(failed)
 
 
@@ -278,7 +279,7 @@ class Pairwise(Comparing):
 
     @staticmethod
     def texts(parameters: Parameters) -> dict[str, Any]:
-        """The wording in the language of the parameters."""
+        """Returns the wording in the language of the parameters."""
         return dict(loading.packaged(RUBRIC, parameters.language))
 
     def __init__(self, parameters: Parameters, texts: Mapping[str, Any]) -> None:

@@ -1,7 +1,7 @@
-"""What several protocols read out of a judge's words: lists and objects in JSON, a yes or a no. Nothing is guessed.
+"""Reads common answers in a judge's words: lists and objects in JSON, yes or no. It never guesses.
 
-As with scores (`judges/answers.py`), closed thoughts and code fences are taken off first, and a doubt is never resolved
-in favour of an answer.
+As for scores (`judges/answers.py`), closed thoughts and code fences are removed first, and a doubt is never resolved in
+favour of an answer.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from edit_eval.records import Judgement, Reading, Reply, Status
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _OTHER_LIST = re.compile(r'\[\s*["\d-]')
 _WORDS = {"yes": True, "是": True, "是的": True, "no": False, "否": False, "不是": False}
-_DECODER = json_decoder(strict=False)  # a judge's reasons may have line breaks in them
+_DECODER = json_decoder(strict=False)  # a judge's reasons may contain line breaks
 _AROUND_A_WORD = " \t\r\n.。!！*_`\"'“”"
 
 
 def read_values(question: Question, reply: Reply, numbers: Callable[[str], tuple[Sequence[float], str]]) -> Reading:
-    """The reading of a reply; `numbers` makes of its undressed text the question's values, and the words beside them.
+    """Reads a reply; `numbers` turns its undressed text into the question's values and the words beside them.
 
     `numbers` raises `NoAnswer`, or `Missing`, for a text that has none.
     """
@@ -40,10 +40,10 @@ def read_values(question: Question, reply: Reply, numbers: Callable[[str], tuple
 
 
 def read_list(body: str, key: str, count: int) -> tuple[list[Any], str]:
-    """The `count` entries of the list `key` in a text's JSON object, and the words in the object's other keys.
+    """Returns the `count` entries of the list `key` in a text's JSON object, and the words under its other keys.
 
-    Words may stand around the object. A second object must say the same, and no other list may stand beside it. A list
-    that is the whole text needs no object. Numbers come as floats. Raises `NoAnswer`.
+    The object may be surrounded by words. A second object must say the same, and there must be no other list. A list
+    that is the whole text needs no object. Numbers become floats. Raises `NoAnswer`.
     """
     lists, others, outside = json_objects(body, key, _DECODER)
     if not lists:
@@ -62,7 +62,7 @@ def read_list(body: str, key: str, count: int) -> tuple[list[Any], str]:
 
 
 def read_number(entry: Any, lowest: float, highest: float) -> float:
-    """A number of a JSON list, also where it was written as text. Raises `NoAnswer`, and `Missing` out of range."""
+    """Returns a number of a JSON list, also if written as text. Raises `NoAnswer`, and `Missing` out of range."""
     if isinstance(entry, str) and _NUMBER.fullmatch(entry.strip()):
         entry = float(entry)
     if not isinstance(entry, float):
@@ -73,7 +73,7 @@ def read_number(entry: Any, lowest: float, highest: float) -> float:
 
 
 def read_yes_or_no(entry: Any) -> float:
-    """1 for a yes, 0 for a no, in English or Chinese, with nothing else beside it. Raises `NoAnswer`."""
+    """Returns 1 for yes, 0 for no, in English or Chinese, with no other words. Raises `NoAnswer`."""
     said = _WORDS.get(entry.strip(_AROUND_A_WORD).lower()) if isinstance(entry, str) else entry
     if not isinstance(said, bool):
         raise NoAnswer(f"neither yes nor no: {excerpt(str(entry))}")
@@ -81,59 +81,61 @@ def read_yes_or_no(entry: Any) -> float:
 
 
 def advice_on_limits(failed: Sequence[Judgement]) -> str:
-    """What to do where at least half of the judgements that failed were cut off; empty elsewhere."""
+    """Returns what to do if at least half of the failed judgements were cut off; else ""."""
     cut = [one for one in failed if one.status is Status.CUT_OFF]
     if failed and 2 * len(cut) >= len(failed):
         return f"answers of {cut[-1].judge} are cut off; raise its limit (`max_new_tokens` or `max_tokens`)"
     return ""
 
 
-# -- answers as JSON: the schema that a judge is held to where it can be, and what is read by the same schema --
+# -- answers as JSON: the schema that constrains a judge if possible, and that the answer is read by --
 #
-# A schema is of one of two kinds: an object of named entries (`object_schema`), each a number, one of several letters
-# or words of the judge's own; or an object with one list of so many entries alike, perhaps with reasons
-# (`list_schema`). Properties stand in the order in which they are to be written: reasons first.
+# There are two kinds of schema: an object of named entries (`object_schema`), each a number, one of several letters or
+# the judge's own words; or an object with one list of a fixed number of equal entries, perhaps with reasons
+# (`list_schema`). Properties are in the order of writing: reasons first.
 
 Entry = Mapping[str, Any]
 
 WORDS: Entry = {"type": "string"}
-_JSON = json_decoder(strict=False)  # a judge's reasons may have line breaks in them
+_JSON = json_decoder(strict=False)  # a judge's reasons may contain line breaks
 
 
 def number(lowest: float, highest: float, *, whole: bool = False) -> Entry:
-    """A number from `lowest` to `highest`."""
+    """Returns the entry for a number from `lowest` to `highest`."""
     return {"type": "integer" if whole else "number", "minimum": lowest, "maximum": highest}
 
 
 def one_of(*labels: str) -> Entry:
-    """One of these texts."""
+    """Returns the entry for one of these texts."""
     return {"type": "string", "enum": list(labels)}
 
 
 def object_schema(entries: Mapping[str, Entry]) -> str:
-    """The schema of an object with exactly these entries, as JSON. Their order is kept: a judge writes in it."""
+    """Returns the schema, as JSON, of an object with exactly these entries. A judge writes them in this order."""
     whole = {"type": "object", "properties": entries, "required": list(entries), "additionalProperties": False}
     return json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
 
 
 def list_schema(name: str, entry: Entry, count: int, reasons: str = "") -> str:
-    """The same of an object with a list `name` of `count` entries alike, behind words under `reasons` if given."""
+    """Returns the schema of an object with a list `name` of `count` equal entries, after words under `reasons` if
+    given.
+    """
     entries = {reasons: WORDS} if reasons else {}
     return object_schema({**entries, name: {"type": "array", "items": entry, "minItems": count, "maxItems": count}})
 
 
 @lru_cache(maxsize=256)  # a benchmark's questions have few schemas
 def entries_of(schema: str) -> Mapping[str, Entry]:
-    """The entries of an object's schema by their names, in order."""
+    """Returns the entries of an object's schema by name, in order."""
     found: Mapping[str, Entry] = json.loads(schema)["properties"]
     return found
 
 
 def read_object(body: str, schema: str) -> tuple[dict[str, float | str], str]:
-    """The numbers and letters of the object in a text, by their names, and the judge's words.
+    """Returns the numbers and letters of the object in a text, by name, and the judge's words.
 
-    The object has all entries of the schema and no other, each once. Words may stand around it; a second object must
-    say the same. Raises `NoAnswer`, and `Missing` for a number that is out of range.
+    The object must have each entry of the schema exactly once and no other. It may be surrounded by words; a second
+    object must say the same. Raises `NoAnswer`, and `Missing` for a number out of range.
     """
     entries = entries_of(schema)
     first = next(iter(entries))

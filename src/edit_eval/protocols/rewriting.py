@@ -48,14 +48,14 @@ class Rewriting:
         self._parameters = parameters
 
     def questions(self, sample: Sample) -> list[Question]:
-        """One: the new instruction."""
+        """Returns one question: for the new instruction."""
         prompt = self._parameters.prompt or PROMPTS[self._parameters.language]
         shows = (View("source"),) if self._parameters.images == "source" else ()
         user = prompt.replace("{instruction}", sample.instruction)
         return [Question(name="instruction", gives=("words",), user=user, shows=shows)]
 
     def read(self, question: Question, reply: Reply) -> Reading:
-        """The instruction, without what the judge thought before it."""
+        """Reads the instruction, without the judge's thoughts."""
         instruction = quoted(reply.text).strip()
         if not instruction:
             return Reading(status=Status.UNPARSEABLE, reason="the judge has written no instruction")

@@ -1,14 +1,14 @@
-"""`rubric`: a rubric for each category, one score from 0 to 10, and in three forms of the answer what it is made of.
+"""`rubric`: a rubric for each category and one score from 0 to 10, in three forms of the answer with its items.
 
-The score of six items (`rubrics/loading.py`) is 5, and what the five criteria add to it or take away (each -1 to 1),
-but no more than the first item allows: how much of the change was made. By the form of the answer:
+The score of six items (`rubrics/loading.py`) is 5 plus the sum of the five criteria (each -1 to 1), limited by the
+first item: how much of the change was made. By the form of the answer:
 
 `score`, `reason_then_score`   the judge adds up, and writes the score;
 `json`                         it writes a letter for the first item and a number for each criterion, and we add up;
 `labels`                       it writes a letter for each item: A, B, C are 1, 0, -1;
-`probabilities`                nothing is written: of the digits 0 to 9 the expected one, times 10/9, is the score. With
-                               `asked: one_by_one` each item is a question of its own, and the score is expected over
-                               their letters, each item taken for independent of the others.
+`probabilities`                nothing is written: the score is 10/9 times the expected digit among 0 to 9. With
+                               `asked: one_by_one` each item is a question of its own, and the score is the
+                               expectation over their letters, with the items taken as independent.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _read_short = lru_cache(maxsize=4096)(read_answer)
 
 BASELINE, HIGHEST, STEP = 5.0, 10.0, 1.0
 LEVELS = tuple("0123456789")
-"""The digits of `probabilities`, the best last: each is one token in every vocabulary, which `10` is not."""
+"""The digits for `probabilities`, the best last: each is one token in every vocabulary, unlike `10`."""
 BY_ITEM = ("json", "labels")
-"""The forms in which a judge says something of each item, and we add up."""
+"""The forms in which a judge rates each item, and we add up."""
 
 _IMAGES = ("source", "edited")
 _SCALE = Scale(lowest=0.0, highest=HIGHEST)
@@ -115,7 +115,7 @@ class Rubric:
 
     @staticmethod
     def texts(parameters: Parameters) -> dict[str, Any]:
-        """The rubric of every category. Raises `ConfigurationError` for prompts that cannot be meant."""
+        """Returns the rubric of every category. Raises `ConfigurationError` for invalid prompts."""
         rubrics = loading.load_rubrics(parameters.prompts, parameters.language, parameters.rubric)
         for name, rubric in rubrics.items():
             if why := _unfit(parameters, rubric):
@@ -133,7 +133,7 @@ class Rubric:
         self._turned: dict[tuple[str, int], loading.RubricText] = {}
         self._system: dict[tuple[str, int], str] = {}  # by category and order
         self._points: dict[str, Mapping[str, float]] = {}
-        """Item -> what each of its letters stands for."""
+        """Item -> the value of each of its letters."""
         self._limits = {rubric.limit for rubric in self.rubrics.values() if rubric.limit}
         if parameters.by_item:
             for rubric in self.rubrics.values():
@@ -141,7 +141,7 @@ class Rubric:
             self.scores = self._by_item(alone=parameters.asked == "one_by_one")
 
     def _by_item(self, *, alone: bool) -> dict[str, Score]:
-        """The score, and that of each item; `alone`: each item gives the probabilities of its letters."""
+        """Returns the score, and that of each item; `alone`: each item gives the probabilities of its letters."""
         scores = {"score": Score(scale=_SCALE, of=self._expected if alone else self._total)}
         for name, points in self._points.items():
             scale = _SCALE if name in self._limits else _STEP
@@ -153,16 +153,18 @@ class Rubric:
         return scores
 
     def refuse_unknown(self, categories: Iterable[str]) -> None:
-        """Raises `ConfigurationError` for prompts of a category that is none of the five and not in `categories`.
+        """Raises `ConfigurationError` for prompts of a category that is neither among the five nor in `categories`.
 
-        These are those of all samples of the benchmark, whatever the filters.
+        `categories` are those of all samples of the benchmark, before filters.
         """
         loading.refuse_unknown(self._parameters.prompts, categories)
 
-    # -- what is asked --
+    # -- questions --
 
     def questions(self, sample: Sample) -> Sequence[Question]:
-        """One question, or one an item. Raises `LookupError` for a category without a rubric, with what to write."""
+        """Returns one question, or one per item. Raises `LookupError`, with what to write, for a category without a
+        rubric.
+        """
         rubric = self._rubric(sample.category)
         items = (rubric.limit, *rubric.criteria) if self._parameters.asked == "one_by_one" else ("",)
         found = []
@@ -172,7 +174,7 @@ class Rubric:
         return found
 
     def _question(self, rubric: loading.RubricText, sample: Sample, item: str, order: int) -> Question:
-        """The question, or that about one `item`, in one order."""
+        """Returns the question, or the one about an `item`, in one order."""
         form, images = self._parameters.answer, self._parameters.images
         if "pictures" in self._parameters.orders and order % 2:
             images = images[::-1]
@@ -204,7 +206,7 @@ class Rubric:
         )
 
     def _wording(self, rubric: loading.RubricText, order: int) -> tuple[loading.RubricText, str]:
-        """The rubric in one order, and its system prompt's template."""
+        """Returns the rubric in one order, and its system prompt's template."""
         turn = order if "criteria" in self._parameters.orders else 0
         key = rubric.category, turn % CRITERIA
         if key not in self._system:
@@ -225,10 +227,10 @@ class Rubric:
             "{general: true}` for the general one"
         )
 
-    # -- what comes back --
+    # -- answers --
 
     def read(self, question: Question, reply: Reply) -> Reading:
-        """By its form: a score by the grammar of `judges/answers.py`, an object by its schema, or probabilities."""
+        """Reads by form: a score by the grammar of `judges/answers.py`, an object by its schema, or probabilities."""
         if question.form in FORMS:
             return (_read_short if len(reply.text) <= SHORT else read_answer)(reply.text, question.form)
         if question.form == PROBABILITIES:
@@ -246,12 +248,12 @@ class Rubric:
         return read_values(question, reply, points)
 
     def _total(self, sample: Sample, values: Values) -> float:
-        """5 and what the criteria add, but no more than the first item allows."""
+        """Returns 5 plus the criteria, limited by the first item."""
         steps = [value for name, value in values.items() if name not in self._limits]
         return min(math.fsum((BASELINE, *steps)), *(value for name, value in values.items() if name in self._limits))
 
     def _expected(self, sample: Sample, values: Values) -> float:
-        """The mean of the same over all that the items can be, by their probabilities: no item tells of another."""
+        """Returns the expectation of that over all letters by their probabilities, taking the items as independent."""
         rubric = self._rubric(sample.category)
         sums = {BASELINE: 1.0}
         for name in rubric.criteria:
@@ -267,7 +269,7 @@ class Rubric:
         )
 
     def advice(self, failed: Sequence[Judgement]) -> str:
-        """What to write into the configuration where at least half of the judgements that failed ask for it."""
+        """Returns what to change in the configuration if at least half of the failed judgements ask for it."""
         prose = [one for one in failed if one.status in (Status.UNPARSEABLE, Status.CUT_OFF) and is_prose(one.answer)]
         if self._parameters.answer == "score" and failed and 2 * len(prose) >= len(failed):
             return f"{prose[-1].judge} answers in words; write `protocol: {{answer: reason_then_score}}`"
@@ -276,11 +278,11 @@ class Rubric:
 
 CRITERIA = 5
 _TURNS = {"pictures": 2, "criteria": CRITERIA}
-"""What can change its order -> in how many it stands, one after the other."""
+"""What can change its order -> the number of orders, used in turn."""
 
 
 def _unfit(parameters: Rubric.Parameters, rubric: loading.RubricText) -> str:
-    """Why a rubric cannot be asked as the parameters want it; empty where it can."""
+    """Returns why a rubric cannot be asked with these parameters; empty if it can."""
     written = f"`answer: {parameters.answer}`" if parameters.answer in BY_ITEM else f"`asked: {parameters.asked}`"
     if (parameters.by_item or "criteria" in parameters.orders) and not rubric.criteria:
         wanted = written if parameters.by_item else "`orders: criteria`"
@@ -300,14 +302,14 @@ def _schema(rubric: loading.RubricText, form: str) -> str:
 
 
 def _entries(rubric: loading.RubricText, form: str) -> dict[str, Entry]:
-    """What a judge writes: reasons where it is to give numbers, a letter for the first item, and then the criteria."""
+    """Returns what a judge writes: reasons if it gives numbers, a letter for the first item, then the criteria."""
     step = number(-STEP, STEP) if form == "json" else one_of(*loading.STEPS)
     reasons = {rubric.form["reasons"]: WORDS} if form == "json" else {}
     return {**reasons, rubric.limit: one_of(*rubric.highest), **dict.fromkeys(rubric.criteria, step)}
 
 
 def _shown(rubric: loading.RubricText, form: str) -> str:
-    """The line that shows a judge the object: `{"reasons": "...", "Fulfilment": "LETTER", ...}`."""
+    """Returns the line that shows a judge the object: `{"reasons": "...", "Fulfilment": "LETTER", ...}`."""
     parts = []
     for name, entry in entries_of(_schema(rubric, form)).items():
         slot = '"..."' if entry == WORDS else f'"{rubric.form["letter"]}"' if "enum" in entry else rubric.form["number"]
@@ -316,7 +318,7 @@ def _shown(rubric: loading.RubricText, form: str) -> str:
 
 
 def _of(item: str, letter: str) -> str:
-    """The name of a value: how likely a letter is for an item."""
+    """Returns the name of a value: the probability of a letter for an item."""
     return f"{item}: {letter}"
 
 

@@ -1,4 +1,4 @@
-"""The summary document as the report walks it: one entry for each (edit model, judge, score), whole or not."""
+"""The summary document as entries for the report, one for each (edit model, judge, score), complete or not."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _GROUPINGS = ("categories", "difficulties", "tags")
 
 @dataclass(frozen=True)
 class Entry:
-    """What the summary says of one score of one edit model under one judge."""
+    """The results of one score of one edit model by one judge."""
 
     edit_model: str
     judge: str
     score: str
     leads: bool
-    """Whether it is the headline of its judge."""
+    """True if it is the headline of its judge."""
     series: str
-    """What tells its edit model and judge from the others: the model, the judge, or both."""
+    """Name that tells its edit model and judge from the others: the model, the judge, or both."""
     scale: Scale
     digits: int
-    """After the point; the same for all edit models under the judge."""
+    """Digits after the point, the same for all edit models under the judge."""
     coverage: Mapping[str, Any]
     overall: Mapping[str, Any]
-    """All that `scores` has of it."""
+    """Its block in the summary's `scores`."""
     categories: Mapping[str, Mapping[str, Any]]
     difficulties: Mapping[str, Mapping[str, Any]]
     tags: Mapping[str, Mapping[str, Any]]
@@ -41,32 +41,32 @@ class Entry:
         return "sample_mean" if self.scale.mean_over == "categories" else "category_mean"
 
     def number(self, value: float | None) -> str:
-        """A score, or what is measured in its points."""
+        """Writes a score, or a value in its points."""
         return formats.score(value, self.digits)
 
     def span(self, ends: Sequence[float | None] | None) -> str:
-        """Two of them, as an interval."""
+        """Writes two of them as an interval."""
         return formats.span(ends, self.digits)
 
     def worst_to_best(self, block: Mapping[str, Any]) -> str:
-        """What the mean would be with what is missing at the ends of the scale; a dash where nothing is."""
+        """Writes the mean with missing scores at either end of the scale; a dash if none is missing."""
         complete = formats.is_complete(block.get("coverage"))
         return formats.NOTHING if complete else formats.worst_to_best(block, self.scale, self.digits)
 
 
 @dataclass(frozen=True)
 class ScoreChoice:
-    """The entries that a reader looks at together: of every judge one score."""
+    """The entries that a reader looks at together: one score of each judge."""
 
     score: str
     """Empty for the headline of each judge."""
     names: tuple[str, ...]
-    """Of the scores."""
+    """Names of the scores."""
     parts: tuple[Entry, ...]
 
 
 def series_names(pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """For each (edit model, judge) the shortest name that tells it from the others."""
+    """Returns for each (edit model, judge) the shortest name that tells it from the others."""
     one_judge = len({judge for _, judge in pairs}) < 2
     one_model = len({edit_model for edit_model, _ in pairs}) < 2
     return {
@@ -76,9 +76,9 @@ def series_names(pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]
 
 
 def entries(results: Sequence[Mapping[str, Any]], *, parts: bool = False) -> list[Entry]:
-    """Every score of a summary's `results`: of a judge the headline first, its edit models together.
+    """Returns every score of a summary's `results`: each judge's headline first, edit models of a score together.
 
-    Without those that are parts of a headline; with `parts` those alone, of which there is any number.
+    Parts of a headline, of which there can be many, are left out; with `parts`, only they are returned.
     """
     names = series_names([(entry["edit_model"], entry["judge"]) for entry in results])
     digits = _digits(results)
@@ -94,12 +94,12 @@ def entries(results: Sequence[Mapping[str, Any]], *, parts: bool = False) -> lis
 
 
 def headlines(parts: Sequence[Entry]) -> list[Entry]:
-    """The score of each (edit model, judge) that leads."""
+    """Returns the headline of each (edit model, judge)."""
     return [part for part in parts if part.leads]
 
 
 def choices(parts: Sequence[Entry]) -> list[ScoreChoice]:
-    """The headlines, then every score that is not everywhere the headline, with the judges that have it."""
+    """Returns the headlines, then every score that is not a headline everywhere, with the judges that have it."""
     leading = headlines(parts)
     others = dict.fromkeys(part.score for part in parts if not part.leads)
     found = [ScoreChoice("", tuple(dict.fromkeys(part.score for part in leading)), tuple(leading))]
@@ -107,7 +107,7 @@ def choices(parts: Sequence[Entry]) -> list[ScoreChoice]:
 
 
 def category_names(parts: Sequence[Entry]) -> list[str]:
-    """The categories of all entries: the five dimensions in their order, then the benchmark's own in its order."""
+    """Returns the categories of all entries: the five dimensions, then the benchmark's own, each in their order."""
     names = list(dict.fromkeys(name for part in parts for name in part.categories))
     order = {name: place for place, name in enumerate(CATEGORIES)}
     return sorted(names, key=lambda name: order.get(canonical(name), len(order)))
@@ -130,7 +130,7 @@ def _entry(entry: Mapping[str, Any], score: str, series: str, digits: int) -> En
 
 
 def _digits(results: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], int]:
-    """For each (judge, score), in the protocols' order, how many digits its numbers need."""
+    """Returns how many digits the numbers of each (judge, score) need, in the protocols' order."""
     largest: dict[tuple[str, str], float] = {}
     scales: dict[tuple[str, str], Scale] = {}
     for entry in results:
@@ -143,9 +143,9 @@ def _digits(results: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], int]:
 
 
 def refusals(summary: Mapping[str, Any]) -> list[dict[str, object]]:
-    """For each edit model that refused edits what `refusal` says: `model`, `count`, `total`, `rate`.
+    """Returns `model`, `count`, `total` and `rate` for each edit model that refused edits.
 
-    The rate is a share with its 95% interval where there is one.
+    The rate is a share with its 95% interval, if it has one.
     """
     found = [(one["edit_model"], one[status]) for one in summary.get("edits") or () for status in DECLINED]
     return [
@@ -162,7 +162,7 @@ def refusals(summary: Mapping[str, Any]) -> list[dict[str, object]]:
 
 @dataclass(frozen=True)
 class ControlRow:
-    """What a judge gives to one kind of control."""
+    """A judge's scores for one kind of control."""
 
     kind: str
     """`source`, `blank` or `shuffled`."""
@@ -172,18 +172,18 @@ class ControlRow:
 
 
 def controls_of(summary: Mapping[str, Any], judge: str) -> list[ControlRow]:
-    """The rows that stand atop the results of a judge's headline."""
+    """Returns the rows shown above the results of a judge's headline."""
     judges = (summary.get("controls") or {}).get("judges") or {}
     return [ControlRow(kind, judge, block) for kind, block in judges.get(judge, {}).get("kinds", {}).items()]
 
 
 def controls_are_off(summary: Mapping[str, Any]) -> bool:
-    """Whether the run has none because it was told so."""
+    """True if the run has no controls because they were turned off."""
     return (summary.get("controls") or {}).get("samples") == 0
 
 
 def judges_without_sight(summary: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, Mapping[str, Any]]]]]:
-    """The judges that are not shown to put all controls below edits: for each the kinds, and what they stand beside."""
+    """Returns the judges not shown to put all controls below edits, each with those kinds and their numbers."""
     judges = (summary.get("controls") or {}).get("judges") or {}
     found = []
     for judge, one in judges.items():
@@ -194,34 +194,34 @@ def judges_without_sight(summary: Mapping[str, Any]) -> list[tuple[str, list[tup
     return found
 
 
-# -- links to samples: the part of the page's address that its scripts read and write (`templates/address.js`) --
+# -- links to samples: the fragment of the page's address, read and written by its scripts (`templates/address.js`) --
 
 KEYS = (
     *("model", "judge", "score", "min", "max", "status", "outcome", "category", "difficulty", "tag", "search"),
     *("differ", "by", "wrong", "bar", "sort", "view", "page"),
     *("sample", "left", "right", "way", "zoom", "at"),
 )
-"""What a page can be asked to show, in the order in which an address has it.
+"""Keys of a page's address, in order.
 
-`model` and `judge` are names; `score` is one of the judge's, its headline where it is left out; `min` and `max` bound
-it. `status` is a status of the records or `unscored`; `outcome` what came of a
-battle (`preferred`, `tie`, `contradiction`, `missing`); `category`, `difficulty` and `tag` are as the benchmark calls
-them. `differ` (`models` or `judges`) keeps samples whose scores are `by` or more apart; `wrong` those that `all` edit
-models got wrong, `none`, or `only:NAME`: an edit is wrong that was not made, or whose score is on the worse side of
-`bar`, the middle of the scale where that is left out, the mean of all on an open one. `sort` is `benchmark`, `worst`,
-`best`, `models` or `answers`; `view` how cards are drawn, `page` which of them. `sample` opens the one with that id,
-with the picture `left` beside the picture `right`: `source`, `source:2` for a second one, `reference`, `mask`,
-`edit:MODEL`, or `edit:MODEL:N` for the Nth edit seed, from 0, of a model that has several edits of a sample. `way` is
-`beside`, `slider`, `difference` or `flip`. `zoom` is how many pixels of the screen a pixel of the larger picture takes,
-`at` the place in the middle, such as `0.5,0.25` of its width and height; the whole picture without them.
+`model` and `judge` are names; `score` is one of the judge's scores, by default its headline; `min` and `max` bound it.
+`status` is a status of the records or `unscored`; `outcome` is that of a battle (`preferred`, `tie`, `contradiction`,
+`missing`); `category`, `difficulty` and `tag` are the benchmark's. `differ` (`models` or `judges`) keeps samples whose
+scores are `by` or more apart; `wrong` keeps those that `all` edit models got wrong, `none`, or `only:NAME`: an edit is
+wrong if it was not made, or its score is on the worse side of `bar` (by default the middle of the scale, or the mean of
+all on an open scale). `sort` is `benchmark`, `worst`, `best`, `models` or `answers`; `view` is how cards are drawn, and
+`page` which of them. `sample` opens the sample with that id, with the picture `left` beside the picture `right`:
+`source`, `source:2` for a second one, `reference`, `mask`, `edit:MODEL`, or `edit:MODEL:N` for the Nth edit seed, from
+0, of a model with several edits of a sample. `way` is `beside`, `slider`, `difference` or `flip`. `zoom` is the number
+of screen pixels per pixel of the larger picture, and `at` the point in the middle, such as `0.5,0.25` of its width and
+height; without them the whole picture is shown.
 """
 
 
 def link(**state: object) -> str:
-    """A link to what `state` says, such as `#model=A&judge=J&status=failed`; what is None or empty is left out.
+    """Returns a link to `state`, such as `#model=A&judge=J&status=failed`; None and empty values are left out.
 
-    All values are escaped. With nothing left it is a link to all samples. Raises `TypeError` for a key that the page
-    does not know (see `KEYS`).
+    All values are escaped. An empty state links to all samples. Raises `TypeError` for a key unknown to the page (see
+    `KEYS`).
     """
     unknown = sorted(set(state) - set(KEYS))
     if unknown:
@@ -231,17 +231,17 @@ def link(**state: object) -> str:
 
 
 def to_part(part: Entry, **more: object) -> str:
-    """To the samples of a score of an edit model by a judge; `more` narrows them down."""
+    """Returns a link to the samples of a score of an edit model by a judge; `more` narrows them down."""
     score = None if part.leads else part.score
     return link(model=part.edit_model, judge=part.judge, score=score, **more)
 
 
 def to_failures(failure: Mapping[str, Any], battle_judges: Collection[str] = ()) -> str:
-    """To the samples of an entry of the summary's `failures`: those of its status in which its reason is said.
+    """Returns a link to the samples of an entry of the summary's `failures`, by its status and a search for its reason.
 
-    No filter names a judge that compares, nor the two edit models of a battle.
+    No filter can name a judge that compares, nor the two edit models of a battle.
     """
-    # A name of the sample is left out of the reason; the longest stretch without one is searched for.
+    # The reason has `<sample>` in place of the sample's name: search for its longest stretch without one.
     said = max(failure["reason"].split("<sample>"), key=len).strip()
     names = {"model": failure["edit_model"], "judge": failure["judge"], "score": failure["score"]}
     names = {} if failure["judge"] in battle_judges else names
@@ -249,5 +249,5 @@ def to_failures(failure: Mapping[str, Any], battle_judges: Collection[str] = ())
 
 
 def edit_side(edit_model: str, edit_seed: int, *, several: bool) -> str:
-    """What an edit is called where two pictures are named; with its edit seed where a sample has `several` of them."""
+    """Returns the name of an edit as one of two pictures; with its edit seed if a sample has `several`."""
     return f"edit:{edit_model}:{edit_seed}" if several else f"edit:{edit_model}"

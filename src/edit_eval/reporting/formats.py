@@ -1,4 +1,4 @@
-"""How numbers are written for people. What is not known is a dash, never a number."""
+"""Number formats for people. An unknown value is a dash, never a number."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ NOTHING = "–"
 
 
 def decimals(scale: Scale, largest: float | None = None) -> int:
-    """Digits after the point that tell scores apart: 2, and more where the whole scale is 2 wide or less.
+    """Returns how many digits after the point tell scores apart: 2, or more if the whole scale is 2 wide or less.
 
-    A scale with an open end is as wide as the `largest` score, by its absolute value.
+    A scale with an open end counts as wide as the `largest` absolute score.
     """
     width = abs(largest or 0.0) if scale.span is None else scale.span
     return 2 if width > 2 or width == 0 else min(6, 2 + math.ceil(math.log10(4 / width)))
 
 
 def score(value: float | None, digits: int = 2) -> str:
-    """`6.43`; a dash where there is none. What rounds to nothing has no sign."""
+    """`6.43`; a dash for None. A value that rounds to zero has no sign."""
     if value is None:
         return NOTHING
     written = f"{value:.{digits}f}"
@@ -32,12 +32,12 @@ def score(value: float | None, digits: int = 2) -> str:
 
 
 def published(value: float | None) -> str:
-    """An authors' number, whose scale is theirs: `3.22`; four digits where it is small, as shares and distances are."""
+    """A benchmark authors' number, on their own scale: `3.22`; four digits if small, as shares and distances are."""
     return score(value, 2 if value is None or abs(value) >= 1 else 4)
 
 
 def span(ends: Sequence[float | None] | None, digits: int = 2) -> str:
-    """`6.21–6.65`, `[-0.06, 0.76]` where an end lies below 0; a dash where an end is not known."""
+    """`6.21–6.65`, or `[-0.06, 0.76]` if an end is below 0; a dash if an end is unknown."""
     known = [end for end in ends or () if end is not None]
     if len(known) < 2:
         return NOTHING
@@ -45,12 +45,12 @@ def span(ends: Sequence[float | None] | None, digits: int = 2) -> str:
 
 
 def bracketed(ends: Sequence[float] | None, digits: int = 2) -> str:
-    """`[-0.06, 0.76]`: an interval whose ends may lie below 0."""
+    """`[-0.06, 0.76]`: an interval whose ends may be below 0."""
     return NOTHING if ends is None else f"[{', '.join(score(end, digits) for end in ends)}]"
 
 
 def signed(value: float | None, digits: int = 2) -> str:
-    """`+0.22`, `-0.05`, `0.00`; a dash where there is none."""
+    """`+0.22`, `-0.05`, `0.00`; a dash for None."""
     if value is None:
         return NOTHING
     written = f"{value:+.{digits}f}"
@@ -58,12 +58,12 @@ def signed(value: float | None, digits: int = 2) -> str:
 
 
 def signed_span(ends: Sequence[float] | None, digits: int = 2) -> str:
-    """`[-0.05, +0.39]`; a dash where there is none."""
+    """`[-0.05, +0.39]`; a dash for None."""
     return NOTHING if ends is None else f"[{', '.join(signed(end, digits) for end in ends)}]"
 
 
 def p_value(value: float | None) -> str:
-    """`0.0123`; never rounded to nothing, nor across the level at which a difference is called one."""
+    """`0.0123`; never rounded to zero, nor across the significance level."""
     if value is None:
         return NOTHING
     if value < 0.0001:
@@ -73,14 +73,14 @@ def p_value(value: float | None) -> str:
 
 
 def images(block: Mapping[str, Any]) -> str:
-    """`90`: how many source images its scores are of."""
+    """`90`: the number of source images behind its scores."""
     return NOTHING if block.get("images") is None else str(block["images"])
 
 
 def worst_to_best(block: Mapping[str, Any], scale: Scale, digits: int = 2) -> str:
-    """`6.33–6.47`: the mean if all that is unscored were at the worst or the best end of the scale; `7.20 … ∞`.
+    """`6.33–6.47`: the mean if everything unscored were at the worst or the best end of the scale; `7.20 … ∞`.
 
-    The worst comes first, also where it is the higher number. A dash where both ends are open.
+    The worst comes first, even if it is the higher number. A dash if both ends are open.
     """
     worst, best = block.get("worst_case_mean"), block.get("best_case_mean")
     if worst is not None and best is not None:
@@ -97,12 +97,12 @@ def coverage(block: Mapping[str, Any] | None) -> str:
 
 
 def is_complete(block: Mapping[str, Any] | None) -> bool:
-    """Whether everything in it has a score."""
+    """True if everything in it has a score."""
     return block is not None and block["scored"] == block["total"]
 
 
 def share(part: float, whole: float) -> str:
-    """`93%`; never rounded up to all or down to nothing."""
+    """`93%`; never rounded up to 100% or down to 0%."""
     if whole <= 0:
         return NOTHING
     percent = 100 * part / whole
@@ -122,14 +122,14 @@ def rate(block: Mapping[str, Any] | None) -> str:
 
 
 def memory(count: int | None) -> str:
-    """`60.2 GiB`, `214 MiB`; a dash where it is not known."""
+    """`60.2 GiB`, `214 MiB`; a dash if unknown."""
     if count is None:
         return NOTHING
     return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
 
 
 def peak_memory(device: Mapping[str, Any]) -> str:
-    """`61.2 / 80.0 GiB`, of a device's `peak` and `total`; without a total only the peak."""
+    """`61.2 / 80.0 GiB`, from a device's `peak` and `total`; without a total, only the peak."""
     peak, total = memory(device["peak"]), memory(device["total"])
     if NOTHING in (peak, total):
         return peak
@@ -137,7 +137,7 @@ def peak_memory(device: Mapping[str, Any]) -> str:
 
 
 def duration(seconds: float | None, language: str = "") -> str:
-    """`0.8 s`, `42 s`, `3 min 20 s`, `5 h 04 min`: a Text, or in a `language` what it says there."""
+    """`0.8 s`, `42 s`, `3 min 20 s`, `5 h 04 min`: a Text or, with a `language`, its words in it."""
     if seconds is None:
         return NOTHING
     return said(_duration(seconds), language) if language else _duration(seconds)
@@ -156,5 +156,5 @@ def _duration(seconds: float) -> Text:
 
 
 def short_duration(seconds: float | None) -> str:
-    """`42s`, `3m20s`, `5h04m`: where a table has no room."""
+    """`42s`, `3m20s`, `5h04m`: for tables with little room."""
     return duration(seconds, "en").replace("min", "m").replace(" ", "")

@@ -1,7 +1,7 @@
-"""The language in which this process speaks to people. Records, journals, logs and JSON are English whatever it is.
+"""The language in which this process speaks to people. Records, journals, logs and JSON are always English.
 
-A `Text` is put into that language where it is printed, by `said`. The catalogue is a gettext file beside this one; what
-it lacks is printed in English, as a whole sentence.
+`said` puts a `Text` into that language when it is printed. The catalogue is a gettext file beside this one; a sentence
+that it lacks is printed in English as a whole.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ _SEPARATORS = {
     ". ": "。",
     " · ": " · ",
 }
-"""What stands between the items of a list in Chinese."""
+"""Separators of lists, English to Chinese."""
 
 _of_run = ""
 
 
 def speak(language: str) -> None:
-    """From now on it is about a run whose instructions are in `language`; with an empty one about none."""
+    """Sets the language of the instructions of the run that is spoken about from now on; empty for no run."""
     global _of_run
     _of_run = language
 
 
 def spoken(of_run: str = "", environment: Mapping[str, str] | None = None) -> str:
-    """`zh` or `en`, for what is about a run in `of_run` (else the one that was named to `speak`).
+    """Returns `zh` or `en`, the language for texts about a run in `of_run` (by default the one given to `speak`).
 
-    What `EDIT_EVAL_LANG` says; else Chinese if the run is; else the first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is
-    set. A run whose instructions are English says nothing about who reads its numbers.
+    That is `EDIT_EVAL_LANG`; else Chinese if the run is; else the first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is
+    set. English instructions say nothing about who reads a run's numbers.
     """
     environment = os.environ if environment is None else environment
     of_run = of_run or _of_run
@@ -62,13 +62,13 @@ def said(value: str, language: str = "") -> str: ...
 @overload
 def said(value: Any, language: str = "") -> Any: ...
 def said(value: Any, language: str = "") -> Any:
-    """A Text as a plain `str` in `language`, or in the one that is spoken. What is no Text is data, and stays."""
+    """Returns a Text as a plain `str` in `language`, by default the spoken one. Anything else is data and unchanged."""
     if not isinstance(value, Text):
         return value
     if (language or spoken()) != "zh":
         return str.__str__(value)
     pieces = [piece for piece in localized(value, catalogue(), _SEPARATORS) if piece[0]]
-    while pieces and pieces[-1][1] and not value.endswith(" "):  # a template may end with a field that is empty
+    while pieces and pieces[-1][1] and not value.endswith(" "):  # a template may end with an empty field
         words, _ = pieces.pop()
         if words := words.rstrip(" "):
             pieces.append((words, True))
@@ -78,9 +78,9 @@ def said(value: Any, language: str = "") -> Any:
 
 
 def said_own(words: str, language: str = "") -> str:
-    """What a component or an option says of itself: looked up as a whole, and left as it is where it is not known.
+    """Returns a component's or option's own description, looked up as a whole; unchanged if the catalogue lacks it.
 
-    The catalogue has it without its full stop.
+    The catalogue has descriptions without their full stop.
     """
     if (language or spoken()) != "zh":
         return words
@@ -90,16 +90,16 @@ def said_own(words: str, language: str = "") -> str:
 
 
 def worded(code: str) -> Text:
-    """A word of one of our vocabularies (a status, an activity, a tag, a kind) as a Text: `edit_failed`, `edit failed`.
+    """Returns a vocabulary word (a status, an activity, a tag, a kind) as a Text: `edit_failed` as `edit failed`.
 
-    The words are in the catalogue; `VOCABULARIES` in its test says whose they are.
+    The words are in the catalogue; `VOCABULARIES` in its test lists their sources.
     """
     return Text(code.replace("_", " "))
 
 
 @cache
 def catalogue() -> dict[str, str]:
-    """English templates, each behind its context if it has one (`Text.key`), and their Chinese."""
+    """Returns the Chinese of each English template, which is prefixed with its context if it has one (`Text.key`)."""
     text = files("edit_eval.reporting").joinpath("zh.po").read_text(encoding="utf-8").replace('"\n"', "")
     kinds, quoted = zip(*_ENTRY.findall(text), strict=True)
     found: dict[str, str] = {}

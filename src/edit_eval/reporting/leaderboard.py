@@ -1,4 +1,4 @@
-"""A leaderboard as a sheet, which a terminal, a page, Markdown, a notebook and a data set's card draw."""
+"""A leaderboard as a sheet, for a terminal, a page, Markdown, a notebook and a data set's card."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TITLE = Text("Leaderboard")
 
 
 def leaderboard_sheet(board: Leaderboard) -> Sheet:
-    """Every judge's table, with coverage, intervals and ranks; passports and what a reader must know below."""
+    """Returns every judge's table, with coverage, intervals and ranks; passports and notes below."""
     sheet: list[Line | Table[Any]] = [
         Line(Text("{} runs on the same {} samples: {: and }", len(board.runs), board.samples, board.runs), "quiet")
     ]

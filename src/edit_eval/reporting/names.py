@@ -1,4 +1,4 @@
-"""The names of things that the records only have as keys, in English and Chinese."""
+"""Names in English and Chinese for the keys in the records."""
 
 from __future__ import annotations
 
@@ -46,22 +46,22 @@ NAMES: Mapping[str, Mapping[str, Text]] = {
         "no_scores": Text("no edit has a score from two judges"),
     },
 }
-"""What a person reads for what the records have as a word, by what kind of word it is."""
+"""Readable names for words in the records, by kind of word."""
 _NO_EDIT = Text("no edit to judge")
 
 
 def judgement_status(status: str) -> Text:
-    """A judgement's status. One without an edit has not failed: there was nothing to judge."""
+    """Names a judgement's status. One without an edit has not failed: there was nothing to judge."""
     return _NO_EDIT if status in EDIT_LOST else NAMES["status"][status]
 
 
 def counted_status(count: int, status: str) -> Text:
-    """`8 judge refused`"""
+    """Returns `8 judge refused`."""
     return Text("{} {}", count, judgement_status(status), context="how many")
 
 
 def name_of(kind: str, name: str) -> str:
-    """What a person reads for a `category`, a `short_category` or one of the `NAMES`; what has none is its own."""
+    """Returns the readable name of a `category`, a `short_category` or one of the `NAMES`; else `name` itself."""
     if kind == "category":
         return worded(title(name)) if canonical(name) in CATEGORIES else title(name)
     if kind == "short_category":
@@ -70,18 +70,18 @@ def name_of(kind: str, name: str) -> str:
 
 
 def short_category(category: str) -> str:
-    """One word for a category, where a title has no room."""
+    """Returns a category in one word, where there is no room for its title."""
     name = canonical(category)
     return worded(name.capitalize()) if name in CATEGORIES else category
 
 
 def score_name(name: str) -> str:
-    """A score's name; the one that is only called `score` has a word in each language."""
+    """Returns a score's name; one called just `score` is translated."""
     return Text("Score") if name == "score" else name
 
 
 def scale_words(scale: Scale, *, mean: bool = False) -> Text:
-    """`out of 10`, `from -1 to 1, lower is better`; with `mean` also what the mean is taken over."""
+    """Returns `out of 10`, `from -1 to 1, lower is better`; with `mean` also what the mean is taken over."""
     parts = [_range(scale)]
     if not scale.higher_is_better:
         parts.append(Text("lower is better"))
@@ -92,12 +92,12 @@ def scale_words(scale: Scale, *, mean: bool = False) -> Text:
 
 
 def score_line(name: str, scale: Scale) -> Text:
-    """`drift: from -1 to 1, lower is better, weighted by samples`."""
+    """Returns `drift: from -1 to 1, lower is better, weighted by samples`."""
     return Text("{}: {}", score_name(name), scale_words(scale, mean=True))
 
 
 def named_score(name: str, scale: Scale) -> str:
-    """`SC`, `LPIPS (lower is better)`: as a title or an axis has it."""
+    """Returns `SC` or `LPIPS (lower is better)`, for a title or an axis."""
     return score_name(name) if scale.higher_is_better else Text("{} (lower is better)", score_name(name))
 
 

@@ -1,4 +1,4 @@
-"""What people would say of two edit models: the sentences, the table, and what they do not mean; for every display."""
+"""The difference of two edit models on people's scale, for every display: sentences, a table and their limits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from edit_eval.statistics.people_differences import FEWEST_ANSWERED, Estimated, 
 from edit_eval.text import Text, joined
 
 _OWN: Mapping[str, str] = MappingProxyType({})
-"""Models are called what they are called."""
+"""No other names: models keep their own."""
 ESTIMATES = ("judge_alone", "people_alone", "corrected")
 _PEOPLE = TypeAdapter(People)
 _NO_INTERVAL: Mapping[str, Callable[..., Text]] = {
@@ -55,7 +55,7 @@ _SCALES: Mapping[str, Callable[..., Text]] = {
 
 @dataclass(frozen=True)
 class EstimateRow:
-    """One of the three numbers of a pair."""
+    """One of the three estimates of a pair."""
 
     pair: PeoplesDifference
     name: str
@@ -71,13 +71,13 @@ class EstimateRow:
 
     @property
     def images(self) -> str:
-        """`30/90`: of how many source images."""
+        """`30/90`: the number of source images behind it."""
         total, seen = self.pair.total_images, self.pair.images
         return {"judge_alone": str(total), "people_alone": str(seen)}.get(self.kind, f"{seen}/{total}")
 
     @property
     def more(self) -> str:
-        """`+30`: on how many more images answers would halve the interval."""
+        """`+30`: the number of further images with answers that would halve the interval."""
         more = self.pair.more_images if self.kind == "corrected" else None
         return "" if more is None else f"+{more}"
 
@@ -96,7 +96,7 @@ ESTIMATED: Sequence[Column[EstimateRow]] = (
 
 
 def people_table(people: People, pairs: Sequence[PeoplesDifference], names: Mapping[str, str]) -> Table[EstimateRow]:
-    """Judge alone, people alone and corrected of each pair, behind its judge where there are several."""
+    """Returns judge alone, people alone and corrected for each pair, headed by its judge if there are several."""
     several = len({pair.judge for pair in pairs}) > 1
     judge: Column[EstimateRow] = Column(Text("Judge"), lambda row: row.pair.judge, "name", when=lambda row: several)
     return Table(
@@ -110,32 +110,32 @@ def people_table(people: People, pairs: Sequence[PeoplesDifference], names: Mapp
 
 
 def people_in(summary: Mapping[str, Any]) -> People | None:
-    """What a summary has of what people would say; None where nobody was asked."""
+    """Returns a summary's differences on people's scale; None if no people were asked."""
     found = (summary.get("comparison") or {}).get("people")
     return None if found is None else _PEOPLE.validate_python(found)
 
 
 def rows_of(people: People, pair: PeoplesDifference, names: Mapping[str, str]) -> Iterator[EstimateRow]:
-    """Judge alone, people alone, corrected."""
+    """Yields judge alone, people alone, corrected."""
     for kind in ESTIMATES:
         yield EstimateRow(pair, f"{names.get(pair.a, pair.a)} - {names.get(pair.b, pair.b)}", kind, digits_of(people))
 
 
 def digits_of(people: People) -> int:
-    """After the point, for all numbers on people's scale."""
+    """Returns the digits after the point for all numbers on people's scale."""
     reach = people.highest - people.lowest
     return 2 if people.kind == "votes" else formats.decimals(Scale(lowest=-reach, highest=reach))
 
 
 def sentences(people: People) -> list[Text]:
-    """What people would say of each pair, in a sentence that can be quoted; with several judges behind whose it is."""
+    """Returns a quotable sentence on what people would say of each pair; with several judges, headed by the judge."""
     several = len({pair.judge for pair in people.pairs}) > 1
     lines = ((pair, pair_lines(people, pair)[0]) for pair in people.pairs)
     return [Text("{}: {}", pair.judge, line) if several else line for pair, line in lines]
 
 
 def pair_lines(people: People, pair: PeoplesDifference, names: Mapping[str, str] = _OWN) -> list[Text]:
-    """What people would say of a pair, how many more answers would settle it, and of which samples."""
+    """Returns what people would say of a pair, how many more answers would settle it, and about which samples."""
     a, b = names.get(pair.a, pair.a), names.get(pair.b, pair.b)
     found, digits = pair.corrected, digits_of(people)
     value, ends = found.difference, found.ci95
@@ -161,7 +161,7 @@ def pair_lines(people: People, pair: PeoplesDifference, names: Mapping[str, str]
 
 
 def explanation(people: People) -> list[Text]:
-    """On whose scale it is, what it rests on, and what it does not say."""
+    """Explains whose scale it is, what the estimate rests on, and what it does not say."""
     lines = [
         _SCALES[people.kind](lowest=f"{people.lowest:g}", highest=f"{people.highest:g}"),
         Text(
@@ -189,7 +189,7 @@ def explanation(people: People) -> list[Text]:
 
 
 def people_sheet(people: People, judge: str, names: Mapping[str, str], *, detailed: Collection[str]) -> Sheet:
-    """The table of one judge; sentences of the pairs with a column that is among the `detailed`."""
+    """Returns the table of one judge, with sentences for pairs that have a column among the `detailed`."""
     pairs = [pair for pair in people.pairs if pair.judge == judge]
     if not pairs:
         return []

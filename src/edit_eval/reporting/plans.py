@@ -1,4 +1,4 @@
-"""What is known before a run, in a terminal: a plan, and what an examination found out."""
+"""What is known before a run, on a terminal: a plan, and the findings of an examination."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MEMORY = {"unknown": Text("memory unknown"), "too little": Text("memory too lit
 
 
 def print_plan(plan: Plan, console: Console) -> None:
-    """Where the times come from, then every combination, the best one marked."""
+    """Prints where the times come from, then every combination, the best one marked."""
     what = Text("{} on {}", counted(plan.samples, "sample"), counted(plan.devices, "device"))
     console.print(Text("{}, simulated with the scheduler of a real run", what))
     for key, known in plan.durations.items():
@@ -49,7 +49,7 @@ def print_plan(plan: Plan, console: Console) -> None:
 
 
 def _marks(plan: Plan, way: Combination) -> Words:
-    """`<- best, yours, memory unknown`; of what nobody has asked for only what speaks against it."""
+    """Returns `<- best, yours, memory unknown`; for a combination that is neither, only what speaks against it."""
     number = plan.combinations.index(way)
     marks = [word for word, k in ((Text("best"), plan.best), (Text("yours"), plan.chosen)) if k == number]
     doubt = [worded(way.memory)] if way.memory != "enough" else []
@@ -57,7 +57,7 @@ def _marks(plan: Plan, way: Combination) -> Words:
 
 
 def ways_table(plan: Plan) -> Table[Combination]:
-    """A row for each combination, the best one marked."""
+    """Returns a row for each combination, the best one marked."""
 
     def bound(way: Combination) -> str:
         found = way.prediction
@@ -80,7 +80,7 @@ def ways_table(plan: Plan) -> Table[Combination]:
 
 
 def sizes_table(plan: Plan) -> Table[ClusterSize]:
-    """The same work on fewer machines: time, GPU-hours and, at a price, the cost."""
+    """Returns the same work on fewer machines: time, GPU-hours and, given a price, the cost."""
 
     def marks(size: ClusterSize) -> list[Text]:
         number = plan.sizes.index(size)
@@ -112,7 +112,7 @@ WORD = max(map(len, STYLES)) + 2
 
 
 def print_findings(findings: Sequence[Finding], console: Console | None = None) -> None:
-    """Prints findings by area, and a last line that says whether something would stop the run."""
+    """Prints findings by area, and a last line on whether anything would stop the run."""
     console = console or stdout_console()
     for area in dict.fromkeys(finding.area for finding in findings):
         console.print(Styled(worded(area), style="bold"))
@@ -127,7 +127,7 @@ def print_findings(findings: Sequence[Finding], console: Console | None = None) 
 
 
 def verdict(findings: Sequence[Finding]) -> Styled:
-    """The last line."""
+    """Returns the last line."""
     count = sum(finding.stops for finding in findings)
     if count:
         return Styled(Text("{} would stop the run", counted(count, "problem")), style=STYLES["problem"])

@@ -1,6 +1,5 @@
-"""What is said of a run's judges and pictures beside the numbers: a judge's passport, whether it has drifted since, and
-controls that it does not put last; what few images cannot show, how far readings lie apart, and how much of the
-probability is in form."""
+"""Remarks beside a run's numbers: a judge's passport, its drift since, and controls that it does not put last; what few
+images cannot show, how far readings are apart, and how much probability is on well-formed answers."""
 
 from __future__ import annotations
 
@@ -18,11 +17,11 @@ from edit_eval.statistics.intervals import ruled_out_share
 from edit_eval.text import Text, joined
 
 NAMED = 4
-"""How much of what a judge did not pass its one line names."""
+"""Number of failed measures named in a judge's line."""
 
 
 def passport_line(examined: Mapping[str, Any]) -> Text:
-    """`examined 2026-11-21: passed; unexamined for Chinese`, or `unexamined`; of an entry of the summary's `judges`."""
+    """Returns `examined 2026-11-21: passed; unexamined for Chinese`, or `unexamined`, for one of the judges."""
     found = examined["passport"]
     if found is None:
         return Text("unexamined")
@@ -49,14 +48,14 @@ def passport_line(examined: Mapping[str, Any]) -> Text:
 
 
 def _named(failed: Sequence[str]) -> str:
-    """What was not passed, in words; of many the first, which are the gravest."""
+    """Puts failed measures into words; if many, only the first, which are the gravest."""
     named: list[str] = [failed_words(key) for key in failed[:NAMED]]
     more = [Text("{} more", len(failed) - NAMED)] if len(failed) > NAMED else []
     return joined([*named, *more], "; ")
 
 
 def passport_lines(summary: Mapping[str, Any]) -> list[Text]:
-    """A line for each judge that an audit could examine; a second one where its anchors are as they were."""
+    """Returns a line for each judge that an audit could examine; a second one if its anchors show no drift."""
     lines = []
     for judge, examined in (summary.get("judges") or {}).items():
         lines.append(Text("Judge {}: {}", judge, passport_line(examined)))
@@ -66,7 +65,7 @@ def passport_lines(summary: Mapping[str, Any]) -> list[Text]:
 
 
 def drift_lines(summary: Mapping[str, Any]) -> list[Text]:
-    """A line for each judge that the anchors say is no longer the one that was examined."""
+    """Returns a line for each judge whose anchors show that it is no longer the one examined."""
     judges = (summary.get("judges") or {}).items()
     return [_anchors(judge, examined["anchors"]) for judge, examined in judges if _drifted(examined)]
 
@@ -116,12 +115,12 @@ _CONTROLS = {
 
 
 def wrong_lines(summary: Mapping[str, Any]) -> list[Text]:
-    """All that keeps a judge's scores from being believed: its drift, and controls that it does not put last."""
+    """Returns every reason to distrust a judge's scores: its drift, and controls that it does not put last."""
     return [*drift_lines(summary), *control_lines(summary)]
 
 
 def control_lines(summary: Mapping[str, Any]) -> list[Text]:
-    """A line for each judge that is not shown to put all controls below edits."""
+    """Returns a line for each judge that is not shown to put all controls below edits."""
     scales = {one["judge"]: Scale(**one["scores"][one["headline"]]["scale"]) for one in summary["results"]}
     lines = []
     for judge, kinds in judges_without_sight(summary):
@@ -146,11 +145,11 @@ def control_lines(summary: Mapping[str, Any]) -> list[Text]:
 # -- below the results --
 
 FEW_IMAGES = 50
-"""Of a mean that rests on fewer it is said what kinds of image they may lack."""
+"""A mean over fewer images gets a remark on kinds of image that they may lack."""
 
 
 def footnotes(summary: Mapping[str, Any]) -> list[Text]:
-    """What there is to say; nothing of many images, nor of a judge that was read once and wrote its answer."""
+    """Returns the footnotes: none for many images, nor for a judge read once from its written answer."""
     parts = headlines(entries(summary["results"]))
     categories = [block for part in parts for block in part.categories.values()]
     few = few_images([part.overall for part in parts], categories)
@@ -159,9 +158,9 @@ def footnotes(summary: Mapping[str, Any]) -> list[Text]:
 
 
 def few_images(means: Iterable[Mapping[str, Any]], categories: Iterable[Mapping[str, Any]] = ()) -> list[Text]:
-    """What the intervals of means know nothing of: of all the one, and of categories the one with the fewest images.
+    """Says what intervals cannot cover, for the mean over all and the category mean that have the fewest images.
 
-    Of each its `images` and their `ruled_out_share`, which is None where there is no interval.
+    Each mean has `images` and their `ruled_out_share`, None without an interval.
     """
     of_all, of_category = (
         max(((one["ruled_out_share"], one["images"]) for one in some if one.get("ruled_out_share")), default=(0.0, 0))

@@ -1,4 +1,4 @@
-"""The tables of results: what scores, categories and controls come to. What is added to `FIGURES` is in all of them."""
+"""The tables of results: scores, categories and controls. A column added to `FIGURES` is in all of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from edit_eval.reporting.table import Column, Table, Words
 from edit_eval.statistics.failures import FailureGroup
 from edit_eval.text import Text
 
-# Of every table of scores: a row has these words, knows whether all is scored, and where its samples are.
+# Shared by every table of scores. A row says whether all is scored (`complete`) and links to its samples (`to`).
 SCORED: Column[Any] = Column(
     Text("Scored"),
     lambda row: row.scored,
@@ -32,7 +32,7 @@ _RESULTS = Text("Results")
 
 @dataclass(frozen=True)
 class Figures:
-    """One row: a score as a whole, a category of it, or what its judge gives to a kind of control."""
+    """One row: a score as a whole, one of its categories, or its judge's scores for a kind of control."""
 
     part: Entry
     block: Mapping[str, Any]
@@ -41,21 +41,21 @@ class Figures:
 
     @property
     def coverage(self) -> Mapping[str, Any]:
-        """How many are scored, of how many."""
+        """Number scored, and of how many."""
         found: Mapping[str, Any] = self.block.get("coverage") or self.part.coverage
         return found
 
     @property
     def complete(self) -> bool:
-        """Whether all are."""
+        """True if all are scored."""
         return formats.is_complete(self.coverage)
 
     def number(self, name: str) -> str:
-        """One of the block's, in points of the score; empty where there is no such thing."""
+        """Writes a number of the block in points of the score; empty if the block lacks it."""
         return self.part.number(self.block[name]) if name in self.block else ""
 
     def to(self, **more: object) -> str:
-        """Where its samples are; those of controls are nowhere."""
+        """Returns a link to its samples; empty for controls, which have none on the page."""
         narrowed = {"category": self.category} if self.category else {}
         return "" if self.control else to_part(self.part, **narrowed, **more)
 
@@ -76,12 +76,12 @@ class Figures:
         return self.part.span(self.block["ci95"])
 
     def other_mean(self, kind: str) -> Mapping[str, Any] | None:
-        """Its `sample_mean` or `category_mean`, where that is not its own."""
+        """Returns its `sample_mean` or `category_mean`, unless that is the score's own mean."""
         return self.block.get(kind) if kind == self.part.other_mean_kind else None
 
 
 def without_interval(block: Mapping[str, Any]) -> Words:
-    """Why there is no interval where there is none; where there is no mean either, nothing."""
+    """Says why an interval is missing; empty if there is one, or no mean either."""
     return "" if block["ci95"] else NAMES["no_ci95"].get(block.get("no_ci95") or "", "")
 
 
@@ -157,7 +157,7 @@ def results_table(
     group: Column[Figures] | None = None,
     label: Words = _RESULTS,
 ) -> Table[Figures]:
-    """A row for each edit model by each score of each judge; above those of a judge's headline its `controls`."""
+    """Returns a row for each edit model by each score of each judge; `controls` above those of a judge's headline."""
     rows: list[Figures] = []
     kinds = list(controls)
     for _, some in groupby(parts, key=lambda part: (part.judge, part.score)):
@@ -169,14 +169,14 @@ def results_table(
 
 
 def items_table(parts: Sequence[Entry], *, names: Sequence[Column[Figures]] = (EDIT_MODEL, JUDGE)) -> Table[Figures]:
-    """The same of the items that scores are made of."""
+    """Returns the same table for the items that scores are made of."""
     return results_table(parts, names=names, group=ITEM, label=Text("What the scores are made of"))
 
 
 def categories_table(
     parts: Sequence[Entry], *, names: Sequence[Column[Figures]] = (MODEL,), with_mean: bool = False
 ) -> Table[Figures]:
-    """A row for each category and edit model by one score; at the end, `with_mean`, what the categories' mean is."""
+    """Returns a row for each category and edit model by one score; `with_mean`, the mean over categories at the end."""
     rows = [
         Figures(part, part.categories[name], category=name)
         for name in category_names(parts)
@@ -203,7 +203,7 @@ def _table(
 
 
 def category_means_table(parts: Sequence[Entry]) -> Table[Entry]:
-    """A row for each edit model by one score: its mean in each category, side by side."""
+    """Returns a row for each edit model by one score, with its mean in each category side by side."""
     model: Column[Entry] = Column(Text("Model"), lambda part: part.series, "name", to=to_part)
     columns = (_category_mean(name) for name in category_names(parts))
     return Table(every=(model, *columns), rows=parts, label=Text("Mean score by category"), style="matrix")
@@ -233,7 +233,7 @@ def _category_mean(name: str) -> Column[Entry]:
 
 
 def failures_table(failed: Sequence[FailureGroup]) -> Table[FailureGroup]:
-    """A row for each reason why something has no score."""
+    """Returns a row for each reason for a missing score."""
 
     def status(one: FailureGroup) -> Words:
         name = NAMES["status"][one.status.value]

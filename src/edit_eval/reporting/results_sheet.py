@@ -1,4 +1,4 @@
-"""The results as a terminal has them: coverage first, then tables that fit 80 columns."""
+"""The results on a terminal: coverage first, then tables that fit 80 columns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from edit_eval.text import Text, joined
 
 
 def print_summary(summary: Mapping[str, Any], console: Console, *, language: str = "en") -> None:
-    """Coverage, the results of every (edit model, judge), their categories, where the time and the memory went."""
+    """Prints coverage, the results of every (edit model, judge), their categories, and the use of time and memory."""
     print_sheet(_results(summary), console, language)
 
 
@@ -94,7 +94,7 @@ def _of_judge(summary: Mapping[str, Any], judge: str) -> Iterator[Line | Table[A
 
 
 def coverage_words(summary: Mapping[str, Any]) -> list[Text]:
-    """`887 of 900 scored.`, `Not scored: 8 edit failed, 5 judge refused.`, and whether that is enough."""
+    """Returns `887 of 900 scored.`, `Not scored: 8 edit failed, 5 judge refused.`, and whether that is enough."""
     coverage = summary["coverage"]
     words = [Text("{} of {} scored.", coverage["scored"], coverage["total"])]
     by_status = (coverage.get("by_status") or {}).items()
@@ -110,7 +110,7 @@ def coverage_words(summary: Mapping[str, Any]) -> list[Text]:
 
 
 def published_lines(summary: Mapping[str, Any]) -> list[Text]:
-    """The numbers as a benchmark's authors define them, a line each."""
+    """Returns the numbers as defined by a benchmark's authors, a line each."""
     lines = []
     for one in summary["results"]:
         for name, found in (one.get("published") or {}).items():
@@ -123,14 +123,14 @@ def published_lines(summary: Mapping[str, Any]) -> list[Text]:
 
 
 def without_interval(reasons: Iterable[str | None]) -> Iterator[Line]:
-    """Why there is no interval where there is none, each reason once; where there is no mean either, nothing."""
+    """Yields a line on why intervals are missing, each reason once; nothing if there is no mean either."""
     known = [NAMES["no_ci95"][reason] for reason in dict.fromkeys(reasons) if reason and reason != "no_scores"]
     if known:
         yield Line(Text("No interval: {}.", known), "quiet")
 
 
 def _on_gpus(memory: Mapping[str, Any]) -> bool:
-    """Whether anybody could tell what was in use before or after a model: nobody can of workers on the CPU."""
+    """True if memory use before or after a model is known; for workers on the CPU it never is."""
     return any(
         stage[when] is not None for one in memory.values() for stage in one["stages"] for when in ("before", "after")
     )

@@ -1,4 +1,4 @@
-"""All scores as CSV, for a spreadsheet, or as a data frame; and the replies that they are made of, for `jq`."""
+"""All scores as CSV, for a spreadsheet, or as a data frame; and the replies behind them as JSON lines, for `jq`."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ COLUMNS = (
 
 
 def score_rows(results: Results) -> Iterator[tuple[Judgement, int | None, str, Status, str]]:
-    """For each score of each judgement that applies to its sample: the judgement, its edit's seed, the score's name,
-    status and reason."""
+    """Yields, for each score of each judgement that applies to its sample, the judgement, its edit's seed, the score's
+    name, status and reason."""
     seeds = {(edit.sample_id, edit.edit_model, edit.edit_seed): edit.seed for edit in results.edits}
     for one in results.judgements:
         seed = seeds.get((one.sample_id, one.edit_model, one.edit_seed))
@@ -45,10 +45,10 @@ def score_rows(results: Results) -> Iterator[tuple[Judgement, int | None, str, S
 
 
 def write_scores(results: Results, file: TextIO) -> None:
-    """A line for each of `score_rows`; what a spreadsheet would run is disarmed.
+    """Writes a line for each of `score_rows`; text that a spreadsheet would execute is disarmed.
 
-    `edit_seed` counts the edits of a sample from 0, `seed` is the seed that the edit model was given. Scores have all
-    their digits; where there is none, `reason` says why. `spread` is the standard deviation between several readings.
+    `edit_seed` counts the edits of a sample from 0, `seed` is the seed given to the edit model. Scores have all their
+    digits; for a missing one, `reason` says why. `spread` is the standard deviation between several readings.
     """
     write_rows(file, COLUMNS, _rows(results))
 
@@ -62,9 +62,9 @@ def _rows(results: Results) -> Iterator[tuple[str | int, ...]]:
 
 
 def write_replies(results: Results, file: TextIO) -> None:
-    """One JSON line for each reply that counts, in the order of the scores, then battles, controls last.
+    """Writes a JSON line for each reply that counts, in the order of the scores, then battles, controls last.
 
-    The journal has more: replies to earlier questions, of earlier judges, and those that could not be read.
+    The journal has more: replies to earlier questions, replies of earlier judges, and unreadable ones.
     """
     for one in (*results.judgements, *results.battles, *results.controls):
         for number, reading in enumerate(one.readings):
@@ -93,20 +93,20 @@ def write_replies(results: Results, file: TextIO) -> None:
 # -- data frames --
 
 LIBRARIES = ("pandas", "pyarrow")
-"""The first of them that is installed is taken."""
+"""The first one installed is used."""
 
 _SAMPLE = {
     "sample_id": str,
     "category": str,
     "difficulty": str,
-    "cluster": str,  # what belongs together statistically: the source image's digest, or the benchmark's own word
+    "cluster": str,  # what belongs together statistically: the source image's digest, or the benchmark's own name
 }
 _SCORES = {
     **_SAMPLE,
     "edit_model": str,
     "judge": str,
     "edit_seed": int,  # which of the sample's edits, from 0
-    "seed": int,  # what the edit model was given
+    "seed": int,  # as given to the edit model
     "repeat": int,  # from 0
     "score_name": str,
     "headline": bool,  # whether this is the score that coverage and comparisons count
@@ -125,8 +125,8 @@ _JUDGEMENTS = {
     "status": str,
     "score": float,
     "reason": str,
-    "answer": str,  # the judge's replies as they came
-    "asked": int,  # how often it was asked, at most, one question
+    "answer": str,  # the judge's replies, unchanged
+    "asked": int,  # the most times it was asked any one question
     "seconds": float,
     "device": str,
 }
@@ -153,7 +153,7 @@ _EDITS = {
     "status": str,
     "reason": str,
     "source": str,  # the file of the (first) source
-    "image": str,  # the file of the edit; empty where there is none
+    "image": str,  # the file of the edit; empty without one
     "width": int,  # in pixels, 0 without an edit
     "height": int,
     "seconds": float,
@@ -166,7 +166,7 @@ Rows = Iterator[Sequence[Any]]
 
 
 def frame(results: Results, of: str, library: str | None) -> Any:
-    """A frame by its name, as a pandas `DataFrame` or a pyarrow `Table`."""
+    """Returns a frame by name, as a pandas `DataFrame` or a pyarrow `Table`."""
     if of not in FRAMES:
         meant = did_you_mean(of, FRAMES) or Text("; there are: {}", FRAMES)
         raise ConfigurationError(Text("to_frame({!r}): there is no such frame{}", of, meant))
@@ -193,7 +193,7 @@ def _library(wanted: str | None) -> str:
 
 
 def _clean(value: Any) -> Any:
-    """A text may hold half a surrogate pair, which neither library takes; it becomes `\\udXXX`."""
+    """Replaces lone surrogates in text, which neither library accepts, with `\\udXXX`."""
     return value.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(value, str) else value
 
 
@@ -256,4 +256,4 @@ FRAMES: Mapping[str, tuple[Columns, Callable[[Results], Rows]]] = {
     "battles": (_BATTLES, _battles),
     "controls": (_JUDGEMENTS, lambda results: _judgements(results, results.controls)),
 }
-"""Each frame: its columns with their types, and its rows. Controls are judgements of what no edit model made."""
+"""Each frame: its columns with their types, and its rows. Controls are judgements of pictures made by no edit model."""

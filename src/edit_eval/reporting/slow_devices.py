@@ -1,4 +1,4 @@
-"""Devices that are slower than the others at the same work: one rule, for a run that goes on and for its records."""
+"""Devices that are slower than the others at the same work: one rule, for a run in progress and for its records."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from edit_eval.records import Edit, Judgement, Results, Status
 
 SLOWER_BY = 0.10
-"""A device whose mean time is longer than that of the others by this share is named."""
+"""A device is named if its mean time exceeds that of the others by this share."""
 SEEN_ENOUGH = 10
-"""Edits or answers of a device, and of the others, before that is said."""
+"""Edits or answers of a device, and of the others, before it is named."""
 SURE = 4.0
-"""Standard errors by which the difference exceeds `SLOWER_BY`. While a run goes on the question is asked after each of
-hundreds of results, and what else the machine does makes results that follow each other alike: both need far more than
-the two of a single question. Nor does a single slow stretch count: see `DeviceTimes.has_become_slow`."""
+"""Standard errors by which the difference must exceed `SLOWER_BY`. During a run the test is repeated after each of
+hundreds of results, and other load on the machine makes successive results alike: both need far more than the two of a
+single test. Nor does a single slow stretch count: see `DeviceTimes.has_become_slow`."""
 
 
 @dataclass(frozen=True)
@@ -28,19 +28,19 @@ class SlowDevice:
     """`editing` or `judging`."""
     model: str
     seconds: float
-    """Mean of this device, in seconds."""
+    """Mean time of this device, in seconds."""
     others: float
-    """Mean of the others, in seconds."""
+    """Mean time of the others, in seconds."""
 
     @property
     def slower_by(self) -> float:
-        """As a share of the others' time."""
+        """Difference as a share of the others' time."""
         return self.seconds / self.others - 1
 
 
 @dataclass
 class _Spread:
-    """Mean and standard error of what was seen."""
+    """Running mean and standard error."""
 
     count: int = 0
     total: float = 0.0
@@ -65,7 +65,7 @@ class _Spread:
 
 
 class DeviceTimes:
-    """How long edits and answers took on each device. Adding and asking take the same time however many there were."""
+    """Times of edits and answers on each device. Adding and asking take constant time."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str], dict[str, _Spread]] = defaultdict(lambda: defaultdict(_Spread))
@@ -73,17 +73,17 @@ class DeviceTimes:
         self._slow_for: Counter[tuple[str, str, str]] = Counter()
 
     def add(self, kind: str, model: str, device: str, seconds: float) -> None:
-        """Takes in one edit (`editing`) or answer (`judging`)."""
+        """Adds one edit (`editing`) or answer (`judging`)."""
         self._seen[kind, model][device].add(seconds)
         self._all[kind, model].add(seconds)
 
     def add_all(self, records: Iterable[Edit | Judgement]) -> None:
-        """Takes in what records show."""
+        """Adds the times in records."""
         for time in filter(None, map(time_of, records)):
             self.add(*time)
 
     def slow(self, kind: str, model: str, device: str) -> SlowDevice | None:
-        """The device, if it is slower by `SLOWER_BY` and by `SURE` standard errors more."""
+        """Returns the device if it is slower by `SLOWER_BY` plus `SURE` standard errors."""
         mine = self._seen[kind, model][device]
         others = self._all[kind, model].without(mine)
         if min(mine.count, others.count) < SEEN_ENOUGH:
@@ -95,7 +95,7 @@ class DeviceTimes:
         return SlowDevice(device, kind, model, mine.mean, others.mean)
 
     def has_become_slow(self, kind: str, model: str, device: str, seconds: float) -> SlowDevice | None:
-        """Takes in a result, and tells, once, of a device that has been slow after each of its last `SEEN_ENOUGH`."""
+        """Adds a result; returns, once, a device that was slow after each of its last `SEEN_ENOUGH` results."""
         self.add(kind, model, device, seconds)
         key, found = (kind, model, device), self.slow(kind, model, device)
         told = self._slow_for[key] >= SEEN_ENOUGH
@@ -104,13 +104,13 @@ class DeviceTimes:
         return found if not told and self._slow_for[key] == SEEN_ENOUGH else None
 
     def all_slow(self) -> list[SlowDevice]:
-        """Every slow device, in the order of kinds, models and devices."""
+        """Returns every slow device, in the order of kinds, models and devices."""
         known = [(kind, model, device) for (kind, model), devices in self._seen.items() for device in devices]
         return [found for one in sorted(known) if (found := self.slow(*one)) is not None]
 
 
 def slow_devices(results: Results) -> list[SlowDevice]:
-    """Every device that was slower than the others, from the recorded times."""
+    """Returns every device that was slower than the others, by the recorded times."""
     times = DeviceTimes()
     times.add_all(results.edits)
     times.add_all(results.judgements)
@@ -118,10 +118,10 @@ def slow_devices(results: Results) -> list[SlowDevice]:
 
 
 def time_of(record: Edit | Judgement) -> tuple[str, str, str, float] | None:
-    """Kind, model, device and seconds of what a device has done; None where it has done nothing that can be timed."""
+    """Returns kind, model, device and seconds of a record; None if it has no work that can be timed."""
     if not (record.seconds > 0 and record.device):
         return None
     if isinstance(record, Edit):
         return ("editing", record.edit_model, record.device, record.seconds) if record.status is Status.OK else None
-    # Of several answers only the last one's device is known.
+    # With several answers, only the device of the last one is known.
     return ("judging", record.judge, record.device, record.seconds) if record.answers == 1 else None

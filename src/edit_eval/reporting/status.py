@@ -1,6 +1,6 @@
-"""`edit-eval status`: what of a run is done, failed, skipped or pending, and what it does right now.
+"""`edit-eval status`: what is done, failed, skipped or pending in a run, and what it is doing right now.
 
-Read from the records, and of a run that is at work from what it shows (`live.json`).
+Read from the records and, for a run at work, from its `live.json`.
 """
 
 from __future__ import annotations
@@ -64,23 +64,23 @@ from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text, counted, joined
 
 IDS_SHOWN = 8
-"""Sample ids that are printed of each group, and devices; `--json` has them all."""
+"""Sample ids printed for each group, and devices; `--json` has them all."""
 SILENT = 30
-"""Seconds without a word of a run that is at work after which that is said."""
+"""Seconds without news from a run at work after which its silence is mentioned."""
 
 
 # -- documents --
 
 
 def status_document(results: Results) -> dict[str, Any]:
-    """What is done, failed, set aside, skipped and pending, as plain data.
+    """Returns what is done, failed, set aside, skipped and pending, as plain data.
 
-    `edits` and `judgements` count every status; what waits for or was lost with an edit is `pending` or `edit_failed`
-    among the judgements, too; `controls` are in no other number. `scores` has for each edit model and judge the mean of
-    the headline so far. `live` is what a run that is at work shows (docs/records.md), else None. `failures` names an
-    edit that failed once, not once more for each of its judgements. A start that ended before any model was loaded has
-    left no time: `starts_without_time` counts it, not 0 seconds. `command` is the command line of the last start and
-    `folder` where it was typed, empty where they are not known.
+    `edits` and `judgements` count every status; judgements that wait for an edit, or were lost with it, are `pending`
+    or `edit_failed`. `controls` are in no other number. `scores` has the mean of the headline so far for each edit
+    model and judge. `live` is the `live.json` of a run at work (docs/records.md), else None. `failures` names a failed
+    edit once, not again for each of its judgements. A start that ended before any model was loaded has no time:
+    `starts_without_time` counts it, instead of 0 seconds. `command` is the command line of the last start and `folder`
+    its working directory, both empty if unknown.
     """
     return _document(results, read_live(RunDirectory(Path(results.directory))))
 
@@ -88,7 +88,7 @@ def status_document(results: Results) -> dict[str, Any]:
 def _document(results: Results, live: Live | None) -> dict[str, Any]:
     command, folder = recorded_command(results)
     wall = list(results.wall_seconds)
-    if live is not None and wall:  # its events say only when something has come to an end
+    if live is not None and wall:  # its events only say when something ended
         wall[-1] = max(wall[-1], live.seconds)
     timed = [seconds for seconds in wall if seconds]
     counted: dict[str, Sequence[Edit | Judgement]] = {
@@ -148,7 +148,7 @@ def _categories(judgements: Iterable[Judgement]) -> list[dict[str, Any]]:
 
 
 def print_status(results: Results, console: Console | None = None) -> None:
-    """Prints what of a run is done, failed, set aside, skipped and pending."""
+    """Prints what is done, failed, set aside, skipped and pending in a run."""
     console = console or stdout_console()
     live = read_live(RunDirectory(Path(results.directory)))
     document = _document(results, live)
@@ -203,7 +203,7 @@ def print_status(results: Results, console: Console | None = None) -> None:
 
 
 def _print_live(console: Console, live: Live) -> None:
-    """How far it is, and what each device does."""
+    """Prints how far it is, and what each device is doing."""
     console.print()
     console.print(Styled(how_far(live)))
     shown = live.devices if len(live.devices) <= IDS_SHOWN else live.devices[: IDS_SHOWN - 1]
@@ -227,7 +227,7 @@ def _facts(document: dict[str, Any]) -> Iterable[tuple[str, str]]:
 
 
 def _starts(document: dict[str, Any], *, at_work: bool) -> str:
-    """How often, and for how long as far as is known: a start that was killed at its first load has left no time."""
+    """Says how often it was started, and for how long if known: a start killed at its first load has left no time."""
     times = Text("once") if document["starts"] == 1 else Text("{} times", document["starts"])
     if document["wall_seconds"] is None:
         return Text("{}, no model is loaded yet", times) if at_work else Text("{}, no model was loaded", times)
@@ -237,7 +237,7 @@ def _starts(document: dict[str, Any], *, at_work: bool) -> str:
 
 
 def _counts(document: dict[str, Any]) -> Table[Mapping[str, Any]]:
-    """A row for edits, judgements and, where there are any, controls."""
+    """Returns a row each for edits, judgements and, if there are any, controls."""
     every: Sequence[Column[Mapping[str, Any]]] = (
         Column("", lambda row: worded(row["of"]), "name"),
         _number(Text("done"), lambda row: _sum(row, (Status.OK,)), ""),
@@ -265,7 +265,7 @@ def _counts(document: dict[str, Any]) -> Table[Mapping[str, Any]]:
 def _number(
     title: Text, count: Callable[[Mapping[str, Any]], int], look: Look, *, seldom: bool = False
 ) -> Column[Mapping[str, Any]]:
-    """A count, which is quiet where it is nothing; a `seldom` one is there only where there are any."""
+    """Returns a column of counts, quiet where 0; a `seldom` one is left out if all are 0."""
     return Column(
         title,
         lambda row: str(count(row)),
@@ -275,7 +275,7 @@ def _number(
 
 
 def _mean(mean: MeanSoFar) -> tuple[str, str]:
-    """Whose, by whom; and the headline with its scale."""
+    """Returns edit model and judge, and the headline with its scale."""
     words = f"{mean.score} {score_text(mean.mean, decimals(mean.scale, mean.mean))}"
     scale = scale_words(mean.scale, mean=mean.scale.mean_over == "categories")
     said_of_it = joined((one_line(words), scale, Text("{} scored", mean.scored)), ", ")
@@ -283,7 +283,7 @@ def _mean(mean: MeanSoFar) -> tuple[str, str]:
 
 
 def _category_table(document: dict[str, Any], results: Results) -> Table[Mapping[str, Any]]:
-    """A row for each category of each edit model by each judge."""
+    """Returns a row for each category of each edit model by each judge."""
 
     def of(*statuses: Status) -> Callable[[Mapping[str, Any]], int]:
         return lambda row: _sum(row, statuses)
@@ -308,7 +308,7 @@ def _sum(counts: Mapping[str, Any], statuses: Iterable[Status]) -> int:
 
 
 def _failed_there(found: Mapping[str, Any]) -> tuple[str, str]:
-    """The device, and what a model has failed at there."""
+    """Returns the device, and the failures of a model there."""
     model = model_title(found["model"])
     words = [Text("{}, of which {} ran out of memory", counted(found["attempts"], "attempt"), found["out_of_memory"])]
     if found["retired"]:
@@ -330,10 +330,10 @@ def _print_failure(console: Console, failure: dict[str, Any]) -> None:
 
 
 def _advice(document: dict[str, Any]) -> list[tuple[str, str]]:
-    """What can be done now, and the command that does it; nothing while the run is at work."""
+    """Returns possible next steps, each with its command; none while the run is at work."""
     found: list[tuple[str, str]] = []
     if RunDirectory(Path(document["directory"])).is_held() or document["command"].startswith("edit-eval serve"):
-        return found  # what clients sent nobody sends again
+        return found  # clients do not send their edits again
     again = one_line(going_on(Path(document["directory"])))
     if document["status"] == "incomplete":
         found.append((Text("to resume:"), again))
@@ -345,25 +345,25 @@ def _advice(document: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _ways_out(results: Results) -> list[str]:
-    """What to change in the configuration for the answers that were no scores; for each judge one sentence at most."""
+    """Returns advice on the configuration if answers held no scores; at most a sentence for each judge."""
     try:
         judges = Experiment.recorded(results.resolved, results.samples).judges
-    except (LookupError, TypeError, ValueError, ConfigurationError):  # of a version that wrote something else
+    except (LookupError, TypeError, ValueError, ConfigurationError):  # recorded by a version with another format
         return []
     found = []
     for judge in judges:
         answered = [one for one in results.judgements if one.judge == judge.name and one.answers]
         failed = [one for one in answered if one.status in JUDGE_FAILED]
-        if 10 * len(failed) >= len(answered):  # fewer are the samples' affair
+        if 10 * len(failed) >= len(answered):  # fewer are due to the samples
             found.append(judge.advice(failed))
     return [one_line(sentence) for sentence in found if sentence]
 
 
 def going_on(run: Path) -> str:
-    """The command that goes on with a run, wherever it is given.
+    """Returns the command that resumes a run, from any working directory.
 
-    It takes the configuration that the last start has recorded, in the folder of that start: relative paths among a
-    model's parameters count from there.
+    It uses the configuration recorded by the last start, in the folder of that start, from which relative paths among
+    a model's parameters count.
     """
     run = run.absolute()
     recorded = max((run / "config").glob("[0-9]*.yaml"), default=Path("CONFIG"))
@@ -373,18 +373,18 @@ def going_on(run: Path) -> str:
 
 
 def in_folder(folder: object, words: Sequence[str]) -> str:
-    """A command for a shell that first goes to a folder, if there is one of that name."""
+    """Returns a shell command that first changes to `folder`, if it exists."""
     there = isinstance(folder, str) and Path(folder).is_dir()
     return f"cd {shlex.quote(str(folder))} && {shlex.join(words)}" if there else shlex.join(words)
 
 
-# -- `edit-eval status RUN SAMPLE`: everything known about one sample, its edits and what judges say of them --
+# -- `edit-eval status RUN SAMPLE`: everything known about one sample, its edits and their judgements --
 
 Facts = Iterator[tuple[str, str | Sequence[str]]]
 
 
 def sample_document(results: Results, sample_id: str) -> dict[str, Any]:
-    """Everything known about a sample, its edits and their judgements, and its controls, as plain data.
+    """Returns everything known about a sample, its edits and their judgements, and its controls, as plain data.
 
     Raises `ConfigurationError` for an id that is not in the run.
     """
@@ -400,7 +400,7 @@ def sample_document(results: Results, sample_id: str) -> dict[str, Any]:
 
 
 def print_sample(results: Results, sample_id: str, console: Console | None = None) -> None:
-    """Prints the same, but for the controls. Raises `ConfigurationError` for an id that is not in the run."""
+    """Prints the same without the controls. Raises `ConfigurationError` for an id that is not in the run."""
     console = console or stdout_console()
     sample = _sample(results, sample_id)
     console.print(Styled(one_line(sample.id), style="bold"))
@@ -492,7 +492,7 @@ def _judgement_facts(judgement: Judgement) -> Facts:
         spread = Text(", {:.3f} between its readings", judgement.spread[name]) if name in judgement.spread else ""
         yield one_line(name), Text("{:.3f}{}", score, spread)
     for name, (status, reason) in judgement.missing.items():
-        if name != judgement.headline:  # of which the title and `reason` say it
+        if name != judgement.headline:  # title and `reason` already say it of the headline
             yield one_line(name), one_line(Text("{}: {}", status.words, reason))
     if judgement.reason:
         yield Text("reason"), one_line(judgement.reason)
@@ -506,7 +506,7 @@ def _judgement_facts(judgement: Judgement) -> Facts:
 
 
 def _answer_facts(which: str, answer: Reading, judgement: Judgement) -> Facts:
-    """One question's reply, and what is known of it that the judgement has not said."""
+    """Returns one question's reply, and facts about it that the judgement does not show."""
     if not answer.applies:
         yield Text("answer{}", which), Text("not asked: an earlier answer rules it out")
     if answer.text:

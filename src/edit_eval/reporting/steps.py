@@ -1,4 +1,4 @@
-"""How scores change from step to step: turns of a chain of edits, rounds of edits that are told a critique."""
+"""How scores change from step to step: turns of a chain of edits, rounds of edits that are given a critique."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Row = Mapping[str, Any]
 
 
 def turns_sheet(every: Sequence[Row]) -> Sheet:
-    """What `statistics.steps.turns` returned, with its title; nothing where nothing has turns."""
+    """Returns the result of `statistics.steps.turns` as a sheet with its title; empty without turns."""
     return [Line(), Line(Text("From turn to turn"), "strong"), *turns_body(every)] if every else []
 
 
 def rounds_sheet(every: Sequence[Row]) -> Sheet:
-    """What `statistics.steps.rounds` returned, with its title; nothing where there are none."""
+    """Returns the result of `statistics.steps.rounds` as a sheet with its title; empty without rounds."""
     return [Line(), Line(Text("From round to round"), "strong"), *rounds_body(every)] if every else []
 
 
 def turns_body(every: Sequence[Row]) -> Sheet:
-    """The same without its title."""
+    """Returns the same without its title."""
     if not every:
         return []
     places = {model: place for place, model in enumerate(dict.fromkeys(one["edit_model"] for one in every))}
@@ -47,7 +47,7 @@ def turns_body(every: Sequence[Row]) -> Sheet:
 
 
 def rounds_body(every: Sequence[Row]) -> Sheet:
-    """The same without its title."""
+    """Returns the same without its title."""
     if not every:
         return []
     columns = (
@@ -97,7 +97,7 @@ def rounds_body(every: Sequence[Row]) -> Sheet:
 
 
 def _numbers(steps: str, against: Text) -> list[Column[Row]]:
-    """The means of `steps`, and what each is against the first."""
+    """Returns columns for the means of `steps`, and the change of each against the first."""
 
     def digits(row: Row) -> int:
         return formats.decimals(Scale(**row["scale"]), max(abs(step["mean"] or 0.0) for step in row[steps]))
@@ -121,7 +121,7 @@ def _whose(every: Sequence[Row], **more: Any) -> Column[Row]:
 
 
 def _around(every: Sequence[Row], table: Table[Row], explained: Sheet, warned: Sheet = ()) -> Sheet:
-    """The table with what its scores are, above it, and all that is to be known of it, below."""
+    """Puts a table between the scales of its scores, above, and warnings and explanations, below."""
     doubts = {row[key] for row in table.rows for key in ("no_ci95", "no_change_ci95")}
     reasons = [words for doubt, words in NAMES["no_ci95"].items() if doubt in doubts]
     scored = {score_line(one["score"], Scale(**one["scale"])): None for one in every}
@@ -130,7 +130,7 @@ def _around(every: Sequence[Row], table: Table[Row], explained: Sheet, warned: S
 
 
 def _rows(one: Row) -> list[Row]:
-    """Each round, the best of them, and the best of as many edits without a critique."""
+    """Returns each round, the best of them, and the best of as many edits without a critique."""
     nothing = {"edits": None, "kept": None, "own_change": None}
     rows: list[Row] = [{**nothing, **row, "which": Text("round {}", row["round"])} for row in one["rounds"]]
     rows.append({**nothing, **one["best_by_critic"], "which": Text("the best by {}", one["critic"])})

@@ -46,9 +46,9 @@ def strengths_table(
     rated: Mapping[str, Mapping[str, float]] | None = None,
     places: Mapping[str, int] | None = None,
 ) -> Table[Row]:
-    """A row for each edit model, the strongest first; beside it the strength with failed edits counted as lost.
+    """Returns a row for each edit model, strongest first, also with the strength if failed edits count as lost.
 
-    `rated`: the Elo points that other arenas would give, by arena and edit model. `places`: which colour and mark.
+    `rated`: Elo points that other arenas would give, by arena and edit model. `places`: colour and mark of each model.
     """
     lost = {one["edit_model"]: one["strength"] for one in with_failures or ()}
 
@@ -78,12 +78,12 @@ def strengths_table(
 
 
 def by_strength(strengths: Sequence[Row]) -> list[Row]:
-    """The strongest first, those that have none last."""
+    """Sorts edit models, the strongest first, those without a strength last."""
     return sorted(strengths, key=lambda one: (one["strength"] is None, -(one["strength"] or 0)))
 
 
 def ends(interval: Sequence[float | None] | None) -> str:
-    """`[-0.05, +0.39]`, `[+0.39, ∞]`; a dash where there is none."""
+    """Returns `[-0.05, +0.39]` or `[+0.39, ∞]`; a dash for None."""
     if interval is None:
         return formats.NOTHING
     low, high = interval
@@ -91,7 +91,7 @@ def ends(interval: Sequence[float | None] | None) -> str:
 
 
 def wins_table(found: Row, order: Sequence[str], places: Mapping[str, int]) -> Table[str]:
-    """For each edit model a row: how many battles it won and lost against each other one."""
+    """Returns a row for each edit model: the battles it won and lost against each other one."""
     won = {(one["a"], one["b"]): (one[Fought.FIRST], one[Fought.SECOND]) for one in found["pairs"]}
     won |= {(b, a): (lost, its) for (a, b), (its, lost) in won.items()}
     surely = {(model, other) for model in order for other, low in ahead(found["differences"], model) if low and low > 0}
@@ -115,7 +115,7 @@ OTHERS = {"geditbench_v2": "GEdit-Bench v2", "genarena": "GenArena"}
 
 
 def ahead(differences: Sequence[Row], model: str) -> Iterator[tuple[str, float | None]]:
-    """Each other edit model, and by how much the one is stronger at least; None where that is not known."""
+    """Yields each other edit model, and by how much `model` is at least stronger than it; None if unknown."""
     for one in differences:
         low, high = one["ci95"] or (None, None)
         if one["a"] == model:
@@ -125,9 +125,9 @@ def ahead(differences: Sequence[Row], model: str) -> Iterator[tuple[str, float |
 
 
 def battle_sheet(summary: Mapping[str, Any], *, titled: bool = False) -> Sheet:
-    """What judges that compare say: for each its strengths, who won against whom, and how far it can be trusted.
+    """Returns, for each judge that compares, its strengths, who won against whom, and how far to trust it.
 
-    `titled`: it stands below a title that says that they are shown two edits.
+    `titled`: a title above already says that these judges are shown two edits.
     """
 
     def title_of(judge: str, score: str) -> Text:
@@ -141,7 +141,7 @@ def battle_sheet(summary: Mapping[str, Any], *, titled: bool = False) -> Sheet:
         for score, found in of["scores"].items():
             title = title_of(judge, score if len(of["scores"]) > 1 else "")
             parts += [Line(), Line(title, "strong"), *_of_score(found, rated, places)]
-            rated = None  # they have its headline's
+            rated = None  # Elo points are of the headline alone
         if joint := of.get("together"):
             parts += [Line(), Line(title_of(judge, Text("all questions together, each of the same weight")), "strong")]
             parts.append(strengths_table(joint["strengths"], places=places))
@@ -214,7 +214,7 @@ _ONE_SIDED: Mapping[str, Callable[..., Text]] = {
 
 
 def preferences_sheet(document: Mapping[str, Any]) -> Sheet:
-    """Strengths, raters and their agreement, judges beside people: of `run.preferences()`, or a summary's `votes`."""
+    """Returns strengths, raters and their agreement, judges beside people, from `run.preferences()` or `votes`."""
     return list(_preferences(document)) if document["raters"] else [Line(Text("Nobody has voted yet."))]
 
 
@@ -272,7 +272,7 @@ def _preferences(document: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
 
 
 def beside_table(beside: Found) -> Table[Found]:
-    """A row for each judge, shown one edit at a time or two, and one for people among each other."""
+    """Returns a row for each judge, shown one edit at a time or two, and one for people among each other."""
     people = {"judge": Text("one person with another"), "edits": 2, **(beside["people"] or {})}
     return Table(
         every=(
@@ -299,7 +299,7 @@ def beside_table(beside: Found) -> Table[Found]:
 
 
 def raters_table(raters: Sequence[Found]) -> Table[Found]:
-    """A row for each rater: what was chosen how often."""
+    """Returns a row for each rater: how often each choice was made."""
     counts = {"votes": Text("Votes"), "ties": Text("Ties"), "both_bad": Text("Both bad"), "skipped": Text("Skipped")}
     return Table(
         every=(
@@ -319,7 +319,7 @@ def raters_table(raters: Sequence[Found]) -> Table[Found]:
 
 
 def write_votes(votes: Votes, samples: Iterable[Sample], file: Path, *, every: bool, force: bool = False) -> None:
-    """Writes people's scores of edits as CSV, or every vote. Raises `ConfigurationError` where there is none."""
+    """Writes people's scores of edits, or every vote, as CSV. Raises `ConfigurationError` if there is none."""
     if not votes.lines:
         raise ConfigurationError(Text("there are no votes yet; `edit-eval view RUN` collects them"))
     if every:

@@ -1,8 +1,8 @@
-"""A table is data until it is printed: rows as the records have them, and columns that say what they show of a row.
+"""Tables as data until they are printed: rows as in the records, and columns that say what to show of a row.
 
-Reports and verbs make sheets, which are lines and tables one after the other; they are drawn here on a terminal and as
-Markdown, which the card of a data set is too, and by `page/html.py` on the page and in a notebook. A column is added to
-its list, and is in them all.
+Reports and verbs make sheets, which are sequences of lines and tables. They are drawn here on a terminal and as
+Markdown (also for the card of a data set), and by `page/html.py` on the page and in a notebook. A column added to its
+list appears in all of them.
 """
 
 from __future__ import annotations
@@ -26,63 +26,63 @@ from edit_eval.reporting.terminal_text import Name, Styled, one_line, print_besi
 Row = TypeVar("Row")
 Said = TypeVar("Said")
 Words = str | Mapping[str, str]
-"""A Text; data, which is any other `str`; or what has its own words in each language: `{"en": ..., "zh": ...}`."""
+"""A Text; data, which is any other `str`; or words in each language: `{"en": ..., "zh": ...}`."""
 Look = Literal["", "strong", "quiet", "problem", "wrong", "right"]
 
 
 @dataclass(frozen=True)
 class Strip:
-    """An interval to be looked at: shares of an axis, from 0 to 1."""
+    """An interval drawn as a strip: shares of an axis, from 0 to 1."""
 
     low: float
     mean: float
     high: float
     place: int = 0
-    """Which of the page's colours it has, from 0."""
+    """Index of its colour on the page, from 0."""
     asked: float | None = None
-    """What is asked for: a mark across it."""
+    """The required value, drawn as a mark across it."""
 
 
 @dataclass(frozen=True)
 class Column(Generic[Row]):
-    """What a table shows of each row."""
+    """A column: what to show of each row, and how."""
 
     title: Words
     shows: Callable[[Row], Words | None]
-    """The words for a row; None, what is not known, becomes a dash."""
+    """Words for a row; None (unknown) becomes a dash."""
     kind: Literal["number", "name", "word"] = "number"
-    """Numbers are on the right. A name may take several lines; the others are never broken."""
+    """Numbers are aligned right. A name may take several lines; the others are never broken."""
     look: Look | Callable[[Row], Look] = ""
     aside: Callable[[Row], Words] = lambda _: ""
-    """More about it, in small letters or parentheses behind it; a terminal has no room for that."""
+    """More about it, in small letters or parentheses after it; left out on a terminal."""
     to: Callable[[Row], str] = lambda _: ""
-    """Where it leads on the page."""
+    """Its link on the page."""
     when: Callable[[Row], Any] = lambda _: True
-    """The column is there if this holds for any row."""
+    """The column is shown if this is true for any row."""
     short: Words = ""
-    """The title on a terminal."""
+    """Title on a terminal."""
     brief: Callable[[Row], Words | None] | None = None
-    """The words on a terminal."""
+    """Words on a terminal."""
     roomy: bool = False
-    """Whether a terminal has no room for it."""
+    """True if a terminal has no room for it."""
     spare: bool = False
-    """Whether a terminal has room for it only where no name is broken for its sake."""
+    """True if a terminal shows it only if no name must be broken for it."""
     over: Words = ""
-    """On the page: what is above its title, once for all neighbours that share it."""
+    """On the page: heading above its title, shared by neighbours with the same one."""
     mark: Callable[[Row], int] | None = None
-    """On the page: which colour and mark are before the words, from 0 (see `page.html.MARKS`)."""
+    """On the page: colour and mark before the words, from 0 (see `page.html.MARKS`)."""
     head_mark: int | None = None
-    """On the page: which are there instead of the title."""
+    """On the page: colour and mark in place of the title."""
     strip: Callable[[Row], Strip | None] | None = None
-    """On the page: what is drawn instead of the words, which those hear who cannot see it."""
+    """On the page: drawing in place of the words, which screen readers still read."""
 
     def cell(self, row: Row, *, brief: bool = False) -> Words:
-        """The words for a row."""
+        """Returns the words for a row."""
         words = (self.brief or self.shows if brief else self.shows)(row)
         return NOTHING if words is None else words
 
     def of(self, find: Callable[[Any], Row | None], **changed: Any) -> Column[Any]:
-        """The same column over other rows: `find` gives what it shows of each, None where there is no such thing."""
+        """Returns the same column over other rows: `find` gives the row to show for each, None if there is none."""
 
         def shows(row: Any) -> Words | None:
             return None if (found := find(row)) is None else self.shows(found)
@@ -96,49 +96,49 @@ class Column(Generic[Row]):
         return replace(self, **{"shows": shows, "to": to, "look": look, "aside": lambda _: "", **changed})
 
     def look_of(self, row: Row) -> Look:
-        """How they look."""
+        """Returns the look of a row's words."""
         return self.look(row) if callable(self.look) else self.look
 
 
 @dataclass(frozen=True)
 class Table(Generic[Row]):
-    """Rows, and what is shown of them."""
+    """Rows and columns."""
 
     every: Sequence[Column[Row]]
-    """The columns, wanted or not."""
+    """All columns, shown or not."""
     rows: Sequence[Row]
     label: Words = ""
-    """What it is, for those who cannot see it."""
+    """Label for screen readers."""
     group: Column[Row] | None = None
-    """Neighbours that are the same in this are together: a terminal heads them with it, a page spans them."""
+    """Groups neighbouring rows with the same words: as a heading on a terminal, as a spanning cell on a page."""
     look: Callable[[Row], Look] = lambda _: ""
-    """Of whole rows: `quiet` ones are set apart above the others, `strong` ones stand out."""
+    """Look of whole rows: `quiet` ones are set apart above the others, `strong` ones stand out."""
     style: str = ""
-    """A class of the page's style sheet."""
+    """Class in the page's style sheet."""
     gap: int = 1
-    """Columns of a terminal between two of these, beside one that is always there."""
+    """Terminal columns between two columns of the table, beyond the one that is always there."""
     rule: bool = True
-    """Whether a terminal has a line below the titles."""
+    """True if a terminal has a line below the titles."""
 
     @property
     def columns(self) -> list[Column[Row]]:
-        """Those that any row has."""
+        """The columns shown."""
         return [column for column in self.every if any(map(column.when, self.rows))]
 
     @property
     def flat(self) -> list[Column[Row]]:
-        """The same behind that of the groups, for who repeats its words in each row."""
+        """The same after the groups' column, for formats that repeat its words in each row."""
         return [*([self.group] if self.group else []), *self.columns]
 
     def groups(self) -> list[list[Row]]:
-        """The rows that are together."""
+        """Returns the rows by group."""
         group = self.group
         return [list(rows) for _, rows in groupby(self.rows, key=lambda row: group.cell(row) if group else "")]
 
 
 @dataclass(frozen=True)
 class Line:
-    """A sentence of a sheet, perhaps behind a word; without words a gap."""
+    """A sentence of a sheet, with an optional head before it; without words, a gap."""
 
     words: Words = ""
     look: Look = ""
@@ -150,12 +150,12 @@ Sheet = Sequence[Line | Table[Any]]
 
 
 def in_language(words: Words, language: str = "") -> str:
-    """Words in a language, or in the one that is spoken; data stays as it is."""
+    """Returns words in `language`, by default the spoken one; data stays as it is."""
     return words[language or spoken()] if isinstance(words, Mapping) else str.__str__(said(words, language))
 
 
 def both(words_in: Callable[[str], Said]) -> dict[str, Said]:
-    """What is told in each language in its own way."""
+    """Returns the result of `words_in` for each language."""
     return {one: words_in(one) for one in LANGUAGES}
 
 
@@ -165,7 +165,7 @@ _SPECIAL = re.compile(r"([\\`*\[\]<>|#~$&!]|(?<!\w)_|_(?!\w))")  # an underscore
 
 
 def markdown_table(table: Table[Any], language: str) -> str:
-    """The table, its last line without an end; every row says to which group it belongs."""
+    """Returns the table without a final line end; every row names its group."""
     columns = table.flat
     heads = [in_language(column.title, language) for column in columns]
     rules = ["---:" if column.kind == "number" else "---" for column in columns]
@@ -174,7 +174,7 @@ def markdown_table(table: Table[Any], language: str) -> str:
 
 
 def markdown_sheet(sheet: Sheet, language: str) -> str:
-    """Sentences, each a paragraph, and tables."""
+    """Returns a sheet's sentences, each a paragraph, and tables."""
     drawn = (
         markdown_table(part, language) if isinstance(part, Table) else inline(in_language(part.words, language))
         for part in sheet
@@ -184,12 +184,12 @@ def markdown_sheet(sheet: Sheet, language: str) -> str:
 
 
 def card_table(table: Table[Any]) -> str:
-    """The same on a card, which is English."""
+    """Returns the same for a card, which is English."""
     return markdown_table(table, "en")
 
 
 def inline(words: object) -> str:
-    """Text from the records on one line, as text: what Markdown or HTML would take for markup is escaped."""
+    """Returns text from the records on one line, with Markdown and HTML markup escaped."""
     return _SPECIAL.sub(r"\\\1", " ".join(str(words).split()))
 
 
@@ -226,7 +226,7 @@ def print_sheet(sheet: Iterable[Line | Table[Any]], console: Console | None = No
 
 
 def terminal_table(table: Table[Row], language: str = "", width: int = 80) -> rich_table.Table:
-    """A table without a frame; groups have a row of their own above theirs."""
+    """Returns a table without a frame; each group has a heading row above its rows."""
     groups, group = table.groups(), table.group
     columns = [column for column in table.columns if not column.roomy]
     if group and all(len(rows) == 1 for rows in groups):
@@ -255,7 +255,7 @@ def terminal_table(table: Table[Row], language: str = "", width: int = 80) -> ri
 
 
 def _fitting(columns: list[Column[Row]], table: Table[Row], language: str, width: int) -> list[Column[Row]]:
-    """Without those that can be spared, the last one first, until all is as wide as the terminal."""
+    """Drops columns that can be spared, the last one first, until the table fits the terminal."""
 
     def cells(column: Column[Row]) -> int:
         words = (column.short or column.title, *(column.cell(row, brief=True) for row in table.rows))

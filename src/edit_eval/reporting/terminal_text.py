@@ -1,4 +1,4 @@
-"""Text from data (ids, answers, reasons, paths) as a terminal may have it: no escape sequence of it is ever obeyed."""
+"""Text from data (ids, answers, reasons, paths) made safe for a terminal, without escape sequences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from edit_eval.reporting.language import said, spoken
 
 _LONGEST = 10_000
 _LONGEST_SHORTENED = 2_000
-"""Characters of a text that are looked at, whole or to be shortened: more than a terminal shows, whatever they are."""
+"""Characters read of a text, whole or to be shortened: more than a terminal shows in either case."""
 
 _ESCAPE_SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, cursor, screen
@@ -26,14 +26,14 @@ _ESCAPE_SEQUENCE = re.compile(
     r"|\x1b[ -/]*[0-~]"
 )
 
-_WORDS = re.compile("[\\s，。；：、（）]+")  # what stands between words: a Chinese sentence has no spaces
+_WORDS = re.compile("[\\s，。；：、（）]+")  # between words: a Chinese sentence has no spaces
 
 
 def one_line(text: object, cells: int | None = None) -> str:
-    """`text` in the language that is spoken, on one line, with an ellipsis where it is wider than `cells` columns.
+    """Returns `text` in the spoken language on one line, cut with an ellipsis if wider than `cells` columns.
 
-    Escape sequences and invisible format characters (which can turn the direction of writing) vanish, half surrogate
-    pairs and characters that nobody has assigned become U+FFFD. A CJK character takes two columns.
+    Escape sequences and invisible format characters (which can reverse the direction of writing) are removed, lone
+    surrogates and unassigned characters become U+FFFD. A CJK character takes two columns.
     """
     longest = _LONGEST if cells is None else _LONGEST_SHORTENED
     line = " ".join(_without_controls(str(said(text))[:longest]).split())
@@ -43,7 +43,7 @@ def one_line(text: object, cells: int | None = None) -> str:
 
 
 class Beginning:
-    """As much of a text as fits on the line where it stands, in whole words, with an ellipsis if there is more."""
+    """As much of a text as fits on its line, in whole words, with an ellipsis if there is more."""
 
     def __init__(self, text: object, style: str = "") -> None:
         self._text, self._style = one_line(str(said(text))[:_LONGEST_SHORTENED]), style
@@ -56,7 +56,7 @@ class Beginning:
 
 
 class Name:
-    """A name in as many lines as its column needs, broken after `_`, `-`, `.`, `/` or a space where it can be."""
+    """A name in as many lines as its column needs, broken after `_`, `-`, `.`, `/` or a space if possible."""
 
     def __init__(self, text: object, style: str = "", *, indent: int = 0) -> None:
         self._name, self._style, self.indent = one_line(text), style, indent
@@ -72,7 +72,7 @@ class Name:
 
 
 def broken(name: str, cells: int) -> list[str]:
-    """`name` in lines of at most `cells` columns; only a part without a place to break is cut in the middle."""
+    """Breaks `name` into lines of at most `cells` columns; only a part without a break is cut in the middle."""
     lines = [""]
     for part in _parts(name):
         if lines[-1] and cell_len(lines[-1]) + cell_len(part.rstrip()) > cells:
@@ -89,9 +89,9 @@ def _parts(name: str) -> list[str]:
 
 
 def whole_words(line: str, cells: int) -> str:
-    """The beginning of `line` within `cells` columns, cut between two words unless that would cost half of it.
+    """Returns the beginning of `line` within `cells` columns, cut between words unless that would cost half of it.
 
-    Chinese and Japanese have no spaces: they are cut between two characters.
+    Chinese and Japanese have no spaces, and are cut between characters.
     """
     if cell_len(line) <= cells:
         return line
@@ -104,17 +104,17 @@ def whole_words(line: str, cells: int) -> str:
 
 
 def lines_of(text: object) -> list[str]:
-    """`text` like `one_line`, but each of its lines on its own; lines without anything at the ends are left out."""
+    """Returns each line of `text` as by `one_line`; empty lines at the ends are left out."""
     return [one_line(line) for line in str(said(text)).strip().splitlines()]
 
 
 def padded(text: str, cells: int) -> str:
-    """`text` in exactly `cells` columns, shortened or filled up with spaces."""
+    """Returns `text` in exactly `cells` columns, shortened or padded with spaces."""
     return set_cell_size(one_line(text, cells), cells)
 
 
 def readable(document: Any) -> Any:
-    """A document (dicts, lists, sets, text, numbers) as JSON has it, whose text can be written as UTF-8."""
+    """Returns a document (dicts, lists, sets, text, numbers) ready for JSON, with text that UTF-8 can encode."""
     if isinstance(document, str):
         return document.encode("utf-8", "replace").decode("utf-8")
     if isinstance(document, dict):
@@ -125,14 +125,14 @@ def readable(document: Any) -> Any:
 
 
 def stdout_console() -> Console:
-    """Where the verbs that read print to: the terminal's width (80 without one), colours only on a terminal."""
+    """Returns the console of reading verbs: the terminal's width (80 without one), colours only on a terminal."""
     return Spoken(markup=False, emoji=False, highlight=False)
 
 
 def print_beside(console: Console, head: Styled | str, body: Styled) -> None:
-    """Prints `body` beside `head`, wrapped within the columns that are left; nothing stands behind a line's end.
+    """Prints `body` beside `head`, wrapped within the columns that are left, without trailing spaces.
 
-    A word that does not fit, such as a path, is left to the terminal to wrap, so that it can be copied whole.
+    A word that does not fit, such as a path, is left for the terminal to wrap, so that it can be copied whole.
     """
     start = Styled(head) if isinstance(head, str) else head
     room = max(1, console.width - start.cell_len)
@@ -145,9 +145,9 @@ def print_beside(console: Console, head: Styled | str, body: Styled) -> None:
 
 
 def print_facts(console: Console, facts: Iterable[tuple[str, str | Sequence[str]]], indent: int = 0) -> None:
-    """Names and values.
+    """Prints names and values.
 
-    Text is wrapped in its column; what cannot be, a path, stays whole so that it can be copied.
+    Text is wrapped in its column; a path, which cannot be, stays whole so that it can be copied.
     """
     rows = [(said(name), [value] if isinstance(value, str) else list(value)) for name, value in facts]
     column = max((cell_len(name) for name, _ in rows), default=0)
@@ -172,11 +172,11 @@ def _character(character: str) -> str:
 
 _WIDE = r"\u2e80-\u9fff\uff00-\uffef"
 _PIECE = re.compile(rf"[（“《\[]*(?:[{_WIDE}]|[^\s{_WIDE}]+)[，。；：、！？）》”…]*\s*|\s+")
-"""What stays together on a line."""
+"""Pieces that stay together on a line."""
 
 
 class Styled(rich_text.Text):
-    """Rich's text with styles, of pieces that may be `Text`s."""
+    """Rich's styled text, whose pieces may be `Text`s."""
 
     def __init__(self, text: str = "", *given: Any, **named: Any) -> None:
         super().__init__(said(text), *given, **named)
@@ -188,14 +188,14 @@ class Styled(rich_text.Text):
 
     @classmethod
     def assemble(cls, *parts: Any, **named: Any) -> Styled:
-        """From pieces, each alone or with its style."""
+        """Joins pieces, each alone or with its style."""
         made = cls(**named)
         for part in parts:
             made.append(*part) if isinstance(part, tuple) else made.append(part)
         return made
 
     def in_lines(self, cells: int) -> list[rich_text.Text]:
-        """The text in lines of `cells` columns at most; Chinese is broken between characters, not before `，`."""
+        """Returns lines of at most `cells` columns; Chinese is broken between characters, not before `，`."""
         ends, width = [], 0
         for piece in _PIECE.finditer(self.plain):
             if width and width + cell_len(piece[0].rstrip()) > cells:
@@ -209,22 +209,22 @@ class Styled(rich_text.Text):
 
 
 class Spoken(Console):
-    """A console that prints Texts in the language that is spoken."""
+    """A console that prints Texts in the spoken language."""
 
     def print(self, *objects: Any, **named: Any) -> None:
-        """As rich's."""
+        """Prints like rich's method."""
         wrap = spoken() == "zh" and not named.get("soft_wrap")
         super().print(*(self._in_lines(drawn(one)) if wrap else drawn(one) for one in objects), **named)
 
     def _in_lines(self, thing: Any) -> Any:
-        """Broken where Chinese may be: rich does so at spaces alone."""
+        """Breaks Chinese lines between characters; rich breaks at spaces only."""
         if not isinstance(thing, Styled) or thing.no_wrap or "\n" in thing.plain or thing.cell_len <= self.width:
             return thing
         return rich_text.Text("\n").join(thing.in_lines(self.width))
 
 
 def drawn(thing: Any) -> Any:
-    """`thing` as rich is to draw it. The Texts of a table or a rule are replaced where they are."""
+    """Returns `thing` for rich to draw. Texts inside a table or a rule are replaced in place."""
     if isinstance(thing, Table):
         thing.title = said(thing.title)
         for column in thing.columns:

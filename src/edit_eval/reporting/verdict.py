@@ -1,6 +1,6 @@
-"""Who wins, and is it sure: a sentence for each judge that can be quoted, of the numbers that `compare` has.
+"""Who wins, and how sure that is: a quotable sentence for each judge, from the numbers of `compare`.
 
-Page, Markdown and terminal say the same one. Judges have a sentence each: there is none about several together.
+Page, Markdown and terminal show the same sentence. No sentence is about several judges together.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _COLUMNS, _PAIRS = TypeAdapter(list[ColumnSummary]), TypeAdapter(list[Pair])
 
 
 _FAR = 100
-"""Times as many pictures as there are: who would have to have more is told no number."""
+"""If settling a lead would take this many times the present pictures or more, no number is given."""
 _MOST_NAMES = 3
-"""That a sentence has room for; more are counted."""
+"""Names that a sentence has room for; more are counted."""
 _ALIKE: Mapping[str, Callable[[object, object], Text]] = {
     "fails_more": lambda best, others: Text("{} is better than {}, with fewer failed edits", best, others),
     "trade": lambda best, others: Text("{} and {} are a trade: one scores better, and fails more", best, others),
@@ -36,7 +36,7 @@ _ALIKE: Mapping[str, Callable[[object, object], Text]] = {
     "identical": lambda best, others: Text("{} and {} have the same scores", best, others),
     "not_comparable": lambda best, others: Text("{} and {} have no scored sample in common", best, others),
 }
-"""What else is said of the best one and others, in the order in which it is said."""
+"""Further sentences about the best one and others, in order."""
 _CONTROLS = {
     "last": Text("the judge puts all controls last"),
     "not_last": Text("the judge does not put all controls last"),
@@ -47,54 +47,54 @@ _CONTROLS = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one judge says of all edit models."""
+    """One judge's verdict on all edit models."""
 
     judge: str
     parts: tuple[Entry, ...]
     """Its headline, an entry for each edit model."""
     columns: tuple[ColumnSummary, ...]
-    """By rank, and within a rank the best mean first. Empty with one edit model, and where nothing can be tested."""
+    """By rank, and within a rank the best mean first. Empty with one edit model, or if nothing can be tested."""
     pairs: tuple[Pair, ...]
     sees: str | None
-    """Whether it puts the controls last: `last`, `not_last`, `unknown`; `off` where none were asked for, and None for
-    one that has none."""
+    """Whether it puts the controls last: `last`, `not_last`, `unknown`; `off` if controls were turned off, None if
+    the judge has none."""
     examined: Mapping[str, Any]
-    """The summary's `judges` with this one alone; empty for one that no audit could examine."""
+    """The summary's `judges` with this one alone; empty if no audit could examine it."""
 
     def sentence(self) -> Text:
-        """`A is better than B by 0.80 [0.40, 1.20] (out of 10). A does better than ...`: headline and rest."""
+        """Returns `A is better than B by 0.80 [0.40, 1.20] (out of 10). A does better than ...`: headline and rest."""
         parts = [one for one in (self.headline(), self.rest()) if one]
         return Text("{:. }.", parts) if self.columns else Text("{:; }.", parts)
 
     def headline(self) -> Text:
-        """Who wins, the winner first, by how much of what; with one edit model its score and interval. No full stop."""
+        """Says who wins and by how much, winner first; with one edit model, its score and interval. No full stop."""
         if self.columns:
             return compared(self.columns, self.pairs)
         return joined([self._score(part) for part in self.parts])
 
     def rest(self) -> Text:
-        """On how many pictures; with one edit model its coverage, and what the judge makes of the controls."""
+        """Says on how many pictures; with one edit model, its coverage, and where the judge puts the controls."""
         if self.columns:
             return joined(_on_pictures(self.columns, self.pairs))
         return joined([*(covered(part) for part in self.parts), *filter(None, [self.controls()])])
 
     @property
     def first(self) -> str:
-        """The best edit model; empty where there is none to compare it with."""
+        """The best edit model; empty if there is no other."""
         return self.columns[0].name if self.columns else ""
 
     def wins(self) -> bool:
-        """Whether the first is better than every other."""
+        """True if the first is better than every other."""
         return all(
             _kind(_pair(self.pairs, self.columns[0], one), self.columns[0].name) in _WON for one in self.columns[1:]
         )
 
     def controls(self) -> str:
-        """`the judge puts all controls last`; empty for a judge that has none."""
+        """Returns `the judge puts all controls last`; empty for a judge without controls."""
         return _CONTROLS[self.sees] if self.sees else ""
 
     def passport(self) -> list[Text]:
-        """What is known of its passport (see `passports.passport_lines`)."""
+        """Returns the lines about its passport (see `remarks.passport_lines`)."""
         return passport_lines({"judges": self.examined})
 
     def _score(self, part: Entry) -> Text:
@@ -106,14 +106,14 @@ class Verdict:
 
 
 def covered(part: Entry) -> Text:
-    """How many of its samples have a score."""
+    """Says how many of its samples have a score."""
     scored, total = part.coverage["scored"], part.coverage["total"]
     complete = formats.is_complete(part.coverage)
     return Text("all {} are scored", total) if complete else Text("{} of {} are scored", scored, total)
 
 
 def verdicts(summary: Mapping[str, Any]) -> list[Verdict]:
-    """One for each judge of a summary, in its order."""
+    """Returns a verdict for each judge of a summary, in its order."""
     parts = headlines(entries(summary["results"]))
     comparison = summary.get("comparison") or {"columns": (), "pairs": ()}
     columns = _COLUMNS.validate_python(comparison["columns"])
@@ -132,7 +132,7 @@ def verdicts(summary: Mapping[str, Any]) -> list[Verdict]:
 
 
 def verdict_lines(summary: Mapping[str, Any]) -> list[Text]:
-    """The sentence of each judge; with several judges behind its name."""
+    """Returns the sentence of each judge; with several judges, headed by its name."""
     found = {one.judge: one.sentence() for one in verdicts(summary)}
     found |= {one.judge: one.sentence() for one in preferences(summary)}
     if len(found) == 1:
@@ -141,7 +141,7 @@ def verdict_lines(summary: Mapping[str, Any]) -> list[Text]:
 
 
 def comparison_lines(comparison: Comparison) -> list[Text]:
-    """Who wins by each judge of a comparison, a line each."""
+    """Says who wins by each judge of a comparison, a line each."""
     found = []
     for judge in comparison.judges:
         columns = ranked([column for column in comparison.columns if column.judge == judge])
@@ -153,25 +153,25 @@ def comparison_lines(comparison: Comparison) -> list[Text]:
 
 @dataclass(frozen=True)
 class Preference:
-    """Whom one judge that is shown two edits at a time prefers."""
+    """The preference of a judge that is shown two edits at a time."""
 
     judge: str
     first: str
     """The strongest edit model."""
     doubted: tuple[str, ...]
-    """Those to which it is not shown to be preferred."""
+    """Edit models to which it is not shown to be preferred."""
     others: tuple[str, ...]
     won: int
     lost: int
     battles: int
-    """Of the first, those that have an outcome."""
+    """Battles of the first that have an outcome."""
 
     def wins(self) -> bool:
-        """Whether the first is preferred to every other."""
+        """True if the first is preferred to every other."""
         return not self.doubted
 
     def headline(self) -> Text:
-        """Who is preferred, without a full stop."""
+        """Says who is preferred, without a full stop."""
         if self.doubted:
             unsure = _listed(self.doubted)
             return Text("No winner yet: {} leads, but is not clearly preferred to {}", self.first, unsure)
@@ -179,16 +179,16 @@ class Preference:
         return Text("{} is preferred to {}", self.first, others)
 
     def rest(self) -> Text:
-        """In how many battles, without a full stop."""
+        """Says in how many battles, without a full stop."""
         return Text("{} won {} of its {} battles and lost {}", self.first, self.won, self.battles, self.lost)
 
     def sentence(self) -> Text:
-        """Headline and rest."""
+        """Returns headline and rest."""
         return Text("{:. }.", [self.headline(), self.rest()])
 
 
 def preferences(summary: Mapping[str, Any]) -> list[Preference]:
-    """One for each judge that compares, by its headline; none of a judge without strengths."""
+    """Returns a preference for each judge that compares, by its headline; none for a judge without strengths."""
     found = []
     for judge, of in (summary.get("battles") or {}).items():
         scored = next(iter(of["scores"].values()))
@@ -212,7 +212,7 @@ def preferences(summary: Mapping[str, Any]) -> list[Preference]:
 
 
 def joint_headline(found: Sequence[Verdict | Preference]) -> Text:
-    """What several judges say, each for itself: no number is over several of them."""
+    """Sums up what several judges say, each for itself: no number is over several of them."""
     if not all(one.first for one in found):
         return joined([one.headline() for one in found])
     first: dict[str, list[str]] = {}
@@ -231,14 +231,14 @@ def joint_headline(found: Sequence[Verdict | Preference]) -> Text:
 
 
 def comparison_sentence(columns: Sequence[ColumnSummary], pairs: Sequence[Pair]) -> Text:
-    """The sentence of one judge of a comparison, and one on the first against the next: see `_on_pictures`."""
+    """Returns the sentence of one judge of a comparison, and one on the first against the next (see `_on_pictures`)."""
     columns = ranked(columns)
     both = compared(columns, pairs), joined(_on_pictures(columns, pairs))
     return Text("{:. }.", [part for part in both if part])
 
 
 def ranked(columns: Sequence[ColumnSummary]) -> list[ColumnSummary]:
-    """By rank; what shares one, the best mean first."""
+    """Sorts columns by rank, and within a rank by mean, the best first."""
 
     def place(column: ColumnSummary) -> tuple[int, bool, float]:
         mean = column.mean
@@ -251,7 +251,7 @@ _WON = ("better", "fails_more")
 
 
 def compared(columns: Sequence[ColumnSummary], pairs: Sequence[Pair]) -> Text:
-    """The first of the ranked columns beside all others, without a full stop."""
+    """Compares the first of the ranked columns with all others, without a full stop."""
     best, others = columns[0].name, columns[1:]
     found: dict[str, list[str]] = {}
     for other in others:
@@ -292,7 +292,7 @@ def compared(columns: Sequence[ColumnSummary], pairs: Sequence[Pair]) -> Text:
 
 
 def _leads(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], unsure: Sequence[str]) -> Text:
-    """Who leads where nobody is shown to be worse."""
+    """Says who leads if none is shown to be worse."""
     best, other = columns[0], columns[1]
     pair = _pair(pairs, best, other)
     few = pair.outcome.why in ("few_images", "too_uneven")
@@ -326,14 +326,14 @@ def _leads(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], unsure: Sequ
 
 
 def _listed(names: Sequence[str]) -> str:
-    """`A, B and C`; where a sentence has no room for them, how many."""
+    """Returns `A, B and C`, or how many if a sentence has no room for them."""
     if len(names) > _MOST_NAMES:
         return Text("{} others", len(names))
     return Text("{} and {}", names[:-1], names[-1]) if len(names) > 1 else names[0]
 
 
 def _halves(best: str, names: Sequence[str]) -> tuple[object, str]:
-    """What is before and behind the `and` of all of them."""
+    """Splits the names at the `and` of the sentence."""
     return ([best, *names[:-1]], names[-1]) if len(names) <= _MOST_NAMES else (best, _listed(names))
 
 
@@ -342,7 +342,7 @@ def _pair(pairs: Sequence[Pair], one: ColumnSummary, other: ColumnSummary) -> Pa
 
 
 def _lead(pair: Pair, best: str) -> float:
-    """Points in favour of the best, whichever way its scale goes."""
+    """Returns the points in favour of the best, whichever way its scale goes."""
     return gain(pair.scale) * (1 if pair.a == best else -1) * (pair.difference or 0.0)
 
 
@@ -354,9 +354,9 @@ def _kind(pair: Pair, best: str) -> str:
 
 
 def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair]) -> list[Text]:
-    """On how many pictures the first beats the next, and what would undo its lead, or settle one that is not proven.
+    """Says on how many pictures the first beats the next, and what would undo its lead, or settle an unproven one.
 
-    Nothing where the next has no lower scores on what both have.
+    Empty if the next does not score lower on what both have.
     """
     best, other = (column.name for column in columns[:2])
     pair = _pair(pairs, columns[0], columns[1])
@@ -409,7 +409,7 @@ def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair]) -> lis
 
 
 def _ahead(pairs: Sequence[Pair], columns: Sequence[ColumnSummary], beaten: Sequence[str]) -> str:
-    """`0.80 [0.40, 1.20]`: how far the first of those that are beaten is behind, and whether all of that would hold."""
+    """Returns `0.80 [0.40, 1.20]`: how far the first of the beaten is behind, and whether all of that would hold."""
     best, digits = columns[0], _digits(columns)
     found = {one.name: _pair(pairs, best, one) for one in columns[1:] if one.name in beaten}
     pair, sign = found[beaten[0]], 1.0 if _lead(found[beaten[0]], best.name) == found[beaten[0]].difference else -1.0

@@ -1,8 +1,8 @@
-"""How far two instruments agree about the edits that both have answered: the one way in which judges are compared.
+"""Agreement of two instruments about the edits that both have answered: the one way in which judges are compared.
 
 With each other and with people, over a bridge from one to the other, with themselves some time later, and in an audit.
-Like is held against like: a judge against one person beside one person against another. Against the mean of people,
-who are less noisy together, a judge looks better than that, and so does a person.
+Like is compared with like: a judge against one person beside one person against another. Against the mean of people,
+which is less noisy, a judge looks better than that, and so does a person.
 """
 
 from __future__ import annotations
@@ -61,19 +61,19 @@ from edit_eval.statistics.series import gain, largest_difference
 from edit_eval.text import Text
 
 FLOORS = {"as_one_person": 0.5, "pairs_ordered": 0.8}
-"""What a judge's intervals must not fall below to pass: see docs/trust.md."""
+"""Limits for the lower bounds of a judge's intervals to pass: see docs/trust.md."""
 DRIFT_LEVEL = 0.01
-"""Of both tests together. Not .05: a drift keeps tables from being compared."""
+"""Level of both tests together. Not .05: a drift keeps tables from being compared."""
 
 
 def agreement(one: Instrument, other: Instrument, samples: Samples) -> Agreement:
-    """How far two instruments agree; `samples` has at least those that both have answered about."""
+    """Returns the agreement of two instruments; `samples` has at least those that both have answered about."""
     return Agreement(one, other, samples)
 
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """Two instruments, and all that can be asked of two; each number is computed when it is asked for."""
+    """Two instruments and their agreement; each number is computed when asked for."""
 
     one: Instrument
     other: Instrument
@@ -81,39 +81,39 @@ class Agreement:
 
     @cached_property
     def items(self) -> list[Item]:
-        """What both have answered about, in the order of the first."""
+        """Items that both have answered about, in the order of the first."""
         return [item for item in self.one.answers if item in self.other.answers]
 
     # -- the order of edits, and of edit models --
 
     @cached_property
     def within(self) -> Within:
-        """Do they put a model's edits into the same order?"""
+        """Do they rank a model's edits alike?"""
         return Within(self.one.upward, self.other.upward, self.samples)
 
     @cached_property
     def between(self) -> Between:
-        """Do they put the edit models into the same order?"""
+        """Do they rank the edit models alike?"""
         return Between(self.one.upward, self.other.upward, self.samples)
 
     def bounds(self) -> list[float] | None:
-        """What the first number of `within` could be if `one` had answered about all that `other` has."""
+        """Returns the range of the first number of `within` if `one` had answered everything that `other` has."""
         return bounds_within(self.one.upward, self.other.upward)
 
     def of_models(self) -> dict[str, Any]:
-        """`{"models", "spearman", "ci95_models"}`: `between` with its interval, as other models could be compared."""
+        """Returns `{"models", "spearman", "ci95_models"}`: `between`, with an interval over other possible models."""
         spearman = none_for_nan(self.between(self.samples.once)[0])
         models = len(self.between)
         return {"models": models, "spearman": spearman, "ci95_models": interval_of_models(spearman, models)}
 
     def pairs_alike(self) -> dict[str, Any]:
-        """`{"value", "ci95"}`: of all pairs of edit models the share that they order alike, a tie being a half.
+        """Returns `{"value", "ci95"}`: the share of pairs of edit models that they order alike, a tie being a half.
 
-        No resampling can give a rank correlation over the same models an interval: where models are close the draws
-        shuffle them whatever their true order, and where both orders are equal the truth is the very end of what can be
-        drawn. The order of two models can be proven or left open, so the interval goes from the share of pairs that
+        No resampling can give a rank correlation over the same models an interval: if models are close the draws
+        shuffle them regardless of their true order, and if both orders are equal the truth is the very end of what can
+        be drawn. The order of two models can be proven or left open, so the interval goes from the share of pairs that
         both instruments prove to be alike to 1 less the share that both prove to be unlike. Each proves its pairs at
-        .025 (Holm), so that all of it is right in .95 at least (Bonferroni). None with fewer than two models.
+        .025 (Holm), so all of it is right with probability .95 at least (Bonferroni). None with fewer than two models.
         """
         means = self.between.means(self.samples.once)
         pairs = list(combinations(range(len(self.between.models)), 2))
@@ -124,8 +124,8 @@ class Agreement:
         return {"value": float(alike.mean()), "ci95": _of_proven(len(pairs), *self._separated(ALPHA / 2))}
 
     def pairs_ordered(self) -> dict[str, Any]:
-        """`{"separated", "pairs_ordered"}`: how many pairs of edit models `other` separates, and the share of them that
-        `one` orders as it does, a tie being a half; None without any."""
+        """Returns `{"separated", "pairs_ordered"}`: the number of pairs of edit models that `other` separates, and the
+        share of them that `one` orders alike, a tie being a half; None without any."""
         proven, separated = self._separated(ALPHA)
         means, at = self.between.means(self.samples.once)[0][0], self.between.models.index
         signs = [np.sign(means[at(better)] - means[at(worse)]) for worse, better in separated]
@@ -134,17 +134,17 @@ class Agreement:
         return {"separated": len(separated), "pairs_ordered": {"value": value, "ci95": ends}}
 
     def _separated(self, level: float) -> list[list[tuple[str, str]]]:
-        """The pairs of models that each of the two separates."""
+        """Returns the pairs of models that each of the two separates."""
         both = (self.one, self.other)
         return [separated_pairs(of.upward, self.samples, self.between.models, level=level) for of in both]
 
     # -- which of two edits --
 
     def choices(self) -> dict[str, Any]:
-        """`{"pairs", "images", "agrees", "ci95"}`: how often `one` prefers the edit that one of `other`'s raters does.
+        """Returns `{"pairs", "images", "agrees", "ci95"}`: how often `one` prefers the same edit as one of `other`'s.
 
-        Who ties where the other does not is half right. `pairs` counts what both have answered about; the interval is
-        clustered on source images.
+        A tie where the other has none is half right. `pairs` counts items that both have answered about; the interval
+        is clustered on source images.
         """
         raters = self.other.raters or (self.other,)
         found = [
@@ -158,15 +158,15 @@ class Agreement:
     # -- the same number, and how far from it --
 
     def alpha(self) -> dict[str, Any]:
-        """Krippendorff's alpha of the two (`alpha`)."""
+        """Returns Krippendorff's alpha of the two (`alpha`)."""
         return alpha((self.one, self.other), self.samples.image, self.samples.resamples)
 
     def difference(self) -> dict[str, Any]:
-        """`{"n", "images", "mean_a", "mean_b", "difference", "ci95", "no_ci95", "edit_models"}`: one - other by edit.
+        """Returns `{"n", "images", "mean_a", "mean_b", "difference", "ci95", "no_ci95", "edit_models"}` of one - other.
 
-        Paired: the same edits, and the interval that `compare` has for paired differences (none with fewer than six
-        source images). `edit_models` has the same for each of them: a judge that is harsher throughout changes no
-        table, one that is harsher with one model does. No difference on unlike scales (`unlike_scales`).
+        Paired by edit, with the interval that `compare` gives paired differences (none with fewer than six source
+        images). `edit_models` has the same for each of them: a judge that is harsher throughout changes no table, one
+        that is harsher on one model does. No difference on unlike scales (`unlike_scales`).
         """
         models = {model: self._differ(items) for model, items in by_model(self.items).items()}
         return {**self._differ(self.items), "edit_models": models}
@@ -190,12 +190,12 @@ class Agreement:
 
     @property
     def _turn(self) -> float:
-        """As if more were better with either: a map must rise. What is given out is turned back."""
+        """Sign that makes higher better on both scales: a map must rise. Results are turned back."""
         return gain(self.one.scale) * gain(self.other.scale)
 
     @cached_property
     def pairs(self) -> Pairs:
-        """The scores of what both have answered about, those of `one` turned so that a map to the others can rise."""
+        """Scores of items that both have answered about, those of `one` turned so that a map to the others can rise."""
         return Pairs(
             self._turn * np.array([self.one.values[item] for item in self.items], dtype=np.float64),
             np.array([self.other.values[item] for item in self.items], dtype=np.float64),
@@ -207,11 +207,11 @@ class Agreement:
         return np.array([self.samples.code[item.sample_id] for item in items], dtype=np.int64)
 
     def calibration(self) -> dict[str, Any] | None:
-        """The map from the scores of `one` to those of `other` (`calibration.calibration`)."""
+        """Returns the map from the scores of `one` to those of `other` (`calibration.calibration`)."""
         return self._turned_back(calibration(self.pairs, resamples=self.samples.resamples))
 
     def bridge(self) -> dict[str, Any] | None:
-        """The same map over all edits that `one` has scored (`calibration.bridge`), and what `other` gave itself."""
+        """Returns the same map over all edits scored by `one` (`calibration.bridge`), and `other`'s own scores."""
         continued = {
             model: (
                 self._turn * np.array([self.one.values[item] for item in items], dtype=np.float64),
@@ -240,23 +240,23 @@ class Agreement:
             found["map"].sort(key=lambda knot: knot["score"])
         return found
 
-    # -- one and those who are several --
+    # -- one and several --
 
     def with_each(self) -> MeanAgreement:
-        """The mean agreement of `one` with each of `other`'s raters."""
+        """Returns the mean agreement of `one` with each of `other`'s raters."""
         return self._mean(self.other.raters)
 
     def with_others(self) -> MeanAgreement:
-        """The same with all of them but one."""
+        """Returns the same with all of them but one."""
         return self._mean(self.other.others)
 
     def _mean(self, raters: Iterable[Instrument]) -> MeanAgreement:
         return MeanAgreement([Within(self.one.upward, of.upward, self.samples) for of in raters])
 
     def as_one_rater(self) -> dict[str, Any]:
-        """`{"value", "ci95"}`: its agreement with one of `other`'s raters over that of two of them.
+        """Returns `{"value", "ci95"}`: its agreement with one of `other`'s raters over that of two of them.
 
-        Neither where they are not shown to agree with each other at all: over what may be nothing there is no share.
+        Both None if the raters are not shown to agree with each other at all: the ratio to nothing is undefined.
         """
         judge, raters = self.with_each(), among(self.other, self.samples)
         one, other = self.samples.drawn(judge), self.samples.drawn(raters)
@@ -264,11 +264,11 @@ class Agreement:
         low = percentiles(other)
         if math.isnan(seen) or (seen if low is None else low[0]) <= 0:
             return {"value": None, "ci95": None}
-        shares = np.divide(one, other, out=np.full_like(one, math.nan), where=other > 0)  # of the few draws below, none
+        shares = np.divide(one, other, out=np.full_like(one, math.nan), where=other > 0)  # NaN in the few draws below
         return {"value": none_for_nan(judge(self.samples.once)[0] / seen), "ci95": percentiles(shares)}
 
     def unanswered(self) -> dict[str, Any]:
-        """What `other` says of what `one` has no answer for, beside what it says of the rest."""
+        """Compares `other`'s values of items that `one` has not answered with those of the rest."""
         items = sorted(self.other.values)
         scored = np.array([item in self.one.answers for item in items], dtype=bool)
         values = np.array([self.other.values[item] for item in items], dtype=np.float64)
@@ -293,16 +293,16 @@ class Agreement:
 
 
 def among(several: Instrument, samples: Samples) -> MeanAgreement:
-    """The mean agreement of every two of an instrument's raters."""
+    """Returns the mean agreement of every two of an instrument's raters."""
     both = combinations(several.raters, 2)
     return MeanAgreement([Within(one.upward, other.upward, samples) for one, other in both])
 
 
 def alpha(instruments: Sequence[Instrument], image: Callable[[str], str], resamples: int) -> dict[str, Any]:
-    """`{"edits", "alpha", "ci95", "no_alpha"}`: Krippendorff's over two instruments or more, on the values of each.
+    """Returns `{"edits", "alpha", "ci95", "no_alpha"}`: Krippendorff's alpha of two instruments or more.
 
     With its interval over resampled source images (`image` of each sample), the number of `edits` that two or more have
-    answered about, and why there is none: it asks whether they give the same rating, not whether they rank alike, so
+    answered about, and why there is none. It asks whether they give the same rating, not whether they rank alike, so
     ratings on `unlike_scales` have none.
     """
     count = Counter(item for one in instruments for item in one.answers)
@@ -324,9 +324,9 @@ def alpha(instruments: Sequence[Instrument], image: Callable[[str], str], resamp
 def separated_pairs(
     values: ByItem, samples: Samples, models: Collection[str], *, level: float = ALPHA
 ) -> list[tuple[str, str]]:
-    """The pairs of edit models (worse, better) that an instrument separates: paired t on common edits, Holm's p at
-    most `level` over all pairs. As `compare` would, on the scale that was used. That any is the wrong way round has the
-    probability `level` at most.
+    """Returns the pairs of edit models (worse, better) that an instrument separates: paired t on common edits, Holm's p
+    at most `level` over all pairs. As `compare` would, on the scale that was used. The probability that any pair is the
+    wrong way round is at most `level`.
     """
     of_models: dict[str, dict[tuple[str, int], float]] = {model: {} for model in models}
     for item, value in values.items():
@@ -353,7 +353,7 @@ def separated_pairs(
 
 
 def _of_proven(count: int, one: Collection[tuple[str, str]], other: Collection[tuple[str, str]]) -> list[float] | None:
-    """Of `count` pairs, from the share that both order alike to 1 less the share that they order the other way."""
+    """Returns the range from the share of `count` pairs that both order alike to 1 less the share ordered otherwise."""
     if not count:
         return None
     alike = len(set(one) & set(other))
@@ -362,13 +362,13 @@ def _of_proven(count: int, one: Collection[tuple[str, str]], other: Collection[t
 
 
 def _alike(one: float, other: float) -> float:
-    """Of two shares, whether both prefer the same: 1, 0, and .5 where one of them is a tie."""
+    """Compares two shares: 1 if both prefer the same, 0 if not, .5 if one of them is a tie."""
     signs = np.sign(one - 0.5), np.sign(other - 0.5)
     return 1.0 if signs[0] == signs[1] else 0.5 if 0 in signs else 0.0
 
 
 def _agreed(found: Sequence[tuple[str, float]], pairs: int) -> dict[str, Any]:
-    """The mean of what was found of votes, each with its source image."""
+    """Returns the mean over votes, each with its source image."""
     images = [image for image, _ in found]
     document: dict[str, Any] = {"pairs": pairs, "images": len({*images}), "agrees": None, "ci95": None}
     if not found:
@@ -378,11 +378,11 @@ def _agreed(found: Sequence[tuple[str, float]], pairs: int) -> dict[str, Any]:
 
 
 def beside_votes(results: Results, votes: Sequence[Vote]) -> dict[str, Any]:
-    """Judges beside people who voted: plain data.
+    """Compares judges with people who voted: plain data.
 
     `judges` has for each of the run's its `judge`, how many edits it was shown at once (`edits`, 1 or 2) and its
-    `Agreement.choices` with people; `people` the same of one person with another (None with one); `tie` what who always
-    says that both are equal would have.
+    `Agreement.choices` with people; `people` the same of one person with another (None with one); `tie` the agreement
+    of always calling both equal.
     """
     raters = voters_of([vote for vote in votes if vote.choice in SHARES])
     people = as_one("people", raters)
@@ -400,11 +400,11 @@ def beside_votes(results: Results, votes: Sequence[Vote]) -> dict[str, Any]:
 
 
 def beside_choices(results: Results) -> dict[str, Any] | None:
-    """Judges beside the choices that came with the benchmark (`benchmarks.people_choices`): as `beside_votes`.
+    """Compares judges with the choices that came with the benchmark (`benchmarks.people_choices`): as `beside_votes`.
 
-    Each judge has a `constant`, too: what always taking the side that was chosen more often comes to on its pairs.
-    `people` is each person with the choice of all, where the data say what each chose. None where the data have no
-    choices, or the run has no edit models `A` and `B`.
+    Each judge also has a `constant`: the agreement of always taking the side chosen more often, on its pairs. `people`
+    is each person with the choice of all, if the data have each person's choice. None if the data have no choices, or
+    the run has no edit models `A` and `B`.
     """
     facts = {one.id: one.facts for one in results.samples if one.facts.get("chosen") in CHOICES_OF_DATA}
     if not facts or not {"A", "B"} <= {*results.edit_models}:
@@ -438,11 +438,11 @@ def beside_choices(results: Results) -> dict[str, Any] | None:
 
 
 CHOICES_OF_DATA = {"A": "left", "B": "right", "tie": "tie"}
-"""What the facts of a sample say was chosen -> a vote's choice, where A is on the left."""
+"""Choice in a sample's facts -> a vote's choice, with A on the left."""
 
 
 def _among_voters(raters: Sequence[Instrument], samples: Samples) -> dict[str, Any] | None:
-    """Every two of them, on what both have voted on."""
+    """Compares every two of them, on what both have voted on."""
     found = []
     items = set()
     for one, other in combinations(raters, 2):
@@ -456,9 +456,9 @@ def _among_voters(raters: Sequence[Instrument], samples: Samples) -> dict[str, A
 
 
 def judge_agreement(results: Results, *, score: str | None = None, resamples: int = 1_000) -> dict[str, Any]:
-    """`{"judges": {NAME: card}, "between_judges": {...} | None}`: what a run says of its judges, plain data.
+    """Returns `{"judges": {NAME: card}, "between_judges": {...} | None}`: a run's judges compared, plain data.
 
-    Of each judge's headline, or of the judges that give `score`, of that. A card holds for every way to give no score
+    By each judge's headline, or by `score` for the judges that give it. A card has for every way to give no score
     (`unparseable`, `refused`, `out_of_range`, `cut_off`, `judge_error`, `undefined`) and for all of them together
     (`unscored`) its `count`, `total`, `rate` and Wilson's `ci95` among the judgements for which the judge was `asked`;
     the same for scores at the `ceiling` and the `floor` of the scale (its highest and lowest) among all scores, None at
@@ -488,7 +488,7 @@ def _between_judges(results: Results, judges: Mapping[str, Instrument], resample
 
 
 def samples_of(results: Results, instruments: Iterable[Instrument], *, resamples: int = 1_000) -> Samples:
-    """The samples that these have answered about, with the source images that the run has."""
+    """Returns the samples that these have answered about, with the run's source images."""
     sources = {sample.id: sample.cluster for sample in results.samples}
     return Samples([one.answers for one in instruments], sources, resamples=resamples)
 
@@ -496,11 +496,11 @@ def samples_of(results: Results, instruments: Iterable[Instrument], *, resamples
 def bridge_document(
     results: Results, old: str, new: str, *, score: str | None = None, resamples: int = 1_000
 ) -> dict[str, Any]:
-    """The map from the scores of the judge `old` to those of `new`, from the edits that both have scored.
+    """Returns the map from the scores of the judge `old` to those of `new`, from the edits that both have scored.
 
     As `calibration.bridge`, with `old`, `new`, `score` of either, their rank agreement `within_models` and
-    `between_models`, and beside each bridged mean the `mean` that `new` gave where it has scored the model's edits
-    itself. Raises `ConfigurationError` for judges that are not here and where there is too little for a map.
+    `between_models`, and beside each bridged mean the `mean` by `new` if it has scored the model's edits itself. Raises
+    `ConfigurationError` for judges that are not here, and if there is too little for a map.
     """
     judges = judges_of(results, score)
     for name in (old, new):
@@ -539,13 +539,13 @@ class _Matched(NamedTuple):
 
     judges: dict[str, Instrument]
     people: dict[str, Instrument]
-    """What they say of each score that a judge is looked at by."""
+    """People's answers for each score that a judge is compared by."""
     samples: Samples
     ratings: Sequence[Rating]
-    """Those that are about an edit and a score of the run."""
+    """Ratings that are about an edit and a score of the run."""
 
     def beside(self, judge: Instrument) -> Agreement:
-        """A judge and the people who looked at the same score; those of the first judge's where nobody did."""
+        """Returns a judge and the people who rated the same score, or else the first judge's score."""
         return agreement(judge, self.people.get(judge.score) or self.first, self.samples)
 
     @property
@@ -554,7 +554,7 @@ class _Matched(NamedTuple):
 
 
 def _matched(results: Results, ratings: Sequence[Rating], score: str | None, resamples: int) -> _Matched:
-    """Raises `ConfigurationError` where not one of the ratings is about these results."""
+    """Raises `ConfigurationError` if no rating is about these results."""
     judges = judges_of(results, score)
     known = {Item.of(edit) for edit in results.edits}
     names = {of.score for of in judges.values()}
@@ -591,11 +591,11 @@ def _nothing_matches(
 def people_agreement(
     results: Results, ratings: Sequence[Rating], *, score: str | None = None, resamples: int = 1_000
 ) -> dict[str, Any]:
-    """How far each judge, and their median, agrees with people: the document that docs/records.md describes.
+    """Measures how far each judge, and their median, agrees with people: the document described in docs/records.md.
 
-    Each judge's headline, or its `score` of that name (its mean over repeats, turned round where lower is better). A
-    rating with a name counts for the judges' score of that name alone. `raters` is what people reach among each
-    other (where the judges' headlines have different names: about the first judge's); None with one person. `people`
+    By each judge's headline, or its `score` of that name (its mean over repeats, negated if lower is better). A
+    rating with a name counts for the judges' score of that name alone. `raters` is the agreement of people with each
+    other (if the judges' headlines have different names: about the first judge's); None with one person. `people`
     counts them, `scores` their ratings that are used, `unmatched` the lines about other edits and other scores.
     Raises `ConfigurationError` when that is all of them, and for a `score` that no judge gives.
     """
@@ -624,11 +624,11 @@ def people_measures(
     score: str | None = None,
     resamples: int = 1_000,
 ) -> dict[str, Measure]:
-    """What an audit asks of people about one judge, the first by default.
+    """Returns an audit's measures of agreement with people for one judge, the first by default.
 
     `as_one_person`: its agreement with one person over that of one person with another. `pairs_ordered`: of the pairs
-    of edit models that people separate the share that it orders as they do. Raises `ConfigurationError` where not one
-    of the people's scores is about an edit of these results.
+    of edit models that people separate, the share that it orders alike. Raises `ConfigurationError` if no score by
+    people is about an edit of these results.
     """
     found = _matched(results, ratings, score, resamples)
     both = found.beside(found.judges[judge if judge is not None else next(iter(found.judges))])
@@ -676,7 +676,7 @@ def _beside_people(both: Agreement) -> dict[str, Any]:
 
 
 def _two_beside_people(a: Instrument, b: Instrument, found: _Matched) -> dict[str, Any]:
-    """How much better a agrees with people than b, on the edits that both have scored."""
+    """Computes how much better a agrees with people than b, on the edits that both have scored."""
     of_a, of_b = found.beside(a.only(b.answers)), found.beside(b.only(a.answers))
     samples = found.samples
     document: dict[str, Any] = {"n": len(of_a.items)}
@@ -690,14 +690,14 @@ def _two_beside_people(a: Instrument, b: Instrument, found: _Matched) -> dict[st
             "spearman_a": none_for_nan(values[0]),
             "spearman_b": none_for_nan(values[1]),
             "difference": none_for_nan(values[0] - values[1]),
-            # Of the order of a few models no draw gives an interval: see `pairs_alike`.
+            # No draw gives an interval of the order of a few models: see `pairs_alike`.
             "ci95": percentiles(samples.drawn(one) - samples.drawn(other)) if known else None,
         }
     return document
 
 
 def _raters(people: Instrument, samples: Samples) -> dict[str, Any] | None:
-    """People among each other; None where no two of them have a correlation."""
+    """Compares people with each other; None if no two of them have a correlation."""
     found = with_interval(among(people, samples), samples)
     if found["spearman"] is None:
         return None
@@ -716,32 +716,32 @@ def _raters(people: Instrument, samples: Samples) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Drift:
-    """How far a judge's scores of the same edits lie from those that it gave before."""
+    """How far a judge's scores of the same edits are from those that it gave before."""
 
     n: int
     """Edits with a score both times."""
     mean: float
-    """Now less before, in points."""
+    """Now minus before, in points."""
     spread: float
-    """What the standard deviation of one edit's scores would have to be for such differences, in points."""
+    """Standard deviation of an edit's scores that such differences would imply, in points."""
     retest_sd: float
-    """What it was when the judge was examined."""
+    """Standard deviation when the judge was examined."""
     p: float
-    """Of "it is the same judge", at most 1."""
+    """p of "it is the same judge", at most 1."""
 
     @property
     def drifted(self) -> bool:
-        """Whether it is more than the judge's own noise."""
+        """True if the differences exceed the judge's own noise."""
         return self.p < DRIFT_LEVEL
 
 
 def drift(before: Mapping[str, float], now: Mapping[str, float], retest_sd: float | None) -> Drift | None:
-    """What two judgings of the same edits say; None where fewer than two are in both, or the noise is not known.
+    """Tests two judgings of the same edits; None if fewer than two are in both, or the noise is not known.
 
     Scores of one edit by an unchanged judge differ by normal noise with the variance 2 s^2. So of n differences the
     mean has the standard error s sqrt(2 / n), and the sum of squares over 2 s^2 is chi-square with n degrees of
-    freedom. Either may give a drift away, a shift of all scores or scores in another order; p is twice the smaller one
-    (Bonferroni). A judge without any noise has drifted when one score is another.
+    freedom. Either may reveal a drift, a shift of all scores or scores in another order; p is twice the smaller one
+    (Bonferroni). A judge without any noise has drifted as soon as one score differs.
     """
     both = sorted(before.keys() & now.keys())
     if len(both) < 2 or retest_sd is None:

@@ -1,8 +1,8 @@
-"""Battles: two edits of a sample, held against each other by a judge that is shown both, in both orders.
+"""Battles: two edits of a sample, compared by a judge that is shown both, in both orders.
 
-A judgement of a battle has for each of its scores two values an order: the share that the first edit gets (1, 0, or .5
-for a tie; anything between by probabilities), and how much of the answer is a tie. What came of it is a `Fought`: an
-order that was not answered leaves the battle missing, never half. To `preferences` each order is a vote, its sides
+A judgement of a battle has for each of its scores two values per order: the first edit's share (1, 0, or .5
+for a tie; anything between by probabilities), and how much of the answer is a tie. The outcome is a `Fought`: an
+order without an answer leaves the battle missing, never half. To `preferences` each order is a vote, its sides
 those on which the edits were shown: judges and people are ranked by one estimator.
 """
 
@@ -23,11 +23,11 @@ from edit_eval.statistics.people import Vote
 from edit_eval.statistics.preferences import ELO, level, newton, preferences
 
 FORWARD, BACKWARD = "forward", "backward"
-"""The first edit is shown first; the second one is."""
+"""Orders in which the first edit, or the second one, is shown first."""
 
 
 class Fought(StrEnum):
-    """What came of a battle."""
+    """Outcome of a battle."""
 
     FIRST = "first"
     SECOND = "second"
@@ -35,16 +35,16 @@ class Fought(StrEnum):
     CONTRADICTION = "contradiction"
     """One order is for the first, the other for the second."""
     MISSING = "missing"
-    """An order has no answer, or an edit is not there."""
+    """An order has no answer, or an edit is missing."""
 
 
 def value_names(score: str, order: str) -> tuple[str, str]:
-    """What a question about two edits gives in one order: the first edit's share, and how much is a tie."""
+    """Returns the names of a question's values in one order: the first edit's share, and the tie's."""
     return f"{score}.{order}", f"{score}.{order}.tie"
 
 
 def shares(judgement: Judgement, score: str) -> dict[str, tuple[float, float]] | None:
-    """For each order the first edit's share and the tie's, the mean over readings; None where one has no answer."""
+    """Returns the first edit's share and the tie's in each order, means over readings; None if one is unanswered."""
     if score not in judgement.scores:
         return None
     found = {}
@@ -59,7 +59,7 @@ def shares(judgement: Judgement, score: str) -> dict[str, tuple[float, float]] |
 
 
 def fought(judgement: Judgement, score: str) -> Fought:
-    """What came of a battle: who got more in one order and no less in the other has won."""
+    """Returns the outcome of a battle: the winner got more in one order and no less in the other."""
     given = shares(judgement, score)
     if given is None:
         return Fought.MISSING
@@ -72,7 +72,7 @@ def fought(judgement: Judgement, score: str) -> Fought:
 
 
 def preferred(judgement: Judgement, question: str, reading: Reading) -> tuple[str, str | None]:
-    """Which edit model's edit a question showed first, and whose it prefers: "" is a tie, None no answer."""
+    """Returns the edit model whose edit a question showed first, and the preferred one: "" is a tie, None no answer."""
     order = BACKWARD if question.endswith(f".{BACKWARD}") else FORWARD
     first = judgement.other if order == BACKWARD else judgement.edit_model
     share = next((value for name, value in reading.values.items() if name.endswith(f".{order}")), None)
@@ -82,7 +82,7 @@ def preferred(judgement: Judgement, question: str, reading: Reading) -> tuple[st
 
 
 def votes_of(battles: Iterable[Judgement], score: str, samples: Iterable[Sample]) -> list[Vote]:
-    """Each order of each battle that has both, as a vote by its judge; the sides are those that were shown."""
+    """Returns each order of each complete battle as a vote by its judge; the sides are those shown."""
     clusters = {sample.id: sample.cluster for sample in samples}
     found = []
     for one in battles:
@@ -97,7 +97,7 @@ def votes_of(battles: Iterable[Judgement], score: str, samples: Iterable[Sample]
 def lost_for_want_of_an_edit(
     battles: Iterable[Judgement], edits: Mapping[tuple[str, str, int], Status], samples: Iterable[Sample]
 ) -> list[Vote]:
-    """The battles that one edit model lost because it made no edit and the other did, as votes in both orders."""
+    """Returns the battles that one edit model lost by making no edit while the other did, as votes in both orders."""
     clusters = {sample.id: sample.cluster for sample in samples}
     found = []
     for one in battles:
@@ -124,8 +124,8 @@ def _vote(one: Judgement, first: str, second: str, left: float, tie: float, clus
 
 
 def battles_by_judge(results: Results) -> dict[str, tuple[list[Judgement], dict[str, Any]]]:
-    """For each judge that compares two edits its judgements, and what they come to by each of its scores, the headline
-    first."""
+    """Returns for each judge that compares two edits its judgements, and their results by each of its scores, the
+    headline first."""
     by_judge: dict[str, list[Judgement]] = defaultdict(list)
     for one in results.battles:
         by_judge[one.judge].append(one)
@@ -144,7 +144,7 @@ def battles_by_judge(results: Results) -> dict[str, tuple[list[Judgement], dict[
 
 
 def together(results: Results, battles: Sequence[Judgement], scores: Sequence[str]) -> dict[str, Any]:
-    """`strengths` and `differences` by all of a judge's questions at once, each of the same weight.
+    """Returns `strengths` and `differences` by all of a judge's questions at once, each with the same weight.
 
     Intervals are clustered on source images, so that several answers about one picture are not several pictures.
     """
@@ -158,11 +158,12 @@ def together(results: Results, battles: Sequence[Judgement], scores: Sequence[st
 
 
 def _come_to(results: Results, battles: Sequence[Judgement], score: str, looks: int) -> dict[str, Any]:
-    """What a judge's battles come to by one of its scores: `strengths`, `differences` and `davidson` of `preferences`;
+    """Returns the results of a judge's battles by one of its scores: `strengths`, `differences` and `davidson` of
+    `preferences`;
 
-    `outcomes`, how many battles came to what; `missing`, those without an outcome by status; `contradictions`, their
-    share of those with an outcome with its interval; `pairs`, for every two models `a` and `b` how often each outcome,
-    as seen from `a`; `with_failures`, the strengths where an edit that failed counts as lost, None where none did;
+    `outcomes`, the number of battles by outcome; `missing`, those without an outcome by status; `contradictions`, their
+    share of those with an outcome with its interval; `pairs`, for every two models `a` and `b` the number of each
+    outcome, as seen from `a`; `with_failures`, the strengths with failed edits counted as lost, None if none failed;
     `looks` of a design that is extended: `rounds` that were asked, `of` how many at most, and `level`, that of its
     intervals.
     """
@@ -208,10 +209,10 @@ def _come_to(results: Results, battles: Sequence[Judgement], score: str, looks: 
 
 # -- ratings as others publish them --
 #
-# Elo points as other arenas define them, from the same battles: to be held beside their leaderboards, never ranked by.
+# Elo points as other arenas define them, from the same battles: to compare with their leaderboards, never to rank by.
 #
 # Facts: ZhangqiJiang07/GEditBench_v2@82bc00e, src/common_utils/elo_score.py; ruihanglix/genarena@dd09b86,
-# genarena/bt_elo.py and battle.py. What they do that we do not is done here, too:
+# genarena/bt_elo.py and battle.py. Their differences from our estimator are reproduced here:
 #
 # `geditbench_v2`  Davidson's model with one strength over all questions and a tie of its own for each, all questions of
 #                  the same weight; the penalty on strengths is on their distance from the last model by name, so names
@@ -226,9 +227,9 @@ POINTS, BEGIN = ELO
 
 
 def as_others_rate(battles: Sequence[Judgement], scores: Sequence[str]) -> dict[str, dict[str, float]]:
-    """For each of the two the points of each edit model, by name; those that cannot be told are left out.
+    """Returns the points of each edit model by either definition, by name; those that cannot be estimated are left out.
 
-    `scores`: the questions, the first of which is the headline, the one of `genarena`.
+    `scores`: the questions, the headline first, which is the one of `genarena`.
     """
     found: dict[str, Callable[[], Mapping[str, float]]] = {
         "geditbench_v2": lambda: geditbench_v2([_by_name(battles, score) for score in scores]),
@@ -238,11 +239,11 @@ def as_others_rate(battles: Sequence[Judgement], scores: Sequence[str]) -> dict[
 
 
 Outcome = tuple[str, str, float]
-"""Two edit models and what the first got: 1, 0, or .5."""
+"""Two edit models and the first one's result: 1, 0, or .5."""
 
 
 def _by_name(battles: Sequence[Judgement], score: str) -> list[Outcome]:
-    """The answers in the order in which the model that comes first by its name was shown first."""
+    """Returns the answers in the order that showed the model first by name first."""
     found = []
     for one in battles:
         if (given := shares(one, score)) is not None:
@@ -254,7 +255,7 @@ def _by_name(battles: Sequence[Judgement], score: str) -> list[Outcome]:
 
 
 def _agreed(battles: Sequence[Judgement], score: str) -> list[Outcome]:
-    """What both orders say; a tie where they differ, or an order was not answered."""
+    """Returns the answer of both orders; a tie if they differ, or an order was not answered."""
     found = []
     for one in battles:
         given = shares(one, score)
@@ -270,7 +271,7 @@ def _whole(share: float) -> float:
 
 
 def geditbench_v2(questions: Sequence[Sequence[Outcome]], *, penalty: float = PENALTY) -> dict[str, float]:
-    """Points by Davidson's model, jointly over questions; empty without an answer."""
+    """Returns points by Davidson's model, jointly over questions; empty without an answer."""
     names = sorted({name for some in questions for first, second, _ in some for name in (first, second)})
     if len(names) < 2:
         return {}
@@ -280,7 +281,7 @@ def geditbench_v2(questions: Sequence[Sequence[Outcome]], *, penalty: float = PE
     rows, said, weights = [], [], []
     for number, some in enumerate(asked):
         for first, second, got in some:
-            of = np.zeros((3, count + len(asked)))  # of the first, the second, and the tie: what each is made of
+            of = np.zeros((3, count + len(asked)))  # parameters of the first, the second, and the tie
             of[0, place[first]] = of[1, place[second]] = 1
             of[2, [place[first], place[second]]], of[2, count + number] = 0.5, 1
             rows.append(of)
@@ -307,9 +308,9 @@ def _climb(
     penalty: float,
     count: int,
 ) -> None:
-    """Newton's method on what is free, from where `beta` is."""
+    """Runs Newton's method on the free parameters, starting from `beta`."""
     held = np.diag(np.where(np.arange(len(beta)) < count, penalty, 0.0))
-    doubled = np.array([0.0, 0.0, math.log(2.0)])  # a tie is written with a 2 before it
+    doubled = np.array([0.0, 0.0, math.log(2.0)])  # a tie has a factor of 2
     for _ in range(200):
         logits = rows @ beta + doubled
         chances = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -327,7 +328,7 @@ def _climb(
 
 
 def genarena(battles: Sequence[Outcome]) -> dict[str, float]:
-    """Points by Bradley's and Terry's model; empty where a model won, or lost, everything against the others."""
+    """Returns points by Bradley's and Terry's model; empty if a model won, or lost, everything against the others."""
     names = sorted({name for first, second, _ in battles for name in (first, second)})
     place = {name: number for number, name in enumerate(names)}
     won = np.zeros((len(names), len(names)))

@@ -1,11 +1,11 @@
 """Best of N: one instrument chooses among several edits of a sample, another says what that was worth.
 
-Everything is computed from records: with n edits of a sample (`evaluation.edit_seeds`), what the best of N of them is
-worth is the mean over all subsets of N, ties broken by chance. An edit is chosen in a share of the subsets that has a
+Everything is computed from records: with n edits of a sample (`evaluation.edit_seeds`), the best of N of them is
+worth the mean over all subsets of N, ties broken at random. The share of the subsets in which an edit is chosen has a
 formula, so no subset is ever drawn.
 
-Who chooses must not be who reports. A judge's errors are what it chooses by, too: the gain that it sees itself is the
-true one divided by its reliability.
+The chooser must not be the reporter. A judge chooses by its errors, too: the gain that it sees itself is the true one
+divided by its reliability.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from edit_eval.statistics.timing import cost_of, price_of
 from edit_eval.text import Text
 
 PEOPLE = "people"
-"""What people are called where a judge's name stands."""
+"""Name of people in place of a judge's name."""
 _NOT_TRIED = (Status.PENDING, Status.SKIPPED)
 _MOST_SELECTORS = 6
-"""That a report has by itself."""
+"""Limit of selecting judges in a report."""
 _ROUNDING = 1e-12
 
 
 def chances(scores: Sequence[float | None], size: int) -> list[float]:
-    """For each of n edits the chance that it is chosen, were `size` of the n drawn blindly and the best one taken.
+    """Returns each of n edits' chance to be chosen, if `size` of the n are drawn blindly and the best one taken.
 
     None is an edit that cannot be chosen, and ranks below all others. With C for the binomial coefficient, and for an
     edit that ties with k - 1 others above `below` lesser ones:
 
         (C(below + k, size) - C(below, size)) / C(n, size) / k
 
-    The chances add up to 1 less that of drawing only what cannot be chosen. Raises `ValueError` for a size that is
-    not 1 to n.
+    The chances add up to 1 less that of drawing only edits that cannot be chosen. Raises `ValueError` for a size that
+    is not 1 to n.
     """
     if not 1 <= size <= len(scores):
         raise ValueError(f"best of {size} of {len(scores)} edits cannot be")
@@ -61,7 +61,7 @@ def chances(scores: Sequence[float | None], size: int) -> list[float]:
 
 
 def by_lot(scores: Sequence[float | None], size: int) -> float:
-    """The chance that the best of `size` is not one edit but several alike, so that chance takes one of them."""
+    """Returns the chance that the best of `size` is tied, so that chance decides."""
     every = math.comb(len(scores), size)
     below, found = scores.count(None), 0
     for _, tied in _alike(scores):
@@ -71,23 +71,24 @@ def by_lot(scores: Sequence[float | None], size: int) -> float:
 
 
 def _alike(scores: Sequence[float | None]) -> list[tuple[float, int]]:
-    """Each score that there is and how many have it, the least first."""
+    """Returns each score and how many have it, lowest first."""
     return sorted(Counter(score for score in scores if score is not None).items())
 
 
 def all_fail(failed: int, edits: int, size: int) -> float:
-    """The chance that `size` of so many edits are all among those that failed."""
+    """Returns the chance that all `size` of so many edits are among those that failed."""
     return math.comb(failed, size) / math.comb(edits, size)
 
 
-# -- who chooses, and who reports --
+# -- chooser and reporter --
 
 
 def instrument(results: Results, name: str, ratings: Iterable[Rating] = ()) -> Instrument:
-    """A judge by its headline; `JUDGE/SCORE`: by that score; `people`: those who gave these ratings.
+    """Returns a judge by its headline; `JUDGE/SCORE`: by that score; `people`: those who gave these ratings.
 
-    Of a judge that compares two edits, each edit's share of its battles: it met the same sample's edits of other edit
-    models, made with the same edit seed. Raises `ConfigurationError` for who is not there, or has answered nothing.
+    For a judge that compares two edits, the value of an edit is its share of its battles: against the same sample's
+    edits by other edit models, made with the same edit seed. Raises `ConfigurationError` for a name that is not there,
+    or has answered nothing.
     """
     judge, _, score = name.partition("/")
     if name == PEOPLE and PEOPLE not in (*results.judges, *results.battle_judges):
@@ -113,14 +114,14 @@ def instrument(results: Results, name: str, ratings: Iterable[Rating] = ()) -> I
 
 
 def same_judge(results: Results, one: str, other: str) -> bool:
-    """Whether two names stand for one judge: its class, weights and parameters, and how it is asked."""
+    """True if two names are one judge: the same class, weights and parameters, asked the same way."""
     a, b = (_known(results, name) for name in (one, other))
     return one == other or (a is not None and b is not None and a == b)
 
 
 def shared_family(results: Results, one: str, other: str) -> str:
-    """What two judges have in common, so that they may err alike: their weights, or whose weights theirs have grown
-    from; empty where nothing is known that they share."""
+    """Returns what two judges have in common, so that they may err alike: their weights, or those that theirs derive
+    from; empty if nothing shared is known."""
     families = [_family(_known(results, name)) for name in (one, other)]
     return families[0] if families[0] == families[1] else ""
 
@@ -129,7 +130,7 @@ _IDENTITY = ("type", "revision", "parameters")
 
 
 def _known(results: Results, judge: str) -> Mapping[str, Any] | None:
-    """What the records have of a judge that its answers depend on; None where they have nothing."""
+    """Returns the records of a judge that its answers depend on; None if there are none."""
     of_judge = recorded_judges(results).get(judge)
     if of_judge is None or "type" not in of_judge:
         return None
@@ -153,35 +154,35 @@ def _family(known: Mapping[str, Any] | None) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Candidates:
-    """The edits of one sample by one edit model that were tried, in the order of their seeds; perhaps none yet."""
+    """The edits of one sample by one edit model that were tried, in the order of their seeds; may be empty."""
 
     sample: Sample
     upward: tuple[float | None, ...]
-    """What the selecting instrument gives each, more being better; None where it gave nothing, or there is no edit."""
+    """The selecting instrument's value of each, higher being better; None without a value or without an edit."""
     own: tuple[float | None, ...]
-    """The same as it is on its scale."""
+    """The same values on its own scale."""
     reported: tuple[float | None, ...]
     failed: int
-    """Of the edits."""
+    """Number of failed edits."""
 
 
 class _Choice(NamedTuple):
-    """What comes of choosing among so many of a sample's candidates."""
+    """The result of choosing among so many of a sample's candidates."""
 
     chances: list[float]
     reported: float | None
-    """The mean over what may be chosen and has a value, by its chance; None where nothing is such."""
+    """Mean over candidates that have a value, by their chances; None if none has."""
     own: float | None
 
     @classmethod
     def among(cls, of: _Candidates, size: int) -> _Choice:
-        """The best of `size`, by the selecting instrument."""
+        """Chooses the best of `size`, by the selecting instrument."""
         share = chances(of.upward, size)
         return cls(share, _weighted(share, of.reported), _weighted(share, of.own))
 
 
 def _bound(of: _Candidates, share: Sequence[float], value: float) -> float:
-    """What would be reported if whatever is missing had got `value`, which may be infinite."""
+    """Returns what would be reported if everything missing had got `value`, which may be infinite."""
     known = [(chance, score) for chance, score in zip(share, of.reported, strict=True) if score is not None]
     missing = 1 - math.fsum(chance for chance, _ in known)
     rest = missing * value if missing > _ROUNDING else 0.0
@@ -195,24 +196,24 @@ def _weighted(weights: Sequence[float], values: Sequence[float | None]) -> float
 
 
 def sizes_of(edits: int) -> list[int]:
-    """1, 2, 4, 8, ... up to so many edits, and all of them."""
+    """Returns 1, 2, 4, 8, ... up to so many edits, and all of them."""
     powers = [2**power for power in range(edits.bit_length()) if 2**power <= edits]
     return sorted({*powers, edits})
 
 
 def edits_each(results: Results) -> int:
-    """How many edits of a sample each edit model was asked for."""
+    """Returns how many edits of a sample each edit model was asked for."""
     return 1 + max((edit.edit_seed for edit in results.edits), default=0)
 
 
 def best_of(
     results: Results, select: Instrument, report: Instrument, sizes: Sequence[int] | None = None
 ) -> dict[str, Any]:
-    """What the best of N edits by one instrument is worth by another; plain data, see docs/records.md.
+    """Computes what the best of N edits by one instrument is worth by another; plain data, see docs/records.md.
 
-    Of every edit model, and for every N of `sizes` (by default those of `sizes_of`; 1 is always among them), the mean
-    over samples with its interval, the gain over N = 1, paired on samples, and what it costs. Raises
-    `ConfigurationError` where both are one instrument, where a sample has one edit only, and for a size beyond.
+    For every edit model, and for every N of `sizes` (by default those of `sizes_of`; 1 is always included): the mean
+    over samples with its interval, the gain over N = 1, paired on samples, and the cost. Raises `ConfigurationError` if
+    both are one instrument, if samples have one edit only, and for a size beyond that.
     """
     if same_judge(results, select.name, report.name):
         raise ConfigurationError(
@@ -251,9 +252,9 @@ def _told(of: Instrument) -> dict[str, Any]:
 
 
 def every_best_of(results: Results) -> list[dict[str, Any]]:
-    """What a report has by itself: each judge chooses once, and another one reports.
+    """Returns the entries of a report: each judge chooses once, and another one reports.
 
-    That is the first judge of another family, else the first other one. Nothing without several edits of a sample.
+    That is the first judge of another family, else the first other one. Empty without several edits of a sample.
     """
     if edits_each(results) < 2 or len(results.judges) < 2:
         return []
@@ -269,7 +270,7 @@ def every_best_of(results: Results) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, eq=False)
 class _Curve:
-    """One edit model: what the best of N of its edits is worth."""
+    """What the best of N is worth, for one edit model."""
 
     results: Results
     select: Instrument
@@ -279,7 +280,7 @@ class _Curve:
 
     @cached_property
     def edits(self) -> dict[str, list[Edit]]:
-        """Of each sample those that were tried, by seed."""
+        """For each sample, the edits that were tried, by seed."""
         found: dict[str, list[Edit]] = defaultdict(list)
         for edit in self.results.edits:
             if edit.edit_model == self.edit_model and edit.status not in _NOT_TRIED:
@@ -288,7 +289,7 @@ class _Curve:
 
     @cached_property
     def candidates(self) -> list[_Candidates]:
-        """Of the samples to which the reported score applies, in the benchmark's order."""
+        """Candidates of the samples that the reported score applies to, in the benchmark's order."""
         applies = self._applies
         return [
             _Candidates(
@@ -305,7 +306,7 @@ class _Curve:
 
     @cached_property
     def _applies(self) -> set[str]:
-        """Of a judge the samples to which its score applies; of others, those that they have answered about."""
+        """Samples that a judge's score applies to; for other instruments, those that they have answered about."""
         answered = {item.sample_id for item in self.report.answers if item.edit_model == self.edit_model}
         return answered | {
             one.sample_id
@@ -315,7 +316,7 @@ class _Curve:
         }
 
     def document(self) -> dict[str, Any]:
-        """Its sizes, and what they were computed from."""
+        """Returns its sizes, and the counts behind them."""
         tried = [edit for edits in self.edits.values() for edit in edits]
         there = [edit for edit in tried if edit.status is Status.OK]
         return {
@@ -348,7 +349,7 @@ class _Curve:
         }
         for name, end in zip(("worst_case_mean", "best_case_mean"), ends(self.report.scale), strict=True):
             bounds = [_bound(one, choice.chances, end) for one, choice in zip(having, chosen, strict=True)]
-            absent = [one for one in self.candidates if len(one.upward) < size]  # not tried so often: anything may come
+            absent = [one for one in self.candidates if len(one.upward) < size]  # not tried so often: could be anything
             bounds += [end] * len(absent)
             found[name] = finite(_mean(bounds, self._groups(self.report, [*having, *absent])))
         gains = self._gains(self.report, values, [choice.reported for choice in of_one])
@@ -375,7 +376,7 @@ class _Curve:
         }
 
     def _gains(self, of: Instrument, best: Sequence[float | None], one: Sequence[float | None]) -> list[float | None]:
-        """By how much better than one edit each sample's best is; above 0 is better on every scale."""
+        """Returns each sample's gain over one edit; above 0 is better on every scale."""
         return [
             None if more is None or single is None else gain(of.scale) * (more - single)
             for more, single in zip(best, one, strict=True)
@@ -385,7 +386,7 @@ class _Curve:
         return groups_of(of.scale, [one.sample.category for one in having])
 
     def _estimate(self, having: Sequence[_Candidates], values: Sequence[float | None]) -> Estimate | None:
-        """Of the mean on the reporting instrument's scale; None where there is no mean."""
+        """Estimates the mean on the reporting instrument's scale; None if there is no mean."""
         groups = self._groups(self.report, having)
         if _mean(values, groups) is None:
             return None
@@ -396,16 +397,16 @@ class _Curve:
             None if groups is None else groups[known],
         )
 
-    # -- how far the selecting instrument repeats itself --
+    # -- the selecting instrument's repeatability --
 
     def _reliability(self) -> dict[str, Any]:
-        """`reliability` with `reliability_ci95`, and `inflation`: by how far its answers about one edit lie apart.
+        """Returns `reliability` with `reliability_ci95`, and `inflation`, from repeated answers about one edit.
 
-        Of the variance that its values have among edits of one sample, the share that is not its own noise: with S of
+        Reliability is the share of its values' variance among edits of one sample that is not its own noise: with S of
         n freedoms that variance and E of m that of the noise, 1 - E / S, its interval by F(n, m) (Shrout and Fleiss,
-        Psychological Bulletin 86, 1979), cut at 0 and 1. What it gets wrong each time alike is no noise here. So
-        `inflation`, how much too large a gain at least is that it sees itself, is 1 over the interval's upper end; or
-        there is none, with the reason `no_repeats`, `identical`, or `noise_alone` (that end is 0).
+        Psychological Bulletin 86, 1979), cut at 0 and 1. Errors that it repeats are not noise here. So `inflation`, the
+        least factor by which the gain that it sees itself is too large, is 1 over the interval's upper end; or None,
+        with the reason `no_repeats`, `identical`, or `noise_alone` (that end is 0).
         """
         from scipy.special import fdtri
 
@@ -428,7 +429,7 @@ class _Curve:
         }
 
     def _noise(self) -> tuple[float, int]:
-        """The variance of its value of one edit, from its repeats, else from its readings; and of how many freedoms."""
+        """Returns the variance of its value of one edit, from its repeats, else from its readings; and its freedoms."""
         if self.select.raters:  # people, who differ in more than noise
             return 0.0, 0
         mine = [some for item, some in self.select.answers.items() if item.edit_model == self.edit_model]
@@ -443,7 +444,7 @@ class _Curve:
         squares = [one.spread[self.select.score] ** 2 / len(one.readings) for one in read]
         return math.fsum(squares) / max(1, len(read)), sum(len(one.readings) - 1 for one in read)
 
-    # -- what it costs --
+    # -- cost --
 
     def _cost(self, size: int) -> dict[str, Any]:
         each = self._cost_of_one
@@ -454,7 +455,7 @@ class _Curve:
 
     @cached_property
     def _cost_of_one(self) -> dict[str, float | None]:
-        """Of one edit: answers of the selecting instrument, seconds of editing and of its answers, its price."""
+        """Cost of one edit: answers of the selecting instrument, seconds of editing and of its answers, its price."""
         tried = [edit for edits in self.edits.values() for edit in edits]
         asked = self._asked
         count = max(1, len(tried))
@@ -463,7 +464,7 @@ class _Curve:
         )
         if asked:
             answers = sum(part.asked for one in asked for reading in one.readings for part in reading.values())
-        halves = 2 if self.select.given == "voted" else 1  # what is asked about two edits is for both
+        halves = 2 if self.select.given == "voted" else 1  # a question about two edits is shared by both
         seconds = math.fsum(edit.seconds for edit in tried) + math.fsum(one.seconds for one in asked) / halves
         read, written = (sum(one.tokens[place] for one in asked) for place in (0, 1))
         price = price_of(self.results.configuration, self.select.name)
@@ -476,7 +477,7 @@ class _Curve:
 
     @cached_property
     def _asked(self) -> list[Judgement]:
-        """What the selecting judge was asked about these edits."""
+        """Judgements of these edits by the selecting judge."""
         return [
             one
             for one in (*self.results.judgements, *self.results.battles)
@@ -485,14 +486,14 @@ class _Curve:
 
 
 def _within(groups: Sequence[Sequence[float]]) -> tuple[float, int]:
-    """The variance within groups, and its degrees of freedom."""
+    """Returns the variance within groups, and its degrees of freedom."""
     freedom = sum(len(some) - 1 for some in groups)
     squares = math.fsum(float(np.var(some)) * len(some) for some in groups)
     return squares / max(1, freedom), freedom
 
 
 def _image(sample: Sample) -> str:
-    """What the sample is clustered on; of one that is not known, the sample itself."""
+    """Returns the sample's cluster, or the sample itself if that is not known."""
     return sample.cluster or sample.id
 
 

@@ -1,8 +1,8 @@
-"""Is one model better than another? Paired on the samples that both have scores for.
+"""Tests whether one model is better than another, paired on the samples scored for both.
 
-Failures are not hidden by the pairing: beside each difference stand the number of samples that both ran, and
-the worst and best the difference could be if the missing scores were anything on the scale. Edits that
-failed are tested for themselves, and one that fails more is not the better one (`failure_rates`).
+The pairing does not hide failures: each difference comes with the number of samples that both ran, and with
+the worst and best that it could be if the missing scores were anything on the scale. Failed edits are tested
+separately, and a model that fails more is not the better one (`failure_rates`).
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ from edit_eval.text import Text
 
 SCHEMA = 3
 MOST_LISTED = 10
-"""How many of the samples that differ most are listed."""
+"""Number of listed samples, those that differ most."""
 MOST_NAMED = 3
-"""How many of a few large losses are named."""
+"""Number of named samples, among a few large losses."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class CategoryDifference:
     ci95: list[float] | None
     no_ci95: str | None
     p: float | None
-    """None where there is no interval."""
+    """None if there is no interval."""
     p_adjusted: float | None = None
     """By Benjamini and Hochberg over all categories of all pairs of all judges."""
     exploratory: bool = True
@@ -76,14 +76,14 @@ class MeanDifference:
     """a - b, each sample or each category with the same weight."""
 
     difference: float | None
-    """None where nothing is scored in both; of categories, where one of those that both ran has nothing."""
+    """None if nothing is scored in both; for categories, if one of those that both ran has nothing."""
     ci95: list[float] | None
     no_ci95: str | None
 
 
 @dataclass(frozen=True)
 class FewLosses:
-    """A few images on which one column loses far more than on the others decide the mean difference."""
+    """A few images, on which one column loses far more than on the others, decide the mean difference."""
 
     column: str
     samples: list[str]
@@ -100,14 +100,14 @@ class SampleDifference:
     b: float
     difference: float
     words_a: str = ""
-    """What the judge said of a's edit, where it said anything."""
+    """The judge's words about a's edit, if any."""
     words_b: str = ""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """a - b over the samples that have a score in both, by one judge: its mean over samples or over categories, as the
-    scale says. Below 0 is worse for a where higher is better, and better for a where lower is."""
+    """a - b over the samples scored in both, by one judge: its mean over samples or categories, as the scale says.
+    Below 0 is worse for a if higher is better, and better for a if lower is."""
 
     judge: str
     score: str
@@ -125,53 +125,53 @@ class Pair:
     no_ci95: str | None
     """Why there is no interval: `no_scores`, `one_image`, `few_images`, `too_uneven`, `no_spread`."""
     few_losses: FewLosses | None
-    """Where the differences are so skewed that a few of them decide (`Estimate.lopsided`)."""
+    """Set if the differences are so skewed that a few of them decide (`Estimate.lopsided`)."""
     sample_mean: MeanDifference
     category_mean: MeanDifference
     p: float | None
-    """None where there is no interval."""
+    """None if there is no interval."""
     p_adjusted: float | None
     """By Holm over all pairs of all judges that have a `p`."""
     outcome: Outcome
-    """What follows from `scores_better` and `fails_more`."""
+    """Follows from `scores_better` and `fails_more`."""
     identical: bool
-    """Whether every one of the `n` samples has the same two scores; of other samples it says nothing."""
+    """True if every one of the `n` samples has the same two scores; says nothing about other samples."""
     detectable: float | None
     """The smallest true difference that would be found with a probability of .8, at .05 / number of tests.
 
-    None where no difference on the scale could be, and where nobody can say: no spread, few losses that decide, fewer
-    than six images, a few of them with most of the samples."""
+    None if no difference on the scale could be, and if it is unknown: no spread, few losses that decide, fewer than six
+    images, or most samples on a few of them."""
     worst_case_difference: float | None
     best_case_difference: float | None
-    """Over all `total` samples, were the missing scores the least or the most favourable to a. None where an open end
-    of the scale leaves no bound."""
+    """Over all `total` samples, with the missing scores least or most favourable to a. None if an open end of the scale
+    leaves no bound."""
     wins: int
     ties: int
     losses: int
-    """Of a: `wins` are the samples on which it has the better score."""
+    """For a: `wins` are the samples on which it has the better score."""
     categories: Mapping[str, CategoryDifference]
     largest: Sequence[SampleDifference]
     needed: Mapping[str, float | int] | None = None
-    """How many `samples` on how many source images (`clusters`) would show the `difference` asked for."""
+    """Numbers of `samples` and source images (`clusters`) that would show the `difference` asked for."""
     scores_better: str | None = None
-    """The one with the better scores at a family-wise level of .05; None where no difference was found."""
+    """The one with the better scores at a family-wise level of .05; None if no difference was found."""
     fails_more: str | None = None
-    """The one that fails to make an edit more often at a family-wise level of .05; None likewise."""
+    """The one that fails to make an edit more often at a family-wise level of .05; else None."""
     equal_within: float | None = None
-    """The least margin within which they are shown to be equal, at .05 / number of tests (`outcomes.equal_within`)."""
+    """Smallest margin within which they are shown to be equal, at .05 / number of tests (`outcomes.equal_within`)."""
     failures: PairedFailures = field(default_factory=PairedFailures)
     by_image: ImageWins = field(default_factory=ImageWins)
-    """On how many source images a is better: a statement of its own, which decides nothing above."""
+    """Wins of a by source image: a statement of its own, which decides nothing above."""
     tipping_share: float | None = None
-    """Which share of unseen images, each a total loss, would undo the difference; it decides nothing either."""
+    """Share of unseen images, each a total loss, that would undo the difference; decides nothing either."""
     ruled_out_share: float | None = None
-    """A kind of image that makes a larger share would be among so many images in 95 of 100 evaluations."""
+    """A kind of image with a larger share would be among that many images in 95 of 100 evaluations."""
     settled_by: int | None = None
-    """Source images that would show a true difference as large as the one seen; None as `detectable`."""
+    """Source images that would show a true difference as large as the one seen; None as for `detectable`."""
 
     @property
     def better(self) -> str | None:
-        """The better one of the `outcome`."""
+        """The better one, by the `outcome`."""
         return self.outcome.better
 
 
@@ -193,28 +193,28 @@ class ColumnSummary:
     """Over samples or over categories, as the scale says."""
     ci95: list[float] | None
     no_ci95: str | None
-    """Why there is no interval: as in the summary."""
+    """Why there is no interval, as in the summary."""
     ruled_out_share: float | None
     rank: int
-    """1 + the number of columns of the judge that are better: what no test separates shares a rank."""
+    """1 + the number of columns of the judge that are better: columns that no test separates share a rank."""
     failed: FailedEdits
     run: str = ""
     differs: tuple[str, ...] = ()
-    """How the edit model differs from that of the first column, a line each."""
+    """Differences of the edit model from that of the first column, a line each."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `edit-eval compare` prints."""
+    """The result that `edit-eval compare` prints."""
 
     columns: tuple[ColumnSummary, ...]
     pairs: tuple[Pair, ...]
     gate: Gate
-    """Whether any other column may take the place of the first: what `--fail-if-worse` asks."""
+    """Whether any other column may replace the first: the question of `--fail-if-worse`."""
     notes: tuple[str, ...] = ()
-    """What a reader must know: runs that are not finished, judges that not all have."""
+    """Warnings for the reader: unfinished runs, judges that some runs lack."""
     people: People | None = None
-    """What people would say, where some of them have been asked."""
+    """What people would say, if some have been asked."""
 
     @property
     def judges(self) -> tuple[str, ...]:
@@ -222,7 +222,7 @@ class Comparison:
         return tuple(dict.fromkeys(column.judge for column in self.columns))
 
     def document(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Returns plain data for JSON."""
         return {
             "schema": SCHEMA,
             "alpha": ALPHA,
@@ -245,15 +245,15 @@ def compare(
     notes: Sequence[str] = (),
     people: PeoplesAnswers | None = None,
 ) -> Comparison:
-    """Compares every two columns of the same judge; the family of tests is all of these pairs, of all judges.
+    """Compares every two columns of the same judge; all pairs of all judges are one family of tests.
 
     With `detect` each pair also says how many samples would show a true difference of that size. With `margin` the
     gate asks whether the others are shown to be less than that many points worse than the first; with `allow_unscored`
-    it leaves out what has no score, up to that share of the samples (`gate.hold_against_first`). With scores or votes
-    of `people` on some edits it says what they would say of all (`people_differences`), which changes nothing else.
+    it leaves out samples without a score, up to that share (`gate.hold_against_first`). With scores or votes of
+    `people` on some edits it says what they would say of all (`people_differences`), which changes nothing else.
 
     Raises `ConfigurationError` for a `detect` or `margin` that is not above 0, for columns of one judge that cannot
-    be compared (`refuse_incomparable`), and for `people` who say nothing of them.
+    be compared (`refuse_incomparable`), and for `people` without an answer about them.
     """
     for name, value in ((Text("difference to detect"), detect), ("margin", margin)):
         if value is not None and not (value > 0 and math.isfinite(value)):
@@ -281,9 +281,9 @@ def compare(
 def compare_models(results: Results, votes: Sequence[Vote] = ()) -> Comparison | None:
     """Compares the edit models of one run: the numbers of `edit-eval compare RUN`; None with fewer than two.
 
-    How the models differ stays unsaid, and what to know of the run stands elsewhere. A judge that lacks the source of
-    a sample that it scored, or has no sample to score, is left out: its pairs cannot be tested. `votes` are people's on
-    its edits; those of raters who always take one side do not count (`preferences.one_sided`).
+    Differences between the models and notes on the run are left out. A judge that lacks the source of a sample that it
+    scored, or has no sample to score, is left out: its pairs cannot be tested. `votes` are people's on its edits; those
+    of raters who always take one side do not count (`preferences.one_sided`).
     """
     columns = [
         replace(one, name=one.edit_model) for one in columns_of(results, {judge: {} for judge in results.judges})
@@ -297,7 +297,7 @@ def compare_models(results: Results, votes: Sequence[Vote] = ()) -> Comparison |
     columns = [one for one in columns if testable[one.judge]]
     if not columns or len(results.edit_models) < 2:
         return None
-    with suppress(ConfigurationError):  # votes on edits of which no judge says anything
+    with suppress(ConfigurationError):  # votes on edits that no judge has scored
         apart = one_sided(votes)
         found = compare(columns, people=[vote for vote in votes if vote.rater not in apart] or None)
         people = found.people and replace(found.people, set_apart=sorted(apart))
@@ -306,7 +306,7 @@ def compare_models(results: Results, votes: Sequence[Vote] = ()) -> Comparison |
 
 
 class _Both:
-    """Two columns over the samples that both ran; NaN stands for what not both have scored."""
+    """Two columns over the samples that both ran; NaN for samples not scored in both."""
 
     def __init__(self, a: ScoreColumn, b: ScoreColumn) -> None:
         self.a, self.b, self.scale = a, b, a.scale
@@ -328,17 +328,17 @@ class _Both:
         self.found = self.over_samples if self.groups is None else self.over_categories
 
     def mean(self, values: FloatArray) -> float | None:
-        """The mean over what both have scored, over samples or over categories as the scale says."""
+        """Returns the mean over samples scored in both, over samples or categories as the scale says."""
         return mean(np.where(self.held, values, math.nan), self.groups)
 
     def _estimate(self, groups: IntArray | None) -> Estimate | None:
-        """The estimate of the mean difference, with `groups` of the shared samples that over the groups' means."""
+        """Estimates the mean difference; with `groups` of the shared samples, that of the groups' means."""
         if mean(self.differences, groups) is None:
             return None
         return estimate(self.differences[self.held], self.clusters, None if groups is None else groups[self.held])
 
     def bound(self, of_a: float, of_b: float) -> float | None:
-        """The mean difference over all shared samples, were a's missing scores `of_a` and b's `of_b`."""
+        """Returns the mean difference over all shared samples, with `of_a` and `of_b` for missing scores of a and b."""
         values = [self.a.bound(sample, of_a) - self.b.bound(sample, of_b) for sample in self.shared]
         return finite(mean(np.array(values, dtype=np.float64), self.groups))
 
@@ -454,7 +454,7 @@ def _largest(both: _Both) -> list[SampleDifference]:
 def _judged(
     pairs: Sequence[Pair], failures: Mapping[tuple[str, str], PairedFailures], margin: float | None
 ) -> list[Pair]:
-    """The pairs with their adjusted p-values, what these show, and what comes of it."""
+    """Returns the pairs with adjusted p-values, findings and outcomes."""
     adjusted = holm([pair.p for pair in pairs])
     by_image = holm([pair.by_image.p for pair in pairs])
     cells = [(place, name) for place, pair in enumerate(pairs) for name in pair.categories]

@@ -1,7 +1,7 @@
-"""What ended without a score, each cause counted once. What is still to be done is no failure.
+"""Counts what ended without a score, each cause once. Work still to be done is no failure.
 
-A skipped sample counts once, whatever models would have edited it; a failed edit counts once, whatever judges would
-have seen it. Their judgements have not failed: there is no edit to judge.
+A skipped sample counts once, for any number of edit models; a failed edit counts once, for any number of judges. Its
+judgements have not failed: there is no edit to judge.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from edit_eval.statistics.power import ALPHA
 
 _LONGEST = 10_000
 _SET_ASIDE = re.compile(r"failed \d+ times; the last time: ")
-"""How the engine begins the reason of what failed too often to be tried once more."""
+"""Beginning of the engine's reason for tasks that failed too often to be tried once more."""
 
 _Found = tuple[Status, str, str, str, str, str]
 """(status, reason, sample, edit model, judge, score)"""
@@ -32,31 +32,31 @@ class FailureGroup:
 
     status: Status
     reason: str
-    """On one line; the sample's own id in it is written `<sample>`, so that equal failures are one."""
+    """On one line, with the sample's own id written as `<sample>`, so that equal failures are one."""
     edit_model: str
     """Empty for a skipped sample."""
     judge: str
     """Empty for a skipped sample and for an edit."""
     set_aside: bool
-    """It was tried again, and failed again."""
+    """True if it was tried again, and failed again."""
     count: int = 0
     samples: list[str] = field(default_factory=list)
     score: str = ""
-    """Which score is missing where the headline is there; else empty."""
+    """Name of the missing score if the headline is there; else empty."""
 
 
 def failures(results: Results) -> list[FailureGroup]:
-    """All failures, grouped: skipped samples, then edits, then judgements; the most frequent first within each."""
+    """Returns failures in groups: skipped samples, then edits, then judgements; the most frequent first within each."""
     return sorted(_grouped(_each(results)), key=lambda one: (bool(one.edit_model), bool(one.judge), -one.count))
 
 
 def missing_scores(results: Results) -> list[FailureGroup]:
-    """Why scores are missing beside a headline that is there, the most frequent first: no judgement failed over it."""
+    """Returns why scores are missing beside a headline, most frequent first: these are no failed judgements."""
     return sorted(_grouped(_beside_the_headline(results)), key=lambda one: -one.count)
 
 
 def failures_document(results: Results) -> list[dict[str, Any]]:
-    """All of both as plain data, the most frequent first; samples are in the benchmark's order."""
+    """Returns both as plain data, most frequent first; samples are in the benchmark's order."""
     place = {sample.id: sample.index for sample in results.samples}
     found = [
         {
@@ -74,7 +74,7 @@ def _grouped(found: Iterable[_Found]) -> list[FailureGroup]:
     groups: dict[tuple[Status, str, str, str, bool, str], FailureGroup] = {}
     for status, reason, sample, edit_model, judge, score in found:
         text, repeated = _SET_ASIDE.subn("", " ".join(reason[:_LONGEST].split()), count=1)
-        # As a word: the id `1` is no part of `12 GiB`.
+        # Whole words only: the id `1` is no part of `12 GiB`.
         text = re.sub(rf"(?<!\w){re.escape(' '.join(sample.split()))}(?!\w)", "<sample>", text) if sample else text
         key = (status, text, edit_model, judge, bool(repeated), score)
         group = groups.setdefault(key, FailureGroup(*key[:5], score=score))
@@ -85,7 +85,7 @@ def _grouped(found: Iterable[_Found]) -> list[FailureGroup]:
 
 
 def _each(results: Results) -> Iterator[_Found]:
-    """Every failure, in the order of the records."""
+    """Yields every failure, in the order of the records."""
     for sample in results.samples:
         if sample.fault:
             yield Status.SKIPPED, sample.fault, sample.id, "", "", ""
@@ -112,8 +112,8 @@ def _beside_the_headline(results: Results) -> Iterator[_Found]:
 #
 # How often does a model make no edit at all, and does one fail more often than another?
 #
-# A failed edit is the edit model's own result: who fails what is hard has better scores on the rest. So failures are
-# counted, tested and ranked beside the scores, and never become one.
+# A failed edit is the edit model's own result: a model that fails hard samples has better scores on the rest. So
+# failures are counted, tested and ranked beside the scores, and never become one.
 
 
 @dataclass(frozen=True)
@@ -122,9 +122,9 @@ class FailedEdits:
 
     count: int
     total: int
-    """Edits that were tried: a sample with several edit seeds has several, one that was skipped none."""
+    """Edits that were tried: several for a sample with several edit seeds, none for a skipped one."""
     ci95: list[float] | None
-    """Of count / total, 0 to 1; see `failure_interval`."""
+    """Interval of count / total, 0 to 1; see `failure_interval`."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class PairedFailures:
     a: int = 0
     b: int = 0
     difference: float | None = None
-    """Share of a's edits that failed - share of b's, -1 to 1; None without an edit."""
+    """Failed share of a's edits minus that of b's, -1 to 1; None without an edit."""
     p: float | None = None
     """See `exchange_p_value`."""
     p_adjusted: float | None = None
@@ -145,12 +145,12 @@ class PairedFailures:
 
     @property
     def proven(self) -> bool:
-        """Whether one fails more often, and not by chance."""
+        """True if one fails more often, beyond chance."""
         return self.p_adjusted is not None and self.p_adjusted <= ALPHA
 
 
 def failed_edits(column: ScoreColumn) -> FailedEdits:
-    """How many of a column's edits failed, with the interval of their share."""
+    """Counts a column's failed edits, with the interval of their share."""
     edits = [(sample, failed) for sample, of_seeds in column.failed.items() for failed in of_seeds.values()]
     values = np.array([failed for _, failed in edits], dtype=np.float64)
     images = cluster_codes([column.image(sample) for sample, _ in edits])
@@ -158,10 +158,10 @@ def failed_edits(column: ScoreColumn) -> FailedEdits:
 
 
 def edits_by_model(results: Results) -> Iterator[dict[str, Any]]:
-    """For each edit model of a run: how many edits it tried (`total`), and how often it made none.
+    """Yields for each edit model of a run how many edits it tried (`total`), and how often it made none.
 
     For each status of `NO_EDIT` `count`, `total`, `rate` and `ci95` (see `failure_interval`). A refusal is counted
-    apart: it is what the model, or whoever serves it, has decided.
+    apart: it is a decision of the model, or of its server.
     """
     clusters = {sample.id: sample.cluster or sample.id for sample in results.samples}
     for edit_model in results.edit_models:
@@ -184,7 +184,7 @@ def edits_by_model(results: Results) -> Iterator[dict[str, Any]]:
 
 
 def paired_failures(columns: Sequence[tuple[ScoreColumn, ScoreColumn]]) -> dict[tuple[str, str], PairedFailures]:
-    """For each pair of columns, by their names, how the edits failed that both tried.
+    """Compares, for each pair of columns by their names, failures of the edits that both tried.
 
     Several judges of the same two columns look at the same edits: these are one test, not several.
     """
@@ -193,13 +193,13 @@ def paired_failures(columns: Sequence[tuple[ScoreColumn, ScoreColumn]]) -> dict[
 
 
 def with_adjusted_p(family: Sequence[PairedFailures]) -> list[PairedFailures]:
-    """The same with p-values adjusted by Holm over all of them."""
+    """Returns the same with p-values adjusted by Holm over all of them."""
     adjusted = holm([failures.p for failures in family])
     return [replace(failures, p_adjusted=p) for failures, p in zip(family, adjusted, strict=True)]
 
 
 def failure_interval(failed: FloatArray, clusters: IntArray) -> list[float] | None:
-    """`[low, high]`, the interval of a rate (0 to 1) by Korn and Graubard (Survey Methodology 24, 1998).
+    """Returns `[low, high]`, the interval of a rate (0 to 1) by Korn and Graubard (Survey Methodology 24, 1998).
 
     `failed` has 0 or 1 for each edit, `clusters` the code of its source image. It is the exact binomial interval
     (Clopper and Pearson, Biometrika 26, 1934) of as many independent trials n' as the n edits on G images are worth:
@@ -207,9 +207,8 @@ def failure_interval(failed: FloatArray, clusters: IntArray) -> list[float] | No
         n' = n / (1 + icc * (sum over images of (their number of edits)^2 / n - 1)) * ( t(n - 1) / t(G - 1) )^2
 
     with the design effect of Kish (Survey Sampling, 1965) and the intraclass correlation `icc` by analysis of variance,
-    not below 0. That one is estimated from all images together, so one that holds half of the edits is no exception.
-    Where none or all failed it is taken for 1, as if the edits of an image failed together. Not for fewer than two
-    images: None.
+    not below 0. That is estimated from all images together, so an image with half of the edits is no exception.
+    If none or all failed it is taken as 1, as if the edits of an image failed together. None for fewer than two images.
     """
     total, sizes = len(failed), np.bincount(clusters)
     images = len(sizes)
@@ -244,18 +243,18 @@ def _exact_interval(successes: float, trials: float) -> list[float]:
 
 
 def exchange_p_value(differences: IntArray, clusters: IntArray) -> float:
-    """The exact two-sided p-value of "both fail alike": a source image's failures could as well have been swapped.
+    """Returns the exact two-sided p-value of "both fail alike": a source image's failures could as well be swapped.
 
-    `differences` are a's failure (0 or 1) - b's, an edit each. All edits of an image are swapped at once; the p-value
+    `differences` are a's failure (0 or 1) - b's, one per edit. All edits of an image are swapped at once; the p-value
     is the share of all 2^G swaps with a total as far from 0 as the one seen, counted without drawing any: the totals
     are whole numbers, so their distribution is a chain of sums. With one edit an image it is the exact test of McNemar
-    (Psychometrika 12, 1947). It holds its level for whatever few and rare failures, since it asks for no large number:
+    (Psychometrika 12, 1947). It holds its level for few and rare failures too, since it needs no large numbers:
     images on which both fail alike say nothing, and with fewer than six others no p-value is below .05.
     """
     sums = np.bincount(clusters, weights=differences).astype(np.int64)
     observed, steps = abs(int(sums.sum())), np.abs(sums[sums != 0])
     reach = int(steps.sum())
-    chances = np.zeros(2 * reach + 1)  # of a total of -reach, ..., reach
+    chances = np.zeros(2 * reach + 1)  # of totals -reach, ..., reach
     chances[reach] = 1.0
     for step in steps.tolist():
         chances = (np.roll(chances, step) + np.roll(chances, -step)) / 2  # nothing wraps: no total is beyond `reach`

@@ -1,7 +1,7 @@
-"""May another take the place of the first? What `compare --fail-if-worse` asks of every column but the first.
+"""Decides whether another column may replace the first: `compare --fail-if-worse` for every column but the first.
 
-Only the pairs with the first are tested, so that its power falls little with their number. What cannot be tested does
-not pass, and nobody passes by silence: a column passes only if it would for every score that could be missing, on all
+Only the pairs with the first are tested, so power falls little with their number. A column that cannot be tested does
+not pass, and missing scores help none: a column passes only if it would for every score that could be missing, on all
 samples that either has.
 """
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from edit_eval.statistics.comparison import Pair
 
 _STEPS = 41
-"""Values that missing scores are tried at, from the worst to the best."""
+"""Number of values tried for missing scores, from the worst to the best."""
 
 
 @dataclass(frozen=True)
@@ -49,41 +49,41 @@ class Reason:
     """`not_held`, `category_not_held`, `too_few`, `too_uneven`, `no_spread`, `worse`, `fails_more`, `open`;
     with a margin `no_interval`, `margin`, `beyond_margin` and `cannot_say`."""
     values: Mapping[str, float | int | None]
-    """The numbers that say so."""
+    """The numbers behind it."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One column held against the first, by one judge. A difference is how much better it is; below 0, worse."""
+    """One column compared with the first, by one judge. A difference is how much better it is; below 0, worse."""
 
     name: str
     first: str
     judge: str
     passed: bool
     reasons: list[Reason]
-    """Empty for one that passes."""
+    """Empty if it passes."""
     difference: float | None
     p_adjusted: float | None
     """By Holm over the pairs of this judge with the first."""
     failures_p_adjusted: float | None
-    """The same of failed edits."""
+    """The same for failed edits."""
     lower: float | None
     """With a margin: the lower end of the one-sided 95 % interval of the difference over all samples that either has,
-    by Bonferroni for as many columns as there are but the first; see `intervals.strict_lower`. Of all that missing
-    scores could be, the least; None where that has no end."""
+    by Bonferroni over the columns but the first; see `intervals.strict_lower`. The least over all possible missing
+    scores; None if that is unbounded."""
     detectable: float | None
     """The loss that would have been found four times in five; see `Pair.detectable`."""
     total: int
-    """Samples that either has; a bad one that both skipped is none."""
+    """Samples that either has, except bad ones that both skipped."""
     missing: int
-    """How many of them lack a score, or a part of it, in either."""
+    """Number of them that lack a score, or a part of it, in either."""
     left_out: int
-    """How many of these were left out because it was allowed to."""
+    """Number of these left out, as allowed."""
 
 
 @dataclass(frozen=True)
 class Gate:
-    """Whether all pass."""
+    """Whether all candidates pass."""
 
     passed: bool
     margin: float | None
@@ -98,17 +98,17 @@ def hold_against_first(
     margin: float | None = None,
     allow_unscored: float | None = None,
 ) -> Gate:
-    """Holds every column against the first of its judge. `columns` are those of the `pairs`, in the same order.
+    """Compares every column with the first of its judge. `columns` are those of the `pairs`, in the same order.
 
-    Without `margin` a column passes that is not shown to be worse, neither in score nor in failed edits, each tested at
-    .05 over the columns of a judge (Holm). With `margin` it has to be shown that it is less than that many points worse
+    Without `margin` a column passes unless shown to be worse, in score or in failed edits, each tested at .05 over the
+    columns of a judge (Holm). With `margin` it has to be shown that it is less than that many points worse
     (non-inferiority: Piaggio and others, JAMA 308, 2012); and it must not be shown to fail more.
 
-    Both are asked of all samples that either has, for every score that is missing there: an edit that the column failed
+    Both are tested over all samples that either has, for every possible missing score: an edit that the column failed
     and an answer without a score could have been anything on the scale, one that the first failed is the worst score.
-    With equal images the least favourable scores are all alike, or at the end of what they can be (where the mean is
-    below 0, mean + c SE is convex in them; where it is a lower end, mean - c SE is concave), so these are tried. Of a
-    share of at most `allow_unscored` of the samples what is missing is left out instead, save for failed edits.
+    With equal images the least favourable scores are all alike, or at the end of their range (where the mean is
+    below 0, mean + c SE is convex in them; where it is a lower end, mean - c SE is concave), so these are tried. If at
+    most a share `allow_unscored` of the samples lacks a score, these are left out instead, except for failed edits.
     """
     candidates: list[Candidate] = []
     for _, of_judge in groupby(zip(columns, pairs, strict=True), key=lambda one: one[1].judge):
@@ -154,7 +154,7 @@ def hold_against_first(
 
 
 class _Union:
-    """The samples that either of two columns has, and how low and how high the second one's gain in each may be."""
+    """The samples that either of two columns has, and the range of the second one's gain in each."""
 
     def __init__(self, first: ScoreColumn, other: ScoreColumn, allowed: float | None) -> None:
         self.scale = first.scale
@@ -165,7 +165,7 @@ class _Union:
         ]
         of_first, of_other = _Part(first, forgiven=True), _Part(other, forgiven=False)
         rows = [(sample, *of_first.ends(sample), *of_other.ends(sample)) for sample in samples]
-        # Where the scale has no worst score, what the first failed says nothing against the other.
+        # If the scale has no worst score, edits that the first failed say nothing against the other.
         rows = [row for row in rows if not math.isinf(row[2]) or not of_first.failed(row[0])]
         self.total = len(rows)
         unscored = {row[0] for row in rows if of_first.unscored(row[0]) or of_other.unscored(row[0])}
@@ -184,13 +184,13 @@ class _Union:
         self._groups = groups_of(self.scale, [one.categories[row[0]] for one, row in zip(of, rows, strict=True)])
 
     def open(self) -> Reason:
-        """That what is missing could decide."""
+        """Returns the reason that missing scores could decide."""
         missing = int((~self.known).sum())
         counts = {"missing": missing, "total": self.total, "failed": self.failed, "absent": self.absent}
         return Reason("open", counts)
 
     def could_be_worse(self) -> bool:
-        """Whether there are scores for what is missing with which the second one is shown to be worse."""
+        """True if some values of the missing scores would show the second one to be worse."""
         if self.known.all():
             return False
         if np.isinf(self.low).any():
@@ -201,7 +201,7 @@ class _Union:
         )
 
     def lower(self, alpha: float) -> float | None:
-        """The lower end for the least favourable scores of what is missing; None where it has no end."""
+        """Returns the lower end for the least favourable missing scores; None if it is unbounded."""
         if not len(self.low) or np.isinf(self.low).any():
             return None
         ends = [_lower_end(self._with(value), self.scale, alpha) for value in self._tried()]
@@ -209,7 +209,7 @@ class _Union:
         return min(known) if len(known) == len(ends) else None
 
     def seen(self) -> tuple[Estimate, int] | None:
-        """The estimate over the samples that lack nothing, and their number; None where a category has none."""
+        """Returns the estimate over the complete samples, and their number; None if a category has none."""
         if not self.known.any() or (
             self._groups is not None and len(np.unique(self._groups[self.known])) < len(np.unique(self._groups))
         ):
@@ -218,7 +218,7 @@ class _Union:
         return estimate(self.low[self.known], self._images[self.known], groups), int(self.known.sum())
 
     def _tried(self) -> list[float]:
-        """From the lowest that anything is to the highest that is missing; with an open end, to the highest known."""
+        """Returns values from the lowest possible to the highest missing one; with an open end, the highest known."""
         if self.known.all():
             return [0.0]
         missing = self.high[~self.known]
@@ -231,9 +231,9 @@ class _Union:
 
 
 def fewest_images(margin: float, scale: Scale) -> int:
-    """As many images as it takes for any result to show that margin; fewer leave too much unseen (`strict_lower`).
+    """Returns the least number of images that can show that margin; fewer leave too much unseen (`strict_lower`).
 
-    `margin` in points, above 0. Raises `ConfigurationError` for one that is not.
+    `margin` in points. Raises `ConfigurationError` if it is not above 0.
     """
     if not 0 < margin < math.inf:
         raise ConfigurationError(Text("margin {:g}: a number of points above 0", margin))
@@ -244,10 +244,10 @@ def fewest_images(margin: float, scale: Scale) -> int:
 
 
 def images_to_show(margin: float, scale: Scale, deviation: float) -> int | None:
-    """As many images as it takes for one that is as good as the first to pass with probability `POWER`.
+    """Returns the number of images with which a column as good as the first passes with probability `POWER`.
 
-    `deviation` is the standard deviation of the differences on an image, in points. None where no number is enough.
-    Both bounds of `strict_lower` have to lie above the margin: also with the loss that chance brings once in five.
+    `deviation` is the standard deviation of the differences on an image, in points. None if no number is enough.
+    Both bounds of `strict_lower` have to be above the margin, even with the loss that chance brings once in five.
     """
     drawn = deviation * np.array([normal_quantile((place + 0.5) / 400) for place in range(400)])
     found = estimate(drawn, np.arange(len(drawn)), None)
@@ -262,7 +262,7 @@ def images_to_show(margin: float, scale: Scale, deviation: float) -> int | None:
 
 
 class _Part:
-    """What a column's scores may be, in gains: higher is better."""
+    """The range of a column's scores, as gains: higher is better."""
 
     def __init__(self, column: ScoreColumn, *, forgiven: bool) -> None:
         self._column, self._forgiven = column, forgiven
@@ -273,14 +273,14 @@ class _Part:
         return self._column.failed_share(sample) if sample in self._column.scores else 0.0
 
     def unscored(self, sample: str) -> bool:
-        """Whether a score is missing for another reason than a failed edit."""
+        """True if a score is missing for another reason than a failed edit."""
         column = self._column
         if sample not in column.scores:
             return True
         return self._missing(sample) - self.failed(sample) > 1e-9
 
     def ends(self, sample: str) -> tuple[float, float]:
-        """The worst and the best. Edits that failed are the worst score where they are `forgiven`, else anything."""
+        """Returns the worst and the best. Failed edits are the worst score if they are `forgiven`, else anything."""
         score = self._column.scores.get(sample)
         missing, failed = self._missing(sample), self.failed(sample)
         worst, best = self._worst, self._best
@@ -306,18 +306,18 @@ def _times(share: float, end: float) -> float:
 
 
 def _lower_end(found: Estimate, scale: Scale, alpha: float) -> float | None:
-    if found.doubt == "no_spread" and found.value == 0.0:  # nothing differs, so there is nothing to be judged
+    if found.doubt == "no_spread" and found.value == 0.0:  # nothing differs, so there is nothing to judge
         return 0.0
     return strict_lower(found, largest_difference(scale), alpha=alpha)
 
 
 def _gain(pair: Pair) -> float | None:
-    """How much better b is than a."""
+    """Returns how much better b is than a."""
     return None if pair.difference is None else -gain(pair.scale) * pair.difference
 
 
 def _of_scores(pair: Pair, p: float | None, *, tested: bool) -> Iterator[Reason]:
-    """Why nobody knows which is better; where `tested`, that it is the first."""
+    """Yields why it is unknown which is better; if `tested`, also that the first is."""
     difference, doubt = _gain(pair), untested(pair)
     behind = tested and difference is not None and difference < 0
     if behind and p is not None and p <= ALPHA:
@@ -358,7 +358,7 @@ def _of_margin(union: _Union, lower: float | None, margin: float, tests: int) ->
         if images is None:
             yield Reason("beyond_margin" if found.value <= -margin else "cannot_say", values)
             return
-        if margin < span < math.inf:  # as many as the strict end asks for
+        if margin < span < math.inf:  # as many as the strict end requires
             strict = math.log(alpha) / math.log((span - margin) / (span + min(0.0, found.value)))
             images = max(images, math.floor(strict * found.clusters / found.worth) + 1)
         needed = {"samples": math.ceil(images * samples / found.clusters), "images": images}

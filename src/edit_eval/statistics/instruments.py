@@ -1,7 +1,7 @@
-"""Instruments: whoever answers questions about edits, be it a judge, a measure, replies from elsewhere, or people.
+"""Instruments: anything that answers questions about edits, a judge, a measure, recorded replies, or people.
 
-An instrument is its answers, and here is what it says by itself: what was answered, how often nothing was, and whether
-the same question gets the same answer again. What two of them say of the same edits is `agreement`.
+An instrument is its answers. This module describes one instrument: its answers, how often it gave none, and whether
+the same question gets the same answer again. `agreement` compares two.
 """
 
 from __future__ import annotations
@@ -24,36 +24,35 @@ from edit_eval.statistics.people import Rating, Vote
 from edit_eval.statistics.series import ends, gain, series_of
 
 MEDIAN = "median"
-"""What the median of several judges is called where a judge's name stands; and its score, where theirs have several
-names."""
+"""Name of the median of several judges in place of a judge's name; also of its score, if theirs have several names."""
 FEWEST_JUDGES = 3
-"""That have a median."""
+"""Least number of judges for a median."""
 Given = Literal["asked", "measured", "recorded", "rated", "voted", "together"]
-"""How answers were given: by a judge that was asked, by one that measures, elsewhere and recorded, by people who rate
+"""How answers were given: by a judge that was asked, one that measures, or one recorded elsewhere, by people who rate
 or vote; or by several instruments together."""
 _SHARE = Scale(lowest=0, highest=1)
-"""Of answers about two edits: what the first one gets."""
+"""Scale of answers about two edits: the first one's share."""
 _ENOUGH = 10
-"""Edits below which the same words may come twice by chance."""
+"""Number of edits below which the same words may come twice by chance."""
 
 
 class Item(NamedTuple):
-    """What an answer is about: an edit, or two edits of one sample held against each other."""
+    """Subject of an answer: an edit, or two edits of one sample that are compared."""
 
     edit_model: str
     sample_id: str
     edit_seed: int
     other: str = ""
-    """The second edit model, where there are two."""
+    """The second edit model, if there are two."""
 
     @classmethod
     def of(cls, one: Edit | Judgement | Rating) -> Item:
-        """What these are about."""
+        """Returns the item that it is about."""
         return cls(one.edit_model, one.sample_id, one.edit_seed)
 
     @classmethod
     def of_two(cls, one: str, other: str, sample_id: str, edit_seed: int) -> Item:
-        """The same whichever of the two comes first."""
+        """Returns the item of a pair, the same in either order."""
         first, second = sorted((one, other))
         return cls(first, sample_id, edit_seed, second)
 
@@ -63,18 +62,18 @@ ByItem = Mapping[Item, float]
 
 @dataclass(frozen=True, eq=False)
 class Instrument:
-    """Somebody or something, and all that it has answered to one question."""
+    """One judge or person, and all answers to one question."""
 
     name: str
-    """A judge's, a person's, `people`, `median`."""
+    """Name of a judge or person, or `people`, `median`."""
     given: Given
     score: str
-    """Which score it gives; empty for people who did not say which they meant."""
+    """Name of the score; empty for people who did not name one."""
     scale: Scale
     answers: Mapping[Item, Sequence[float]]
-    """As they are on its scale: a judge's repeats, or what each of several instruments says."""
+    """Answers on its scale: a judge's repeats, or the values of several instruments."""
     raters: tuple[Instrument, ...] = ()
-    """Of several together each by itself."""
+    """The instruments combined in this one, if several."""
 
     @cached_property
     def values(self) -> dict[Item, float]:
@@ -83,27 +82,27 @@ class Instrument:
 
     @cached_property
     def upward(self) -> dict[Item, float]:
-        """The values, turned round where less is better: more is better with all instruments."""
+        """The values, negated if lower is better: higher is better for all instruments."""
         return {item: gain(self.scale) * value for item, value in self.values.items()}
 
     @cached_property
     def others(self) -> tuple[Instrument, ...]:
-        """For each of the raters all others together."""
+        """For each of the raters, all others together."""
         every = self.raters
         return tuple(as_one(self.name, [one for one in every if one is not left]) for left in every)
 
     def only(self, items: Container[Item]) -> Instrument:
-        """Its answers about these."""
+        """Returns its answers about these items."""
         return replace(self, answers={item: some for item, some in self.answers.items() if item in items})
 
 
-# -- where they come from --
+# -- sources --
 
 
 def judges_of(results: Results, score: str | None = None) -> dict[str, Instrument]:
-    """The judges of a run by their headlines, or those that give `score` by that; in the order of its edit models.
+    """Returns the judges of a run by their headlines, or those that give `score`; in the order of its edit models.
 
-    Judges that are asked, that measure and that replay what was recorded elsewhere: a run has judgements of all alike.
+    A run has judgements alike of judges that are asked, that measure, and that replay what was recorded elsewhere.
     Raises `ConfigurationError` for a `score` that no judge gives.
     """
     series, given = series_of(results, score), given_by(results)
@@ -124,7 +123,7 @@ def judges_of(results: Results, score: str | None = None) -> dict[str, Instrumen
 
 
 def recorded_judges(results: Results) -> dict[str, Mapping[str, Any]]:
-    """What the run's records have of each judge, by its name; what is damaged is left out."""
+    """Returns the run's records of each judge, by its name; damaged ones are left out."""
     judges = results.resolved.get("judges")
     return {
         one["name"]: one
@@ -134,7 +133,7 @@ def recorded_judges(results: Results) -> dict[str, Mapping[str, Any]]:
 
 
 def given_by(results: Results) -> dict[str, Given]:
-    """How each judge's replies were given, as the run's records have it."""
+    """Returns how each judge's replies were given, according to the run's records."""
     return {
         name: "measured" if one.get("measures") else "recorded" if one.get("replays") else "asked"
         for name, one in recorded_judges(results).items()
@@ -142,7 +141,7 @@ def given_by(results: Results) -> dict[str, Given]:
 
 
 def people_of(ratings: Iterable[Rating], score: str = "") -> Instrument:
-    """People who rated edits, together: those ratings that name this score, and those that name none."""
+    """Returns people who rated edits, together: the ratings that name this score, and those that name none."""
     by_rater: dict[str, dict[Item, list[float]]] = {}
     for one in ratings:
         if one.score_name in ("", score):
@@ -152,7 +151,7 @@ def people_of(ratings: Iterable[Rating], score: str = "") -> Instrument:
 
 
 def voters_of(votes: Iterable[Vote]) -> list[Instrument]:
-    """People who voted, each by himself: of two edits the share that the first one gets, 0 to 1."""
+    """Returns people who voted, one each: for two edits, the share that the first one gets, 0 to 1."""
     by_rater: dict[str, dict[Item, list[float]]] = {}
     for one in votes:
         item = Item.of_two(one.left, one.right, one.sample_id, one.edit_seed)
@@ -162,7 +161,7 @@ def voters_of(votes: Iterable[Vote]) -> list[Instrument]:
 
 
 def comparers_of(results: Results) -> list[Instrument]:
-    """The judges of a run that compare, by their headlines: as people who vote, over both orders."""
+    """Returns the judges of a run that compare edits, by their headlines: as voters, over both orders."""
     found: dict[str, dict[Item, list[float]]] = {judge: {} for judge in results.battle_judges}
     for one in results.battles:
         if one.score is not None:
@@ -173,7 +172,7 @@ def comparers_of(results: Results) -> list[Instrument]:
 
 
 def as_voter(judge: Instrument) -> Instrument:
-    """A judge of single edits as if it had voted on every two edits of a sample, for the one that it scores higher."""
+    """Returns a judge of single edits as if it had voted on every two edits of a sample, for the one scored higher."""
     of_samples: dict[tuple[str, int], list[tuple[str, float]]] = {}
     for (model, sample, seed, _), value in judge.upward.items():
         of_samples.setdefault((sample, seed), []).append((model, value))
@@ -185,7 +184,7 @@ def as_voter(judge: Instrument) -> Instrument:
 
 
 def as_one(name: str, raters: Sequence[Instrument]) -> Instrument:
-    """Several as one: its values are the means of theirs, of each item over those that have answered."""
+    """Combines several into one: its values are the means of theirs, each over those that have answered."""
     answers: dict[Item, list[float]] = {}
     for one in raters:
         for item, value in one.values.items():
@@ -196,11 +195,11 @@ def as_one(name: str, raters: Sequence[Instrument]) -> Instrument:
     )
 
 
-# -- one judge by itself --
+# -- one judge --
 
 
 def judge_card(judgements: Sequence[Judgement], judge: Instrument) -> dict[str, Any]:
-    """How often a judge gave no score, how often the ends of its scale, and its `retest`; see `judge_agreement`."""
+    """Counts how often a judge gave no score, and the ends of its scale; with `retest`. See `judge_agreement`."""
     outcomes = [outcome for one in judgements if (outcome := one.outcome(judge.score)) is not None]
     counts = Counter(status for status, _ in outcomes)
     unscored = sum(counts[status] for status in JUDGE_FAILED)
@@ -231,12 +230,12 @@ def _rate(count: int, total: int) -> dict[str, Any]:
 
 
 def retest(repeats: Sequence[Sequence[float]]) -> dict[str, Any] | None:
-    """How far the judge's answers about one and the same edit lie apart. None where nothing was asked twice.
+    """Measures how far the judge's answers about the same edit are apart. None if nothing was asked twice.
 
-    `repeats` holds the scores of each edit; edits with fewer than two scores are left out.
+    `repeats` has the scores of each edit; edits with fewer than two scores are left out.
 
     `sd`: standard deviation within an edit, sqrt(MSW), in points of the score. `icc`: the share of the
-    variance that lies between edits, ICC(1,1) = (MSB - MSW) / (MSB + (k - 1) * MSW) of a one-way analysis of
+    variance that is between edits, ICC(1,1) = (MSB - MSW) / (MSB + (k - 1) * MSW) of a one-way analysis of
     variance (Shrout and Fleiss, Psychological Bulletin 86, 1979), k for unequal numbers by (N - sum k_i^2 /
     N) / (n - 1); None with fewer than two edits or when all scores are equal. `identical`: share of the edits
     whose scores are all the same.
@@ -270,12 +269,12 @@ def _intraclass_correlation(sizes: FloatArray, means: FloatArray, mean_square_wi
 
 
 def readings_document(results: Results) -> dict[str, Any]:
-    """For each judge that was asked: `readings` (of an edit), `spread`, `identical`, and `mass` where there is any.
+    """Returns, for each judge that was asked, `readings` (of an edit), `spread`, `identical`, and `mass` if any.
 
     `identical`: whether each edit's several readings were given in the same words, so that nothing was sampled.
-    `spread` is that of the headline, as `spread_of`; None with one reading. `mass` is of all readings with
-    probabilities: how many there are (`readings`), of how many nobody knows it (`unknown`), and of the others the
-    `median` (None without any) and how many are `below` the `floor`, and so no answers.
+    `spread` is that of the headline, as `spread_of`; None with one reading. `mass` covers all readings with
+    probabilities: their number (`readings`), for how many the mass is `unknown`, and of the others the `median` (None
+    without any) and how many are `below` the `floor`, and so no answers.
     """
     found: dict[str, dict[str, Any]] = {}
     for judge in results.judges:
@@ -291,9 +290,9 @@ def readings_document(results: Results) -> dict[str, Any]:
 
 
 def spread_of(judgements: Iterable[Judgement], score: str) -> float | None:
-    """The standard deviation between the readings of one edit, in points: the root of its mean square over the edits.
+    """Computes the standard deviation between the readings of one edit, in points: a root mean square over the edits.
 
-    None where no edit has a score of two readings or more.
+    None if no edit has a score of two readings or more.
     """
     squares = [one.spread[score] ** 2 for one in judgements if score in one.spread]
     return math.sqrt(math.fsum(squares) / len(squares)) if squares else None
@@ -332,17 +331,16 @@ def _mass(judgements: Sequence[Judgement]) -> dict[str, Any] | None:
 class Panel:
     """A run as if one judge, the median of several, had judged it once.
 
-    A median, because one judge that is far off, or harsher than the others, moves a mean but not it. Two judges have
-    none: it would be their mean. Nor have judges whose scores are on unlike scales. An edit that any of the judges has
-    no score for has no median: over fewer judges it would be another instrument, and edits that are hard to judge would
-    be measured with it.
+    A median, because a judge that is far off, or harsher than the others, moves a mean but not it. Two judges have
+    none: it would be their mean. Nor have judges on unlike scales. An edit without a score by any of the judges has no
+    median: over fewer judges it would be another instrument, used just for edits that are hard to judge.
     """
 
     results: Results
-    """One judgement for each edit to which the score applies, in their order."""
+    """One judgement for each edit that the score applies to, in their order."""
     bounds: Mapping[Item, tuple[float, float]]
-    """For each of those edits its score were all that is missing at the worst end of the scale, and at the best;
-    infinite where an open end decides."""
+    """For each of those edits, its score with everything missing at the worst end of the scale, and at the best;
+    infinite if an open end decides."""
 
     @cached_property
     def judge(self) -> Instrument:
@@ -351,7 +349,7 @@ class Panel:
 
 
 def no_panel(results: Results, score: str | None = None) -> str | None:
-    """Why there is no median: `few_judges` (fewer than three give the score) or `unlike_scales`; else None."""
+    """Returns why there is no median: `few_judges` (fewer than three give the score) or `unlike_scales`; else None."""
     series = series_of(results, score)
     if len(series) < FEWEST_JUDGES:
         return "few_judges"
@@ -359,9 +357,9 @@ def no_panel(results: Results, score: str | None = None) -> str | None:
 
 
 def panel(results: Results, score: str | None = None) -> Panel | None:
-    """The median over the judges of each judge's mean over its repeats, of their headlines or of `score`.
+    """Computes the median over the judges of each judge's mean over its repeats, for their headlines or `score`.
 
-    None where `no_panel` says why.
+    None if `no_panel` says why.
     """
     if no_panel(results, score):
         return None
@@ -392,11 +390,11 @@ def panel(results: Results, score: str | None = None) -> Panel | None:
 
 
 _Told = Sequence[tuple[Instrument, Sequence[Judgement]]]
-"""What each judge says of one edit, a judgement for each repeat."""
+"""Judgements of one edit by each judge, one for each repeat."""
 
 
 def _mean(judge: Instrument, repeats: Sequence[Judgement], missing: float) -> float:
-    """The mean of its scores, with `missing` for each that there is not."""
+    """Returns the mean of its scores, with `missing` for each that there is none of."""
     scores = [one.scores.get(judge.score, missing) for one in repeats] or [missing]
     return math.fsum(scores) / len(scores)
 
@@ -405,7 +403,7 @@ def _judgement(name: str, edit: Edit, category: str, told: _Told) -> Judgement:
     values = [judge.values.get(Item.of(edit)) for judge, _ in told]
     known = [value for value in values if value is not None]
     scored = len(known) == len(told)
-    # What is still to come may yet be a score; only then is there anything to say of why there is none.
+    # A score may still come; only if none can is there a reason to give.
     outcomes = [
         one.outcome(judge.score)
         for (judge, every), value in zip(told, values, strict=True)

@@ -1,9 +1,9 @@
-"""95 % intervals that know which scores belong together: those of one source image.
+"""95 % intervals clustered on source images, since scores of one image belong together.
 
-Several instructions on one image, several edit seeds and several repeats of the judge are no independent
-observations. An interval that takes them for such is too narrow: with ten instructions an image and an
+Several instructions on one image, several edit seeds and several repeats of the judge are not independent
+observations. An interval that takes them as such is too narrow: with ten instructions an image and an
 intraclass correlation of .3 it holds the truth in 71 % of cases, not in 95 %. And images differ in how many scores
-they have: where one holds half of them, the usual sandwich with G - 1 degrees of freedom takes it for one of G equals
+they have: if one has half of them, the usual sandwich with G - 1 degrees of freedom takes it for one of G equals
 and holds the truth in 66 %. One estimator serves all: the mean of all scores, of the categories' means, of differences.
 """
 
@@ -23,32 +23,32 @@ BoolArray = NDArray[np.bool_]
 
 CONFIDENCE = 0.95
 FEWEST_CLUSTERS = 6
-"""With fewer there is no interval: of five, bounded and skewed, it holds the truth in .55 to .91, whatever the rule."""
+"""Least number for an interval: five, bounded and skewed, hold the truth in .55 to .91, by any rule."""
 FEWEST_WORTH = 4.0
-"""No interval where clusters are worth fewer equal ones than this, 1 / (sum of squared shares): two or three hold
-nearly all the weight, and their own spread cannot be seen."""
+"""No interval if clusters are worth fewer equal ones than this, 1 / (sum of squared shares): two or three have nearly
+all the weight, and their own spread cannot be seen."""
 MOST_ASYMMETRY = 0.5
-"""Of that with which Hall's transformation is made; see `hull_p_value`."""
+"""Limit of the asymmetry used in Hall's transformation; see `hull_p_value`."""
 FEWEST_FREEDOM = 2.0
-"""Nor with fewer degrees of freedom."""
+"""No interval with fewer degrees of freedom."""
 
 
 def student_quantile(probability: float, degrees_of_freedom: float) -> float:
-    """The value below which `probability` of Student's t distribution lies."""
+    """Returns the quantile of Student's t distribution."""
     from scipy.special import stdtrit  # lighter than scipy.stats, which takes a second to import
 
     return float(stdtrit(degrees_of_freedom, probability))
 
 
 def normal_quantile(probability: float) -> float:
-    """The value below which `probability` of the standard normal distribution lies."""
+    """Returns the quantile of the standard normal distribution."""
     from scipy.special import ndtri
 
     return float(ndtri(probability))
 
 
 def cluster_codes(labels: Sequence[Any]) -> IntArray:
-    """A number from 0 for each distinct label, by the labels' own order and not by that of their coming."""
+    """Returns a number from 0 for each distinct label, in the sorted order of the labels."""
     codes = {label: code for code, label in enumerate(sorted(set(labels)))}
     return np.fromiter((codes[label] for label in labels), dtype=np.int64, count=len(labels))
 
@@ -56,14 +56,14 @@ def cluster_codes(labels: Sequence[Any]) -> IntArray:
 def hull_interval(
     value: float, standard_error: float, freedom: float, asymmetry: float, *, confidence: float = CONFIDENCE
 ) -> tuple[float, float]:
-    """`(low, high)`: the hull of Student's interval and of Hall's, the values that `hull_p_value` does not reject.
+    """Returns `(low, high)`: the hull of Student's interval and Hall's, the values that `hull_p_value` does not reject.
 
     With q = t(1/2 + confidence/2; freedom) and a = `asymmetry`, cut at -1/2 and 1/2, the ends are the least and the
     greatest of
 
         value - q SE,  value + q SE,  value - h(q) SE,  value - h(-q) SE,  h(z) = 3/a (cbrt(1 + a (z - a/6)) - 1)
 
-    h being the inverse of Hall's transformation (see `hull_p_value`), and h(z) = z for a = 0.
+    where h is the inverse of Hall's transformation (see `hull_p_value`), and h(z) = z for a = 0.
     """
     reach = student_quantile(0.5 + confidence / 2, freedom)
     ends = [value - one * standard_error for z in (reach, -reach) for one in (z, skewed(z, asymmetry))]
@@ -71,19 +71,19 @@ def hull_interval(
 
 
 def hull_p_value(value: float, standard_error: float, freedom: float, asymmetry: float, *, at: float = 0.0) -> float:
-    """Two-sided, of "the true mean is `at`": the larger of Student's p and of Hall's.
+    """Returns the two-sided p of "the true mean is `at`": the larger of Student's p and Hall's.
 
         t = (value - at) / SE,  p_t = 2 P(T > |t|),  p_Hall = 2 P(T > |t + a (t^2/3 + 1/6) + a^2 t^3/27|)
 
-    T has Student's t distribution with `freedom` degrees of freedom, a is `asymmetry`: the skewness that the mean of
-    images like those seen has. It is cut at -1/2 and 1/2, for beyond, where a t of 2 is concerned, Hall's cube turns
-    over and asks for the less the more skewed the images are (with one in nine losing 8 points, and unequal images, it
-    then calls a winner among equals in 12 of 100, not in 3).
+    T has Student's t distribution with `freedom` degrees of freedom, a is `asymmetry`: the skewness of the mean of
+    images like those seen. It is cut at -1/2 and 1/2, since beyond, for a t of 2, Hall's cube turns over and requires
+    less the more skewed the images are (with one in nine losing 8 points, and unequal images, it then calls a winner
+    among equals in 12 of 100, not in 3).
 
-    Where a few images lie far to one side t is large just when none of these was drawn; Hall's transformation (JRSS B
-    54, 1992) removes that. Where differences are symmetric, and mostly ties, Hall's is the one that errs. Which of the
-    two is right cannot be asked of the same data without erring again (a switch by the skewness that was seen calls a
-    winner among equals in 14 to 17 of 100), so both have to reject.
+    If a few images are far to one side, t is large just when none of these was drawn; Hall's transformation (JRSS B
+    54, 1992) removes that. If differences are symmetric, and mostly ties, Hall's is the one that errs. The same data
+    cannot tell which of the two is right without erring again (a switch by the skewness seen calls a winner among
+    equals in 14 to 17 of 100), so both have to reject.
     """
     from scipy.special import stdtr
 
@@ -93,11 +93,11 @@ def hull_p_value(value: float, standard_error: float, freedom: float, asymmetry:
 
 
 def skewed(z: float, asymmetry: float) -> float:
-    """The t whose transformation by Hall is `z`: a cube root, since that one is a cube (see `hull_interval`)."""
+    """Returns the t whose transformation by Hall is `z`: a cube root, the inverse of a cube (see `hull_interval`)."""
     a = _cut(asymmetry)
     if a == 0.0:
         return z
-    grown = a * (z - a / 6)  # expm1 and log1p, since 1 + grown loses what a small asymmetry says
+    grown = a * (z - a / 6)  # expm1 and log1p, since 1 + grown loses a small asymmetry to rounding
     return 3 / a * (math.expm1(math.log1p(grown) / 3) if grown > -0.5 else float(np.cbrt(1 + grown)) - 1)
 
 
@@ -106,7 +106,7 @@ def _cut(asymmetry: float) -> float:
 
 
 def mean_asymmetry(values: FloatArray, shares: FloatArray) -> float:
-    """The skewness of the mean sum(shares * values) of independent values as skewed as these; 0.0 without any spread.
+    """Returns the skewness of the mean sum(shares * values) of independent values as skewed as these; 0.0 if all equal.
 
     With g1 = m3 / m2^(3/2) of the values' moments about their plain mean (divided by their number) and shares p that
     add up to 1: g1 sum(p^3) / (sum(p^2))^(3/2), which is g1 / sqrt(n) for equal shares.
@@ -119,51 +119,51 @@ def mean_asymmetry(values: FloatArray, shares: FloatArray) -> float:
 
 
 def skewness_by_chance(count: int) -> float:
-    """The standard deviation of g1 of so many normal values."""
+    """Returns the standard deviation of g1 for that many normal values."""
     return math.sqrt(6 * (count - 2) / ((count + 1) * (count + 3)))
 
 
 def _asymmetry_kept(shares: FloatArray) -> float:
-    """How much of the values' skewness their mean keeps."""
+    """Returns how much of the values' skewness their mean keeps."""
     return float((shares**3).sum() / (shares**2).sum() ** 1.5)
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean and how sure it is; see `estimate`."""
+    """A mean and its uncertainty; see `estimate`."""
 
     value: float
     standard_error: float
-    """0.0 where there is none."""
+    """0.0 if there is none."""
     freedom: float
     """Degrees of freedom of the standard error: clusters - 1 for equal clusters, fewer for unequal ones."""
     freedom_between: float
-    """The same at worst: were all variance between clusters, and none within them."""
+    """The same in the worst case, with all variance between clusters and none within them."""
     clusters: int
     worth: float
-    """As many equal clusters these are worth: 1 / (sum of their squared shares)."""
+    """Number of equal clusters these are worth: 1 / (sum of their squared shares)."""
     asymmetry: float
-    """The skewness of the mean, if clusters are skewed like those seen; see `mean_asymmetry`."""
+    """Skewness of the mean, if clusters are skewed like those seen; see `mean_asymmetry`."""
     asymmetry_by_chance: float
     """Its standard deviation in normal data."""
     doubt: str | None
-    """Why there is no interval: `one_image`, `few_images`, `too_uneven`, `no_spread`; None where there is one."""
+    """Why there is no interval: `one_image`, `few_images`, `too_uneven`, `no_spread`; None if there is one."""
 
     @property
     def lopsided(self) -> bool:
-        """Whether a few clusters lie so far to one side that it should be said. No test and no interval asks for this.
+        """True if a few clusters are so far to one side that readers should know. No test and no interval uses this.
 
-        t bears a skewness g of G clusters while G > 25 g^2 (Cochran, Sampling Techniques, 1977, section 2.15); of few
-        clusters none is believed below twice what chance makes of normal data.
+        t tolerates a skewness g of G clusters while G > 25 g^2 (Cochran, Sampling Techniques, 1977, section 2.15); with
+        few clusters, skewness below twice that of normal data by chance is not believed.
         """
         return abs(self.asymmetry) > max(0.2, 2 * self.asymmetry_by_chance)
 
     def interval(
         self, *, confidence: float = CONFIDENCE, lowest: float = -math.inf, highest: float = math.inf
     ) -> list[float] | None:
-        """`[low, high]`, the values that `p_value` does not reject at 1 - `confidence`; cut at the scale's ends.
+        """Returns `[low, high]`, the values not rejected by `p_value` at 1 - `confidence`; cut at the scale's ends.
 
-        None where `doubt` says why. It speaks of clusters like those seen.
+        None if `doubt` says why. It holds for clusters like those seen.
         """
         if self.doubt:
             return None
@@ -171,43 +171,43 @@ class Estimate:
         return [max(lowest, low), min(highest, high)]
 
     def p_value(self, at: float = 0.0) -> float | None:
-        """Two-sided, of "the true mean is `at`" (`hull_p_value`); None where there is no interval."""
+        """Returns the two-sided p of "the true mean is `at`" (`hull_p_value`); None if there is no interval."""
         if self.doubt:
             return None
         return hull_p_value(self.value, self.standard_error, self.freedom, self.asymmetry, at=at)
 
 
 def estimate(values: FloatArray, clusters: IntArray, groups: IntArray | None = None) -> Estimate:
-    """The mean of `values`, or with `groups` the mean of the groups' means, each with the same weight.
+    """Estimates the mean of `values`, or with `groups` the mean of the groups' means, each with the same weight.
 
     `clusters` are codes of what values share (the source image), `groups` codes of what they are averaged in (the
     category); a cluster may have values in several groups. The error is CR2, the degrees of freedom are those of Bell
-    and McCaffrey (Survey Methodology 28, 2002) as Pustejovsky and Tipton have them for several coefficients (JBES 36,
+    and McCaffrey (Survey Methodology 28, 2002) as given by Pustejovsky and Tipton for several coefficients (JBES 36,
     2018), under the working model of independent values. With m_gc of the n_c values of group c in cluster g, r_gc
     the sum of their deviations from the group's mean, k groups:
 
         b_gc = 1 / (k n_c sqrt(1 - m_gc / n_c)),  SE0^2 = sum_g (sum_c b_gc r_gc)^2
         freedom = trace(P)^2 / trace(P P),  P = diag(sum_c m_gc b_gc^2) - U U',  U_gc = m_gc b_gc / sqrt(n_c)
 
-    SE0^2 is unbiased where values are independent; of unequal clusters whose values are alike it is too small. So
-    SE^2 = L SE0^2, L being what makes it unbiased where all values of a cluster are equal and clusters independent:
+    SE0^2 is unbiased if values are independent; it is too small for unequal clusters whose values are alike. So
+    SE^2 = L SE0^2, where L makes it unbiased if all values of a cluster are equal and clusters independent:
 
         p_g = sum_c m_gc / (k n_c),  M_gh = sum_c b_gc m_gc m_hc / n_c
         L = sum_g p_g^2 / (sum_g (s_g^2 - 2 s_g M_gg) + sum_gh M_gh^2),  s_g = sum_c b_gc m_gc,  and not below 1
 
-    That `freedom` takes all groups for equally variable. Where one is more so, and has two or three clusters, it is too
-    large (such intervals hold the truth in .85 to .92). So with groups it is not above that of Welch and Satterthwaite
-    (Satterthwaite, Biometrics Bulletin 2, 1946) for the variances that were seen, f_c being `freedom` of group c alone:
+    That `freedom` takes all groups as equally variable. If one is more so, and has two or three clusters, it is too
+    large (such intervals hold the truth in .85 to .92). So with groups it is at most that of Welch and Satterthwaite
+    (Satterthwaite, Biometrics Bulletin 2, 1946) for the variances seen, f_c being `freedom` of group c alone:
 
         (sum_c v_c)^2 / sum_c (v_c^2 / f_c),  v_c = sum_g (b_gc r_gc)^2
 
-    Neither P nor M is made: of a diagonal and k columns all traces are sums. With one value a cluster, and whenever
+    Neither P nor M is formed: of a diagonal and k columns all traces are sums. With one value a cluster, and whenever
     clusters are equal, L is 1, SE is s / sqrt(G) of the clusters' means and `freedom` G - 1. `asymmetry` is
     `mean_asymmetry` of x_g = sum_c r_gc / (k n_c) / p_g with the shares p_g: without groups x_g is the cluster's mean.
 
-    There is no interval, and `doubt` says why, with fewer than two clusters, also where all values of a group are of
-    one (`one_image`); where values do not differ (`no_spread`); with fewer than `FEWEST_CLUSTERS` (`few_images`); and
-    where a few clusters hold so much that the others cannot say how far off they may be: with fewer than
+    There is no interval, and `doubt` says why, with fewer than two clusters, also if all values of a group are of
+    one (`one_image`); if values do not differ (`no_spread`); with fewer than `FEWEST_CLUSTERS` (`few_images`); and
+    if a few clusters have so much weight that the others cannot show their error: with fewer than
     `FEWEST_FREEDOM` degrees of freedom by the first formula, or 1 / sum p_g^2 below `FEWEST_WORTH` (`too_uneven`).
 
     Raises `ValueError` without any value.
@@ -218,7 +218,7 @@ def estimate(values: FloatArray, clusters: IntArray, groups: IntArray | None = N
     _, of_group = np.unique(np.zeros(len(values)) if groups is None else groups, return_inverse=True)
     shape = int(of_cluster.max()) + 1, int(of_group.max()) + 1
     cells = of_cluster * shape[1] + of_group
-    order = np.lexsort((values, cells))  # the same sums, to the last bit, in whatever order the values come
+    order = np.lexsort((values, cells))  # the same sums, to the last bit, for any order of the values
     values, of_group, cells = values[order], of_group[order], cells[order]
     sizes = np.bincount(of_group).astype(np.float64)
     means = np.bincount(of_group, values) / sizes
@@ -255,7 +255,7 @@ def estimate(values: FloatArray, clusters: IntArray, groups: IntArray | None = N
 
 
 def _freedom_seen(counts: FloatArray, adjusted: FloatArray, sums: NDArray[Any], sizes: FloatArray) -> float:
-    """Of the variances that the groups were seen to have; see `estimate`."""
+    """Returns the degrees of freedom for the variances seen in the groups; see `estimate`."""
     own = counts * adjusted**2
     squares = own * counts / sizes
     traces = (own - squares).sum(axis=0)
@@ -274,23 +274,23 @@ def _doubt(spread: bool, clusters: int, freedom: float, worth: float) -> str | N
 
 @dataclass(frozen=True)
 class Jackknife:
-    """How sure a statistic is; see `jackknife`."""
+    """The uncertainty of a statistic; see `jackknife`."""
 
     standard_error: float
     freedom: float
     asymmetry: float
     of_others: float
-    """The part of the squared standard error that is the second stratum's."""
+    """The second stratum's part of the squared standard error."""
 
     def interval(self, value: float) -> list[float]:
-        """`[low, high]`, 95 %, around the statistic of all images (`hull_interval`)."""
+        """Returns `[low, high]`, 95 %, around the statistic of all images (`hull_interval`)."""
         return list(hull_interval(value, self.standard_error, self.freedom, self.asymmetry))
 
 
 def jackknife(
     own: FloatArray, others: FloatArray, freedom: float, freedom_of_others: float, *, level: float
 ) -> Jackknife | None:
-    """The error of a statistic by deleting one image after the other from two strata of k and u images.
+    """Estimates the error of a statistic by deleting each image in turn from two strata of k and u images.
 
     `own` and `others` are the statistic without each image of the one and of the other stratum, whose degrees of
     freedom are given; `others` may be empty. With theta(g) and their mean m in each stratum (Wolter, Introduction to
@@ -300,8 +300,8 @@ def jackknife(
         freedom = SE^4 / (V1^2 / freedom1 + V2^2 / freedom2)
         a = sum e^3 / (sum e^2)^1.5 * (V1 / SE^2)^1.5,   e = m - theta(g) in stratum 1
 
-    None where the first stratum has no spread but rounding (1e-12 of `level`, the largest value that went into it):
-    nothing shows how far off the statistic may be.
+    Returns None if the first stratum has no spread but rounding (1e-12 of `level`, the largest value that went into
+    it): nothing shows how far off the statistic may be.
     """
     e = own.mean() - own
     of_own = (len(own) - 1) / len(own) * float((e**2).sum())
@@ -315,17 +315,17 @@ def jackknife(
 
 
 def worth(sizes: FloatArray | IntArray) -> float:
-    """As many equal clusters these are worth: 1 / (sum of their squared shares)."""
+    """Returns the number of equal clusters these are worth: 1 / (sum of their squared shares)."""
     shares = sizes / sizes.sum()
     return 1 / float((shares**2).sum())
 
 
 def wilson_interval(successes: float, total: float) -> list[float] | None:
-    """`[low, high]` of a rate, 0 to 1, by Wilson's score method (JASA 22, 1927); None for a total of 0.
+    """Returns `[low, high]` of a rate, 0 to 1, by Wilson's score method (JASA 22, 1927); None for a total of 0.
 
-    It never leaves 0 to 1, and 30 of 30 gives [.886, 1], not [1, 1]. It takes the trials for independent; of others
-    their effective number can be given, which need not be whole.
-    Raises `ValueError` for counts that cannot be.
+    It never leaves 0 to 1, and 30 of 30 gives [.886, 1], not [1, 1]. It takes the trials as independent; if they are
+    not, give their effective number, which need not be whole.
+    Raises `ValueError` for impossible counts.
     """
     if not 0 <= successes <= total:
         raise ValueError(f"{successes} successes of {total} trials cannot be")
@@ -343,21 +343,21 @@ def wilson_interval(successes: float, total: float) -> list[float] | None:
 def bootstrap_interval(
     statistic: Callable[[FloatArray], float | None], clusters: IntArray, *, resamples: int = 1_000
 ) -> list[float] | None:
-    """`[low, high]` of any statistic: percentiles over resampled clusters (Efron, Ann. Stat. 7, 1979).
+    """Returns `[low, high]` of any statistic: percentiles over resampled clusters (Efron, Ann. Stat. 7, 1979).
 
-    `statistic` takes a weight an item, how often its cluster was drawn, and may give None where it is
-    undefined. `clusters` are codes from 0. For what has no formula for its error; with fewer than about 20
-    clusters it is somewhat too narrow. None with fewer than two clusters, where more than one draw in ten is
-    undefined, and where all draws agree.
+    `statistic` takes a weight for each item, how often its cluster was drawn, and may return None if it is
+    undefined. `clusters` are codes from 0. For statistics without a formula for their error; with fewer than about 20
+    clusters it is somewhat too narrow. None with fewer than two clusters, if more than one draw in ten is
+    undefined, and if all draws agree.
     """
     drawn = [nan_for_none(statistic(counts[clusters])) for counts in cluster_draws(clusters, resamples)]
     return percentiles(np.array(drawn, dtype=np.float64))
 
 
 def cluster_draws(clusters: IntArray, resamples: int = 1_000, *, seed: int = 0) -> FloatArray:
-    """How often each cluster was drawn: a row a draw, a column a cluster; no row with fewer than two clusters.
+    """Returns how often each cluster was drawn: one row per draw, one column per cluster; no row if fewer than two.
 
-    Several statistics over the same draws have intervals of their differences and ratios, too.
+    Several statistics over the same draws give intervals of their differences and ratios, too.
     """
     groups = int(clusters.max()) + 1 if len(clusters) else 0
     if groups < 2 or resamples == 0:
@@ -368,7 +368,7 @@ def cluster_draws(clusters: IntArray, resamples: int = 1_000, *, seed: int = 0) 
 
 
 def percentiles(drawn: FloatArray, *, confidence: float = CONFIDENCE) -> list[float] | None:
-    """`[low, high]` of drawn values; None where more than one in ten is undefined (NaN), and where all agree."""
+    """Returns `[low, high]` of drawn values; None if more than one in ten is undefined (NaN), or if all agree."""
     known = drawn[~np.isnan(drawn)]
     if not len(known) or len(known) < 0.9 * len(drawn) or known.min() == known.max():
         return None
@@ -378,20 +378,20 @@ def percentiles(drawn: FloatArray, *, confidence: float = CONFIDENCE) -> list[fl
 
 
 def nan_for_none(value: float | None) -> float:
-    """As arrays have it."""
+    """Converts a value for arrays."""
     return math.nan if value is None else value
 
 
 def none_for_nan(value: float) -> float | None:
-    """As documents have it."""
+    """Converts a value for documents."""
     return None if math.isnan(value) else float(value)
 
 
-# p-values for when several are looked at. A test that could not be made is None and stays None.
+# p-values for several tests together. A test that could not be made is None and stays None.
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Adjusted p-values that bound the chance of *any* false finding, whatever depends on what.
+    """Returns adjusted p-values that bound the chance of *any* false finding, under any dependence.
 
     The i-th smallest of m becomes the largest of (m - j + 1) * p_j over j <= i, at most 1
     (Holm, Scandinavian Journal of Statistics 6, 1979).
@@ -400,7 +400,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
-    """Adjusted p-values that bound the expected *share* of false findings among all findings.
+    """Returns adjusted p-values that bound the expected *share* of false findings among all findings.
 
     The i-th smallest of m becomes the smallest of m / j * p_j over j >= i, at most 1
     (Benjamini and Hochberg, JRSS B 57, 1995). Holds for independent or positively dependent tests.
@@ -426,20 +426,20 @@ def _adjusted(
 
 # -- images unlike those seen --
 #
-# What n images say of them: which share of these would undo a difference, and which n images rule out.
+# Which share of unseen images would undo a difference, and which share n images rule out.
 #
-# The interval and the test of a difference are those of its estimate, and speak of images like those seen. What no
-# formula can see is a kind of image that was not drawn: of one that makes a share s of all, n images show none with
+# The interval and the test of a difference are those of its estimate, and hold for images like those seen. No formula
+# can see a kind of image that was not drawn: of one that makes a share s of all, n images show none with
 # probability (1 - s)^n, however bad it is, so no test does better (Bahadur and Savage, Annals of Mathematical
-# Statistics 27, 1956). So these shares are said beside means and differences and decide nothing. The gate's margin
-# alone is strict: only there something has to be proven to pass, and whether a candidate is *worse* a stricter test
-# would find less often.
+# Statistics 27, 1956). So these shares are shown beside means and differences and decide nothing. Only the gate's
+# margin is strict: there something has to be proven to pass, while a stricter test would find less often that a
+# candidate is *worse*.
 
 _TIE = 1e-9
 
 
 def tipping_share(difference: float, span: float) -> float | None:
-    """|d| / (R + |d|): the share s of images, each a total loss, that would undo the mean difference d of the others.
+    """Returns |d| / (R + |d|): the share s of images, each a total loss, that would undo the mean difference d.
 
     R is `span`, the largest difference on the scale: (1 - s) |d| - s R = 0. None on a scale with an open end, where the
     smallest share would do.
@@ -448,7 +448,7 @@ def tipping_share(difference: float, span: float) -> float | None:
 
 
 def ruled_out_share(worth: float) -> float:
-    """1 - (1 - CONFIDENCE)^(1/n): a kind of image that makes a larger share would be among n images, that surely.
+    """Returns 1 - (1 - CONFIDENCE)^(1/n): a kind of image with a larger share would be among n images, that surely.
 
     n is `worth`, the equal images that unequal ones are worth (`Estimate.worth`). 20 images rule out more than 14 %.
     """
@@ -456,11 +456,12 @@ def ruled_out_share(worth: float) -> float:
 
 
 def strict_lower(found: Estimate, span: float, *, alpha: float) -> float | None:
-    """The lower end of the one-sided interval at 1 - `alpha`, also against what was not seen; None without interval.
+    """Returns the lower end of the one-sided interval at 1 - `alpha` that also allows for unseen images.
 
     The lower of two: the interval's own, and (R + d) alpha^(1/n) - R, n being the `worth`. The second is the m below
     which max(p, (1 - s)^n) is at most `alpha`, s the share of unseen total losses that brings d down to m: (1 - s) d -
     s R = m, so 1 - s = (R + m) / (R + d). With an open end of the scale there is no R, and it is the interval's own.
+    None without an interval.
     """
     ends = found.interval(confidence=1 - 2 * alpha, lowest=-span, highest=span)
     if ends is None:
@@ -476,7 +477,7 @@ def strict_lower(found: Estimate, span: float, *, alpha: float) -> float | None:
 class ImageWins:
     """On how many source images a is better, equal, worse than b, and whether that is more than chance.
 
-    A statement of its own and never one about means: who is a little better on most images may lose most on a few.
+    A statement of its own, not about means: a model that is a little better on most images may lose much on a few.
     """
 
     wins: int = 0
@@ -484,20 +485,20 @@ class ImageWins:
     losses: int = 0
     p: float | None = None
     """The exact sign test: 2 P(X <= min(wins, losses)), at most 1, of X binomial with wins + losses trials and 1/2;
-    ties are left out (Dixon and Mood, JASA 41, 1946). None where there are only ties, and below six images."""
+    ties are left out (Dixon and Mood, JASA 41, 1946). None if there are only ties, or below six images."""
     p_adjusted: float | None = None
     """By Holm over all pairs of all judges, a family of its own."""
 
 
 def sign_test(wins: int, losses: int) -> float:
-    """The exact p of as many wins and losses, or more apart, where each is as likely."""
+    """Returns the exact p of that many wins and losses, or more apart, if each is as likely."""
     from scipy.special import bdtr
 
     return min(1.0, 2 * float(bdtr(min(wins, losses), wins + losses, 0.5)))
 
 
 def image_wins(gains: FloatArray, images: IntArray, *, fewest: int) -> ImageWins:
-    """Of each image the mean of its gains (a's advantage) decides; what is within 1e-9 of 0 is a tie."""
+    """Counts images by the mean of their gains (a's advantage); a mean within 1e-9 of 0 is a tie."""
     means = np.bincount(images, gains) / np.bincount(images)
     wins, losses = int((means > _TIE).sum()), int((means < -_TIE).sum())
     p = None

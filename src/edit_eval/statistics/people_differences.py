@@ -1,15 +1,14 @@
 """What people would say of two edit models: the judge alone, people alone, and people corrected by the judge.
 
-The scale is people's. Of ratings it is theirs, one person's score of one edit less the same person's of the other; of
-votes it is the share of votes won less the share lost, -1 to 1. It is about samples of which both models have made an
-edit: a failed edit cannot be looked at, is never a number, and is counted where failures are. An answer about one
-counts for nothing.
+The scale is people's. For ratings it is theirs, one person's score of one edit less the same person's of the other; for
+votes it is the share of votes won less the share lost, -1 to 1. It covers samples with an edit by both models: a failed
+edit cannot be looked at, is never a number, and is counted with failures. Answers about one count for nothing.
 
 Corrected is prediction-powered inference (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic, Science 382, 2023) with the
 tuned weight of PPI++ (Angelopoulos, Duchi and Zrnic, arXiv 2311.01453, 2023), which is the regression estimator of
 double sampling (Cochran, Sampling Techniques, 1977, chapter 12): what people would say of all images, from a judge who
-saw all of them and people who saw some. The judge's bias, scale and language cancel, and one that knows nothing gets
-the weight 0: it is people's scale, and people's answer.
+saw all of them and people who saw some. The judge's bias, scale and language cancel, and a judge that knows nothing
+gets the weight 0: it is people's scale, and people's answer.
 """
 
 from __future__ import annotations
@@ -42,25 +41,25 @@ from edit_eval.statistics.series import gain, mean
 from edit_eval.text import Text
 
 NEXT = 10
-"""How many samples to ask about next are named."""
+"""Number of samples named to ask about next."""
 FEWEST_ANSWERED = 8
-"""Source images with an answer below which there is no interval: a mean, a slope, and something to see their error
-by."""
+"""Least number of source images with an answer for an interval: for a mean, a slope, and the spread behind their
+error."""
 
 
 @dataclass(frozen=True)
 class Estimated:
-    """A mean difference on people's scale, above 0 where the first of the pair is better."""
+    """A mean difference on people's scale, above 0 if the first of the pair is better."""
 
     difference: float | None
-    """None where the judge has no score, and where its scale has an open end and people give ratings."""
+    """None if the judge has no score, or if its scale has an open end and people give ratings."""
     ci95: list[float] | None
     no_ci95: str | None
 
 
 @dataclass(frozen=True)
 class PeoplesDifference:
-    """a - b as people see it, over the samples of which both have an edit."""
+    """a - b as people see it, over the samples with an edit by both."""
 
     judge: str
     score: str
@@ -75,45 +74,45 @@ class PeoplesDifference:
     total: int
     total_images: int
     judge_alone: Estimated
-    """Its votes, where people vote: 1 where it prefers a, 0 where it gives both the same. Where people rate, its
-    difference with its scale stretched to the range of their ratings."""
+    """Its votes, if people vote: 1 if it prefers a, 0 for the same score. If people rate, its difference with its scale
+    stretched to the range of their ratings."""
     people_alone: Estimated
     corrected: Estimated
     weight: float
-    """What the judge is worth, in points of people's scale for one of its own; 0.0 where it does not help."""
+    """Worth of the judge, in points of people's scale per point of its own; 0.0 if it does not help."""
     more_images: int | None
-    """How many more of these images, asked about alike, would halve the corrected interval; None where all would
-    not."""
+    """Number of further images, asked about in the same way, that would halve the corrected interval; None if all
+    would not."""
     more_answers: int | None
     narrowest: float | None
-    """What share of its width the corrected interval would keep with answers on all of these images."""
+    """Share of its width that the corrected interval would keep with answers on all of these images."""
     next_samples: list[str]
-    """To ask about next: of images without an answer, drawn evenly over what the judge says of them."""
+    """Samples to ask about next: of images without an answer, drawn evenly over the judge's scores."""
 
 
 @dataclass(frozen=True)
 class People:
-    """What people say of all pairs that they were asked about."""
+    """People's answers on all pairs that they were asked about."""
 
     kind: str
     """`ratings` or `votes`."""
     lowest: float
     highest: float
-    """Of ratings the lowest and highest that were given; of votes the ends of a difference, -1 and 1."""
+    """For ratings, the lowest and highest given; for votes, the ends of a difference, -1 and 1."""
     raters: int
     unmatched: int
     """Answers about an edit that is not here, or that failed."""
     weighted: bool
-    """Whether answers have weights. If not, the images are taken to have been picked at random."""
+    """True if answers have weights. If not, the images are taken to have been picked at random."""
     pairs: list[PeoplesDifference]
     set_apart: list[str] = field(default_factory=list)
-    """Raters of the run's own votes who always take one side, and are not counted; nobody in a file is: nothing says
-    that its sides were drawn by chance."""
+    """Raters of the run's own votes who always take one side, and are not counted; raters in a file always count, since
+    its sides may not have been drawn at random."""
 
 
 @dataclass(frozen=True)
 class _Answer:
-    """Of one person, about one sample: by how much a is better than b."""
+    """One person's answer about one sample: by how much a is better than b."""
 
     sample: str
     a: str
@@ -126,9 +125,9 @@ class _Answer:
 
 
 def peoples_differences(columns: Sequence[ScoreColumn], answers: PeoplesAnswers) -> People:
-    """What people would say of every two columns that they were asked about, by each judge.
+    """Returns what people would say of every two columns that they were asked about, by each judge.
 
-    Raises `ConfigurationError` where not one answer is about two edits that are compared.
+    Raises `ConfigurationError` if no answer is about two edits that are compared.
     """
     votes = [one for one in answers if isinstance(one, Vote)]
     ratings = [one for one in answers if isinstance(one, Rating)]
@@ -168,7 +167,7 @@ def peoples_differences(columns: Sequence[ScoreColumn], answers: PeoplesAnswers)
 
 
 def _names(columns: Sequence[ScoreColumn]) -> dict[str, ScoreColumn]:
-    """The columns by what a file may call them: their name, or their edit model where that is one column's alone."""
+    """Returns the columns by their names in a file: the name, or the edit model if only one column has it."""
     models = [column.edit_model for column in columns]
     named = {column.edit_model: column for column in columns if models.count(column.edit_model) == 1}
     return {**named, **{column.name: column for column in columns}}
@@ -188,7 +187,7 @@ def _from_votes(votes: Sequence[Vote], names: dict[str, ScoreColumn], used: set[
 
 
 def _from_ratings(ratings: Sequence[Rating], names: dict[str, ScoreColumn], used: set[int]) -> list[_Answer]:
-    """Of every two edits that one person has rated the difference: what a person is like on the whole cancels."""
+    """Returns the difference of every two edits that one person has rated: the person's own level cancels."""
     rated: dict[tuple[str, str, int, str], list[tuple[int, str, Rating]]] = {}
     for place, one in enumerate(ratings):
         column = names.get(one.edit_model)
@@ -206,7 +205,7 @@ def _from_ratings(ratings: Sequence[Rating], names: dict[str, ScoreColumn], used
 
 
 def _made(column: ScoreColumn, sample: str, seed: int | None = None) -> bool:
-    """Whether there is an edit; of that seed, where one is given."""
+    """True if there is an edit; of that seed, if given."""
     if sample not in column.scores:
         return False
     failed = column.failed.get(sample)
@@ -222,7 +221,7 @@ def _of_pair(one: _Answer, first: str) -> _Answer:
 
 
 def _pair(a: ScoreColumn, b: ScoreColumn, answers: Sequence[_Answer], rated_range: float | None) -> PeoplesDifference:
-    """`rated_range`: how far apart two ratings can lie; None where people vote."""
+    """`rated_range`: the largest distance of two ratings; None if people vote."""
     samples = sorted(one for one in a.scores if one in b.scores and _made(a, one) and _made(b, one))
     place = {sample: number for number, sample in enumerate(samples)}
     at = np.array([place[one.sample] for one in answers])
@@ -234,7 +233,7 @@ def _pair(a: ScoreColumn, b: ScoreColumn, answers: Sequence[_Answer], rated_rang
     of_a, of_b = np.array(scores, dtype=np.float64)  # None becomes NaN
     judge = gain(a.scale) * (of_a - of_b)
     images = cluster_codes([a.image(sample) for sample in samples])
-    says = np.nan_to_num(judge)  # where it says nothing, any number will do: 0 prefers neither
+    says = np.nan_to_num(judge)  # any number will do where it has no score: 0 prefers neither
     found = corrected(people, says, images, sums)
     rated = ~np.isnan(people)
     more = found.images_to_halve()
@@ -266,7 +265,7 @@ def _estimated(found: Corrected, lowest: float, highest: float) -> Estimated:
 
 
 def _judge_alone(judge: FloatArray, column: ScoreColumn, images: Sequence[str], rated_range: float | None) -> Estimated:
-    """The judge on people's scale; as `estimate` has it, of the samples that it has scored."""
+    """Returns the judge on people's scale, by `estimate` over the samples that it has scored."""
     known = ~np.isnan(judge)
     span = column.scale.span
     if not known.any() or (rated_range is not None and not span):
@@ -277,10 +276,10 @@ def _judge_alone(judge: FloatArray, column: ScoreColumn, images: Sequence[str], 
 
 
 def _next(samples: Sequence[str], images: IntArray, says: FloatArray, rated: NDArray[np.bool_], name: str) -> list[str]:
-    """Samples of images without an answer: a systematic draw in the order of what the judge says of the images.
+    """Picks samples of images without an answer: a systematic draw in the order of the judge's scores of the images.
 
-    Every image is as likely as any other, so they need no weight, and what the judge prefers strongly, weakly and not
-    at all is all there (Cochran, Sampling Techniques, 1977, chapter 8). The same names give the same draw.
+    Every image is equally likely, so they need no weight, and images that the judge prefers strongly, weakly and not
+    at all are all included (Cochran, Sampling Techniques, 1977, chapter 8). The same names give the same draw.
     """
     answered = set(images[rated].tolist())
     left: dict[int, list[int]] = {}
@@ -298,32 +297,32 @@ def _next(samples: Sequence[str], images: IntArray, says: FloatArray, rated: NDA
 
 @dataclass(frozen=True)
 class Corrected:
-    """People's mean difference over all images, and how sure it is; see `corrected`."""
+    """People's mean difference over all images, and its uncertainty; see `corrected`."""
 
     value: float
     error: Jackknife | None
-    """None where there is no interval."""
+    """None if there is no interval."""
     weight: float
-    """What is taken off for each point by which the judge liked the rated images more than the others: lambda of
+    """Amount subtracted for each point by which the judge liked the rated images more than the others: lambda of
     PPI++."""
     images: int
-    """With an answer."""
+    """Images with an answer."""
     others: int
-    """Without any."""
+    """Images without any."""
     doubt: str | None
-    """Why there is no interval: `few_images`, `too_uneven`, `no_spread`; None where there is one."""
+    """Why there is no interval: `few_images`, `too_uneven`, `no_spread`; None if there is one."""
 
     def interval(self, *, lowest: float = -math.inf, highest: float = math.inf) -> list[float] | None:
-        """`[low, high]`, 95 %, cut at the ends of the scale; None where `doubt` says why."""
+        """Returns `[low, high]`, 95 %, cut at the ends of the scale; None if `doubt` says why."""
         if self.error is None:
             return None
         low, high = self.error.interval(self.value)
         return [max(lowest, low), min(highest, high)]
 
     def half_width(self, error: Jackknife, images: int) -> float:
-        """About half the width of the interval, were so many of the same images rated: t sqrt(A / images + F).
+        """Returns about half the width of the interval with so many of the same images rated: t sqrt(A / images + F).
 
-        F = V2 (images + others) / others is what stays when all are rated by the judge alone, A / images the
+        F = V2 (images + others) / others is left when all are rated by the judge alone, A / images is the
         rest of the squared standard error.
         """
         every = self.images + self.others
@@ -332,13 +331,13 @@ class Corrected:
         return student_quantile(0.5 + CONFIDENCE / 2, images - 2) * math.sqrt(rest / images + stays)
 
     def narrowest(self) -> float | None:
-        """What share of its width the interval would keep if people answered about every image; None without one."""
+        """Returns the share of its width that the interval would keep with answers about every image; None without."""
         if self.error is None:
             return None
         return self.half_width(self.error, self.images + self.others) / self.half_width(self.error, self.images)
 
     def images_to_halve(self) -> int | None:
-        """How many more of these images would have to be rated for half the width; None where all would not do."""
+        """Returns how many more of these images would have to be rated for half the width; None if all are too few."""
         if self.error is None:
             return None
         wanted = self.half_width(self.error, self.images) / 2
@@ -349,13 +348,14 @@ class Corrected:
 
 
 def corrected(people: FloatArray, judge: FloatArray, images: IntArray, weights: FloatArray | None = None) -> Corrected:
-    """People's mean difference over all samples, from theirs of some (`people`, NaN elsewhere) and a judge's of all.
+    """Estimates people's mean difference over all samples, from theirs of some (`people`, else NaN) and a judge's of
+    all.
 
-    A value a sample: what a person gives to one edit less what the same person gives to the other (or 1, 0, -1 for a
-    vote), the mean of all who were asked about the sample; and any number that the judge gives, higher for the first.
+    One value per sample: a person's score of one edit less the same person's of the other (or 1, 0, -1 for a
+    vote), the mean of all who were asked about the sample; and any number given by the judge, higher for the first.
     `images` are codes of the source images. The samples with an answer are a random draw from all of them. `weights`
-    say how much each of those counts (1 where there are none): the sum over its answers of the inverse of the chance
-    with which the sample was drawn.
+    say how much each of those counts (1 by default): the sum over its answers of the inverse of the chance with which
+    the sample was drawn.
 
     R are the samples with an answer, U the others, r = |U| / (|R| + |U|). Y and F are weighted means of people and
     judge over R, F1 the judge's plain mean over R, G its plain mean over U (where r = 0, r G is 0), V the variance of
@@ -364,32 +364,32 @@ def corrected(people: FloatArray, judge: FloatArray, images: IntArray, weights: 
 
         theta = Y - b (F - (1 - r) F1 - r G)        (with equal weights Y - b r (F - G); lambda of PPI++ is b r)
 
-    PPI++ has V sum w alone below, the regression estimator S_ff alone. S_ff has the smaller error where both are near
-    each other; but where the judge says nearly the same of the images that people saw, and not of others, it makes a
+    PPI++ has V sum w alone below, the regression estimator S_ff alone. S_ff has the smaller error if both are near
+    each other; but if the judge scores the images that people saw nearly alike, and others not, it makes a
     slope of noise, and an interval hundreds of times too wide. With the larger of both neither happens.
 
     The error is `intervals.jackknife`: one image is deleted with all its samples, of the k that have an answer (stratum
-    1, w1 - 2 degrees of freedom) or of the u that have none (stratum 2, w2 - 1), and Y, F, F1, G and b are made anew; r
-    and V stay.
+    1, w1 - 2 degrees of freedom) or of the u that have none (stratum 2, w2 - 1), and Y, F, F1, G and b are computed
+    anew; r and V stay.
 
     w = 1 / sum p^2 is what the images of a stratum are worth, p an image's share of the weights of its samples with an
-    answer (stratum 1), of its samples (stratum 2); equal images are worth their number. By their number unequal ones
-    would cover less: .90 for .95 where 30 with an answer are worth 8. In stratum 1 it is w1 - 1 where there is no slope
-    to fit, V being 0. Where one image alone has samples without an answer, or u = 1, nothing shows how far off G may
+    answer (stratum 1), of its samples (stratum 2); equal images are worth their number. Counting them instead, unequal
+    ones would cover less: .90 for .95 if 30 with an answer are worth 8. In stratum 1 it is w1 - 1 if there is no slope
+    to fit, V being 0. If one image alone has samples without an answer, or u = 1, nothing shows how far off G may
     be: b is then 0 throughout.
     The interval is the hull of Student's t and of Hall's (`intervals.hull_interval`).
 
-    Raises `ValueError` where no sample has an answer.
+    Raises `ValueError` if no sample has an answer.
     """
     _, codes = np.unique(images, return_inverse=True)
     rated = ~np.isnan(people)
     if not rated.any():
         raise ValueError("no sample has an answer")
     w = np.where(rated, 1.0 if weights is None else weights, 0.0)
-    # About their means: sums of squares about 0 lose a spread that is small beside the level, and with it the slope.
+    # Centred: sums of squares about 0 lose a spread that is small beside the level, and with it the slope.
     level, middle = np.average(people[rated], weights=w[rated]), np.average(judge[rated], weights=w[rated])
     y, f = np.where(rated, people - level, 0.0), np.asarray(judge - middle, dtype=np.float64)
-    # By image: of its samples with an answer the weighted 1, y, f, f^2, f y and the plain 1, f; of its others 1, f.
+    # Per image: for samples with an answer the weighted 1, y, f, f^2, f y and the plain 1, f; for the others 1, f.
     columns = (w, w * y, w * f, w * f * f, w * f * y, rated * 1.0, rated * f, ~rated * 1.0, ~rated * f)
     sums = np.stack([np.bincount(codes, column) for column in columns])
     answered = sums[5] > 0
@@ -421,7 +421,7 @@ def corrected(people: FloatArray, judge: FloatArray, images: IntArray, weights: 
 
 
 def _point(sums: FloatArray, share: float, variance: float) -> tuple[FloatArray, FloatArray]:
-    """theta and the slope b for each column of sums; without a `variance` of the judge there is no slope."""
+    """Returns theta and the slope b for each column of sums; without a `variance` of the judge there is no slope."""
     n, y, f, ff, fy, rated, plain, others, of_others = sums
     if not variance:
         return y / n, np.zeros_like(y)

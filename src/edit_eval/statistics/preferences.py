@@ -1,20 +1,20 @@
-"""Which of two edits is preferred: strengths of edit models from votes on pairs, and how sure they are.
+"""Strengths of edit models from votes on pairs of edits, and their uncertainty.
 
-The votes are people's, or a judge's, which was shown both edits in both orders (`statistics.battles`).
+The votes are people's, or those of a judge that was shown both edits in both orders (`statistics.battles`).
 
-Bradley and Terry (Biometrika 39, 1952): a is preferred to b with the probability 1 / (1 + exp(s_b - s_a)). A tie, and
-two that are equally bad, count half for each, so that a strength says what share a model would get. Samples on which
-judges disagree are not like the others, and who never ties is not like Bradley and Terry's people: what comes out must
+Bradley and Terry (Biometrika 39, 1952): a is preferred to b with the probability 1 / (1 + exp(s_b - s_a)). A tie, or
+two equally bad edits, counts half for each, so that a strength says what share a model would get. Samples on which
+judges disagree are not like the others, and raters who never tie are not those of Bradley and Terry: the result must
 depend neither on which samples were asked about nor on which pairs. A vote therefore counts with the inverse of the
 chance with which its sample was drawn (Horvitz and Thompson, JASA 47, 1952), and all votes on two models together count
 as much as those on any other two. The strengths are those over all samples, every two models compared equally often.
 
 A model that lost everything, or won everything, against the others has no finite strength. It gets the one that it
-would have with one tie more between every two models that met, and no interval but, against those that it met, one that
-is open on one side: of G images won by the same model, its share is above .025 ** (1 / G).
+would have with one tie more between every two models that met, and no interval except one that is open on one side
+against those that it met: of G images won by the same model, its share is above .025 ** (1 / G).
 
-Beside it stands Davidson's model (JASA 65, 1970), in which a tie is an outcome of its own, with what being shown on the
-left is worth. It is kept finite by a penalty on strengths with mean 0, so that no model's name or place plays a part.
+Also computed is Davidson's model (JASA 65, 1970), in which a tie is an outcome of its own, with the advantage of being
+shown on the left. A penalty on strengths with mean 0 keeps it finite, so that no model's name or place plays a part.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ from edit_eval.statistics.intervals import (
 from edit_eval.statistics.people import SHARES, Vote
 
 SIDE_LEVEL, SIDE_SHARE = 0.001, 0.8
-"""A rater takes one side whatever it is if his votes for left and right would be that unlikely by chance, and more than
-that share of them are for one side: of 500 votes 58 % are as unlikely, and say something of the edits all the same."""
+"""A rater counts as always taking one side if his votes for left and right would be that unlikely by chance, and more
+than that share of them are for one side: 58 % of 500 votes are as unlikely, but still say something about the edits."""
 LEAST_KEPT = 0.7
-"""Of the covariance over images, how much stays whatever raters add: simulated, intervals hold the truth in 93 to 97 of
-100 with 3, 8 and 20 raters, alike or not; with 0 in 92, with 1 in 98."""
+"""Least share of the covariance over images that is kept after adding that of raters: simulated, intervals hold the
+truth in 93 to 97 of 100 with 3, 8 and 20 raters, alike or not; with 0 in 92, with 1 in 98."""
 LARGEST_STRENGTH = 8.0
-"""A strength beyond is none: 3,000 to 1, which no number of votes that people give can show."""
+"""Strengths beyond are not estimated: 3,000 to 1, which no number of votes by people can show."""
 PENALTY = 0.01
-"""Of Davidson's model: half of it times the sum of squares is taken off the log-likelihood, as if strengths and the
-effect of the side were drawn with a standard deviation of 10."""
+"""Penalty in Davidson's model: half of it times the sum of squares is subtracted from the log-likelihood, as if
+strengths and the effect of the side were drawn with a standard deviation of 10."""
 UNBOUNDED = "unbounded"
 ELO = 400 / math.log(10), 1000.0
-"""Points of Elo's scale to a logit, and where it begins: a view of the same strengths."""
+"""Points of Elo's scale per logit, and its origin: another view of the same strengths."""
 
 
 def told_apart(votes: Sequence[Vote], edit_models: Sequence[str], looks: int) -> bool:
-    """Whether every two edit models are: no interval of a difference, as it is for so many looks, holds 0."""
+    """True if every two edit models are told apart: no interval of a difference, at that many looks, holds 0."""
     fit, places = fit_strengths(votes, edit_models, looks=looks), range(len(edit_models))
     return all(
         (ends := fit.between(a, b)) is not None
@@ -69,7 +69,7 @@ def told_apart(votes: Sequence[Vote], edit_models: Sequence[str], looks: int) ->
 
 
 def level(looks: int) -> float:
-    """What an interval has to hold so that those of all looks together hold 95 % (Bonferroni; Dunn, JASA 56, 1961)."""
+    """Returns the level at which the intervals of all looks together hold 95 % (Bonferroni; Dunn, JASA 56, 1961)."""
     return 1 - (1 - CONFIDENCE) / looks
 
 
@@ -81,19 +81,19 @@ def preferences(
     resamples: int = 1_000,
     looks: int = 1,
 ) -> dict[str, Any]:
-    """Strengths with intervals, wins of every pair, raters with their habits, and how far raters agree; plain data.
+    """Computes strengths with intervals, wins of every pair, habits of raters, and their agreement; plain data.
 
     `strengths` has for each edit model its `strength` (in logits, their mean 0), the same as `elo`, `ci95`, the `share`
-    that it would get against the average of the others, and `rank` (1 + how many are shown to be stronger); None with a
-    reason in `no_ci95`: `no_votes`, `not_connected` (some models never met, directly or by way of others),
+    that it would get against the average of the others, and `rank` (1 + the number shown to be stronger); None with a
+    reason in `no_ci95`: `no_votes`, `not_connected` (some models never met, directly or through others),
     `unbounded` (some won, or lost, everything against the others: their strengths are bounded by one tie more between
-    every two), `few_clusters`. `differences` has the same for every two: `difference`, `ci95`, an end of which is None
-    where it is open. `davidson` has `ties` (how likely a tie is between two alike, as odds against one of the two),
-    `side` (what the left one is worth, in logits) with `side_ci95`, and `strengths` in the order of the edit models;
-    None where there are no strengths. Intervals are clustered on source images and on raters at once. A rater who
-    always takes one side is `set_apart`, and in no number, unless he is `taken_in`. Where it was open how many votes
-    follow, and they were looked at up to `looks` times to decide it, all intervals are at `level(looks)`: `ci95` holds
-    the truth in 95 of 100 whenever it ended.
+    every two), `few_clusters`. `differences` has the same for every two: `difference`, and `ci95`, where None is an
+    open end. `davidson` has `ties` (the odds of a tie between two alike, against one of the two), `side` (the advantage
+    of the left one, in logits) with `side_ci95`, and `strengths` in the order of the edit models; None if there are no
+    strengths. Intervals are clustered on source images and on raters at once. A rater who always takes one side is
+    `set_apart`, and in no number, unless he is `taken_in`. If the number of votes was open, and they were looked at up
+    to `looks` times to decide it, all intervals are at `level(looks)`: `ci95` holds the truth in 95 of 100 whenever it
+    ended.
     """
     raters = _raters(votes)
     apart = one_sided(votes) - set(taken_in)
@@ -136,41 +136,41 @@ def preferences(
 
 @dataclass(frozen=True)
 class Fit:
-    """Strengths, and the covariance of their errors."""
+    """Strengths and the covariance of their errors."""
 
     strengths: FloatArray | None
-    """Of each edit model, their mean 0; None where they cannot be told."""
+    """Strength of each edit model, their mean 0; None if they cannot be estimated."""
     covariance: FloatArray
     freedom: float
     """Degrees of freedom of the covariance."""
     doubt: str | None
-    """Why there are no strengths, or no interval; None where there are."""
+    """Why there are no strengths, or no interval; None if there are."""
     above: Mapping[tuple[int, int], float | None] = field(default_factory=dict)
-    """Of `unbounded` strengths: for a model and one that it cannot be compared with, as it won everything, by how much
-    it is stronger at least; None where the two never met."""
+    """For `unbounded` strengths: by how much a model at least is stronger than one that it won everything against;
+    None if the two never met."""
     confidence: float = CONFIDENCE
 
     def strength(self, place: int) -> float | None:
-        """In logits."""
+        """Returns a strength in logits."""
         return None if self.strengths is None else float(self.strengths[place])
 
     def difference(self, a: int, b: int) -> float | None:
-        """a - b."""
+        """Returns a - b."""
         return None if self.strengths is None else float(self.strengths[a] - self.strengths[b])
 
     def share(self, place: int) -> float | None:
-        """Of the votes between this one and each other, all as often: how much it would get."""
+        """Returns the share of votes that it would get against all others, each met equally often."""
         if self.strengths is None or len(self.strengths) < 2:
             return None
         others = np.delete(self.strengths, place)
         return float(np.mean(1 / (1 + np.exp(others - self.strengths[place]))))
 
     def interval(self, contrast: FloatArray) -> list[float] | None:
-        """Of a contrast of strengths, by `confidence`; None where there is none."""
+        """Returns the interval of a contrast of strengths, at `confidence`; None if there is none."""
         return None if self.doubt else self._interval(contrast)
 
     def between(self, a: int, b: int) -> list[float | None] | None:
-        """Of the difference a - b, by `confidence`; an end that is open is None."""
+        """Returns the interval of the difference a - b, at `confidence`; None for an open end."""
         if (a, b) in self.above:
             return None if (least := self.above[a, b]) is None else [least, None]
         if (b, a) in self.above:
@@ -189,7 +189,7 @@ class Fit:
         return [value - reach, value + reach]
 
     def rank(self, place: int) -> int | None:
-        """1 + how many models are shown to be stronger."""
+        """Returns 1 + the number of models shown to be stronger."""
         if self.strengths is None or self.doubt not in (None, UNBOUNDED):
             return None
         of_others = (self.between(one, place) for one in range(len(self.strengths)) if one != place)
@@ -197,12 +197,12 @@ class Fit:
 
 
 def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str], *, looks: int = 1) -> Fit:
-    """The strengths under which votes are as likely as they can be, each with its weight, every two models alike.
+    """Fits strengths by maximum likelihood to weighted votes, every two models counting alike.
 
-    The covariance is the sandwich with clusters of two kinds that cross, source images and raters (Cameron, Gelbach and
-    Miller, JBES 29, 2011): that of images, and what raters add to it. Each is freed from bias by G / (G - 1); the
-    degrees of freedom are Satterthwaite's. With one rater they are that rater's strengths, and
-    nothing is said of other people. Its intervals are at `level(looks)`.
+    The covariance is the sandwich with two kinds of crossed clusters, source images and raters (Cameron, Gelbach and
+    Miller, JBES 29, 2011): that of images, plus the addition of raters. Each is corrected for bias by G / (G - 1); the
+    degrees of freedom are Satterthwaite's. With one rater they are that rater's strengths, and say nothing about other
+    people. Its intervals are at `level(looks)`.
     """
     count, confidence = len(edit_models), level(looks)
     nothing = np.zeros((count, count))
@@ -250,12 +250,12 @@ def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str], *, looks: i
 
 
 def _met(left: IntArray, right: IntArray, a: int, b: int) -> BoolArray:
-    """The votes between these two."""
+    """Selects the votes between these two."""
     return np.asarray(((left == a) & (right == b)) | ((left == b) & (right == a)))
 
 
 def _least(images: IntArray, confidence: float) -> float | None:
-    """How much stronger, in logits, one is at least that won on all these images; None of no image."""
+    """Returns how much stronger, in logits, the winner on all these images is at least; None for no image."""
     if not len(images):
         return None
     share = ((1 - confidence) / 2) ** (1 / len(np.unique(images)))
@@ -263,10 +263,10 @@ def _least(images: IntArray, confidence: float) -> float | None:
 
 
 def davidson(votes: Sequence[Vote], edit_models: Sequence[str], *, looks: int = 1) -> dict[str, Any]:
-    """Davidson's model with an effect of the side: see `preferences`; every vote counts by its weight.
+    """Fits Davidson's model with an effect of the side (see `preferences`); votes count by their weights.
 
     The log-odds of left against right are a - b + side; a tie is `ties` times as likely as the geometric mean of the
-    two. With no tie at all `ties` is 0, and it is Bradley and Terry's with an effect of the side.
+    two. Without any tie `ties` is 0, and it is Bradley and Terry's model with an effect of the side.
     """
     count = len(edit_models)
     place = {model: number for number, model in enumerate(edit_models)}
@@ -319,7 +319,7 @@ def davidson(votes: Sequence[Vote], edit_models: Sequence[str], *, looks: int = 
 
 
 def _alike(left: IntArray, right: IntArray, weights: FloatArray, count: int) -> FloatArray:
-    """The weights with those of every two models scaled to the same sum, all together as before."""
+    """Scales the weights so that every two models have the same sum; the total stays."""
     pairs = np.minimum(left, right) * count + np.maximum(left, right)
     sums = np.bincount(pairs, weights)
     return np.asarray(weights * (weights.sum() / np.count_nonzero(sums) / sums[pairs]))
@@ -328,7 +328,7 @@ def _alike(left: IntArray, right: IntArray, weights: FloatArray, count: int) -> 
 def _table(
     left: IntArray, right: IntArray, shares: FloatArray, weights: FloatArray, count: int
 ) -> tuple[FloatArray, FloatArray]:
-    """For each two models, in both orders, the weight of their votes; and of what the first one got of it."""
+    """Returns, for each two models in both orders, the weight of their votes and the first one's part of it."""
     cells = left * count + right
     total = np.bincount(cells, weights, count * count).reshape(count, count)
     won = np.bincount(cells, weights * shares, count * count).reshape(count, count)
@@ -336,7 +336,7 @@ def _table(
 
 
 def newton(total: FloatArray, won: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The strengths under which a table is as likely as it can be, their mean 0, and the information about them."""
+    """Returns the maximum likelihood strengths of a table, their mean 0, and the information about them."""
     strengths = np.zeros(len(total))
     information = np.zeros_like(total)
     for _ in range(50):
@@ -352,7 +352,7 @@ def newton(total: FloatArray, won: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _clustered(scores: FloatArray, clusters: IntArray) -> tuple[FloatArray, int]:
-    """The sum over clusters of squared sums, G / (G - 1) times; and G."""
+    """Returns the sum over clusters of squared sums, times G / (G - 1); and G."""
     _, codes = np.unique(clusters, return_inverse=True)
     groups = int(codes.max()) + 1
     sums = np.stack([np.bincount(codes, column, groups) for column in scores.T], axis=1)
@@ -360,13 +360,13 @@ def _clustered(scores: FloatArray, clusters: IntArray) -> tuple[FloatArray, int]
 
 
 def _no_less(covariance: FloatArray, least: FloatArray) -> FloatArray:
-    """The covariance, nowhere below another: what raters add is estimated, and may be negative."""
+    """Returns the covariance, nowhere below another: the addition of raters is estimated, and may be negative."""
     values, vectors = np.linalg.eigh(covariance - least)
     return np.asarray(least + (vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
 def _reached(left: IntArray, right: IntArray, shares: FloatArray, count: int) -> BoolArray:
-    """Which model got something against which other, be it in a chain by way of others (Ford, AMM 64, 1957)."""
+    """Returns which model got something against which other, directly or in a chain (Ford, AMM 64, 1957)."""
     beats = np.eye(count, dtype=bool)
     beats[left[shares > 0], right[shares > 0]] = True
     beats[right[shares < 1], left[shares < 1]] = True
@@ -382,7 +382,7 @@ def _unit(count: int, place: int) -> FloatArray:
 
 
 def _counts(votes: Sequence[Vote], a: str, b: str) -> dict[str, int]:
-    """How often a was preferred, b was, neither was, and both were bad."""
+    """Counts how often a was preferred, b was, neither was, and both were bad."""
     found = Counter[str]()
     for vote in votes:
         if {vote.left, vote.right} == {a, b}:
@@ -394,7 +394,7 @@ def _counts(votes: Sequence[Vote], a: str, b: str) -> dict[str, int]:
 
 
 def one_sided(votes: Sequence[Vote]) -> set[str]:
-    """The raters who always take one side: their votes say nothing of the edits, as sides are drawn by chance."""
+    """Returns the raters who always take one side: their votes say nothing, as sides are drawn at random."""
     return {rater["rater"] for rater in _raters(votes) if rater["side"]}
 
 
@@ -406,7 +406,7 @@ def _raters(votes: Sequence[Vote]) -> list[dict[str, Any]]:
 
 
 def _rater(name: str, votes: Sequence[Vote]) -> dict[str, Any]:
-    """`votes`, `skipped`, the share of `left` among those for a side, and `side`: the one that it always takes."""
+    """Returns `votes`, `skipped`, the share of `left` among those for a side, and `side`: the one always taken."""
     of = Counter(vote.choice for vote in votes)
     sides = of["left"] + of["right"]
     most = max(of["left"], of["right"])
@@ -424,7 +424,7 @@ def _rater(name: str, votes: Sequence[Vote]) -> dict[str, Any]:
 
 
 def _agreement(votes: Sequence[Vote], resamples: int) -> dict[str, Any] | None:
-    """Krippendorff's alpha (ordinal) between raters over pairs that two or more have voted on; None for one rater.
+    """Computes Krippendorff's alpha (ordinal) between raters, over pairs with two votes or more; None for one rater.
 
     With `identical`, the share of two raters' votes on one pair that are the same: preferred, neither, the other.
     """
@@ -451,26 +451,26 @@ def _agreement(votes: Sequence[Vote], resamples: int) -> dict[str, Any] | None:
 
 
 BLIND_SHARE = 0.3
-"""Of samples, how many are drawn blindly: so none has a large weight."""
+"""Share of samples that are drawn blindly, so that none has a large weight."""
 EVEN_SHARE = 0.85
-"""Of the votes that every two models would have if all had as many, how many each two get whatever they would tell:
-what a vote tells is itself estimated."""
+"""Share of an even number of votes that every two models get regardless of their information, which is itself
+estimated."""
 SHARED = 0.2
-"""How many pairs another rater has voted on, where there are several: for their agreement."""
+"""Share of pairs that another rater has voted on too, if there are several: for their agreement."""
 EVENLY = 6
-"""How strongly a strength that is less sure than it would be by pairs drawn blindly comes before others."""
+"""Exponent by which strengths less certain than with blindly drawn pairs come first."""
 CLOSE = 0.3
-"""What telling the order of two models counts, against the strengths themselves."""
+"""Weight of the order of two models, relative to the strengths."""
 
 
 class PairChoice:
-    """Which two edit models to ask about next, by the votes so far.
+    """Chooses the next two edit models to ask about, from the votes so far.
 
-    The variance of strength i is a sum over pairs of models k, b_ik / n_k with n_k votes, by which follows what another
-    vote on each would take off it (Neyman, JRSS 97, 1934). Every strength counts relative to what it would have if all
-    pairs had as many votes, and to the power `EVENLY` of how much worse it stands: so each is at least as sure as by
-    pairs drawn blindly. Beside it counts, by `CLOSE`, the difference of every two models, times the chance that they
-    are in the wrong order. There is little to gain for all strengths at once: an even number of votes is near the best.
+    The variance of strength i is a sum over pairs of models k, b_ik / n_k with n_k votes, from which follows by how
+    much another vote on each would reduce it (Neyman, JRSS 97, 1934). Every strength counts relative to its variance if
+    all pairs had as many votes, to the power `EVENLY` of how much worse it is: so each is at least as certain as with
+    pairs drawn blindly. The difference of every two models counts too, by `CLOSE` times the chance that they are in the
+    wrong order. There is little to gain for all strengths at once: an even number of votes is close to the best.
     """
 
     def __init__(self, votes: Sequence[Vote], edit_models: Sequence[str]) -> None:
@@ -483,7 +483,7 @@ class PairChoice:
         right = np.array([place[vote.right] for vote in counted], dtype=np.int64)
         shares = np.array([SHARES[vote.choice] for vote in counted])
         total, won = _table(left, right, shares, np.ones(len(counted)), count)
-        # As if each had won one of two against each other: nobody runs away.
+        # As if each had won one of two against each other, which keeps every strength finite.
         others = 1 - np.eye(count)
         strengths, _ = newton(total + others, won + 0.5 * others)
         self._votes = total[self._a, self._b] + 0.5
@@ -503,7 +503,7 @@ class PairChoice:
         self._votes[(self._a == one) & (self._b == other)] += 1
 
     def order(self) -> list[tuple[str, str]]:
-        """Every two edit models, those first about which another vote tells most."""
+        """Returns every two edit models, those first about which another vote tells most."""
         from scipy.special import ndtr
 
         off = 1 / self._votes - 1 / (self._votes + 1)
@@ -518,20 +518,20 @@ class PairChoice:
 
 
 def sample_chances(disagreement: FloatArray) -> FloatArray:
-    """For each sample the chance to be asked about: a share blindly, the rest those more on which judges disagree.
+    """Returns each sample's chance to be asked about: a share blindly, the rest by disagreement between judges.
 
-    `disagreement`: of each sample, 0 to 1. The most disputed comes at most half as often again as the least: weights
-    that differ more would make intervals wider than blind votes do.
+    `disagreement`: of each sample, 0 to 1. The most disputed sample comes at most half as often again as the least:
+    weights that differ more would make intervals wider than blind votes do.
     """
     wanted = 1 + 0.7 * np.asarray(disagreement, dtype=np.float64)
     return np.asarray(BLIND_SHARE / len(wanted) + (1 - BLIND_SHARE) * wanted / wanted.sum())
 
 
 def sample_order(asked: FloatArray, chances: FloatArray, phases: FloatArray) -> IntArray:
-    """Samples in the order in which they are due, so that none is asked about again long before all others.
+    """Returns samples in the order in which they are due, so that none is asked about again long before all others.
 
-    `asked`: how often each was; `phases`: of each a number from 0 to 1 drawn by chance, always the same (Ohlsson,
-    Journal of Official Statistics 14, 1998, over and over). Each comes as often as its chance says, and votes that lie
-    together on one image tell less than those that are spread.
+    `asked`: how often each was; `phases`: for each a fixed random number from 0 to 1 (Ohlsson, Journal of Official
+    Statistics 14, 1998, repeated). Each comes as often as its chance says; votes on the same image tell less than
+    votes that are spread.
     """
     return np.argsort((asked + phases) / chances, kind="stable")

@@ -1,8 +1,8 @@
-"""Do two instruments put edits, or edit models, into the same order?
+"""Measures whether two instruments rank edits, or edit models, alike.
 
 Within an edit model: does it see which edits are good? Between edit models: does it see which models are? An instrument
 may do one and not the other, and a leaderboard rests on the second. All of it is computed for many weightings of the
-samples at once, a row each, so that one set of draws gives every number its interval, and differences theirs.
+samples at once, a row each, so that one set of draws gives intervals for every number, and for their differences.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from edit_eval.statistics.intervals import (
 FEWEST_RANKED = 4
 """Edits of a model below which its correlation says nothing: Fisher's z has the variance 1 / (n - 3). Also models."""
 _MOST_AT_ONCE = 4_000_000
-"""Weights (draws x samples) that are held at once."""
+"""Limit of weights (draws x samples) in memory at once."""
 
 
 class Samples:
-    """The samples that agreement is about, their source images, and the draws over these."""
+    """The samples that agreement is about, their source images, and draws of these."""
 
     def __init__(
         self, items: Iterable[Iterable[Item]], sources: Mapping[str, str] | None = None, *, resamples: int = 1_000
     ) -> None:
-        """Of all samples in `items`. A source image that is not known is taken for the sample's own."""
+        """Takes all samples in `items`. An unknown source image is taken as the sample's own."""
         names = sorted({item.sample_id for some in items for item in some})
         self.place = {sample: position for position, sample in enumerate(names)}
         self._sources = sources or {}
@@ -53,21 +53,21 @@ class Samples:
         return cluster_draws(self._codes, self.resamples)
 
     def image(self, sample: str) -> str:
-        """What its source image is known by."""
+        """Returns the identifier of its source image."""
         return self._sources.get(sample) or sample
 
     @property
     def clusters(self) -> int:
-        """How many source images."""
+        """Number of source images."""
         return len(set(self.code.values()))
 
     @property
     def once(self) -> FloatArray:
-        """Every sample once: the weights of what was seen."""
+        """Weights of every sample once: the data as seen."""
         return np.ones((1, len(self.place)))
 
     def drawn(self, statistic: Any) -> FloatArray:
-        """The statistic (weights, a row a draw -> a value a draw) of every draw."""
+        """Returns the statistic (weights with a row per draw -> a value per draw) of every draw."""
         rows = max(1, _MOST_AT_ONCE // max(1, len(self.place)))
         parts = [
             statistic(self._draws[start : start + rows][:, self._codes]) for start in range(0, len(self._draws), rows)
@@ -76,7 +76,7 @@ class Samples:
 
 
 def by_model(items: Iterable[Item]) -> dict[str, list[Item]]:
-    """The items of each edit model, in the order of their samples; the models as they come."""
+    """Returns the items of each edit model, in the order of their samples; the models as they come."""
     found: dict[str, list[Item]] = {}
     for item in items:
         found.setdefault(item.edit_model, []).append(item)
@@ -91,7 +91,7 @@ class Within:
     tanh(mean(atanh(r))) (Fisher, Metron 1, 1921; as VIEScore does, arXiv 2312.14867). Within a model, so that a judge
     gets no credit for knowing which models are good on the whole. A model with fewer than four shared edits, or one
     whose scores are all equal, has no correlation and does not count. A correlation closer to 1 than 1 - 1 / n counts
-    as that, for the z of 1 is infinite and would outweigh all others.
+    as that, since the z of 1 is infinite and would outweigh all others.
     """
 
     def __init__(self, one: ByItem, other: ByItem, samples: Samples) -> None:
@@ -104,7 +104,7 @@ class Within:
             )
 
     def __call__(self, weights: FloatArray) -> FloatArray:
-        """The mean for each row of weights of all samples; NaN where no model has a correlation."""
+        """Returns the mean for each row of weights of all samples; NaN if no model has a correlation."""
         return _through_z([self._spearman(model, weights) for model in self._models], self._sizes, len(weights))
 
     @property
@@ -119,7 +119,7 @@ class Within:
         return _pearson(_weighted_ranks(one, weights), _weighted_ranks(other, weights), weights)
 
     def of_models(self, samples: Samples) -> dict[str, dict[str, Any]]:
-        """`{NAME: {"n", "spearman"}}` of what was seen."""
+        """Returns `{NAME: {"n", "spearman"}}` of the data as seen."""
         return {
             model: {"n": len(of), "spearman": none_for_nan(self._spearman(model, samples.once)[0])}
             for model, (_, _, of) in self._models.items()
@@ -140,15 +140,15 @@ class Between:
         self._of_model = np.equal.outer(self._codes, np.arange(len(self.models))).astype(np.float64)
 
     def means(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The means by either, a row a row of weights, a column a model; NaN for a model that was not drawn."""
+        """Returns the means by either, one row per row of weights, one column per model; NaN for a model not drawn."""
         of_edits = weights[:, self._samples]
         with np.errstate(invalid="ignore"):
             totals = of_edits @ self._of_model
             one, other = ((of_edits * values) @ self._of_model / totals for values in (self._one, self._other))
-        return np.round(one, 12), np.round(other, 12)  # what is equal but for the order of its sums is equal
+        return np.round(one, 12), np.round(other, 12)  # means that differ only by the order of their sums are equal
 
     def __call__(self, weights: FloatArray) -> FloatArray:
-        """The correlation for each row of weights; NaN with fewer than four models, and where means are all equal."""
+        """Returns the correlation for each row of weights; NaN with fewer than four models, or all means equal."""
         if len(self.models) < FEWEST_RANKED:
             return np.full(len(weights), math.nan)
         one, other = self.means(weights)
@@ -159,13 +159,13 @@ class Between:
 
 
 class MeanAgreement:
-    """The mean of several agreements, as of a judge with each of several people: within models through Fisher's z."""
+    """The mean of several agreements, such as a judge's with each of several people: within models by Fisher's z."""
 
     def __init__(self, parts: Sequence[Within | Between]) -> None:
         self._parts = parts
 
     def __call__(self, weights: FloatArray) -> FloatArray:
-        """For each row of weights."""
+        """Returns the mean for each row of weights."""
         found = [part(weights) for part in self._parts]
         if all(isinstance(part, Within) for part in self._parts):
             return _through_z(found, [0] * len(found), len(weights))
@@ -173,7 +173,7 @@ class MeanAgreement:
 
 
 def with_interval(agreement: Within | Between | MeanAgreement, samples: Samples) -> dict[str, Any]:
-    """`{"spearman", "ci95"}` of what was seen; the interval resamples source images, the same for all models."""
+    """Returns `{"spearman", "ci95"}` as seen; the interval resamples source images, the same for all models."""
     return {
         "spearman": none_for_nan(agreement(samples.once)[0]),
         "ci95": percentiles(samples.drawn(agreement)),
@@ -181,10 +181,10 @@ def with_interval(agreement: Within | Between | MeanAgreement, samples: Samples)
 
 
 def interval_of_models(spearman: float | None, models: int) -> list[float] | None:
-    """`[low, high]` of a rank correlation over models: other models could have been compared.
+    """Returns `[low, high]` of a rank correlation over models: other models could have been compared.
 
     tanh(atanh(r) -+ 1.96 sqrt((1 + r^2 / 2) / (n - 3))) (Bonett and Wright, Psychometrika 65, 2000). None with fewer
-    than four models. A correlation of 1 is taken for 1 - 1 / n.
+    than four models. A correlation of 1 is taken as 1 - 1 / n.
     """
     if spearman is None or models < FEWEST_RANKED:
         return None
@@ -195,7 +195,7 @@ def interval_of_models(spearman: float | None, models: int) -> list[float] | Non
 
 
 def bounds_within(one: ByItem, other: ByItem) -> list[float] | None:
-    """`[low, high]`: what the mean of `Within` could be if `one` had scored all edits that `other` has.
+    """Returns `[low, high]`: the range of the mean of `Within` if `one` had scored all edits that `other` has.
 
     Nothing is assumed about why a score is missing: each may be anywhere in the order of the model's edits.
     """
@@ -216,12 +216,12 @@ def bounds_within(one: ByItem, other: ByItem) -> list[float] | None:
 
 
 def spearman_bounds(scores: FloatArray, other: FloatArray) -> tuple[float, float] | None:
-    """What Spearman's correlation could be at least and at most, were the scores that are NaN known.
+    """Returns the least and the greatest Spearman correlation possible if the scores that are NaN were known.
 
-    Of all ways to insert what is missing into the order of what is known, the largest and smallest sum of products of
-    ranks is exact: missing ones stand in the order of `other` (rearrangement inequality), so it is a merge of two
-    sequences. Over it stands a sum of squares that depends on how many are tied: the one that leads furthest out is
-    taken. None where `other` does not vary.
+    Over all ways to insert the missing into the order of the known, the largest and smallest sum of products of ranks
+    is exact: missing ones are in the order of `other` (rearrangement inequality), so it is a merge of two sequences.
+    The denominator is a sum of squares that depends on how many are tied: the one that leads furthest out is taken.
+    None if `other` does not vary.
     """
     known = ~np.isnan(scores)
     n, missing = len(scores), int((~known).sum())
@@ -232,7 +232,7 @@ def spearman_bounds(scores: FloatArray, other: FloatArray) -> tuple[float, float
     of_known = levels(scores[known])
     sizes = np.bincount(of_known).astype(np.float64) if known.any() else np.zeros(0)
     sums = np.asarray(np.bincount(of_known, ranks[known]) if known.any() else [], dtype=np.float64)
-    # Sums of squares of midranks: all missing apart, or all tied with the largest group (Kendall, 1945).
+    # Sums of squares of midranks: all missing ones distinct, or all tied with the largest group (Kendall, 1945).
     largest = max(sizes.max(initial=0.0), 1.0)
     apart = (n**3 - n - float((sizes**3 - sizes).sum())) / 12
     group = largest + (missing if sizes.size else missing - 1)
@@ -248,14 +248,14 @@ def spearman_bounds(scores: FloatArray, other: FloatArray) -> tuple[float, float
 
 
 def _largest_sum(sizes: FloatArray, sums: FloatArray, missing: FloatArray) -> float:
-    """The largest sum over all orders of rank times value: groups stay in their order, missing ones in theirs.
+    """Returns the largest sum of rank times value over all orders that keep the groups, and the missing, in order.
 
-    `sums` and `missing` add up to 0, so that it does not matter where ranks begin.
+    `sums` and `missing` add up to 0, so it does not matter where ranks begin.
     """
-    places = np.arange(len(missing) + 1, dtype=np.float64)  # how many of the missing stand before
+    places = np.arange(len(missing) + 1, dtype=np.float64)  # how many of the missing come before
 
     def with_missing(best: FloatArray, placed: float) -> FloatArray:
-        """Any number of missing ones put next: a running maximum of what it was worth to stop before them."""
+        """Puts any number of missing ones next: a running maximum over where to stop before them."""
         added = np.concatenate([[0.0], np.cumsum((placed + places[1:]) * missing)])
         return np.asarray(np.maximum.accumulate(best - added) + added, dtype=np.float64)
 
@@ -268,24 +268,24 @@ def _largest_sum(sizes: FloatArray, sums: FloatArray, missing: FloatArray) -> fl
     return float(best[-1])
 
 
-# -- ranks, ties in the middle, where items count with weights: a resampled set counts some of them twice --
+# -- midranks with weights: a resampled set counts some items twice --
 
 
 def levels(values: FloatArray) -> IntArray:
-    """For each value the place of its level among the distinct values, from 0."""
+    """Returns for each value the place of its level among the distinct values, from 0."""
     return np.asarray(np.unique(values, return_inverse=True)[1], dtype=np.int64)
 
 
 def midranks(of_levels: IntArray, weights: FloatArray) -> FloatArray:
-    """For each value its rank among all, ties in the middle; `weights` says how often each counts."""
+    """Returns for each value its rank among all, ties in the middle; `weights` says how often each counts."""
     counts = np.bincount(of_levels, weights=weights)
     return np.asarray((np.cumsum(counts) - counts / 2)[of_levels], dtype=np.float64)
 
 
 class OrdinalRatings:
-    """Ratings ready to be weighted again and again: sorting them is most of the work, and needed once.
+    """Ratings prepared for repeated weighting: sorting them is most of the work, and needed once.
 
-    `ratings`: edits x judges, NaN where there is none. Edits with fewer than two ratings do not matter.
+    `ratings`: edits x judges, NaN if there is none. Edits with fewer than two ratings do not matter.
     """
 
     def __init__(self, ratings: FloatArray) -> None:
@@ -296,17 +296,17 @@ class OrdinalRatings:
         self._counts = given.sum(axis=1).astype(np.float64)
 
     def alpha(self, weights: FloatArray) -> float | None:
-        """Krippendorff's alpha, 1 for perfect agreement, 0 for that of chance; `weights`: how often each edit counts.
+        """Computes Krippendorff's alpha, 1 for perfect agreement, 0 for chance; `weights`: how often each edit counts.
 
         alpha = 1 - D_o / D_e (Krippendorff, Content Analysis, 2004, chapter 11). The ordinal distance of two ratings is
         the number of ratings between them, halves of their own levels included: the difference of their midranks. None
-        where there is nothing to agree about: no edit with two ratings, or all ratings equal.
+        if there is nothing to agree about: no edit with two ratings, or all ratings equal.
         """
         of_ratings = weights[self._edits]
         total = float(of_ratings.sum())
         if total < 2:
             return None
-        # Less the mean rank: keeps the sums of squares small, and so exact.
+        # Minus the mean rank, which keeps the sums of squares small, and so exact.
         ranks = midranks(self._levels, of_ratings) - total / 2
         sums = np.bincount(self._edits, ranks, len(weights))
         squares = np.bincount(self._edits, ranks**2, len(weights))
@@ -320,7 +320,7 @@ class OrdinalRatings:
 
 
 def _weighted_ranks(of_levels: IntArray, weights: FloatArray) -> FloatArray:
-    """`midranks` for each row of weights."""
+    """Computes `midranks` for each row of weights."""
     order = np.argsort(of_levels, kind="stable")
     starts = np.searchsorted(of_levels[order], np.arange(int(of_levels.max()) + 1))
     counts = np.add.reduceat(weights[:, order], starts, axis=1)
@@ -328,7 +328,7 @@ def _weighted_ranks(of_levels: IntArray, weights: FloatArray) -> FloatArray:
 
 
 def _row_ranks(values: FloatArray) -> FloatArray:
-    """Midranks within each row: for each value how many are smaller, and half of those that are equal."""
+    """Computes midranks within each row: for each value how many are smaller, and half of those that are equal."""
     columns = range(values.shape[1])
     smaller = sum((values[:, [one]] < values).astype(np.float64) for one in columns)
     equal = sum((values[:, [one]] == values).astype(np.float64) for one in columns)
@@ -336,21 +336,21 @@ def _row_ranks(values: FloatArray) -> FloatArray:
 
 
 def _pearson(a: FloatArray, b: FloatArray, weights: FloatArray) -> FloatArray:
-    """Of each row; NaN where one side does not vary."""
+    """Computes the correlation of each row; NaN if one side does not vary."""
     with np.errstate(invalid="ignore", divide="ignore"):
         total = weights.sum(axis=1, keepdims=True)
         a = a - (weights * a).sum(axis=1, keepdims=True) / total
         b = b - (weights * b).sum(axis=1, keepdims=True) / total
         squares = (weights * a**2).sum(axis=1), (weights * b**2).sum(axis=1)
         found = (weights * a * b).sum(axis=1) / np.sqrt(squares[0] * squares[1])
-    flat = ~((squares[0] > 1e-9) & (squares[1] > 1e-9))  # ranks: what varies at all varies by a half
+    flat = ~((squares[0] > 1e-9) & (squares[1] > 1e-9))  # ranks that vary at all vary by a half
     return np.asarray(np.where(flat, math.nan, np.clip(found, -1.0, 1.0)), dtype=np.float64)
 
 
 def _through_z(parts: Sequence[FloatArray], sizes: Sequence[int], rows: int) -> FloatArray:
-    """tanh(mean(atanh(r))) over the parts that have one; a part of n values closer to 1 than 1 - 1 / n counts as that.
+    """Returns tanh(mean(atanh(r))) over the parts that have one; r of n values is at most 1 - 1 / n from 0.
 
-    A size of 0 stands for one that cannot be 1.
+    A size of 0 is for one that cannot be 1.
     """
     if not parts:
         return np.full(rows, math.nan)

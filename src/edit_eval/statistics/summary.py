@@ -1,11 +1,11 @@
-"""All numbers of one run, as one plain document: `summary.json`.
+"""Computes all numbers of one run, as one plain document: `summary.json`.
 
 One rule above all: only a score whose status is `ok` has a number. Everything else is counted beside the mean, and
-bounds it: `worst_case_mean` and `best_case_mean` are what the mean would be if all the rest lay at the worst or the
-best end of the score's scale.
+bounds it: `worst_case_mean` and `best_case_mean` are the mean with all the rest at the worst or the best end of the
+score's scale.
 
-With several edit seeds or repeats a sample has several judgements. Each counts once in a mean; that they belong
-together is what the interval knows, for it is clustered on the source image.
+With several edit seeds or repeats a sample has several judgements. Each counts once in a mean; the interval allows for
+their dependence, for it is clustered on the source image.
 """
 
 from __future__ import annotations
@@ -33,30 +33,30 @@ from edit_eval.statistics.series import Series, Sureness, ends, finite, gain, me
 from edit_eval.statistics.steps import rounds, turns
 from edit_eval.statistics.timing import timing
 
-# Controls: does a judge put edits above what is none: the source itself, a grey picture, another sample's edit? One
-# that does not has seen nothing, or no edit model of the run has made anything; either way its means say nothing.
+# Controls: does a judge put edits above what is none: the source itself, a grey picture, another sample's edit? If not,
+# it sees nothing, or no edit model of the run has made anything; either way its means say nothing.
 
 FEWEST_WITH_CONTROLS = 8
-"""Source images below which nothing is said: a good judge would often not be shown to be one."""
+"""Source images below which nothing is concluded: a good judge would often not be shown to be one."""
 
 
 def kind_of(control: Judgement) -> str:
-    """`source`, `blank` or `shuffled`."""
+    """Returns `source`, `blank` or `shuffled`."""
     return control.edit_model.removeprefix(CONTROL)
 
 
 def controls_of(results: Results, judge: str, score: str) -> list[Judgement]:
-    """A judge's controls whose samples lead with that score."""
+    """Returns a judge's controls whose samples have that score as headline."""
     return [one for one in results.controls if one.judge == judge and one.headline == score]
 
 
 def beside_edits(results: Results, judge: str, series: Series) -> dict[str, dict[str, Any]]:
-    """For each kind of control the edit model that stands out most from it: `{"edit_model", "n", ..., "below"}`.
+    """Returns for each kind of control the edit model furthest from it: `{"edit_model", "n", ..., "below"}`.
 
     Paired on the samples of the controls: `edits` and `control` are the means over the `n` samples (of `images` source
     images) that have both, `difference` is edits less control, `ci95` its interval, clustered on the source image.
-    `below`: the control is shown to be worse than the edits of some model, its interval lying beyond 0 (or every sample
-    showing the same difference). False where no model does; None with fewer than eight source images.
+    `below`: the control is shown to be worse than the edits of some model, its interval being beyond 0 (or every sample
+    showing the same difference). False if no model does; None with fewer than eight source images.
     """
     found = {}
     for kind in dict.fromkeys(map(kind_of, controls_of(results, judge, series.score))):
@@ -71,13 +71,13 @@ def beside_edits(results: Results, judge: str, series: Series) -> dict[str, dict
 
 
 def put_last(beside: Mapping[str, Mapping[str, Any]]) -> bool | None:
-    """Whether all kinds are put below edits; None where that cannot be said of one, and no other is not."""
+    """True if all kinds are put below edits, False if one is not; None if that is unknown for one."""
     states = [one["below"] for one in beside.values()]
     return False if False in states else None if None in states or not states else True
 
 
 def _means(judgements: Sequence[Judgement], judge: str, score: str, edit_model: str) -> dict[str, float]:
-    """For each sample the mean of a judge's score over edit seeds and repeats."""
+    """Returns for each sample the mean of a judge's score over edit seeds and repeats."""
     collected: dict[str, list[float]] = {}
     for one in judgements:
         if one.judge == judge and one.edit_model == edit_model and score in one.scores:
@@ -115,7 +115,7 @@ def _against(
 
 
 def _standing(found: Mapping[str, Any], series: Series) -> tuple[int, float]:
-    """What of two edit models' results says more: that it is shown, then the difference."""
+    """Key that ranks edit models' results: those shown come first, then by difference."""
     shown = {True: 2, False: 1, None: 0}[found["below"]]
     return shown, -math.inf if found["difference"] is None else gain(series.scale) * found["difference"]
 
@@ -123,22 +123,22 @@ def _standing(found: Mapping[str, Any], series: Series) -> tuple[int, float]:
 SCHEMA = 3
 
 Bounds = Mapping[Item, tuple[float, float]]
-"""For each edit the worst and the best that its score can be."""
+"""For each edit the worst and the best possible score."""
 _STATUSES = tuple(Status)
 _PLACES = {status: place for place, status in enumerate(_STATUSES)}
 _OK = _PLACES[Status.OK]
 
 
 def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vote] = ()) -> dict[str, Any]:
-    """The document `summary.json`, as docs/records.md has it: plain dicts, lists, strings, integers and floats.
+    """Returns the document `summary.json`, as in docs/records.md: plain dicts, lists, strings, integers and floats.
 
     `results` has one entry for every (edit model, judge), in the configuration's order, with all scores of the judge.
-    There is no mean over different models, judges or scores. `min_coverage` is a share, 0 to 1: what each of them is
-    to have of its headlines. With several judges or repeats there is `agreement`, see `judges_document`. `votes` are
-    people's, and are in no number but those of `votes` and `comparison.people`. With judges that compare two edits
-    there is `battles`: for each of them its coverage, and by score what its battles come to. With several edits of a
-    sample and two judges there is `best_of`: for each judge what choosing by it is worth to another. Where edit
-    models are told a critique there is `rounds`, and where samples follow others `turns`.
+    There is no mean over different models, judges or scores. `min_coverage` is a share, 0 to 1: the part of its
+    headlines that each of them must have. With several judges or repeats there is `agreement`, see `judges_document`.
+    `votes` are people's, and are in no number but those of `votes` and `comparison.people`. With judges that compare
+    two edits there is `battles`: for each of them its coverage, and by score the results of its battles. With several
+    edits of a sample and two judges there is `best_of`: for each judge what choosing by it is worth to another. If edit
+    models are told a critique there is `rounds`, and if samples follow others `turns`.
     """
     entries = _entries(results, min_coverage)
     every = (*results.judgements, *results.battles)
@@ -188,18 +188,18 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
 
 
 def votes_document(results: Results, votes: Sequence[Vote], taken_in: Collection[str] = ()) -> dict[str, Any]:
-    """Which edit model people prefer (see `preferences`), with the votes of raters `taken_in` who always take one side;
-    `beside`, the run's judges beside them (see `beside_votes`)."""
+    """Returns which edit model people prefer (see `preferences`), with the votes of raters `taken_in` who always take
+    one side; `beside`, the run's judges beside them (see `beside_votes`)."""
     found = preferences(votes, results.edit_models, taken_in=taken_in)
     apart = {rater["rater"] for rater in found["raters"] if rater["set_apart"]}
     return {**found, "beside": beside_votes(results, [vote for vote in votes if vote.rater not in apart])}
 
 
 def judges_document(results: Results, *, min_coverage: float = 1.0, score: str | None = None) -> dict[str, Any]:
-    """What a run says of its judges by their headlines, or by `score`: as `agreement.judge_agreement`, and `median`.
+    """Compares a run's judges by their headlines, or by `score`: as `agreement.judge_agreement`, and `median`.
 
     `median` has an entry for every edit model like those of `results` in the summary; it counts edits, not answers, see
-    `panel`. None where `no_median` says why there is none.
+    `panel`. None if `no_median` says why there is none.
     """
     together = panel(results, score)
     return {
@@ -210,7 +210,7 @@ def judges_document(results: Results, *, min_coverage: float = 1.0, score: str |
 
 
 def _comparison(results: Results, votes: Sequence[Vote]) -> dict[str, Any] | None:
-    """The numbers of `edit-eval compare RUN --json`."""
+    """Returns the numbers of `edit-eval compare RUN --json`."""
     found = compare_models(results, votes)
     if found is None:
         return None
@@ -231,12 +231,12 @@ def _without(document: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _asked_again(judgement: Judgement) -> bool:
-    """Whether there is a headline, and it came only when something was asked again."""
+    """True if there is a headline that came only after something was asked again."""
     return judgement.headline in judgement.again
 
 
 def _counts(judgements: Iterable[Judgement]) -> list[int]:
-    """How many headlines have each status."""
+    """Counts headlines by status."""
     found = Counter(one.status for one in judgements)
     return [found[status] for status in _STATUSES]
 
@@ -262,12 +262,12 @@ def _covered(judgements: Sequence[Judgement], min_coverage: float) -> dict[str, 
 
 @dataclass(frozen=True)
 class _Benchmark:
-    """What the samples say of every judgement about them."""
+    """Facts about samples, shared by all judgements of them."""
 
     clusters: Mapping[str, int]
-    """For each sample the number of what it is clustered on; -1 where that is not known."""
+    """For each sample the number of its cluster; -1 if unknown."""
     groups: Mapping[str, Mapping[str, set[str]]]
-    """For each kind of group the samples of each group, by its name and in the benchmark's order."""
+    """For each kind of group, the samples of each group, by its name and in the benchmark's order."""
 
 
 def _benchmark(results: Results) -> _Benchmark:
@@ -287,7 +287,7 @@ def _benchmark(results: Results) -> _Benchmark:
 
 
 def _entries(results: Results, min_coverage: float, bounds: Bounds | None = None) -> list[dict[str, Any]]:
-    """What there is to say of every (edit model, judge)."""
+    """Returns the entry of every (edit model, judge)."""
     judgements: dict[tuple[str, str], list[Judgement]] = {
         (edit_model, judge): [] for edit_model in results.edit_models for judge in results.judges
     }
@@ -332,7 +332,7 @@ def _published(value: float | str) -> dict[str, Any]:
 
 
 def _controls(results: Results) -> dict[str, Any]:
-    """What each judge gives to what is no edit, by its headline: rows of their own, outside of every other number."""
+    """Returns each judge's scores of controls, by its headline: rows of their own, outside every other number."""
     evaluation = results.configuration.get("evaluation")
     benchmark = _benchmark(results)
     found = {}
@@ -349,7 +349,7 @@ def _controls(results: Results) -> dict[str, Any]:
             kinds = {kind: {**blocks[kind], "beside_edits": beside[kind]} for kind in beside}
             found[judge] = {"score": series.score, "last": put_last(beside), "kinds": kinds}
     samples = evaluation.get("controls") if isinstance(evaluation, Mapping) else None
-    if not samples and results.controls:  # a service has some where its configuration asks for none
+    if not samples and results.controls:  # a service may have some although its configuration asks for none
         samples = len({one.sample_id for one in results.controls})
     asked = "asked" in given_by(results).values()
     return {"samples": samples if asked else None, "judges": found}
@@ -360,24 +360,24 @@ def _controls(results: Results) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Table:
-    """One score, a row for each judgement to which it applies."""
+    """One score, with a row for each judgement that it applies to."""
 
     scale: Scale
     samples: Sequence[str]
     statuses: IntArray
     """Place in `_STATUSES`."""
     scores: FloatArray
-    """NaN where there is none."""
+    """NaN if there is none."""
     worst: FloatArray
-    """The score; where there is none the worst end of the scale, infinite if that is open."""
+    """The score, or else the worst end of the scale, infinite if that is open."""
     best: FloatArray
     """The same with the best end."""
     again: IntArray
-    """1 where the score came only when something was asked again, 0 elsewhere."""
+    """1 if the score came only after something was asked again, else 0."""
     clusters: IntArray
-    """The number of the source image; -1 where it is not known."""
+    """Number of the source image; -1 if unknown."""
     categories: IntArray
-    """The number of the category, in the benchmark's order."""
+    """Number of the category, in the benchmark's order."""
 
 
 def _table(
@@ -428,7 +428,7 @@ def _score(table: _Table, benchmark: _Benchmark) -> dict[str, Any]:
 
 
 def _block(table: _Table, samples: set[str]) -> dict[str, Any]:
-    """Statistics of a sub-group: many of them are looked at, so what stands out in one may be chance."""
+    """Returns statistics of a sub-group: many are looked at, so a finding in one may be chance."""
     rows = np.array([row for row, sample in enumerate(table.samples) if sample in samples], dtype=np.int64)
     return {**_statistics(table, rows), "coverage": _coverage_of(table, rows), "exploratory": True}
 
@@ -458,7 +458,7 @@ def _statistics(table: _Table, rows: IntArray) -> dict[str, Any]:
 
 
 def _mean(table: _Table, rows: IntArray, groups: IntArray | None) -> dict[str, Any]:
-    """A mean with its interval, and where there is none, why."""
+    """Returns a mean with its interval, or the reason why there is none."""
     value = mean(table.scores[rows], None if groups is None else groups[rows])
     scored = rows[table.statuses[rows] == _OK]
     if value is None:
@@ -472,7 +472,7 @@ def _mean(table: _Table, rows: IntArray, groups: IntArray | None) -> dict[str, A
 
 
 def _standard_deviation(scores: FloatArray) -> float | None:
-    """The sample's standard deviation, n - 1 in the denominator; None of fewer than two."""
+    """Returns the sample standard deviation, n - 1 in the denominator; None with fewer than two."""
     middle = mean(scores)
     if middle is None or len(scores) < 2:
         return None
@@ -483,10 +483,10 @@ def _standard_deviation(scores: FloatArray) -> float | None:
 #
 # The edits to look at first: those with the worst score of each judge, and those that judges disagree about most.
 #
-# An edit's score by a judge is the mean over its repeats. No number is over several judges: where they disagree each
-# has its own beside the others. A judge that is stricter than another disagrees about no edit: its own level, the mean
-# over the edits that all of them have scored, is taken out before judges are held against each other. The samples that
-# models differ on most are the comparison's (`Pair.largest`).
+# An edit's score by a judge is the mean over its repeats. No number is over several judges: where they disagree, each
+# score is shown beside the others. A judge that is stricter than another disagrees about no edit: each judge's level,
+# its mean over the edits scored by all of them, is subtracted before judges are compared. The samples that models
+# differ on most are the comparison's (`Pair.largest`).
 
 SHOWN = 3
 
@@ -495,12 +495,12 @@ _ROUNDING = 1e-9
 
 
 def extremes(results: Results) -> dict[str, Any]:
-    """`{"worst": {JUDGE: [...]}, "judges_apart": [...]}`, at most three edits each.
+    """Returns `{"worst": {JUDGE: [...]}, "judges_apart": [...]}`, at most three edits each.
 
-    Of equal ones the first in the benchmark. Of each: `sample_id`, `edit_model`, `edit_seed`; of the worst the judge's
-    `score`, by its headline; of those on which judges are apart their `scores` by name, and how far the lowest and the
-    highest lie apart without the judges' levels (`difference`). Judges are held against those whose headline has the
-    same scale.
+    Of equal ones the first in the benchmark. Each has `sample_id`, `edit_model`, `edit_seed`; the worst also the
+    judge's `score`, by its headline; those on which judges are apart their `scores` by name, and the distance between
+    the lowest and the highest after subtracting the judges' levels (`difference`). Judges are compared with those whose
+    headline has the same scale.
     """
     place = {sample.id: sample.index for sample in results.samples}
     models = {name: number for number, name in enumerate(results.edit_models)}
