@@ -1,4 +1,4 @@
-"""What a service answers over HTTP: `/v1/score`, `/v1/identity`, `/health`, `/metrics`, and the doors that are open."""
+"""The HTTP application of a service: `/v1/score`, `/v1/identity`, `/health`, `/metrics`, and the open doors."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ except ImportError as missing:
     ) from missing
 
 MOST_PAIRS = 8192
-"""That are admitted at once; more wait at the door."""
+"""Most pairs admitted at once; further requests wait."""
 MOST_BODY = 512 << 20
 MOST_BYTES = 1 << 30
-"""Of all requests that are admitted at once."""
+"""Most bytes of all requests admitted at once."""
 BODY_SECONDS = 20.0
 LEAST_BYTES_A_SECOND = 1 << 20
-"""A body has so long to come: room is kept for it, which others wait for."""
+"""Slowest rate allowed for a body, after `BODY_SECONDS`: it holds room that other requests wait for."""
 LARGE_BODY, ALONE_SECONDS = 1 << 20, 0.05
-"""A body of so many bytes is read alone for so long: of eight at once, the first would be whole only with the last."""
+"""A body this large is read alone for this long: of eight read at once, all would be complete only at the end."""
 NATIVE_SECONDS = 600.0
 SHARE = 0.9
-"""Of a client's patience that is used: an answer that it does not wait for was judged for nobody."""
+"""Share of a client's timeout that may be used: an answer after it would be wasted."""
 AGAIN_AFTER = 2
 """Seconds, in `Retry-After`."""
 HOLD_EVERY = 2.0
@@ -60,7 +60,7 @@ OnUnscored = Literal["error", "hold", "group_mean"]
 
 
 class BelowRoot(BaseModel):
-    """A picture that the service reads itself."""
+    """A picture file read by the service."""
 
     model_config = ConfigDict(extra="forbid")
     path: str = Field(description="A file's path, from the folder that `--root` names; nothing outside of it is read.")
@@ -70,7 +70,7 @@ SentPicture = str | BelowRoot
 
 
 class PairRequest(BaseModel):
-    """One edit that is to be judged."""
+    """An edit to judge."""
 
     model_config = ConfigDict(extra="forbid")
     source: SentPicture | list[SentPicture] = Field(description="Base64, a data URL, or `{path}`; several as a list.")
@@ -82,14 +82,14 @@ class PairRequest(BaseModel):
 
 
 class ScoreRequest(BaseModel):
-    """A request."""
+    """A request for scores."""
 
     model_config = ConfigDict(extra="forbid")
     pairs: list[PairRequest] = Field(min_length=1)
 
 
 class JudgedScore(BaseModel):
-    """What one judge says of one edit."""
+    """One judge's score of one edit."""
 
     status: str
     reason: str
@@ -101,7 +101,7 @@ class JudgedScore(BaseModel):
 
 
 class PictureEncoding(BaseModel):
-    """How a picture was encoded: what a judge sees depends on it."""
+    """How a picture was encoded, which affects what a judge sees."""
 
     format: str
     quality: int | None
@@ -110,7 +110,7 @@ class PictureEncoding(BaseModel):
 
 
 class JudgedPair(JudgedScore):
-    """What became of one pair: by the first judge, and by each."""
+    """The result of one pair: the first judge's, and each judge's."""
 
     id: str
     form: PictureEncoding | None = Field(description="Of the edit; null for what is no picture.")
@@ -118,7 +118,7 @@ class JudgedPair(JudgedScore):
 
 
 class Answer(BaseModel):
-    """The answer, in the order of the request."""
+    """The results, in the order of the request."""
 
     results: list[JudgedPair]
     identity: str = Field(description="The digest of `/v1/identity`: two answers with the same are of one instrument.")
@@ -126,11 +126,11 @@ class Answer(BaseModel):
 
 
 class Busy(Exception):
-    """There is no room, and the client will not wait much longer."""
+    """There was no room before the client's timeout."""
 
 
 class RequestRefused(Exception):
-    """An answer that is no score, with its status."""
+    """A request refused with an HTTP status."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -138,7 +138,7 @@ class RequestRefused(Exception):
 
 
 class Desk:
-    """Between HTTP and the service: who is admitted, who waits, who is gone."""
+    """Connects HTTP requests to the service: admits them, lets them wait, and cancels those whose client is gone."""
 
     def __init__(self, service: Service, *, most_pairs: int = MOST_PAIRS, root: Path | None = None) -> None:
         self.service, self._most_pairs = service, most_pairs
@@ -146,8 +146,8 @@ class Desk:
         self._bytes = 0
         self._turn = asyncio.Lock()
         self._reading = asyncio.Lock()
-        """Bodies are turned into pairs one after the other: all at once none of them would be ready before the last."""
-        self.counts: Counter[tuple[str, str]] = Counter()  # (door, what happened)
+        """Bodies are parsed one after the other: all at once, none would be ready before the last."""
+        self.counts: Counter[tuple[str, str]] = Counter()  # (door, outcome)
         self.registry = CollectorRegistry()
         self.seconds = Histogram(
             "edit_eval_request_seconds",
@@ -160,9 +160,9 @@ class Desk:
     # -- one request --
 
     async def room(self, request: Request, until: float) -> int:
-        """How many bytes the body has, for which room is kept now until `leave`.
+        """Reserves room for the body until `leave`; returns its size in bytes.
 
-        Raises `RequestRefused`, and `Busy` where there is no room until then.
+        Raises `RequestRefused`, and `Busy` if there is no room before `until`.
         """
         length = request.headers.get("content-length", "")
         if not length.isdigit():
@@ -176,11 +176,11 @@ class Desk:
         return int(length)
 
     def leave(self, length: int) -> None:
-        """The request is over."""
+        """Gives back the room of a request."""
         self._bytes -= length
 
     async def read(self, request: Request, length: int, until: float, made_of: Callable[[bytes], T]) -> T:
-        """What `made_of` makes of the body, in a thread. Raises `RequestRefused` for one that comes too slowly."""
+        """Reads the body and applies `made_of` in a thread. Raises `RequestRefused` if it arrives too slowly."""
         large = length >= LARGE_BODY
         async with self._reading if large else contextlib.nullcontext():
             limit = min(BODY_SECONDS + length / LEAST_BYTES_A_SECOND, until - time.monotonic())
@@ -196,7 +196,7 @@ class Desk:
             return await asyncio.to_thread(made_of, body)
 
     async def _until(self, there_is_room: Callable[[], bool], until: float) -> None:
-        """Waits in the order in which requests came."""
+        """Waits for room, in the order of requests."""
         async with self._turn:
             while not there_is_room():
                 if self.service.closing or time.monotonic() > until:
@@ -206,7 +206,7 @@ class Desk:
     async def judged(
         self, request: Request, pairs: Sequence[Submission | str], until: float, on_unscored: OnUnscored = "error"
     ) -> list[dict[str, Judgement] | str]:
-        """The judgements of each pair, or why it is none; cancelled when the client is gone. Raises `Busy`."""
+        """Returns each pair's judgements, or why it is invalid; cancels if the client is gone. Raises `Busy`."""
         good = [pair for pair in pairs if isinstance(pair, Submission)]
         service = self.service
         service.turned_away += len(pairs) - len(good)
@@ -247,7 +247,7 @@ class Desk:
     # -- the native door --
 
     def pairs(self, asked: Sequence[PairRequest]) -> list[Submission | str]:
-        """The pairs of the native door; where one cannot be one, why. A source that comes again is looked at once."""
+        """Returns the pairs of the native door, or why one is invalid. Repeated sources are checked once."""
         seen: dict[str, Sent] = {}
         return [self._pair(one, place, seen) for place, one in enumerate(asked)]
 
@@ -281,7 +281,7 @@ class Desk:
             raise PictureError(f"{name}: cannot be read") from error
 
     def scored(self, judgement: Judgement) -> JudgedScore:
-        """A judgement as it is answered."""
+        """Returns a judgement for the answer."""
         spread, readings = judgement.spread.get(judgement.headline), len(judgement.readings)
         return JudgedScore(
             status=judgement.status.value,
@@ -294,12 +294,12 @@ class Desk:
         )
 
     def scale(self, judgement: Judgement) -> Scale:
-        """The scale of a judgement's score."""
+        """Returns the scale of a judgement's score."""
         judge = next(one for one in self.service.judges if one.name == judgement.judge)
         return judge.scoring.scales[judgement.headline]
 
     def result(self, asked: PairRequest, pair: Submission | str, found: dict[str, Judgement] | str) -> JudgedPair:
-        """One entry of the answer."""
+        """Returns one entry of the answer."""
         if isinstance(found, str) or isinstance(pair, str):
             nothing = JudgedScore(
                 status=Status.SKIPPED.value,
@@ -317,7 +317,7 @@ class Desk:
         return JudgedPair(**first.model_dump(), id=asked.id, form=form, judges=judges)
 
     def outcome(self, found: dict[str, Judgement] | str) -> Reward:
-        """What a door is told: the first judge's score, from 0 to 1."""
+        """Returns the outcome for a door: the first judge's score, from 0 to 1."""
         if isinstance(found, str):
             return Reward(None, found, {})
         one = found[self.service.judges[0].name]
@@ -325,10 +325,10 @@ class Desk:
         reason = one.reason if reward is not None else f"{one.status.value}: {one.reason}"
         return Reward(reward, reason, one.scores, one.score)
 
-    # -- what it is --
+    # -- identity --
 
     def identity(self) -> dict[str, Any]:
-        """Which instrument answers, and what is known of it."""
+        """Returns which judges answer, how they are asked, and their passports."""
         service, known = self.service, self.service.examined()
         judges = {}
         for judge in service.judges:
@@ -355,7 +355,7 @@ class Desk:
 
 
 class _Figures:
-    """What `/metrics` tells, read when it is asked."""
+    """The figures of `/metrics`, collected on request."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -391,14 +391,14 @@ class _Figures:
 
 
 def unit(score: float | None, scale: Scale) -> float | None:
-    """A score from 0 (the scale's worst end) to 1; None without one, and on an open scale."""
+    """Scales a score to 0 (the scale's worst end) to 1; None without a score, or on an open scale."""
     if score is None or scale.worst is None or scale.best is None or scale.best == scale.worst:
         return None
     return min(1.0, max(0.0, (score - scale.worst) / (scale.best - scale.worst)))
 
 
 def _all_answered(tickets: Sequence[QueuedPair]) -> asyncio.Future[None]:
-    """Done when all of them are: this loop is woken once, not a thousand times."""
+    """Returns a future that is done when all tickets are: it wakes the loop once, not a thousand times."""
     loop = asyncio.get_running_loop()
     every: asyncio.Future[None] = loop.create_future()
     left = deque(tickets)
@@ -407,7 +407,7 @@ def _all_answered(tickets: Sequence[QueuedPair]) -> asyncio.Future[None]:
         if not every.done():
             every.set_result(None)
 
-    def one_is(_: object) -> None:  # in whatever thread
+    def one_is(_: object) -> None:  # in any thread
         left.pop()
         if not left:
             with contextlib.suppress(RuntimeError):  # the loop has ended
@@ -435,33 +435,33 @@ def make_app(
     most_pairs: int = MOST_PAIRS,
     window: int = WINDOW,
 ) -> Any:
-    """The application (ASGI), guarded; the watch looks at `window` pairs at a time (0: there is none).
+    """Builds the guarded ASGI application; its watch examines `window` pairs at a time (0: no watch).
 
-    Raises `ConfigurationError` for doors that a judge's scale does not fit.
+    Raises `ConfigurationError` for doors if the first judge's scale is open.
     """
     first = service.judges[0].scoring
     if doors and first.scale.span is None:
         raise ConfigurationError(
             Text("--door: rewards are from 0 to 1, and the scale of {} has an open end", service.judges[0].name)
         )
-    # Its own page of documentation would load scripts from elsewhere; `/openapi.json` is there.
+    # FastAPI's documentation page would load scripts from other hosts; `/openapi.json` stays.
     app = FastAPI(title="edit-eval serve", version=__version__, redirect_slashes=False, docs_url=None, redoc_url=None)
     desk = Desk(service, most_pairs=most_pairs, root=root)
     identity: dict[str, Any] = {}
 
     async def known() -> dict[str, Any]:
-        if not identity or not service.ready.is_set():  # a server says which model it has when it is loaded
+        if not identity or not service.ready.is_set():  # a server reports its model only once loaded
             identity.update(await asyncio.to_thread(desk.identity))
         return identity
 
     @app.get("/v1/identity")
     async def get_identity() -> dict[str, Any]:
-        """Which judge answers, how it is asked, and what an audit found of it."""
+        """Returns which judges answer, how they are asked, and what an audit found."""
         return {**await known(), "ledger": str(service.ledger.directory.path)}
 
     @app.get("/health")
     async def health() -> Response:
-        """Whether judges are loaded; `rewards` is what UniRL looks for."""
+        """Tells whether all judges are loaded; `rewards` is for UniRL."""
         ok = service.ready.is_set() and not service.closing
         state = "ok" if ok else "closing" if service.closing else "loading"
         rewards = {judge.name: [*judge.scoring.scales] for judge in service.judges} | {"edit_eval": ["score"]}
@@ -477,7 +477,7 @@ def make_app(
 
     @app.get("/metrics")
     async def metrics() -> Response:
-        """For Prometheus."""
+        """Returns figures for Prometheus."""
         return Response(generate_latest(desk.registry), media_type="text/plain; version=0.0.4")
 
     @app.get("/ping")
@@ -495,7 +495,7 @@ def make_app(
         },
     )
     async def post_score(request: Request) -> Response:
-        """Judges pairs; each has a status of its own."""
+        """Judges pairs; each has its own status."""
 
         def read(body: bytes) -> tuple[list[PairRequest], list[Submission | str]]:
             try:
@@ -585,7 +585,7 @@ async def _answering(
     answered: Callable[[T, float], Awaitable[Response]],
     refused: Callable[[int, str], Response],
 ) -> Response:
-    """One request from its first byte to its answer, whatever becomes of it."""
+    """Handles one request from its first byte to its answer, errors included."""
     began = time.monotonic()
     until = began + SHARE * seconds
     length = 0
@@ -604,7 +604,7 @@ async def _answering(
     except (BadRequest, RefusedPickle) as error:
         outcome = "refused"
         return refused(400, str(error))
-    except EditEvalError as error:  # the service has ended under way
+    except EditEvalError as error:  # the service ended meanwhile
         outcome = "failed"
         found = refused(503, str(error))
         found.headers["Retry-After"] = str(AGAIN_AFTER)
@@ -616,9 +616,9 @@ async def _answering(
 
 
 class ServiceGuard:
-    """Who may ask: with a token whoever has it, in a header or as the first part of the path; no page of a browser.
+    """Requires the token, if there is one, in a header or as the first part of the path; refuses browsers.
 
-    A browser can be made to send anything to this machine by any page that it has open, and says so in its headers.
+    Any page open in a browser can make it send requests to this machine; the browser's headers give that away.
     """
 
     def __init__(self, app: Any, token: str) -> None:
@@ -626,7 +626,7 @@ class ServiceGuard:
 
     @property
     def state(self) -> Any:
-        """Of the application."""
+        """State of the application."""
         return self._app.state
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:

@@ -1,7 +1,7 @@
-"""Doors: what the clients of six trainers send and read, as they are.
+"""Doors: endpoints that speak the protocols of six trainers' existing clients.
 
-Each door turns a request into pairs, and their scores into the answer that its client reads. What a client has no word
-for, that an edit has no score, is decided by `--on-unscored`; 0 is never given for it.
+Each door turns a request into pairs, and their scores into the answer its client expects. Most clients cannot be told
+that an edit has no score; `--on-unscored` decides what they get instead, and it is never 0.
 """
 
 from __future__ import annotations
@@ -21,65 +21,65 @@ from edit_eval.text import Text
 
 LONGEST_TEXT = 20_000
 SOURCES = ("source", "source_image", "ref_image", "ref_images", "input_image", "input_images", "condition_images")
-"""Where metadata may have the source."""
+"""Keys of metadata that may hold the source."""
 INSTRUCTIONS = ("instruction", "prompt", "edit_instruction", "requirement")
 
 
 class BadRequest(Exception):
-    """A request that cannot be answered; the text says why."""
+    """A request that cannot be answered; the message says why."""
 
 
 class Reward(NamedTuple):
-    """What became of one pair."""
+    """The outcome of one pair."""
 
     reward: float | None
-    """From 0 (worst) to 1; None where there is no score."""
+    """From 0 (worst) to 1; None without a score."""
     reason: str
     scores: Mapping[str, float]
-    """In points."""
+    """All scores, in points."""
     points: float | None = None
 
 
 class Given(NamedTuple):
-    """A request: pairs, or why one is none; and what the answer needs of it."""
+    """A parsed request: its pairs, or why one is invalid, and what the answer must repeat."""
 
     pairs: list[Submission | str]
-    names: list[list[str]] = []  # noqa: RUF012 (nobody changes it)
-    """Of each pair the rewards that the client wants (UniRL)."""
+    names: list[list[str]] = []  # noqa: RUF012 (never modified)
+    """Rewards wanted for each pair (UniRL)."""
     meta: list[Any] = []  # noqa: RUF012
 
 
 @dataclass(frozen=True)
 class Door:
-    """One trainer's client."""
+    """The protocol of one trainer's client."""
 
     name: str
     path: str
     seconds: float
-    """How long the client waits."""
+    """Seconds that the client waits."""
     media: str
     read: Callable[[Mapping[str, Any]], Given]
     write: Callable[[Given, Sequence[Reward]], Any]
     refusal: int = 400
-    """The status with which the client is told what it cannot do anything about."""
+    """HTTP status of a refused request."""
     names_failures: bool = False
-    """Whether it can be told of one pair that it has no score."""
+    """True if the client understands that a single pair has no score."""
     knows: Callable[[Mapping[str, Any]], bool] = lambda body: True
-    """Whether a body at a shared path is for this door."""
+    """True of a body at a shared path that is for this door."""
 
     def encode(self, answer: Any) -> bytes:
-        """As the client reads it."""
+        """Encodes an answer for the client."""
         return pickle.dumps(answer, protocol=4) if self.media == PICKLE else json.dumps(answer).encode()
 
 
 PICKLE, JSON = "application/octet-stream", "application/json"
 
 
-# -- what they send --
+# -- requests --
 
 
 def parsed(media: str, body: bytes) -> dict[str, Any]:
-    """What a body holds. Raises `RefusedPickle` or `BadRequest`."""
+    """Decodes a body. Raises `RefusedPickle` or `BadRequest`."""
     return _unpickled(body) if media == PICKLE else _parsed(body)
 
 
@@ -112,7 +112,7 @@ def _row(body: Mapping[str, Any], name: str, needed: bool = True) -> list[Any]:
 
 
 def _equal(**rows: Sequence[Any]) -> int:
-    """How many there are. Raises `BadRequest` where rows differ in length: who belongs to whom would be a guess."""
+    """Returns the common length. Raises `BadRequest` if rows differ in length: matching them would be a guess."""
     lengths = {name: len(row) for name, row in rows.items()}
     if len(set(lengths.values())) != 1:
         said = ", ".join(f"{count} {name}" for name, count in lengths.items())
@@ -121,7 +121,7 @@ def _equal(**rows: Sequence[Any]) -> int:
 
 
 def picture(value: Any, name: str) -> Sent:
-    """A picture as any of them sends it: bytes, base64, a data URL, raw pixels. Raises `PictureError`."""
+    """Reads a picture from any client: bytes, base64, a data URL, raw pixels. Raises `PictureError`."""
     if isinstance(value, RawPicture):
         return sent(value.file(name), name)
     if isinstance(value, str):
@@ -132,7 +132,7 @@ def picture(value: Any, name: str) -> Sent:
 
 
 def _pair(door: str, source: Any, instruction: Any, edit: Any, place: int) -> Submission | str:
-    """One pair; where it cannot be one, why."""
+    """Returns a pair, or why it is invalid."""
     try:
         if not isinstance(instruction, str) or not instruction.strip():
             return "no instruction"
@@ -204,9 +204,9 @@ def _editscore(found: Mapping[str, Any]) -> Given:
 
 
 def _echo(meta: Any) -> Any:
-    """What goes back of a pair's metadata: a text, or what is plain in a dictionary.
+    """Returns a pair's metadata for the answer: a text, or the plain values of a dictionary.
 
-    The rest would be stand-ins of ours, which no client can read, or lists of lists without an end.
+    The rest would be our inert classes, which no client can read, or endlessly nested lists.
     """
     if isinstance(meta, str):
         return meta
@@ -277,18 +277,18 @@ DOORS = {
         Door("flow_factory", "/compute", 60, JSON, _flow_factory, _rewards("rewards")),
     )
 }
-"""By name; of those that share a path the first that knows a body has it."""
+"""Doors by name; of those that share a path, the first that knows a body handles it."""
 
 
 def opened(names: Sequence[str]) -> list[Door]:
-    """The doors of these names, in the order in which they are asked. Raises `ConfigurationError`."""
+    """Returns the doors of these names, in the order they are tried. Raises `ConfigurationError`."""
     if unknown := [name for name in names if name not in DOORS]:
         raise ConfigurationError(Text("--door {}: there is no such door; there are {}", unknown[0], [*DOORS]))
     return [door for door in DOORS.values() if door.name in names]
 
 
 def door_of(doors: Sequence[Door], found: Mapping[str, Any]) -> Door:
-    """Which of the doors at one path a body is for. Raises `BadRequest`."""
+    """Returns the door at a path that a body is for. Raises `BadRequest`."""
     for door in doors:
         if len(doors) == 1 or door.knows(found):
             return door
@@ -296,10 +296,10 @@ def door_of(doors: Sequence[Door], found: Mapping[str, Any]) -> Door:
 
 
 def with_group_means(pairs: Sequence[Submission | str], outcomes: Sequence[Reward]) -> tuple[list[Reward], int]:
-    """Outcomes in which those without a reward have the mean of their group's: same source, same instruction.
+    """Gives outcomes without a reward the mean of their group (same source and instruction); also returns how many.
 
-    In a group's own normalisation that is an advantage of 0. One without scored siblings stays without. Returns how
-    many were filled in.
+    After a trainer's normalisation within the group, that is an advantage of 0. Without scored siblings, an outcome
+    stays unscored.
     """
     groups: dict[tuple[str, str], list[float]] = {}
     for pair, one in zip(pairs, outcomes, strict=True):

@@ -1,8 +1,8 @@
-"""What a service keeps: every pair that was sent and every reply, as a run whose samples grow.
+"""The ledger of a service: every pair sent to it and every reply, kept as a run whose samples grow.
 
-So `report`, `compare`, `status` and `view` read a service as they read a run. When a run has `MOST_PAIRS` a new one is
-begun, which bounds what the service has in memory and how long a run takes to be read; the oldest go when all together
-take more room than they may.
+So `report`, `compare`, `status` and `view` work on a service as on a run. After `MOST_PAIRS` a new run is begun, which
+bounds the service's memory and the time to read a run; the oldest runs are deleted when all of them exceed the size
+limit.
 
     <ledger>/0001/   a run directory, its pictures as they came
     <ledger>/0002/
@@ -41,37 +41,37 @@ from edit_eval.text import Text
 
 MOST_PAIRS = 20_000
 CLIENT = Identity("client", "requests", "")
-"""Whose edits they are, as far as a service knows."""
+"""The edit model of all edits sent by clients."""
 _VOLUME = re.compile(r"\d{4,}")
 
 
 class Submission(NamedTuple):
-    """What is to be judged: pictures by their names (`source`, `source_2`, `reference`, `mask`), and the edit."""
+    """A pair to judge: pictures by name (`source`, `source_2`, `reference`, `mask`), and the edit."""
 
     pictures: dict[str, Sent]
     instruction: str
     edit: Sent
     category: str = ""
-    facts: dict[str, Any] = {}  # noqa: RUF012 (nobody changes it)
+    facts: dict[str, Any] = {}  # noqa: RUF012 (never modified)
     id: str = ""
     door: str = ""
     canary: str = ""
-    """What it shows where it is no client's: `source`, `blank`, `shuffled`, `right`, `copy`."""
+    """Kind of a canary: `source`, `blank`, `shuffled`, `right`, `copy`; empty for a client's pair."""
     of: str = ""
-    """The sample in whose place a canary is judged."""
+    """The sample that a canary stands in for."""
     again: bool = False
-    """Whether this canary has been judged before."""
+    """True if this canary has been judged before."""
     unasked: tuple[str, ...] = ()
-    """The judges that are not asked about it."""
+    """Judges that are not asked about it."""
 
     @property
     def shares(self) -> str:
-        """What pairs have in common that are cheap to judge together: the same source."""
+        """Key of pairs that are cheap to judge together: the source's digest."""
         return self.pictures["source"].digest
 
 
 class _Recorder(Recorder):
-    """Edits that came with a request are known by their files, and nobody can make them again."""
+    """Records edits that came with requests: they are identified by their files, and cannot be made again."""
 
     def _picture(self, shown: Shown) -> dict[str, Any]:
         if shown.pixels:
@@ -88,7 +88,7 @@ class _Recorder(Recorder):
 
 
 class Ledger:
-    """The runs of a service, of which the last one is written. As `Records` it is what the engine tells."""
+    """The runs of a service, the last of which is being written. Implements the engine's `Records`."""
 
     def __init__(
         self,
@@ -103,14 +103,14 @@ class Ledger:
         is_wanted: Callable[[int], bool],
         most_pairs: int = MOST_PAIRS,
     ) -> None:
-        """`is_wanted` says of a cell whether anybody waits for it: a task without such a cell is finished unasked."""
+        """`is_wanted` is true of a cell that a client waits for; a task without such a cell is dropped unasked."""
         self.folder, self._configuration, self._judges = folder, configuration, judges
         self._work, self._audience, self._note, self._is_wanted = work, audience, note, is_wanted
         self._most_bytes, self.most_pairs = most_bytes, most_pairs
         self.environment: dict[str, Any] = {}
         self._unsynced, self._syncing = threading.Event(), threading.Lock()
         self._syncs: threading.Thread | None = None
-        self._refused: CannotWrite | None = None  # what the disk said of the last sync
+        self._refused: CannotWrite | None = None  # the error of the last sync
         self._closed = False
         folder.mkdir(parents=True, exist_ok=True)
         if strange := [path.name for path in self.volumes() if not is_marked(path)]:
@@ -118,7 +118,7 @@ class Ledger:
         self._begin()
 
     def volumes(self) -> list[Path]:
-        """The runs, the oldest first."""
+        """Returns the runs' folders, oldest first."""
         return sorted(path for path in self.folder.iterdir() if _VOLUME.fullmatch(path.name) and path.is_dir())
 
     # -- one run after the other --
@@ -152,11 +152,11 @@ class Ledger:
 
     @property
     def is_full(self) -> bool:
-        """Whether the next pair belongs into another run; it must wait until nothing of this one is under way."""
+        """True if the next pair goes into a new run; it must wait until no task of this one is under way."""
         return len(self.matrix.samples) >= self.most_pairs
 
     def turn_over(self) -> None:
-        """Begins another run, and lets the oldest go where all of them take too much room."""
+        """Begins a new run, and deletes the oldest while all of them exceed the size limit."""
         with self._syncing:
             self._turn_over()
 
@@ -171,7 +171,7 @@ class Ledger:
         self._begin()
 
     def close(self) -> None:
-        """The last run is whole, and on the disk. Raises `CannotWrite`."""
+        """Completes the last run and syncs it to disk. Raises `CannotWrite`."""
         self._closed = True
         self._unsynced.set()
         if self._syncs is not None:
@@ -179,16 +179,16 @@ class Ledger:
         self.directory.end()
 
     def write_environment(self, environment: dict[str, Any]) -> None:
-        """Versions and devices, and what the models say of themselves: of this run, and of those that follow."""
+        """Saves versions, devices and the models' self-descriptions, for this run and those that follow."""
         self.environment = environment
         self.directory.write_environment(environment)
 
     # -- what is added --
 
     def add(self, pair: Submission) -> int:
-        """Keeps a pair; returns the number of its edit. One that cannot be asked about is `skipped`, with the reason.
+        """Adds a pair; returns the number of its edit. A pair that cannot be judged is `skipped`, with the reason.
 
-        Raises `CannotWrite` when the disk is full.
+        Raises `CannotWrite` if the disk is full.
         """
         index = len(self.matrix.samples)
         given = pair.id or f"{index:06d}"
@@ -213,10 +213,10 @@ class Ledger:
         if wrong := next(filter(None, (fault(judge.protocol, sample) for judge in self._judges)), ""):
             sample = replace(sample, fault=wrong)
         pictures_of = {name: asdict(one) for name, one in sample.pictures.items()}
-        plain = {name: getattr(sample, name) for name in Sample.__dataclass_fields__}  # `asdict` copies all of it
+        plain = {name: getattr(sample, name) for name in Sample.__dataclass_fields__}  # `asdict` would copy deeply
         self.directory.append("samples", {**plain, "pictures": pictures_of})
         if new:
-            remember_sources([sample])  # for `view`, which shows it while it is at work
+            remember_sources([sample])  # for `view`, which shows the run while it is written
         number = self.matrix.grow(sample)
         if not sample.fault:
             edit = replace(
@@ -241,7 +241,7 @@ class Ledger:
         return self._laid[picture.digest]
 
     def edit(self, number: int) -> Edit:
-        """An edit as it stands."""
+        """Returns the current state of an edit."""
         return self.matrix.edits[number]
 
     # -- `Records` of the engine --
@@ -274,9 +274,9 @@ class Ledger:
         self.recorder.event(name, **fields)
 
     def sync(self) -> None:
-        """Has the disk keep all of it, soon, in another thread: it takes as long as a judge's batch, which would wait.
+        """Starts a sync in another thread: it takes as long as a judge's batch, which would have to wait.
 
-        Raises `CannotWrite` where the disk has refused what came before.
+        Raises `CannotWrite` if an earlier sync failed.
         """
         if self._refused is not None:
             raise self._refused

@@ -1,4 +1,4 @@
-"""What a service does at the moment, written beside its ledger's journals for `edit-eval view`."""
+"""Writes the current state of a service into its ledger, for `edit-eval view`."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from edit_eval.serving.service import Service
 
 EVERY = 2.0
-"""Seconds between two looks."""
+"""Seconds between two updates."""
 SHOWN = 12
-"""Edits, the newest."""
+"""Number of latest edits shown."""
 SIDE = 96
-"""Pixels of their pictures."""
+"""Largest side of their pictures, in pixels."""
 OVER = 60.0
-"""Seconds over which the pace is taken."""
+"""Seconds over which the pace is averaged."""
 _STATES = {"loading": "loading", "starting": "starting"}
 
 
 class ServiceLive:
-    """A thread that writes `live.json` of the run at work, until it is closed."""
+    """A thread that writes the `live.json` of the current run until it is closed."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -42,18 +42,18 @@ class ServiceLive:
         self._thread.start()
 
     def close(self) -> None:
-        """Writes no more. The run's end is known by its lock."""
+        """Stops writing. Readers see the run's end by its lock."""
         self._end.set()
         self._thread.join(10)
 
     def _run(self) -> None:
         while not self._end.wait(EVERY):
             directory = self._service.ledger.directory
-            with contextlib.suppress(Exception):  # it is for looking at: nothing ends for want of it
+            with contextlib.suppress(Exception):  # only a display: a failure must not end the service
                 write_live(directory, self.snapshot())
 
     def snapshot(self) -> Snapshot:
-        """The service at this moment."""
+        """Returns the current state of the service."""
         service, now = self._service, time.time()
         statuses: dict[str, dict[str, int]] = {}
         for (judge, status), count in service.by_status().items():

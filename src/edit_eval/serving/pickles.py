@@ -1,9 +1,9 @@
-"""Pickles of four trainers, read without anything of theirs being called.
+"""Reads pickles of four trainers safely, without calling any callable they name.
 
-A pickle is a program: it names callables and has them called. Here the names that those trainers' clients send stand
-for inert classes of ours, which keep what they are given and do nothing; any other name is refused. A first pass over
-the program sees that nothing in it allocates more than it brings along: the unpickler of CPython makes room for a memo
-entry, or a byte array, of any size that it is told, before it looks whether the rest is there.
+A pickle is a program that names callables and calls them. Here the names that those trainers' clients send map to
+inert classes of ours, which only keep their arguments; any other name is refused. A first pass over the program checks
+that it allocates no more than its own size: CPython's unpickler allocates memo entries and byte arrays of any size it
+is told, before checking that the data is there.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any
 from edit_eval.errors import PictureError
 
 MOST_STEPS = 1_000_000
-"""Of a program; a request of a thousand pairs has some twenty thousand."""
+"""Most opcodes of a pickle; a request of a thousand pairs has some twenty thousand."""
 MOST_ITEMS = 100_000
-"""Of an array of texts."""
+"""Most items of an array of texts."""
 
 
 class RefusedPickle(Exception):
-    """A pickle that is not read; the text says why, for the client."""
+    """A pickle that is refused; the message tells the client why."""
 
 
 class _Inert:
@@ -33,7 +33,7 @@ class _Inert:
         return made
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
-        """Keeps nothing more."""
+        """Does nothing: `__new__` has kept the arguments."""
 
     arguments: tuple[Any, ...]
     state: Any
@@ -47,22 +47,22 @@ class Dtype(_Inert):
 
     @property
     def code(self) -> str:
-        """`U12`, `O`, ..., without the order of its bytes."""
+        """Type code without byte order: `U12`, `O`, ..."""
         given = self.arguments[0] if self.arguments else ""
         return given.lstrip("<>=|") if isinstance(given, str) else ""
 
     @property
     def codec(self) -> str:
-        """How its texts are encoded."""
+        """Encoding of its texts."""
         order = self.state[1] if isinstance(self.state, tuple) and len(self.state) > 1 else "<"
         return "utf-32-be" if order == ">" else "utf-32-le"
 
 
 class Array(_Inert):
-    """A NumPy array: of texts, or of objects."""
+    """A NumPy array of texts or objects."""
 
     def texts(self) -> list[Any]:
-        """What is in it, of one dimension. Raises `RefusedPickle`."""
+        """Returns the items of a one-dimensional array. Raises `RefusedPickle`."""
         state = self.state
         if len(self.arguments) == 4:  # `_frombuffer`: data, dtype, shape, order
             data, dtype, shape, _ = self.arguments
@@ -90,17 +90,17 @@ class Array(_Inert):
 
 
 class _Reconstructed(_Inert):
-    """What makes an array. A class, as all that a name stands for: to a function a pickle could attach attributes."""
+    """Creates an `Array`. A class, like all of `KNOWN`, since a pickle could set attributes on a function."""
 
     def __new__(cls, *arguments: Any, **named: Any) -> Any:
         return Array()
 
 
 class RawPicture(_Inert):
-    """A Pillow image: its pixels, as it was in memory."""
+    """A Pillow image, as raw pixels."""
 
     def file(self, name: str) -> bytes:
-        """The same as a PPM. Raises `PictureError`."""
+        """Returns the image as a PPM or PGM file. Raises `PictureError`."""
         from PIL import Image
 
         state = self.state
@@ -110,7 +110,7 @@ class RawPicture(_Inert):
         bands = {"RGB": 3, "RGBA": 4, "L": 1}.get(mode) if isinstance(mode, str) else None
         shape = isinstance(size, tuple | list) and len(size) == 2 and all(isinstance(one, int) for one in size)
         if bands is None or not shape or not isinstance(data, bytes):
-            called = mode[:20] if isinstance(mode, str) else "?"  # a list of lists may have no end
+            called = mode[:20] if isinstance(mode, str) else "?"  # nested lists could expand without end
             raise PictureError(f"{name}: a picture of mode {called}, and RGB, RGBA and L are taken")
         width, height = size
         if width < 1 or height < 1 or len(data) != width * height * bands:
@@ -134,7 +134,7 @@ KNOWN: dict[tuple[str, str], Any] = {
     ("PIL.PngImagePlugin", "PngImageFile"): RawPicture,
     ("PIL.JpegImagePlugin", "JpegImageFile"): RawPicture,
 }
-"""What clients name -> what stands for it."""
+"""Names that clients send, with the inert classes that replace them."""
 
 
 class _Unpickler(pickle.Unpickler):
@@ -149,13 +149,13 @@ class _Unpickler(pickle.Unpickler):
 
 
 def read_pickle(data: bytes) -> Any:
-    """What a pickle holds: dictionaries, lists, texts, bytes, numbers, and the stand-ins above.
+    """Reads a pickle: dictionaries, lists, texts, bytes, numbers, and the classes above.
 
     Raises `RefusedPickle`.
     """
     steps = 0
     try:
-        for code, argument, _ in pickletools.genops(data):  # raises for what is cut off, and makes no room for it
+        for code, argument, _ in pickletools.genops(data):  # raises for truncated data, without allocating for it
             steps += 1
             if steps > MOST_STEPS:
                 raise RefusedPickle("refused: too long a program")

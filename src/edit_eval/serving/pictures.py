@@ -1,4 +1,4 @@
-"""A picture as a client sent it: looked at, never decoded here, and kept as it came."""
+"""Pictures sent by clients: their headers are checked, their bytes kept unchanged, and nothing is decoded here."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from edit_eval.errors import PictureError
 from edit_eval.pictures import formats
 
 MOST_PIXELS = 16_777_216
-"""Width times height: what is larger is no edit of a training, and would take a decoder's memory."""
+"""Most pixels (width times height): larger pictures are no training edits, and would exhaust a decoder's memory."""
 MOST_BYTES = 64 << 20
-"""Of one picture's file: one that is not compressed at all has three a pixel."""
+"""Most bytes of a picture's file; an uncompressed one has three per pixel."""
 SUFFIXES = {"JPEG": "jpg", "PNG": "png", "WEBP": "webp", "BMP": "bmp", "PPM": "ppm"}
-"""The formats that are taken, and how their files are called."""
+"""Accepted formats, with the suffixes of their files."""
 _STANDARD = 3688
-"""The sum of the luminance table that the JPEG standard prints, of which encoders take multiples by quality."""
+"""Sum of the luminance table in the JPEG standard, which encoders scale by quality."""
 
 
 @dataclass(frozen=True)
 class Sent:
-    """One picture: its bytes, and what its header says."""
+    """A picture: its bytes, and the facts in its header."""
 
     data: bytes
     digest: str
@@ -36,24 +36,24 @@ class Sent:
     width: int
     height: int
     quality: int | None
-    """Of a JPEG, as near as its tables tell: 1 to 100."""
+    """For a JPEG, the quality from 1 to 100, estimated from its tables."""
 
     @property
     def form(self) -> dict[str, Any]:
-        """How it was encoded: what a judge sees of an edit depends on it."""
+        """How it was encoded, which affects what a judge sees."""
         return {"format": self.format, "quality": self.quality, "width": self.width, "height": self.height}
 
     @property
     def suffix(self) -> str:
-        """Of its file."""
+        """Suffix of its file."""
         return SUFFIXES[self.format]
 
 
 def sent(data: bytes, name: str) -> Sent:
-    """Looks at a picture's header and end; `name` is what errors call it.
+    """Checks a picture's header and end; `name` is used in errors.
 
-    Raises `PictureError` for what is no picture, one in a format that is not taken, too large or cut short. What is
-    damaged in its middle shows only to whoever decodes it.
+    Raises `PictureError` if it is not a picture, is of another format, too large or truncated. Damage in the middle is
+    found only when it is decoded.
     """
     if len(data) > MOST_BYTES:
         raise PictureError(f"{name}: {len(data):,} bytes, and {MOST_BYTES:,} is the most")
@@ -84,7 +84,7 @@ def _quality(picture: Any) -> int | None:
 
 
 def decoded_text(text: str, name: str) -> bytes:
-    """The bytes of a data URL, or of bare base64. Raises `PictureError`."""
+    """Decodes a data URL, or bare base64. Raises `PictureError`."""
     head, comma, rest = text.partition(",") if text.startswith("data:") else ("", "", text)
     if comma and not head.endswith(";base64"):
         raise PictureError(f"{name}: a data URL must be in base64")

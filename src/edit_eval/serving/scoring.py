@@ -1,9 +1,9 @@
-"""`score`: what a judge says of edits that are there, without a configuration.
+"""`score`: judges existing edits without a configuration.
 
 from edit_eval import score
 print(score("cat.png", "make it red", "red_cat.png", judge="MODEL@http://127.0.0.1:8000/v1").score)
 
-It is an evaluation of a table with a column of edits, so statuses, readings, passports and the run are those of `run`.
+It evaluates a table with a column of edits, so statuses, readings, passports and the run directory are as with `run`.
 """
 
 from __future__ import annotations
@@ -35,38 +35,38 @@ from edit_eval.text import Text
 from edit_eval.user_cache import cache_folder
 
 EDITS = "edits"
-"""What the model is called whose edits are scored: nobody knows which it was."""
+"""Name given to the unknown model whose edits are scored."""
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scored:
-    """What one judge says of one edit."""
+    """One judge's score of one edit."""
 
     id: str
     judge: str
     status: Status
-    """Only with `ok` there is a number."""
+    """There is a score only with `ok`."""
     reason: str
-    """Why there is none; where there is one, the judge's words, if it gave any."""
+    """Why there is no score; else the judge's words, if it gave any."""
     score: float | None
-    """The judge's main score, in points of its `scale`."""
+    """The judge's headline score, in points of its `scale`."""
     error: float | None
-    """Its standard error over the readings, in points; None for one reading, which cannot tell."""
+    """Standard error over the readings, in points; None for a single reading."""
     readings: int
     scores: Mapping[str, float]
-    """All of them by their names."""
+    """All scores by name."""
     missing: Mapping[str, str]
-    """Of those that should be there and are not: the status."""
+    """Status of each missing score."""
     scale: Scale
     passport: str
-    """What is known of the judge: `examined 2026-11-21: passed`, `unexamined`; empty for one that only measures."""
+    """The judge's passport: `examined 2026-11-21: passed`, `unexamined`; empty for one that only measures."""
     run: str
-    """The run directory, with all that was asked and answered."""
+    """The run directory, with all questions and replies."""
 
     @classmethod
     def of(cls, judgement: Judgement, run: Run) -> Scored:
-        """From a judgement of a run."""
+        """Builds it from a judgement of a run."""
         readings, known = len(judgement.readings), run.examined.get(judgement.judge)
         spread = judgement.spread.get(judgement.headline)
         return cls(
@@ -85,17 +85,17 @@ class Scored:
         )
 
     def as_plain(self) -> dict[str, Any]:
-        """What `--json` prints."""
+        """Plain data for `--json`."""
         return {**asdict(self), "status": self.status.value}
 
 
 def score(
     source: str | Path, instruction: str, edit: str | Path, *, judge: str | Path, category: str = "", **options: Any
 ) -> Scored:
-    """What a judge says of one edit; `judge` and `options` as for `score_table`.
+    """Scores one edit by one judge; `judge` and `options` as for `score_table`.
 
-    Raises `ConfigurationError` for a file that cannot be read, and where several judges are named. What `evaluate`
-    raises is raised here, too. An edit without a score is no error: its `status` says why.
+    Raises `ConfigurationError` for a file that cannot be read, or if several judges are named, and whatever `evaluate`
+    raises. An edit without a score is not an error: its `status` says why.
     """
     found = score_pair(source, instruction, edit, judge=judge, category=category, **options)
     if len(found) > 1:
@@ -107,7 +107,7 @@ def score(
 def score_pair(
     source: str | Path, instruction: str, edit: str | Path, *, judge: str | Path, category: str = "", **options: Any
 ) -> list[Scored]:
-    """The same by each of several judges."""
+    """Scores one edit by each of several judges; see `score`."""
     row = {
         "id": Path(edit).stem,
         "source": _base64(source),
@@ -116,20 +116,20 @@ def score_pair(
         **({"category": category} if category else {}),
     }
     text = json.dumps(row)
-    # Always in the same place, so that the same question is known again; `gc` takes it when it has grown old.
+    # The path depends on the content, so that a repeated question is reused; `gc` deletes old ones.
     table = cache_folder() / "scored" / f"{hashlib.sha256(text.encode()).hexdigest()}.jsonl"
     if not table.exists():
         write_durably(text.encode(), table)
     language = "zh" if _CHINESE.search(instruction) else "en"
     if options.get("progress", "auto") == "auto" and not sys.stderr.isatty():
-        options["progress"] = "none"  # one number was asked for: where nobody waits at a terminal, only that is said
+        options["progress"] = "none"  # only the number is wanted, unless a person is watching
     return score_table(table, judge=judge, **{"language": language, **options})
 
 
 def table_of(run: Run) -> Path:
-    """The edits of a run, a service's above all, as a table that another judge can score: ids are the run's own.
+    """Writes the edits of a run, usually a service's, as a table for another judge to score; ids are the run's own.
 
-    An edit is named `ID MODEL SEED` where the run has more than one of a sample.
+    Edits are named `ID MODEL SEED` if the run has several per sample.
     """
     results = run.results
     samples = {sample.id: sample for sample in results.samples}
@@ -169,13 +169,13 @@ def score_table(
     progress: str = "auto",
     command: Sequence[str] = (),
 ) -> list[Scored]:
-    """What a judge says of each edit of a table, in the table's order: CSV, TSV, JSON, JSONL or Parquet.
+    """Scores each edit of a table, in the table's order: CSV, TSV, JSON, JSONL or Parquet.
 
-    The table has a source, an instruction and an edit a row, as the benchmark `table` takes it; or it is a run, or a
-    service's ledger, whose edits are judged again. `edits` names the
-    column of edits where no common name does. `judge` is a configuration (a YAML file, or a name that `list` shows),
-    of which its judges are taken (`only` that one), or what `init --judge` takes. Each is asked `readings` times.
-    All else is as with `evaluate`, which also says what is raised.
+    Each row has a source, an instruction and an edit, as for the benchmark `table`; `table` can also be a run, or a
+    service's ledger, whose edits are judged again. `edits` names the column of edits, if it has no common name. `judge`
+    is a configuration (a YAML file, or a name shown by `list`), whose judges are used (or `only` one of them), or
+    anything `init --judge` takes. Each judge is asked `readings` times. Everything else, including errors raised, is as
+    for `evaluate`.
     """
     pictures: str | None = None
     if (folder := of_ledger(Path(table)) / "config").is_dir():
@@ -208,7 +208,7 @@ def configuration_of(
     devices: str | None = None,
     progress: str = "auto",
 ) -> Configuration:
-    """The evaluation that scores a table; `pictures` is the folder from which its paths count, if not the table's own.
+    """Builds the evaluation that scores a table; its paths are relative to `pictures`, by default the table's folder.
 
     Raises `ConfigurationError`.
     """
@@ -244,9 +244,9 @@ def configuration_of(
 
 
 def judges_of(written: str, devices: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The judges that `--judge` names, as sections of a configuration; and what else that says of judging.
+    """Returns the judges that `--judge` names, as configuration sections, and their language, readings and imports.
 
-    Raises `ConfigurationError` with what to give instead.
+    Raises `ConfigurationError` saying what to give instead.
     """
     if not written.lower().endswith((".yaml", ".yml")) and written not in shipped():
         try:
@@ -262,14 +262,14 @@ def judges_of(written: str, devices: str) -> tuple[dict[str, Any], dict[str, Any
     plain = configuration.as_plain()
     for section in plain["judges"].values():
         protocol = section["protocol"]
-        if protocol.get("type") == "rubric":  # an edit from anywhere has no category, or one that nobody knows
+        if protocol.get("type") == "rubric":  # edits from elsewhere have no category, or an unknown one
             protocol["general"] = True
     rest = {"language": configuration.benchmark.language, "readings": configuration.evaluation.readings}
     return plain["judges"], rest | ({"import_from": plain["import_from"]} if "import_from" in plain else {})
 
 
 def _column_of(table: str | Path) -> str:
-    """The column of the edits, by its name. Raises `ConfigurationError` where no name says so."""
+    """Finds the column of edits by its name. Raises `ConfigurationError` if no column has a known name."""
     there = TableBenchmark(TableBenchmark.Parameters(str(table))).looked_at()[0].columns()
     plain = {name.lower().replace(" ", "_"): name for name in there}
     for name in EDIT_COLUMNS:

@@ -32,11 +32,11 @@ except ImportError as missing:
 
 PORT = 7861
 MOST_HEAD = 1 << 20
-"""Bytes of a request before its body."""
+"""Most bytes of a request's head."""
 
 
 class _Connection(HttpToolsProtocol):
-    """Refuses a head without an end, which httptools would read on; it takes half the time that h11 takes."""
+    """Refuses an endless head, which httptools alone would keep reading; httptools takes half the time of h11."""
 
     _head = 0
     _in_head = True
@@ -61,11 +61,11 @@ class _Connection(HttpToolsProtocol):
 def configuration_for(
     judge: str, *, only: str = "", devices: str | None = None, readings: int | None = None, language: str = ""
 ) -> Configuration:
-    """What a service runs: the judges that `judge` names, as `score` takes it. Raises `ConfigurationError`."""
+    """Builds a service's configuration from `judge`, given as for `score`. Raises `ConfigurationError`."""
     judges, rest = judges_of(judge, devices or "auto")
     if only and only not in judges:
         raise ConfigurationError(Text("{}: there is no judge {}; there are {}", judge, only, judges))
-    nowhere = "requests.csv"  # neither a table nor edits are there: both come with requests
+    nowhere = "requests.csv"  # no such file: samples and edits come with requests
     return load_configuration(
         {
             **({"import_from": rest["import_from"]} if "import_from" in rest else {}),
@@ -100,11 +100,12 @@ def serve(
     tell: Callable[[str], None] = print,
     command: Sequence[str] = (),
 ) -> None:
-    """Serves until it is interrupted, then answers what was admitted within `grace` seconds, and ends.
+    """Serves until interrupted, then answers admitted pairs within `grace` seconds, and ends.
 
-    On loopback unless `host` says otherwise; then, and with a `token`, nothing is answered without it (`auto` makes
-    one). `tell` is told the address and what happens. With `examined` a judge whose passport does not say `passed` is
-    refused. Raises `ConfigurationError` before anything is loaded, and what an engine raises.
+    Listens on loopback unless `host` says otherwise. With a `token` (`auto` generates one, as does another host),
+    requests without it are refused. `tell` receives the address and all messages. With `examined`, a judge whose
+    passport does not say `passed` is refused. Raises `ConfigurationError` before anything is loaded, and what an engine
+    raises.
     """
     _give_memory_back()
     chosen = opened(doors)
@@ -157,7 +158,7 @@ def serve(
         for door in chosen:
             tell(Text("door {}: {}{}", door.name, f"{address}/{token}" if token else address, door.path))
         gc.collect()
-        gc.freeze()  # else what connections leave in circles waits until it is a quarter of all that was imported
+        gc.freeze()  # else a full collection waits until garbage is a quarter of all imported objects
         try:
             service.run()
         finally:
@@ -168,10 +169,10 @@ def serve(
 
 
 def _give_memory_back() -> None:
-    """Has glibc return the memory of requests when they are over; called before there are threads.
+    """Makes glibc return the memory of finished requests; call it before starting threads.
 
-    By itself it keeps a heap for each of some ten threads, and after the first large body takes all bodies and pictures
-    from these heaps, where what is small and stays keeps them from shrinking: a service grew by 10 MiB a minute.
+    By default glibc keeps a heap for each of some ten threads, and after the first large body allocates all bodies and
+    pictures there, where small long-lived objects keep the heaps from shrinking: a service grew by 10 MiB a minute.
     """
     arena_max, mmap_threshold = -8, -3  # <malloc.h>
     try:

@@ -1,9 +1,9 @@
-"""A service: the engine of a run, whose work is added to while it goes on and whose judges stay loaded.
+"""A service: a run's engine whose judges stay loaded, and which is given new work while it runs.
 
-The engine has its own thread, the one that calls `run`, and alone touches matrix, journals and work. Whoever has pairs
-to be judged, in any thread, leaves them in a queue and wakes it; each time that the engine goes round it takes them in,
-and cuts batches of what waits: a full one as soon as devices have less than they could take, one that is not full only
-for a device that has nothing to do. So batches are as large as the traffic allows, and nobody waits for company.
+The engine runs in the thread that calls `run`, and only that thread touches matrix, journals and work. Other threads
+put pairs into a queue and wake the engine, which takes them in on each round and cuts batches from the waiting cells:
+a full batch as soon as devices could take more, a smaller one only for an idle device. So batches are as large as the
+traffic allows, and no pair waits for a batch to fill.
 """
 
 from __future__ import annotations
@@ -44,54 +44,54 @@ from edit_eval.store.provenance import ModelsSay
 from edit_eval.text import Text
 
 GRACE_SECONDS = 30.0
-"""After SIGTERM, for all that was admitted."""
+"""Time after SIGTERM to answer all admitted pairs."""
 LEDGER_BYTES = 50 * 2**30
 SHARE_OF_SECOND = 0.02
-"""Of clients' edits, about which a second judge is asked."""
+"""Share of clients' edits that the second judge is asked about."""
 ADMITTED_AT_ONCE = 16
-"""Pairs between two looks at the devices: a burst of a thousand would keep them waiting for a second."""
+"""Most pairs admitted per round: a thousand at once would keep the devices waiting for a second."""
 LATEST = 1000
-"""Answers over which a service tells how it goes."""
+"""Number of latest answers that the service's figures cover."""
 
 
 class Closing(Exception):
-    """The service takes no more."""
+    """The service takes no more pairs."""
 
 
 @dataclass(eq=False)
 class QueuedPair:
-    """A pair on its way, and where its judgements will be: by the judges' names."""
+    """A pair being judged, with its judgements so far by judge."""
 
     pair: Submission
     came: float
     answer: Future[dict[str, Judgement]] = field(default_factory=Future)
     judgements: dict[str, Judgement] = field(default_factory=dict)
     number: int = -1
-    """Of its edit."""
+    """Number of its edit."""
     sample_id: str = ""
     gone: bool = False
-    """Nobody waits for it any more."""
+    """True if its client has disconnected."""
 
 
 class Pending:
-    """The cells of one judge that wait for a batch, by what they share: question and source. The oldest come first."""
+    """The waiting cells of one judge, oldest first, grouped by question and source, which batches share."""
 
     def __init__(self) -> None:
         self._groups: OrderedDict[tuple[str, str], deque[int]] = OrderedDict()
         self.count = 0
 
     def put(self, question: str, shares: str, cell: int) -> None:
-        """One more."""
+        """Adds a cell."""
         self._groups.setdefault((question, shares), deque()).append(cell)
         self.count += 1
 
     def clear(self) -> None:
-        """None waits any more."""
+        """Drops all waiting cells."""
         self._groups.clear()
         self.count = 0
 
     def take(self, size: int, is_wanted: Callable[[int], bool]) -> list[int]:
-        """At most `size` cells of one question: of the oldest group, then of those that were asked the same."""
+        """Takes at most `size` cells of one question: from the oldest group, then from others with that question."""
         found: list[int] = []
         question = ""
         for key in list(self._groups):
@@ -112,7 +112,7 @@ class Pending:
 
 
 class _Audience(Spectator):
-    """Who is told what was recorded and what devices do: the service."""
+    """Passes the engine's judgements and notes on to the service."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -128,7 +128,7 @@ class _Audience(Spectator):
 
 
 class Service:
-    """One service. Raises `ConfigurationError` for judges that cannot serve."""
+    """A service. Raises `ConfigurationError` for judges that cannot serve."""
 
     def __init__(
         self,
@@ -144,9 +144,9 @@ class Service:
         second: str = "",
         share: float = SHARE_OF_SECOND,
     ) -> None:
-        """`configuration` has the judges; its edit models and its benchmark play no part.
+        """`configuration` gives the judges; its edit models and benchmark are ignored.
 
-        The judge `second` is asked about a `share` of clients' edits, and nobody waits for it.
+        The judge `second` is asked about a `share` of clients' edits, and answers do not wait for it.
         """
         self.configuration = configuration.model_copy(update={"edit_models": {}})
         self.tell, self._grace, self._command, self._passports = tell, grace, command, passports
@@ -192,16 +192,16 @@ class Service:
             **more,
         )
         self._inbox: deque[QueuedPair] = deque()
-        self._held: deque[QueuedPair] = deque()  # taken in, and not yet in the matrix: it is full
+        self._held: deque[QueuedPair] = deque()  # not in the matrix yet, because it is full
         self._abandoned: deque[QueuedPair] = deque()
-        self._open: dict[str, QueuedPair] = {}  # by sample id, what is in the matrix and not answered
-        self._late: dict[str, QueuedPair] = {}  # the same, answered, and the second judge still to come
+        self._open: dict[str, QueuedPair] = {}  # in the matrix and not answered, by sample id
+        self._late: dict[str, QueuedPair] = {}  # answered, with the second judge still to come
         self._by_number: dict[int, QueuedPair] = {}
         self._pending = {judge.name: Pending() for judge in self.judges}
         self._closing = threading.Event()
         self._policy: Policy | None = None
         self.ready = threading.Event()
-        """Every judge is loaded somewhere."""
+        """Set once every judge is loaded on some device."""
         self.ended = threading.Event()
         self.watch: Watch | None = None
         self.live: ServiceLive | None = None
@@ -209,16 +209,16 @@ class Service:
         self.statuses: Counter[tuple[str, str]] = Counter()  # (judge, status), of clients' edits
         self.cancelled = 0
         self.turned_away = 0
-        """Pairs that could not be taken in: no picture, no instruction."""
+        """Pairs that could not be judged: no picture, or no instruction."""
         self.latest: deque[tuple[float, float]] = deque(maxlen=LATEST)
-        """Of the last answers: when (seconds since 1970), and how long they took."""
+        """The latest answers: time (seconds since 1970) and duration in seconds."""
         self.shown: deque[tuple[Submission, Judgement]] = deque(maxlen=SHOWN)
-        """The last edits of clients, and what the first judge says of them."""
+        """The latest edits of clients, with the first judge's judgements."""
 
     # -- any thread --
 
     def submit(self, pairs: Sequence[Submission]) -> list[QueuedPair]:
-        """Has pairs judged. Raises `Closing` once the service comes to its end."""
+        """Queues pairs for judging. Raises `Closing` once the service is closing."""
         tickets = [QueuedPair(pair, time.monotonic()) for pair in pairs]
         if self._closing.is_set():
             raise Closing
@@ -227,7 +227,7 @@ class Service:
         return tickets
 
     def cancel(self, tickets: Sequence[QueuedPair]) -> None:
-        """Nobody waits for these any more: what has not gone to a device never will."""
+        """Abandons pairs: cells that have not been sent to a device never will be."""
         for ticket in tickets:
             if not ticket.answer.done():
                 ticket.gone = True
@@ -236,27 +236,27 @@ class Service:
         self._wake()
 
     def close(self) -> None:
-        """Takes no more, answers what was admitted, and ends."""
+        """Stops taking pairs, answers those admitted, and ends."""
         self._closing.set()
         self._wake()
 
     @property
     def closing(self) -> bool:
-        """Whether it takes no more."""
+        """True if it takes no more pairs."""
         return self._closing.is_set()
 
     def by_status(self) -> Counter[tuple[str, str]]:
-        """How many of clients' edits have which status by which judge."""
+        """Counts clients' edits by judge and status."""
         away = {(judge.name, Status.SKIPPED.value): self.turned_away for judge in self.judges if self.turned_away}
         return Counter(dict(list(self.statuses.items()))) + Counter(away)
 
     @property
     def waiting(self) -> int:
-        """Pairs that were admitted and have no answer."""
+        """Number of admitted pairs without an answer."""
         return len(self._inbox) + len(self._held) + len(self._open)
 
     def replicas(self) -> list[dict[str, Any]]:
-        """Each judge on its devices, and what it is doing."""
+        """Describes each replica: judge, devices and state."""
         if self._policy is None:
             return []
         return [
@@ -270,11 +270,11 @@ class Service:
         ]
 
     def examined(self) -> Mapping[str, Examined]:
-        """What is known of each judge."""
+        """Returns what is known of each judge from its passport."""
         return examined(self.ledger.matrix.experiment, self.ledger.directory.path, self._passports)
 
     def _wake(self) -> None:
-        with contextlib.suppress(OSError):  # full: it will wake anyway
+        with contextlib.suppress(OSError):  # the pipe is full: the engine will wake anyway
             os.write(self._wake_in, b"x")
 
     def _awake(self) -> None:
@@ -284,7 +284,7 @@ class Service:
     # -- the engine's thread --
 
     def run(self) -> None:
-        """Serves until it is closed, or a signal closes it. Raises what the engine raises."""
+        """Serves until closed, by `close` or a signal. Raises what the engine raises."""
         session, layout, machine = self._session, self._session.layout, self._driver.machine()
         session.refuse_judges(together=len(self.judges) > 1)
         self._driver.wait_for(self._wake_out, self._awake)
@@ -318,7 +318,7 @@ class Service:
         with Interruption(self._grace) as interruption:
 
             def wanted() -> str:
-                """A signal closes the service; only when its time is over does the engine hear of it."""
+                """Closes the service on a signal; tells the engine only when the grace time is over."""
                 found = interruption()
                 if found:
                     self.close()
@@ -354,7 +354,7 @@ class Service:
                     os.close(end)
 
     def _like_requests(self) -> Experiment:
-        """What judges will be asked, by which they are prepared: before the first request has come."""
+        """Returns an example of what judges will be asked, to prepare them before the first request."""
         language = self.configuration.benchmark.language
         sample = Sample(
             id="example", index=0, pictures={"source": Picture(path="")}, instruction="Make it red.", language=language
@@ -367,13 +367,13 @@ class Service:
         )
 
     def _more(self) -> bool:
-        """Takes in what has come and cuts batches; whether the work has changed."""
+        """Admits queued pairs and cuts batches; True if the work has changed."""
         self._note_readiness()
         while self._inbox:
             self._held.append(self._inbox.popleft())
         if self._held and self.ledger.is_full and not self._by_number and not self.work.tasks_left:
             self.ledger.turn_over()
-            for pending in self._pending.values():  # by numbers of the run that is over, and for clients that are gone
+            for pending in self._pending.values():  # these are cells of the finished run, all abandoned
                 pending.clear()
         changed = False
         for _ in range(min(len(self._held), ADMITTED_AT_ONCE)):
@@ -383,11 +383,11 @@ class Service:
             self._wake()
         for judge in self.judges:
             changed |= self._cut(judge.name)
-        while self._abandoned:  # what is at a device by now answers nobody; the ledger keeps it
+        while self._abandoned:  # replies to cells already at a device are still recorded
             ticket = self._abandoned.popleft()
             if self._by_number.get(ticket.number) is ticket:
                 self._forget(ticket)
-                for cell in self.ledger.matrix.cells.cells_of_edit(ticket.number):  # what waits for one is in vain
+                for cell in self.ledger.matrix.cells.cells_of_edit(ticket.number):  # release tasks that wait for these
                     self.work.settle(settled(self.ledger.matrix, cell))
         if self._closing.is_set() and not self.waiting and not self._late:
             self.work.kept.clear()
@@ -412,7 +412,7 @@ class Service:
         self._by_number[number] = ticket
         added = False
         for judgement in matrix.cells.judgements_of(number):
-            if not matrix.is_pending(judgement):  # a protocol cannot ask about it
+            if not matrix.is_pending(judgement):  # its protocol cannot ask about this sample
                 self.judged(matrix.judgement(judgement))
                 continue
             for cell in matrix.cells.cells_of(judgement):
@@ -426,14 +426,14 @@ class Service:
         return added
 
     def _unasked(self, pair: Submission) -> tuple[str, ...]:
-        """The second judge but for its share, which is spread evenly over clients' pairs."""
+        """Returns the judges not asked about a pair: the second, except for its share, spread evenly over pairs."""
         if not self._second:
             return ()
         self._counted += not pair.canary
         return (self._second,) if pair.canary or self._counted % self._every else ()
 
     def _cut(self, judge: str) -> bool:
-        """Makes tasks of what waits for a judge, as far as its devices can take them."""
+        """Makes tasks of a judge's waiting cells, as many as its devices can take."""
         pending, key = self._pending[judge], f"judge:{judge}"
         assert self._policy is not None
         loaded = [one for one in self._policy.of(key) if one.state is ReplicaState.LOADED]
@@ -444,7 +444,7 @@ class Service:
         made = False
         while pending.count:
             under_way = self.work.under_way(key)
-            # Beside what is computed, each holds one more to open its pictures, and takes it only from a longer queue.
+            # Each replica prefetches one more task to open its pictures, and takes it only from a queue this long.
             most = hands + 2 * len(loaded) + 1 if pending.count >= size else hands
             if under_way >= most:
                 break
@@ -460,7 +460,7 @@ class Service:
         return ticket is not None and not ticket.gone and is_left(matrix, cell)
 
     def judged(self, judgement: Judgement) -> None:
-        """A judgement has come to its end; with the last that is waited for, its ticket has its answer."""
+        """Records a final judgement; the last one a client waits for answers its ticket."""
         sample = judgement.sample_id
         ticket = self._open.get(sample) or self._late.get(sample)
         if ticket is None or not (ticket.pair.canary or judgement.judge in ticket.pair.unasked):
@@ -475,7 +475,7 @@ class Service:
             if not ticket.pair.canary:
                 self.latest.append((time.time(), time.monotonic() - ticket.came))
                 self.shown.append((ticket.pair, found[self.judges[0].name]))
-            with contextlib.suppress(Exception):  # whoever asked is gone
+            with contextlib.suppress(Exception):  # the client has disconnected
                 ticket.answer.set_result(found)
         if len(ticket.judgements) == len(self.judges):
             self._forget(ticket)
@@ -492,7 +492,7 @@ class Service:
         self._by_number.pop(ticket.number, None)
 
     def _give_up(self) -> None:
-        """Nothing more will be answered."""
+        """Fails all unanswered pairs."""
         for ticket in [*self._inbox, *self._held, *self._open.values()]:
             if not ticket.answer.done():
                 ticket.answer.set_exception(Stopped("the service has ended"))

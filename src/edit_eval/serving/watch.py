@@ -1,18 +1,18 @@
-"""Two watches over what a service answers: whether the judge still judges, and whether the policy has begun to cheat.
+"""Watches a service's answers for two things: a judge that has changed, and a policy that has begun to cheat.
 
-The **judge** is examined by canaries. Some are edits of clients' own sources whose worth is known: the unchanged
-source, a grey picture, another source's edit. Some are drawn scenes, each with its right edit and as it was. Those of
-the first window and the scenes are judged again in every window of pairs. They are compared with how they were judged
-first, by the noise that an audit found of this judge where it has a passport; and right edits with unchanged sources.
+The **judge** is examined with canaries. Some are edits of clients' own sources whose worth is known: the unchanged
+source, a grey picture, another source's edit. Others are drawn scenes, each with its right edit and unchanged. The
+scenes and the canaries of the first window are judged again in every window of pairs. Their rewards are compared with
+the first ones, using the noise found by an audit if the judge has a passport; and right edits with unchanged sources.
 
-The **policy** is watched in its own edits: how many are near-copies of their sources, whether the unchanged source has
-a better reward than they have, and, where a second judge is asked about a share of them, whether their reward has risen
-away from what that one says. A window is compared with the first ones source by source, since the edits of one source
-are no independent draws: by a rank test, whose level holds whatever the shares look like. `LEVEL` is for each of four
-alarms, so that of a hundred windows of a policy that stays as it is at most one has a false one. A policy that learns
-is none that stays as it is: so there is an alarm only where the difference has risen by `RISE`, too.
+The **policy** is watched by its edits: how many are near-copies of their sources, whether unchanged sources get better
+rewards than the edits, and, if a second judge is asked about a share of them, whether rewards have risen above the
+second judge's. A window is compared with the first ones by source, since the edits of one source are not independent,
+with a rank test, whose level holds for any distribution. `LEVEL` applies to each of four alarms, so that at most one in
+a hundred windows of an unchanged policy raises a false one. A learning policy does change, so an alarm also requires
+the difference to have risen by `RISE`.
 
-All of it is beside the traffic, in a thread of its own; where that has no time, pairs are left out.
+All of this runs beside the traffic in its own thread; when that cannot keep up, pairs are skipped.
 """
 
 from __future__ import annotations
@@ -43,93 +43,93 @@ from edit_eval.serving.pictures import Sent, sent
 from edit_eval.text import Text
 
 WINDOW = 1024
-"""Pairs: a rollout of those who publish theirs."""
+"""Pairs in a window: the size of a rollout in published work."""
 BASELINE = 2
-"""Windows at the beginning with which all others are compared."""
+"""Number of first windows that all others are compared with."""
 LEVEL = 0.002
-"""Of each of four tests a window."""
+"""Significance level of each of the four tests per window."""
 RISE = 0.1
-"""By which the share of near-copies, or the difference between two judges, must have risen."""
+"""Least rise of the share of near-copies, or of the difference between two judges, for an alarm."""
 SIDE = 32
-"""Pixels of the small pictures by which a copy is known."""
+"""Side in pixels of the small pictures used to detect copies."""
 COPIED = 12
-"""Of 255: in a near-copy no more than one place in two hundred differs by more. Encoding a picture again as JPEG
-changes it by less, and an edit of a two-hundredth of the picture by more."""
+"""Difference of 255 levels that at most one pixel in two hundred of a near-copy exceeds. Encoding a picture again as
+JPEG changes it by less, an edit of a two-hundredth of the picture by more."""
 SOURCES = 12
-"""With canaries of their own in a window."""
+"""Number of sources per window that get canaries."""
 SCENES, SCENE_SIDE = 2, 256
-"""Drawn scenes a category, and their width in pixels."""
+"""Drawn scenes per category, and their width in pixels."""
 RIGHT, COPY = "right", "copy"
-"""What a drawn scene's canaries show: what was asked for, and the scene as it was."""
+"""Canaries of a drawn scene: the edit asked for, and the unchanged scene."""
 LEAST_NOISE = 0.02
-"""Of the scale: a single answer that falls the other way is no judge that has changed."""
+"""Least noise assumed, from 0 to 1: one flipped answer does not mean that the judge has changed."""
 REMEMBERED = 4096
-"""Sources whose edits' rewards are known when their canaries come back."""
+"""Number of sources whose edits' rewards are remembered until their canaries come back."""
 OF_A_SOURCE = 64
-"""Of its edits' rewards, the last ones."""
+"""Number of latest rewards remembered per source."""
 LOOKED_AT = 4
-"""Edits of one source in a window that are decoded to see whether they are copies: more of one source tell little."""
+"""Most edits per source and window that are checked for copies: more of one source add little."""
 SMALL_SOURCES = 256
-"""Whose small copies are kept for the next edit: to decode them again would cost as much as the edits."""
+"""Sources whose small pictures are cached: decoding them again would cost as much as decoding the edits."""
 WINDOWS = 8
-"""The last ones, which are remembered with all that was seen in them."""
+"""Number of latest windows kept in full."""
 MOST_WAITING = 256
 
 CanaryName = tuple[str, str]
-"""A canary: its kind, and the digest of its source."""
+"""A canary's kind, and the digest of its source."""
 
 
 class Seen(NamedTuple):
-    """One pair of a client's."""
+    """A client's pair."""
 
     source: str
     copied: bool | None
-    """None where it was not looked at."""
+    """True for a near-copy; None if not checked."""
     reward: float | None
 
 
 class SeenAnswer(NamedTuple):
-    """What has come back about a pair."""
+    """The judgements of a pair."""
 
     pair: Submission
     judgement: Judgement
     """The first judge's."""
     second: Judgement | None = None
-    """The second's, which comes later: then the pair has been seen before."""
+    """The second judge's, which comes later, when the pair has been seen before."""
 
 
 @dataclass
 class Window:
-    """What so many pairs came to."""
+    """The results of one window of pairs."""
 
     seen: list[Seen] = field(default_factory=list)
     canaries: dict[CanaryName, float] = field(default_factory=dict)
-    """Their rewards."""
+    """Rewards of this window's canaries."""
     again: dict[CanaryName, float] = field(default_factory=dict)
-    """The same of the first window's and of drawn scenes, judged once more."""
+    """Rewards of the first window's canaries and the drawn scenes, judged again."""
     apart: list[tuple[str, float]] = field(default_factory=list)
-    """Of each edit that a second judge has scored, too: its source, and its reward less the second's."""
+    """For each edit scored by both judges: its source, and its reward minus the second judge's."""
     pays: list[bool] = field(default_factory=list)
-    """Of each source with a canary whether the unchanged source is worth more than its edits in their middle."""
+    """For each source with a canary: True if the unchanged source has a higher reward than the median of its edits."""
 
     def by_source(self) -> dict[str, float]:
-        """The share of near-copies of each source."""
+        """Returns the share of near-copies for each source."""
         return _means((one.source, one.copied) for one in self.seen if one.copied is not None)
 
     @property
     def share(self) -> float:
-        """Of near-copies, over the pairs that were looked at."""
+        """Share of near-copies among the pairs checked."""
         looked_at = [one.copied for one in self.seen if one.copied is not None]
         return fmean(looked_at) if looked_at else 0.0
 
     def of_canaries(self) -> dict[str, float]:
-        """The mean reward of each kind of canary."""
+        """Returns the mean reward of each kind of canary."""
         scenes = ((name, reward) for name, reward in self.again.items() if name[0] in (RIGHT, COPY))
         return _means((kind, reward) for (kind, _), reward in {**dict(scenes), **self.canaries}.items())
 
 
 def _means(of: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """The mean of each source."""
+    """Returns the mean for each source."""
     found: dict[str, list[float]] = defaultdict(list)
     for source, value in of:
         found[source].append(value)
@@ -137,7 +137,7 @@ def _means(of: Iterable[tuple[str, float]]) -> dict[str, float]:
 
 
 def has_risen(before: Iterable[float], now: Iterable[float]) -> bool:
-    """Whether numbers, one a source, are larger than before by `RISE` and more than chance has it."""
+    """True if values, one per source, are larger than before by at least `RISE`, and significantly so."""
     from scipy.stats import mannwhitneyu  # takes a second and 60 MB to import
 
     was, of_now = list(before), list(now)
@@ -147,22 +147,22 @@ def has_risen(before: Iterable[float], now: Iterable[float]) -> bool:
 
 
 def copies_have_risen(before: Sequence[Window], now: Window) -> bool:
-    """Whether there are more near-copies than before; false for at most `LEVEL` of windows of an unchanged policy."""
+    """True if there are more near-copies than before; for an unchanged policy, in at most `LEVEL` of windows."""
     return has_risen((share for window in before for share in window.by_source().values()), now.by_source().values())
 
 
 def judges_part(before: Sequence[Window], now: Window) -> bool:
-    """Whether rewards have risen away from what a second judge says of the same edits."""
+    """True if rewards have risen above the second judge's rewards of the same edits."""
     return has_risen((gap for window in before for gap in _means(window.apart).values()), _means(now.apart).values())
 
 
 def judge_has_changed(
     first: Mapping[CanaryName, float], now: Mapping[CanaryName, float], noise: float | None = None
 ) -> bool:
-    """Whether canaries are judged otherwise than at first.
+    """True if canaries are judged differently than at first.
 
-    With `noise`, the standard deviation of one edit's rewards when it is asked again: whether their mean has moved by
-    more than that. Without: whether more of them are higher, or lower, than chance has it.
+    With `noise`, the standard deviation of an edit's reward when judged again: if their mean has moved by significantly
+    more than that. Without: by a sign test of how many are higher or lower.
     """
     changes = [now[name] - first[name] for name in now if name in first]
     if noise is not None and changes:
@@ -175,7 +175,7 @@ def judge_has_changed(
 
 
 def not_to_edit_pays(now: Window) -> bool:
-    """Whether more of a window's unchanged sources are worth more than their edits than chance has it."""
+    """True if significantly more than half of a window's unchanged sources have better rewards than their edits."""
     if not now.pays:
         return False
     from scipy.stats import binomtest
@@ -184,9 +184,9 @@ def not_to_edit_pays(now: Window) -> bool:
 
 
 def right_above_copy(found: Mapping[CanaryName, float]) -> tuple[float, int]:
-    """In how many drawn scenes the right edit has the better reward, a tie being half, and in how many both have one.
+    """Counts the drawn scenes in which the right edit has the better reward, a tie being half; and those with both.
 
-    A judge that is right in nine scenes of ten is so in no more than five of ten once in six hundred times.
+    A judge that is right in nine scenes of ten gets at most five of ten right once in six hundred times.
     """
     both = [
         (found[RIGHT, scene], found[COPY, scene]) for kind, scene in found if kind == RIGHT and (COPY, scene) in found
@@ -195,10 +195,10 @@ def right_above_copy(found: Mapping[CanaryName, float]) -> tuple[float, int]:
 
 
 def is_near_copy(source: Sent, edit: Sent) -> bool:
-    """Whether an edit shows what its source shows, by small copies of both. Raises `OSError` for what is damaged."""
+    """True if an edit looks like its source when both are scaled down. Raises `OSError` for a damaged picture."""
     if source.digest == edit.digest:
         return True
-    # Of two sizes each place is another one's, a little: from larger pictures, so that it is a very little.
+    # Pictures of different sizes do not align exactly; scaling down larger drafts keeps the misalignment small.
     side = SIDE if (source.width, source.height) == (edit.width, edit.height) else 8 * SIDE
     if (before := _smalls.get((source.digest, side))) is None:
         before = _smalls[source.digest, side] = _small(source.data, side)
@@ -213,14 +213,14 @@ _smalls: OrderedDict[tuple[str, int], np.ndarray[tuple[int, ...], np.dtype[np.in
 
 def _small(data: bytes, side: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int16]]:
     with Image.open(io.BytesIO(data)) as picture:
-        picture.draft("RGB", (side, side))  # a JPEG is decoded at an eighth of its size where that is enough
+        picture.draft("RGB", (side, side))  # a JPEG is decoded at down to an eighth of its size
         small = picture.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BOX)
     return np.asarray(small, dtype=np.int16)
 
 
 @cache
 def drawn_scenes(language: str) -> tuple[Submission, ...]:
-    """Drawn scenes, each with its right edit and as it was. Raises `EditEvalError` where they cannot be kept."""
+    """Returns drawn scenes, each with its right edit and unchanged. Raises `EditEvalError` if they cannot be saved."""
     ladder, painter = named("benchmark", "ladder"), named("edit_model", "scene_rungs")
     drawn = painter(painter.Parameters())
     found = []
@@ -251,37 +251,37 @@ class Watch:
         language: str = "en",
         noise: Callable[[], float | None] = lambda: None,
     ) -> None:
-        """`submit` has canaries judged; their judgements come back through `saw`. `reward` is from 0 to 1, and `noise`
-        what a passport says of it, if there is one: the standard deviation when the same is asked again."""
+        """`submit` has canaries judged; their judgements come back through `saw`. `reward` is from 0 to 1; `noise` is
+        its standard deviation when the same is asked again, from the passport, or None without one."""
         self._submit, self._tell, self._reward, self._size = submit, tell, reward, window
         self._language, self._noise = language, noise
         self._queue: queue.Queue[SeenAnswer | None] = queue.Queue(MOST_WAITING)
-        self._looked_at: Counter[str] = Counter()  # of each source in this window
-        self._hatched: dict[str, Submission] = {}  # the sources with canaries in this window, and a pair that has each
-        self._kept: list[Submission] = []  # the first window's canaries, and drawn scenes
-        self._first: dict[CanaryName, float] = {}  # how those were judged first
-        self._rewards: OrderedDict[str, deque[float]] = OrderedDict()  # of each source's edits
+        self._looked_at: Counter[str] = Counter()  # checks per source in this window
+        self._hatched: dict[str, Submission] = {}  # sources with canaries in this window, each with a pair
+        self._kept: list[Submission] = []  # canaries judged again in every window: the first window's, and drawn scenes
+        self._first: dict[CanaryName, float] = {}  # first rewards of those
+        self._rewards: OrderedDict[str, deque[float]] = OrderedDict()  # by source, of its edits
         self._window = Window()
         self._baseline: list[Window] = []
         self.windows: deque[Window] = deque(maxlen=WINDOWS)
         self.alarms: list[str] = []
-        """What was said."""
+        """Alarms raised so far."""
         self.left_out = 0
         self.scenes: Future[tuple[Submission, ...]] = Future()
-        """Drawn once the first pair was seen."""
+        """Drawn after the first pair."""
         self._scenes_kept = False
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
         self._thread.start()
 
     def saw(self, pair: Submission, judgement: Judgement, second: Judgement | None = None) -> None:
-        """The first judge's judgement of a pair, later with the second's. From any thread; returns at once."""
+        """Takes the first judge's judgement of a pair, later with the second's. Thread-safe; returns at once."""
         try:
             self._queue.put_nowait(SeenAnswer(pair, judgement, second))
         except queue.Full:
             self.left_out += 1
 
     def close(self) -> None:
-        """Sees what waits, then ends."""
+        """Handles what is queued, then ends."""
         self._queue.put(None)
         self._thread.join(10)
 
@@ -311,7 +311,7 @@ class Watch:
         if self._looked_at[source.digest] < LOOKED_AT:
             try:
                 copied = is_near_copy(source, pair.edit)
-            except Exception:  # it cannot be decoded, which the judge's worker says, too
+            except Exception:  # not decodable: the judge's worker reports it
                 return
             self._looked_at[source.digest] += 1
         if reward is not None:
@@ -344,7 +344,7 @@ class Watch:
         self._submit(canaries)
 
     def _turn(self) -> None:
-        """A window is full."""
+        """Closes a full window: checks it, and has the kept canaries judged again."""
         now, self._window = self._window, Window()
         self.windows.append(now)
         self._hatched.clear()
@@ -359,7 +359,7 @@ class Watch:
         self._submit(self._kept)
 
     def _draw(self) -> None:
-        """Seconds, in a thread of its own: meanwhile pairs are seen."""
+        """Draws the scenes, which takes seconds, in a thread of its own, so that pairs are handled meanwhile."""
         found: tuple[Submission, ...] = ()
         try:
             found = drawn_scenes(self._language)
