@@ -1,5 +1,7 @@
 """Runs an evaluation: a benchmark's samples are edited, the edits are judged, the judgements become numbers.
 
+For example:
+
     from edit_eval import evaluate
     for one in evaluate("config.yaml").means():
         print(one.edit_model, one.judge, one.score, one.value, one.ci95)
