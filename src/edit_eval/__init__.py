@@ -2,12 +2,12 @@
 
     from edit_eval import evaluate, compare
 
-    run = evaluate("demo")  # or the path of your YAML, or a dictionary with what it would hold
+    run = evaluate("demo")  # or the path of your YAML, or a dictionary with its content
     print(run.verdict)
     run.means()  # a table in a notebook: each model's mean, its 95% interval, how many are scored
     compare(["runs/mine", "runs/other"])  # two runs, by their folders
 
-`evaluate` runs a benchmark through edit models and judges, and returns a `Run`. `Run(folder)` opens one that is there.
+`evaluate` runs a benchmark through edit models and judges, and returns a `Run`. `Run(folder)` opens an existing one.
 `compare` says which model is better, `score` judges a single edit, `audit` puts a judge on trial. `docs/python.md`
 describes every public name; `edit-eval --help` lists the same on the command line.
 """
@@ -58,8 +58,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# A name is looked up when somebody asks for it: a worker in a foreign environment imports this package without any of
-# the libraries that `evaluate` needs.
+# Names are looked up lazily: a worker in a foreign environment imports this package without any of the libraries that
+# `evaluate` needs.
 
 _PLACES = {
     "evaluation": ("evaluate",),

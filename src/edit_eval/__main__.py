@@ -1,8 +1,8 @@
-"""Where a command begins: `edit-eval`, and `python -m edit_eval`.
+"""Entry point of the command line: `edit-eval`, and `python -m edit_eval`.
 
-Nothing but the standard library is imported before it is known that the rest can be. It cannot be tried instead: where
-OpenBLAS, which numpy and scipy bring, gets too little memory, it ends the process with exit code 1, sends it a Ctrl-C,
-or waits in a circle for threads that never began.
+Only the standard library is imported until it is known that the rest can be. Trying it instead would not do: if
+OpenBLAS, which comes with numpy and scipy, gets too little memory, it ends the process with exit code 1, sends it a
+Ctrl-C, or waits forever for threads that never began.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from edit_eval.errors import ExitCode
 from edit_eval.text import Text
 
 NEEDED = 448 << 20
-"""Bytes of addresses: all that a command imports takes 350 MB with one thread, of which the interpreter has 13."""
+"""Bytes of address space: all imports of a command take 350 MB with one thread, of which the interpreter has 13."""
 ENOUGH = 16 << 30
-"""Bytes in which all of it fits with a thread for each of 128 processors, too: a thread takes 40 MB in each library."""
+"""Bytes that also suffice with a thread for each of 128 processors: a thread takes 40 MB in each library."""
 
 
 def main() -> None:
@@ -31,7 +31,7 @@ def main() -> None:
             allowed >> 20,
             NEEDED >> 20,
         )
-        with contextlib.suppress(Exception):  # the other language has to fit, too
+        with contextlib.suppress(Exception):  # the translation needs memory, too
             text = import_module("edit_eval.reporting.language").said(text)
         print(text, file=sys.stderr)
         sys.exit(ExitCode.STOPPED)
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def _allowed() -> int:
-    """The bytes that this process may have (`ulimit -v` and `-d`); `ENOUGH` where there is no limit."""
+    """Returns the bytes that this process may have (`ulimit -v` and `-d`); `ENOUGH` if there is no limit."""
     try:
         import resource
     except ImportError:

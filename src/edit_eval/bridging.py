@@ -1,6 +1,6 @@
-"""A bridge between two judges as a file that others can use, and a run told on the scale of a judge that is gone.
+"""Bridges between two judges: a file that others can use, and a run translated to the scale of a retired judge.
 
-The file has the pairs of scores themselves: whoever has it can fit its map in both directions, and knows its error.
+The file has the pairs of scores themselves, so that its map can be fitted in both directions, with its error.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ class BridgedJudge(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     judge: str
-    """What its run called it."""
+    """Name of the judge in its run."""
     score: str
     lowest: float | None
     highest: float | None
     higher_is_better: bool
     identity: dict[str, Any]
-    """What it is and how it is asked, as `compare` wants it equal."""
+    """Identity of the judge and how it is asked, which `compare` requires to be equal."""
     texts: str
-    """Digest of its protocol's wording; empty where that has none."""
+    """Digest of its protocol's wording; empty if it has none."""
 
     @property
     def scale(self) -> Scale:
-        """Of its scores."""
+        """Scale of its scores."""
         return Scale(lowest=self.lowest, highest=self.highest, higher_is_better=self.higher_is_better)
 
 
 class BridgeFile(BaseModel):
-    """What the file holds."""
+    """Content of a bridge file."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -66,13 +66,13 @@ class BridgeFile(BaseModel):
     old: BridgedJudge
     new: BridgedJudge
     edits: list[tuple[str, str, float, float]]
-    """Of each edit that both have scored: edit model, what its source image is known by, score by `old`, by `new`."""
+    """For each edit that both have scored: edit model, identifier of its source image, score by `old`, by `new`."""
 
 
 def write_bridge(
     runs: Sequence[Run], old: str, new: str, file: Path, *, score: str | None = None, force: bool = False
 ) -> BridgeFile:
-    """Writes all that both judges have scored in these runs. Raises `ConfigurationError` as `Run.agreement` does."""
+    """Writes the edits that both judges have scored in these runs. Raises `ConfigurationError` as `Run.agreement`."""
     refuse_existing(file, force=force)
     results = joined(runs)
     judges = judges_of(results, score)
@@ -107,7 +107,7 @@ def _side(runs: Sequence[Run], name: str, score: str, scale: Scale) -> BridgedJu
 
 
 def read_bridge(file: Path) -> BridgeFile:
-    """Raises `ConfigurationError` for a file that is none."""
+    """Reads a bridge. Raises `ConfigurationError` for a file that is none."""
     try:
         if file.stat().st_size > MOST_BYTES:
             raise ConfigurationError(Text("{}: larger than a bridge can be", file))
@@ -128,12 +128,12 @@ def read_bridge(file: Path) -> BridgeFile:
 
 
 def translate(run: Run, known: BridgeFile, wanted: str) -> dict[str, Any]:
-    """A run's means by one judge of the bridge, told on the scale of the other one, which is `wanted`.
+    """Translates a run's means by one judge of the bridge to the scale of the other one, which is `wanted`.
 
     `{"as", "by", "made", "n", "clusters", "rmse", "explained", "off_by", "held_out", "range", "edit_models"}`, see
     `calibration.translated`; each model also has `total`, its edits with and without a score. Raises
-    `ConfigurationError` where `wanted` is neither judge, where the run has no judge like the other, and where the
-    bridge is too short for a map.
+    `ConfigurationError` if `wanted` is neither judge, if the run has no judge like the other, and if the bridge is too
+    short for a map.
     """
     if wanted not in (known.old.judge, known.new.judge):
         raise ConfigurationError(
@@ -169,7 +169,7 @@ def translate(run: Run, known: BridgeFile, wanted: str) -> dict[str, Any]:
 
 
 def _same_judge(run: Run, side: BridgedJudge) -> str:
-    """The name of the run's judge that is the bridge's."""
+    """Returns the name of the run's judge that is the bridge's."""
     unlike: list[str] = []
     for judge in run.experiment.judges_of_one:
         own = _side([run], judge.name, side.score, side.scale)
@@ -205,13 +205,13 @@ def _tell_as_it_is(found: dict[str, Any], turn: float, scale: Scale, run: Run, j
             row["ci95"] = [low, high if scale.highest is None else min(scale.highest, high)]
 
 
-# -- a run told on the scale of another judge, which has not seen it: a sheet that says so in every line of numbers --
+# -- the sheet of a translated run: every line of numbers says that the other judge has not seen these edits --
 
 _Row = tuple[str, Mapping[str, Any]]
 
 
 def translated_sheet(document: Mapping[str, Any]) -> list[Line | Table[Any]]:
-    """What `bridging.translate` returned."""
+    """Returns the sheet of a result of `translate`."""
     by, wanted = document["by"], document["as"]
     rows: list[_Row] = list(document["edit_models"].items())
     title = Text("Translated: judged by {}, told on the scale of {}, which has not seen these edits", by, wanted)

@@ -45,7 +45,7 @@ evaluating = typer.Typer()
 
 
 def _print_what_is_there(run_dir: Path | None) -> None:
-    """The document of a run that ended early; nothing where nobody asked for it, or nothing was recorded yet."""
+    """Prints the document of a run that ended early, if JSON was asked for and anything was recorded yet."""
     from edit_eval.run import Run
 
     if wants_json() and run_dir is not None:
@@ -73,7 +73,7 @@ def _print_numbers(run: Any, *, drawn: bool = True) -> None:
 def _evaluate(
     config: str, options: Options, run_dir: Path | None, *, anchors: bool = False, shard: str | None = None, **how: Any
 ) -> None:
-    """Has the evaluation done and prints what it came to; `how` as `evaluate` takes it."""
+    """Runs the evaluation and prints its results; `how` as `evaluate` takes it."""
     from edit_eval.config.loading import load_configuration
     from edit_eval.evaluation import evaluate
     from edit_eval.run import Run

@@ -1,4 +1,4 @@
-"""How a command line is read: what makes a function a verb, the flags that verbs share, one line for an error."""
+"""Reads the command line: turns functions into verbs, with the flags that verbs share, and errors into one line."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ app = typer.Typer(
 )
 
 _document: Any = None
-"""Where a verb's JSON goes if it was asked for; whatever else is printed meanwhile, by whomever, goes to stderr."""
+"""Stream for a verb's JSON if it was asked for; anything else printed meanwhile, by any code, goes to stderr."""
 
 
 def _set_document_apart(context: typer.Context, wanted: bool) -> None:
@@ -59,7 +59,7 @@ def _flags_of_all(
     ] = False,
     debug: Debug = False,
 ) -> None:
-    """What every verb takes; no verb looks at them."""
+    """The flags of every verb; no verb uses them itself."""
 
 
 def _options(
@@ -88,7 +88,7 @@ def _options(
 
 
 def verb(on: typer.Typer, **shown: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Makes a function a verb with the flags of all; those of `_options` stand for its parameter `options`.
+    """Makes a function a verb with the flags of all; its parameter `options` becomes the flags of `_options`.
 
     `on`: the group that it belongs to. `shown`: keywords of `app.command`.
     """
@@ -119,7 +119,7 @@ def verb(on: typer.Typer, **shown: Any) -> Callable[[Callable[..., None]], Calla
 LISTS = ("--categories", "--difficulty", "--tags", "--sample-ids", "--devices", "--retry")
 """Flags that take several words."""
 UsageError: Any = typer.BadParameter.__mro__[1]
-"""What typer raises for a command line that it cannot read; it has no public name."""
+"""Raised by typer for a command line that it cannot read; it has no public name."""
 READABLE = (
     (r"\. Did you mean (.*)\?$", r"; did you mean \1?"),
     (r" \(Possible options: (.*)\)$", r"; did you mean \1?"),
@@ -131,11 +131,11 @@ READABLE = (
     (r"'(\S+?)'", r"\1"),
     (r"\.$", ""),
 )
-"""Typer's way of saying it, and ours."""
+"""Typer's wording, and ours."""
 
 
 def _as_ours(sentence: str) -> str:
-    """What typer says most, as a Text; whatever else it says stays as it is."""
+    """Returns typer's most frequent messages as a Text; others stay as they are."""
     what, meant, instead = sentence.partition("; did you mean ")
     if meant:
         return Text("{}; did you mean {}?", _as_ours(what), instead.removesuffix("?"))
@@ -164,7 +164,7 @@ def main() -> None:
     if sys.getfilesystemencoding() != "utf-8":  # a sample's id may be Chinese, and becomes a file's name
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, "PYTHONUTF8": "1"})
     sys.stdout, sys.stderr = forgiving(sys.stdout), forgiving(sys.stderr)
-    speak("")  # what this process was about before is not what the command is about
+    speak("")  # forget the language of anything this process did before
     try:
         if sys.flags.optimize > 1:
             from edit_eval.store.run_folders import refuse_an_unfit_python
@@ -174,7 +174,7 @@ def main() -> None:
         if spoken() == "zh":
             help_in_chinese(command)
         code = command(standalone_mode=False)
-        if code == ExitCode.INTERRUPTED:  # so typer passes a Ctrl-C on
+        if code == ExitCode.INTERRUPTED:  # typer's way of passing on a Ctrl-C
             say("interrupted")
         sys.exit(code)
     except typer.Abort:  # Ctrl-C or the end of input at a question
@@ -192,7 +192,7 @@ def main() -> None:
 
 
 def _is_for_want_of_memory(error: BaseException) -> bool:
-    """Whether the system gave no more memory, as libraries have it when they are loaded, or a thread when it begins."""
+    """True if memory ran out, as reported by libraries when they are loaded, or by a thread when it begins."""
     said = re.search("failed to map segment|cannot allocate memory|can't start new thread", str(error), re.IGNORECASE)
     found = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM or said is not None
     return found or (error.__cause__ is not None and _is_for_want_of_memory(error.__cause__))
@@ -214,7 +214,7 @@ def _fail(error: Exception, code: int) -> None:
 
 
 def _fail_to_read(error: Any) -> None:
-    """A command line that cannot be read gets one line, as every error."""
+    """Reports a command line that cannot be read in one line, like every error."""
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
         sys.exit(ExitCode.UNUSABLE)
@@ -237,29 +237,29 @@ def _fail_to_read(error: Any) -> None:
 
 
 def say(text: str) -> None:
-    """Tells a person something on stderr, on one line, in the language that is spoken."""
+    """Prints a line for people on stderr, in the language that is spoken."""
     lines = list(filter(str.strip, said(text).splitlines()))
     print(" ".join([*lines[:1], *map(str.strip, lines[1:])]), file=sys.stderr)
 
 
 def words(text: str | None) -> list[str] | None:
-    """The parts of a list that is written with commas; None where nothing was given."""
+    """Returns the parts of a comma-separated list; None if nothing was given."""
     return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
 
 
 def print_json(document: Any) -> None:
-    """Prints the one document of a verb that was asked for JSON."""
+    """Prints the one JSON document of a verb."""
     escaped = not (_document.encoding or "").lower().startswith("utf")
     print(json.dumps(document, ensure_ascii=escaped, indent=2, allow_nan=False), file=_document, flush=True)
 
 
 def wants_json() -> bool:
-    """Whether JSON was asked for."""
+    """True if JSON was asked for."""
     return _document is not None
 
 
 def answer(document: Callable[[], Any], show: Callable[[], None]) -> None:
-    """Prints the document where JSON was asked for; else does what shows it to a person."""
+    """Prints the document if JSON was asked for; else calls `show`."""
     if _document:
         print_json(document())
     else:
@@ -267,7 +267,7 @@ def answer(document: Callable[[], Any], show: Callable[[], None]) -> None:
 
 
 def answer_with(document: Callable[[], Any], sheet: Sheet, language: str, markdown: Path | None) -> None:
-    """`answer` with a sheet, which is also written to the file `markdown`, where one is named."""
+    """`answer` with a sheet, which is also written to the file `markdown`, if one is named."""
     from edit_eval.new_files import written_whole
     from edit_eval.reporting.table import markdown_sheet, print_sheet
 
@@ -278,13 +278,13 @@ def answer_with(document: Callable[[], Any], sheet: Sheet, language: str, markdo
 
 
 def end_if_short(short: bool) -> None:
-    """Ends the command where its result, which is printed, is not what was asked for."""
+    """Ends the command with code 3 if its printed result is not what was asked for."""
     if short:
         sys.exit(ExitCode.SHORT)
 
 
 def _say_how_to_go_on(end: RunInterrupted, run_dir: Path | None) -> None:
-    """The command that goes on with what was interrupted; `run_dir` as it was given."""
+    """Prints the command that resumes the interrupted run; `run_dir` as it was given."""
     from edit_eval.reporting.status import in_folder
 
     where = [] if run_dir else ["--run-dir", str(end.run_dir)]
@@ -292,11 +292,11 @@ def _say_how_to_go_on(end: RunInterrupted, run_dir: Path | None) -> None:
     print(f"  {in_folder(str(Path.cwd()), ['edit-eval', *sys.argv[1:], *where])}", file=sys.stderr)
 
 
-# -- what several verbs are given --
+# -- arguments of several verbs --
 
 
 def _configurations(incomplete: str) -> list[str]:
-    """What a shell offers for CONFIG: shipped names, YAML files, and folders on the way to them."""
+    """Returns completions for CONFIG: shipped names, YAML files, and folders on the way to them."""
     from edit_eval.config.shipped import shipped
 
     names = [name for name in shipped() if name.startswith(incomplete)]
@@ -304,14 +304,14 @@ def _configurations(incomplete: str) -> list[str]:
 
 
 def _runs(incomplete: str) -> list[str]:
-    """What a shell offers for RUN: run directories, those in runs/ too; else folders on the way to one."""
+    """Returns completions for RUN: run directories, those in runs/ too; else folders on the way to one."""
     folders = [path for path in (*_paths("runs/"), *_paths(incomplete)) if path.endswith("/")]
     fitting = dict.fromkeys(path for path in folders if path.startswith(incomplete))
     return [path.rstrip("/") for path in fitting if Path(path, "config").is_dir()] or [*fitting]
 
 
 def _paths(incomplete: str) -> list[str]:
-    """The paths that begin so; a folder's ends with a slash."""
+    """Returns the paths that begin like this; a folder's ends with a slash."""
     head, slash, start = incomplete.rpartition("/")
     folder = Path(head + slash)
     try:
@@ -344,11 +344,11 @@ Force = Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.
 # -- `--help` in Chinese: each text is translated where it is laid out, and wrapped by terminal columns --
 
 COLUMN = 30
-"""Columns of the widest option beside which its text begins."""
+"""Columns of the widest option whose text begins on the same line."""
 
 
 def help_in_chinese(command: Any) -> None:
-    """Makes a command of typer's, and all below it, lay their help out in Chinese."""
+    """Makes a command of typer's, and all below it, print their help in Chinese."""
     context = command.context_class
     laid_out = type("ChineseHelp", (ChineseHelp, context.formatter_class), {})
     command.context_class = type(context.__name__, (context,), {"formatter_class": laid_out})
@@ -358,7 +358,7 @@ def help_in_chinese(command: Any) -> None:
 
 
 class ChineseHelp:
-    """What a help formatter of typer's writes, in Chinese; the rest is the formatter's."""
+    """Overrides the writing methods of typer's help formatter to write Chinese."""
 
     width: int
     current_indent: int
@@ -376,14 +376,14 @@ class ChineseHelp:
         self.write(f"{'':{self.current_indent}}{said_own(heading)}：\n")
 
     def write_text(self, text: str) -> None:
-        """The paragraphs of what a verb does."""
+        """Writes the paragraphs of a verb's description."""
         for i, paragraph in enumerate(text.split("\n\n")):
             self.write("\n" if i else "")
             for line in _wrapped(_sentences(" ".join(paragraph.split())), self.width - self.current_indent):
                 self.write(f"{'':{self.current_indent}}{line}\n")
 
     def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = COLUMN, col_spacing: int = 2) -> None:
-        """Names and what they mean, in two columns."""
+        """Writes names and their meanings, in two columns."""
         from rich.cells import cell_len
 
         column = min(max((cell_len(name) for name, _ in rows), default=0), col_max) + col_spacing
@@ -401,7 +401,7 @@ class ChineseHelp:
 
 
 def _meaning(text: str) -> str:
-    """A text with what typer puts behind it: `[default: 1024; required]`."""
+    """Translates a text and the part that typer appends: `[default: 1024; required]`."""
     found = re.fullmatch(r"(.*?)\s*\[((?:default|required|env var|\d|x).*)\]", text, re.DOTALL)
     if found is None:
         return _sentences(" ".join(text.split()))
@@ -410,7 +410,7 @@ def _meaning(text: str) -> str:
 
 
 def _extra(text: str) -> str:
-    """`required`, `default: 8`."""
+    """Translates `required`, `default: 8`."""
     name, colon, value = text.partition(": ")
     return f"{said_own(name)}{'：' if colon else ''}{value}"
 

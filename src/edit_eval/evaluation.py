@@ -1,8 +1,10 @@
-"""The story on one page: a benchmark's samples are edited, the edits are judged, the judgements become numbers.
+"""Runs an evaluation: a benchmark's samples are edited, the edits are judged, the judgements become numbers.
 
-from edit_eval import evaluate
-for one in evaluate("config.yaml").means():
-    print(one.edit_model, one.judge, one.score, one.value, one.ci95)
+For example:
+
+    from edit_eval import evaluate
+    for one in evaluate("config.yaml").means():
+        print(one.edit_model, one.judge, one.score, one.value, one.ci95)
 """
 
 from __future__ import annotations
@@ -51,26 +53,26 @@ def evaluate(
     passports: Path | None = None,
     **options: Unpack[LoadingOptions],
 ) -> Run:
-    """Runs an evaluation, or goes on with one, and returns it with its numbers.
+    """Runs an evaluation, or resumes one, and returns it with its numbers.
 
-    `configuration` is a YAML file's path, its content as a mapping, or what `load_configuration` returned; `options`
-    are those of `load_configuration` (`overrides`, `devices`, `categories`, `limit`, ...). With a `run_dir` that exists
-    the run goes on. Without one the newest run under `runs/` of this configuration that is the same evaluation goes on,
-    and a finished one is given back as it is; where there is none a new folder is made, which takes over from earlier
-    runs of this configuration what has equal keys. `retry` names statuses (`edit_failed`, `judge_error`, ...) whose
-    failures are forgotten and tried again. With `verify` every source that the benchmark keeps is read, and every
-    picture that is there is decoded and compared with what was recorded; one that differs is made again. With
-    `strict_environment` a run that goes on with other libraries or GPUs than at its last start is refused, and one
+    `configuration` is a YAML file's path, its content as a mapping, or the result of `load_configuration`; `options`
+    are those of `load_configuration` (`overrides`, `devices`, `categories`, `limit`, ...). An existing `run_dir` is
+    resumed. Without one, the newest run under `runs/` of this configuration that is the same evaluation is resumed, or
+    returned as it is if it is finished; if there is none, a new folder is made, which takes over everything with equal
+    keys from earlier runs of this configuration. `retry` names statuses (`edit_failed`, `judge_error`, ...) whose
+    failures are forgotten and tried again. With `verify` every source kept by the benchmark is read, and every
+    existing picture is decoded and compared with the records; one that differs is made again. With
+    `strict_environment` a run resumed with other libraries or GPUs than at its last start is refused, and one
     whose replicas are not alike ended; otherwise that is noted. With `report` the report is drawn at the end. `command`
-    is the command line that was typed, for the records. With a `shard` (`2/8`, or `auto`) several engines share the
-    run, each with its samples; the one that ends last draws. After SIGTERM or SIGUSR1 what is under way has `grace`
-    seconds to come to its end. The judges' passports are looked for in the folder `passports`, by default in the user's
-    cache, and copied into the run. What happens is shown as `execution.progress` says, on stderr or in the notebook,
-    and told to the `spectator`.
+    is the command line as typed, for the records. With a `shard` (`2/8`, or `auto`) several engines share the
+    run, each with its samples; the last to end draws. After SIGTERM or SIGUSR1 running tasks have `grace` seconds to
+    finish. The judges' passports are looked for in the folder `passports`, by default in the user's cache, and copied
+    into the run. Progress is shown as set by `execution.progress`, on stderr or in the notebook, and reported to the
+    `spectator`.
 
-    Raises `ConfigurationError`, `BenchmarkError` and `RunDirectoryError` before anything is loaded or written, and
-    `Stopped` or `RunInterrupted` when the run ended early, `NotDrawn` when only its report is missing: all that was
-    done is kept.
+    Raises `ConfigurationError`, `BenchmarkError` and `RunDirectoryError` before anything is loaded or written,
+    `Stopped` or `RunInterrupted` if the run ended early, and `NotDrawn` if only its report is missing: everything done
+    so far is kept.
     """
     refuse_an_unfit_python()
     if shard is not None and run_dir is None:
@@ -78,7 +80,7 @@ def evaluate(
     part = None if shard is None or run_dir is None else read_shard(shard, os.environ, Path(run_dir))
     again = failure_statuses(retry)
     notes: Sequence[str] = ()
-    if not isinstance(configuration, Configuration):  # whoever has loaded it has its notes, too
+    if not isinstance(configuration, Configuration):  # a caller that has loaded it has its notes, too
         configuration = load_configuration(configuration, **options)
         notes = configuration.notes
     display = progress_of(configuration)
@@ -91,13 +93,13 @@ def evaluate(
 
     tell(*notes)
 
-    # What is asked.
+    # What is asked for.
     altered = verify_sources(configuration) if verify else ""
     data = load_samples(configuration, spectator)
     experiment = Experiment.of(configuration, data)
     tell(*experiment.notes)
 
-    # What is there.
+    # What is there already.
     place = find_place(run_dir, configuration.name, experiment, again, reuse_from)
     with closing(driver_of(configuration)) as driver:
         session = Session(configuration, driver)
@@ -106,9 +108,9 @@ def evaluate(
             run = Run(directory.path)
             tell(*place.notes(directory, experiment))
             matrix, noticed = place.recall(directory, experiment, again, verify=verify)
-            tell(altered, *noticed, what_is_left(matrix) if part is None else "")  # its own part is told of later
+            tell(altered, *noticed, what_is_left(matrix) if part is None else "")  # a shard's own part is told later
 
-            # Have the rest done. A finished run that is asked for once more is not touched, down to its files' times.
+            # Do the rest. A finished run that is requested once more is not touched, down to its files' times.
             pending = bool(matrix.pending)
             if pending:
                 tell(*session.changes(directory, strict=strict_environment))
@@ -133,7 +135,7 @@ def evaluate(
                         run.draw()
                     trackers.finish(run.sent)
                     return run
-    run = Run(run.path)  # with what the others have done
+    run = Run(run.path)  # with the other shards' work
     if report and not RunDirectory(run.path).others_at_work:
         run.draw()
         with trackers.told(RunDirectory(run.path), spectator.note, work=True):  # the last engine tells all

@@ -1,8 +1,8 @@
-"""May a candidate take the place of a baseline? A faster engine, quantised weights, a cache, fewer steps.
+"""Decides whether a candidate may replace a baseline: a faster engine, quantised weights, a cache, fewer steps.
 
-Both configurations are run on the same samples with the same judges, then `compare` holds the candidate against the
-baseline with a margin. What would make that comparison worthless is looked at as well: a judge that does not tell edits
-from what is none, and a server that leaves guidance out.
+Both configurations are run on the same samples with the same judges, then `compare` tests the candidate against the
+baseline with a margin. Conditions that would make the comparison worthless are checked as well: a judge that does not
+tell edits from controls, and a server that leaves guidance out.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text
 
 BASELINE, CANDIDATE = "baseline", "candidate"
-"""The folders of the two runs, and what tables call them."""
+"""Folders of the two runs, and their names in tables."""
 
 
 @dataclass(frozen=True)
 class Gated:
-    """Both runs, and what came of holding one against the other."""
+    """Both runs, and the result of comparing them."""
 
     baseline: Run
     candidate: Run
     comparison: Comparison
     guidance: Mapping[str, str]
-    """What the probe of a run's server found: `on`, `off`, or why it cannot be told. Empty where none was sent."""
+    """Result of probing each run's server: `on`, `off`, or why it is unknown. Empty if no probe was sent."""
     faults: tuple[str, ...]
-    """Why the comparison says nothing, whatever its numbers; a sentence each."""
+    """Why the comparison says nothing, regardless of its numbers; a sentence each."""
 
     @property
     def passed(self) -> bool:
-        """Whether the candidate may take the baseline's place."""
+        """True if the candidate may replace the baseline."""
         return self.comparison.gate.passed and not self.faults
 
 
@@ -63,11 +63,11 @@ def gate(
     tell: Callable[[str], None] = lambda line: None,
     **options: Unpack[LoadingOptions],
 ) -> Gated:
-    """Runs both, or goes on with them, in `folder`, and holds the candidate against the baseline.
+    """Runs both, or resumes them, in `folder`, and tests the candidate against the baseline.
 
-    `margin` is in points of each judge's headline. `tell` hears before anything is loaded how many images it takes.
-    Raises `ConfigurationError` where the two differ in more than their one edit model, and where there are fewer images
-    than could ever show the margin; all else as `evaluate` and `compare`.
+    `margin` is in points of each judge's headline. `tell` is called with the number of images needed before anything is
+    loaded. Raises `ConfigurationError` if the two differ in more than their one edit model, and if there are fewer
+    images than could ever show the margin; otherwise the same as `evaluate` and `compare`.
     """
     both = [
         one if isinstance(one, Configuration) else load_configuration(one, **options) for one in (baseline, candidate)
@@ -102,8 +102,8 @@ def gate(
 
 
 def _finished_before(folder: Path, configuration: Configuration) -> bool:
-    """Whether the run is there already, complete. Raises `ConfigurationError` where it is of another model or server:
-    the same model elsewhere has the same keys, so that its edits would be taken for this one's."""
+    """True if the run is complete already. Raises `ConfigurationError` if it is of another model or server: the same
+    model elsewhere has the same keys, so its edits would be taken as this one's."""
     if not (folder / "config").is_dir():
         return False
     was = RunDirectory.existing(folder).configuration().get("edit_models")
@@ -115,7 +115,7 @@ def _finished_before(folder: Path, configuration: Configuration) -> bool:
 
 
 def _decisive(edit_models: Any) -> Any:
-    """The sections without the devices, which may be others when a run goes on."""
+    """Returns the sections without the devices, which may change when a run is resumed."""
     return {
         name: {**section, "params": {k: v for k, v in section.get("params", {}).items() if k not in PLACEMENT_KEYS}}
         for name, section in (edit_models or {}).items()
@@ -167,11 +167,11 @@ def _blind(runs: Sequence[Run]) -> list[str]:
     ]
 
 
-# -- what `edit-eval gate` found, as a sheet: on the terminal, and as Markdown for a pull request --
+# -- the result of `edit-eval gate` as a sheet: on the terminal, and as Markdown for a pull request --
 
 
 def gate_sheet(gated: Gated) -> list[Line | Table[Any]]:
-    """The answer, why, and the numbers by each judge."""
+    """Returns the answer, the reasons, and the numbers by each judge."""
     comparison, margin = gated.comparison, gated.comparison.gate.margin or 0.0
     verdict = (
         Text("Passed: the candidate is shown to be less than {:g} points worse than the baseline.", margin)
@@ -196,6 +196,6 @@ def gate_sheet(gated: Gated) -> list[Line | Table[Any]]:
 
 
 def gated_document(gated: Gated) -> dict[str, Any]:
-    """The comparison's document with what is the gate's own, under `gated`."""
+    """Returns the comparison's document with the gate's own results under `gated`."""
     own = {"passed": gated.passed, "faults": [*map(str, gated.faults)], "guidance": dict(gated.guidance)}
     return {**comparison_document(gated.comparison), "gated": own}

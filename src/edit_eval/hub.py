@@ -1,7 +1,7 @@
-"""What lies on the Hugging Face Hub: taken from the cache on this machine, downloaded where it is not there.
+"""Gets files from the Hugging Face Hub: from the cache on this machine, or else by download.
 
-`huggingface_hub` does all of it, so that `HF_ENDPOINT`, `HF_HOME`, `HF_HUB_OFFLINE` and `HF_TOKEN` mean what they mean
-everywhere. A file comes into its cache when it is whole, never before.
+`huggingface_hub` does all of it, so that `HF_ENDPOINT`, `HF_HOME`, `HF_HUB_OFFLINE` and `HF_TOKEN` have their usual
+meaning. A file enters its cache only when it is complete.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 _NOT_LOADED = ("*.h5", "*.msgpack", "*.ot", "*.onnx*", "onnx/*", "*.gguf", "*.tflite", "original/*", "*.md", "*.pdf")
 _UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EEXIST)
 _SOON = 1.0
-"""Seconds after which a download shows its progress: what is in the cache already shows nothing."""
+"""Seconds after which a download shows its progress: files in the cache show nothing."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,14 @@ class Repository:
 
     name: str
     revision: str | None = None
-    """A branch, a tag, or a commit, whose first seven digits are enough; None: `main`."""
+    """A branch, a tag, or a commit, of which the first seven digits are enough; None: `main`."""
     kind: Literal["dataset", "model"] = "dataset"
 
     def __str__(self) -> str:
         return f"{self.name}@{self.revision}" if self.revision else self.name
 
     def command(self, wanted: Sequence[str] = ("*",)) -> str:
-        """What downloads it by hand: of a data set the files of the `wanted` patterns, and no others."""
+        """Returns the command that downloads it by hand: for a data set, only files of the `wanted` patterns."""
         kind = " --repo-type dataset" if self.kind == "dataset" else ""
         revision = f" --revision {self.revision}" if self.revision else ""
         chosen = [f' --include "{one}"' for one in wanted if one != "*"] if self.kind == "dataset" else []
@@ -50,16 +50,16 @@ class Repository:
 
 
 def is_address(data_path: str) -> bool:
-    """Whether a `data_path` lies on the hub."""
+    """True if a `data_path` is on the hub."""
     return data_path.startswith(PREFIXES)
 
 
 def local_path(data_path: str, wanted: Sequence[str] = ("*",), key: str = "benchmark.data_path") -> Path:
-    """The file or folder that `data_path` is, absolute; of an address on the hub its place in the hub's cache.
+    """Returns the absolute file or folder of `data_path`; for an address on the hub, its place in the hub's cache.
 
-    An address is `hub:OWNER/NAME`, perhaps with `@REVISION`, perhaps with `/PATH` of a file or folder in there;
-    `hf://datasets/...` is the same. `wanted` are the patterns (`*.parquet`) of the files that are downloaded. A path is
-    not looked at. Raises like `snapshot`, and `ConfigurationError` for no address; errors begin with `key`.
+    An address is `hub:OWNER/NAME`, optionally with `@REVISION` and with `/PATH` of a file or folder in it;
+    `hf://datasets/...` is the same. `wanted` are the patterns (`*.parquet`) of the files to download. A local path is
+    not checked. Raises like `snapshot`, and `ConfigurationError` for a bad address; errors begin with `key`.
     """
     if not is_address(data_path):
         return Path(data_path).expanduser().absolute()
@@ -74,10 +74,10 @@ def local_path(data_path: str, wanted: Sequence[str] = ("*",), key: str = "bench
 
 
 def snapshot(repository: Repository, wanted: Sequence[str], key: str, ignored: Sequence[str] = ()) -> Path:
-    """The folder of a repository at its revision in the hub's cache, with all files of the `wanted` patterns.
+    """Returns the folder of a repository at its revision in the hub's cache, with all files of the `wanted` patterns.
 
-    What is not there is downloaded, with its progress on a terminal. Raises `ConfigurationError` for a repository or a
-    revision that is not there, may not be seen, or cannot be had for want of a network, and `Stopped` for a hub that
+    Missing files are downloaded, with progress on a terminal. Raises `ConfigurationError` for a repository or a
+    revision that is missing, not accessible, or not reachable without a network, and `Stopped` for a hub that
     fails, or a full disk; errors begin with `key`.
     """
     try:
@@ -108,9 +108,9 @@ def snapshot(repository: Repository, wanted: Sequence[str], key: str, ignored: S
 
 
 def fetch_model(repository: Repository, key: str) -> Path:
-    """The folder of a model's files in the hub's cache, all that loading it reads: safetensors rather than pickles.
+    """Returns the folder of a model's files in the hub's cache, all that loading reads: safetensors if there are any.
 
-    Of a diffusers pipeline the folders of its parts. Raises like `snapshot`.
+    For a diffusers pipeline, the folders of its parts. Raises like `snapshot`.
     """
     folder, wanted = snapshot(repository, ["model_index.json"], key), ["*"]
     with contextlib.suppress(OSError, ValueError):
@@ -124,7 +124,7 @@ def fetch_model(repository: Repository, key: str) -> Path:
 
 
 def _whole_commit(repository: Repository) -> str | None:
-    """The revision; of a commit's first digits the commit, by the cache or else by the hub, which takes whole ones."""
+    """Returns the revision; a short commit is completed from the cache, or by the hub, which takes only full ones."""
     from huggingface_hub import HfApi, constants
 
     short, name = repository.revision, repository.name.replace("/", "--")
@@ -138,7 +138,7 @@ def _whole_commit(repository: Repository) -> str | None:
             if newest.startswith(short):
                 return newest
             commits = HfApi().list_repo_commits(repository.name, repo_type=repository.kind)
-        except Exception:  # what is wrong is said by the download
+        except Exception:  # the download will report the error
             return short
         found = [commit.commit_id for commit in commits if commit.commit_id.startswith(short)]
     return found[0] if len(found) == 1 else short

@@ -1,4 +1,4 @@
-"""A file whose name somebody gave: written whole or not at all, and in place of another only where that was asked."""
+"""Files named by the user: written whole or not at all, replacing an existing one only if asked to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from edit_eval.text import Text
 
 
 def refuse_existing(file: Path, *, force: bool) -> None:
-    """Raises `ConfigurationError` for a file that is there without `force`, and for a link in any case."""
+    """Raises `ConfigurationError` for an existing file without `force`, and for a link in any case."""
     if file.is_symlink():
         raise ConfigurationError(Text("{} is a link, which is not replaced; give another name", file))
     if file.exists() and not force:
@@ -25,9 +25,9 @@ def refuse_existing(file: Path, *, force: bool) -> None:
 
 @contextmanager
 def written_whole(target: Path) -> Iterator[Path]:
-    """A name beside the target, which is put in its place at the end; what is begun and not finished is removed.
+    """Yields a name beside the target, and renames it to the target at the end; an unfinished one is removed.
 
-    Raises `ConfigurationError` where the system cannot write it.
+    Raises `ConfigurationError` if the system cannot write it.
     """
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
@@ -41,13 +41,13 @@ def written_whole(target: Path) -> Iterator[Path]:
     finally:
         if temporary.is_dir():
             shutil.rmtree(temporary, ignore_errors=True)
-        elif temporary.exists():  # where the folder is no folder, nothing was begun
+        elif temporary.exists():  # if the folder is no folder, there is no file
             temporary.unlink()
 
 
 # -- CSV for other programs --
 #
-# A text that a spreadsheet would run is disarmed when written, and itself again when read. By what a text begins with:
+# A text that a spreadsheet would run is disarmed when written, and restored when read. Recognised by its beginning:
 # https://owasp.org/www-community/attacks/CSV_Injection
 
 _FORMULA = tuple("=+-@\t\r\n＝＋－＠")
@@ -55,20 +55,20 @@ _NUMBER = re.compile(r"[-+](\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.I | re.A)
 
 
 def write_rows(file: TextIO, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Writes names and rows. Lines end as RFC 4180 says, so that a lone line feed is part of its text."""
+    """Writes names and rows. Lines end as in RFC 4180, so that a lone line feed is part of its text."""
     writer = csv.writer(file, lineterminator="\r\n")
     writer.writerow(columns)
     writer.writerows([harmless(value) if isinstance(value, str) else value for value in row] for row in rows)
 
 
 def harmless(text: str) -> str:
-    """The text with an apostrophe before it where a spreadsheet would run it (`=cmd|...`), as it would no number.
+    """Puts an apostrophe before a text that a spreadsheet would run (`=cmd|...`), unless it is a number.
 
-    One with apostrophes before such a text gets another, so that `as_meant` gives back every text.
+    A text that already has apostrophes there gets another, so that `as_meant` restores every text.
     """
     return f"'{text}" if text.lstrip("'").startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
 
 
 def as_meant(text: str) -> str:
-    """What `harmless` was given."""
+    """Restores the text given to `harmless`."""
     return text[1:] if text.startswith("'") and text.lstrip("'").startswith(_FORMULA) else text

@@ -1,4 +1,4 @@
-"""What can be known before a run: whether it would run on this machine, and how long it would take."""
+"""Checks before a run: whether it would run on this machine, and how long it would take."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from edit_eval.text import Text
 def examine(
     source: str | Path | None = None, *, run_dir: Path = RUNS, **options: Unpack[LoadingOptions]
 ) -> list[Finding]:
-    """Looks at this machine, and at whether a configuration would run on it; `options` as for `evaluate`."""
+    """Examines this machine, and whether a configuration would run on it; `options` as for `evaluate`."""
     if source is None:
         return checks.examine()
     try:
         configuration = load_configuration(source, **options)
     except ConfigurationError as error:
         as_far_as_it_goes = None
-        with suppress(ConfigurationError):  # where only the benchmark's file is missing, all else can be looked at
+        with suppress(ConfigurationError):  # if only the benchmark's file is missing, all else can be checked
             as_far_as_it_goes = load_configuration(source, **options, data_may_be_missing=True)
         return checks.examine(as_far_as_it_goes, refused=error, run_folder=run_dir)
     with closing(driver_of(configuration)) as driver:
@@ -61,8 +61,8 @@ def plan(
 ) -> Plan:
     """Predicts how long an evaluation takes under every schedule; `options` as for `evaluate`. Nothing is loaded.
 
-    As if there were `gpus` GPUs, with `gpu_memory` GiB free on each, and `samples` samples, where given; with `samples`
-    the benchmark's file may be missing. With `nodes` machines of `gpus` GPUs each, fewer machines are compared as well:
+    Assumes `gpus` GPUs, with `gpu_memory` GiB free on each, and `samples` samples, if given; with `samples` the
+    benchmark's file may be missing. With `nodes` machines of `gpus` GPUs each, fewer machines are compared as well:
     which take the least time, and which the fewest GPU-hours (at a `price` each). With a `shared_disk` they take turns
     to load. With a `margin` in points its notes say how many images a gate with that margin takes.
     """
@@ -90,7 +90,7 @@ def plan(
         categories = [sample.category for sample in everything.samples]
         experiment = Experiment.of(configuration, everything)
         samples_of = [sample for sample in experiment.samples if not sample.fault]
-        models = experiment.edit_models  # which meet depends on what they are
+        models = experiment.edit_models  # battles depend on their identities
         chosen, questions = [sample.index for sample in samples_of], experiment.questions_a_pair
         at_most = experiment.may_ask_less
         sizes = [] if margin is None else [size.told(margin) for size in margin_sizes(experiment, margin)]
@@ -117,19 +117,19 @@ def plan(
 
 
 class MarginSize(NamedTuple):
-    """How many images it takes to show by one judge that an edit model is less than a margin worse than another."""
+    """Number of images needed to show by one judge that an edit model is less than a margin worse than another."""
 
     judge: str
     images: int
-    """Source images that there are."""
+    """Number of source images in the benchmark."""
     fewest: int
-    """Fewer show it whatever the result."""
+    """Least number that can show it."""
     enough: Mapping[float, int]
-    """Standard deviation of the two's differences on an image -> images with which one that is as good passes 4 times
+    """Standard deviation of the two's differences on an image -> images with which an equally good model passes 4 times
     in 5."""
 
     def told(self, margin: float) -> Text:
-        """The same as a sentence."""
+        """Returns it as a sentence."""
         each = [Text("{:,} if it is {:g}", count, deviation) for deviation, count in self.enough.items()]
         return Text(
             "margin {:g} by judge {}: {:,} images here, {:,} at least; to pass 4 times in 5 when both are equally good "
@@ -143,7 +143,7 @@ class MarginSize(NamedTuple):
 
 
 def margin_sizes(experiment: Experiment, margin: float) -> list[MarginSize]:
-    """For each judge of single edits. Raises `ConfigurationError` for a margin that is not above 0."""
+    """Returns the sizes for each judge of single edits. Raises `ConfigurationError` for a margin not above 0."""
     images, found = len({sample.cluster for sample in experiment.samples if not sample.fault}), list[MarginSize]()
     for judge in experiment.judges_of_one:
         scale = judge.scoring.scale
@@ -156,7 +156,7 @@ def margin_sizes(experiment: Experiment, margin: float) -> list[MarginSize]:
 
 
 def _comparing(configuration: Configuration) -> dict[str, Protocol]:
-    """The protocols of the judges that compare two edits, by the judge's name."""
+    """Returns the protocols of the judges that compare two edits, by the judge's name."""
     found = {}
     for name, judge in configuration.judges.items():
         section = judge.protocol

@@ -1,7 +1,7 @@
-"""What nobody may read: the secrets among this process's environment variables, taken out of texts.
+"""Removes secrets from texts: the values of this process's secret environment variables.
 
-Libraries put keys into their exceptions, and servers into their answers; neither may come into a run directory or onto
-a terminal. A text is cleaned before it is cut: of a key that was cut in two, nobody would know either half.
+Libraries put keys into their exceptions, and servers into their answers; neither may get into a run directory or onto
+a terminal. A text is cleaned before it is cut: half a key would not be recognised.
 
 Standard library only: this file also runs in the environments of models.
 """
@@ -22,7 +22,7 @@ _SECRET_NAME = re.compile(r"(?:^|_)(?:(?:API)?KEY|KEY_ID|TOKEN|SECRET|PASSWORD|P
 
 
 class Secrets:
-    """Values that are replaced by `<NAME>`; `values` has them by name. One of fewer than eight characters is none."""
+    """Values to be replaced by `<NAME>`; `values` has them by name. Fewer than eight characters are no secret."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
         forms = {
@@ -36,13 +36,13 @@ class Secrets:
         self._forms = sorted(forms.items(), key=lambda form: -len(form[0]))
 
     def hidden(self, text: str) -> str:
-        """The text without them, in whichever of the usual forms they stand there."""
+        """Returns the text without the secrets, in any of their usual forms."""
         for form, name in self._forms:
             text = text.replace(form, name)
         return text
 
     def hidden_in(self, value: Any) -> Any:
-        """The same for all texts of a plain value, at any depth."""
+        """Returns a plain value with all texts in it cleaned, at any depth."""
         if isinstance(value, str):
             return self.hidden(value)
         if isinstance(value, dict):
@@ -51,19 +51,19 @@ class Secrets:
 
 
 def secrets_of(environment: Mapping[str, str]) -> Secrets:
-    """The secrets among environment variables, known by their names."""
-    # Asked for with every message of a worker: only the values of secrets are read, and their forms made once.
+    """Returns the secrets among environment variables, recognised by their names."""
+    # Called for every message of a worker: only the values of secrets are read, and their forms made once.
     return _known(tuple((name, environment[name]) for name in environment if is_secret_name(name)))
 
 
 def hide_secrets(text: str) -> str:
-    """The text without the secrets of this process's environment, as it is now."""
+    """Returns the text without the secrets in this process's current environment."""
     return secrets_of(os.environ).hidden(text)
 
 
 @lru_cache(maxsize=1024)
 def is_secret_name(name: str) -> bool:
-    """Whether an environment variable of that name holds a secret."""
+    """True if an environment variable of that name holds a secret."""
     return _SECRET_NAME.search(name) is not None
 
 
@@ -73,15 +73,15 @@ def _known(values: tuple[tuple[str, str], ...]) -> Secrets:
 
 
 def _forms(value: str) -> Iterator[str]:
-    """A secret as it is, inside JSON, in an address, and in base64, whatever stands before it there."""
+    """Yields a secret as it is, inside JSON, in a URL, and in base64 at any offset."""
     for form in (value, *(write(value, safe="", errors="surrogateescape") for write in (quote, quote_plus))):
         for ascii_only in (True, False):
             escaped = form
-            for _ in range(3):  # an error's text in JSON in a message in JSON
+            for _ in range(3):  # an error message in JSON in a message in JSON
                 yield escaped
                 escaped = json.dumps(escaped, ensure_ascii=ascii_only)[1:-1]
     data = value.encode(errors="surrogateescape")
-    for before in range(3):  # three bytes become four signs: those shared with a neighbour are not the secret's own
+    for before in range(3):  # three bytes become four characters: those shared with a neighbour are not the secret's
         begin, end = -(-before * 8 // 6), (before + len(data)) * 8 // 6
         encoded = base64.b64encode(bytes(before) + data)[begin:end].decode()
         yield encoded

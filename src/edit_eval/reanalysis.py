@@ -1,20 +1,20 @@
-"""What others' result files come to: their number as they count it, and what it is without what is no score.
+"""Reanalyses others' result files: their number as they compute it, and the number without rows that are no score.
 
-The forms, who writes them, and what is in them for what failed:
+The formats, their authors, and how they record failures:
 
 * `MODEL_GROUP_gpt_score.csv`: GEdit-Bench (stepfun-ai/Step1X-Edit@570eba6, GEdit-Bench/*.py). A missing edit has no
-  row; an answer that cannot be read is guessed; a zero may be an answer or a filter (issue 145).
-* `result.json` with `basic_edit.json`: ImgEdit-Bench (PKU-YuanGroup/ImgEdit@547185d, Benchmark/Basic/*.py). Replies as
-  they came, `{"error": ...}` where there was none.
+  row; an unreadable answer is guessed; a zero may be an answer or a filter (issue 145).
+* `result.json` with `basic_edit.json`: ImgEdit-Bench (PKU-YuanGroup/ImgEdit@547185d, Benchmark/Basic/*.py). Raw
+  replies, `{"error": ...}` if there was none.
 * `TYPE/metrics.json`: KRIS-Bench (ByteDance-Seed/Bagel@056b5fd, eval/gen/kris/metrics_*.py, summarize.py). `null`, and
-  0 for a number that a reply lacks, which counts for -25 of 100.
+  0 for a number missing in a reply, which counts as -25 of 100.
 * `*_samples_*.jsonl`: lmms-eval (EvolvingLMMs-Lab/lmms-eval@75571cf, tasks/gedit_bench, tasks/imgedit). 0.0 for every
-  failure; of KRIS-Bench (tasks/kris_bench) -1, which is left out.
-* `reviews/MODEL/gedit_SUBSET.jsonl`: evalscope (modelscope/evalscope@fde259d, api/metric/scorer.py). A `status`; what
-  is not usable is left out.
+  failure; for KRIS-Bench (tasks/kris_bench) -1, which is left out.
+* `reviews/MODEL/gedit_SUBSET.jsonl`: evalscope (modelscope/evalscope@fde259d, api/metric/scorer.py). A `status`;
+  unusable rows are left out.
 
-Every file becomes judgements twice, as two judges of the same edits: `COUNTED`, each row's number as the file has it,
-and `KEPT`, where a row that is no score, or may be none, is unscored. All statistics are those of a run.
+Every file becomes judgements twice, as two judges of the same edits: `COUNTED`, each row's number as in the file,
+and `KEPT`, with rows that are no score, or may be none, unscored. All statistics are those of a run.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ GEDIT_GROUPS = (
     *("subject-add", "subject-remove", "subject-replace", "text_change", "tone_transfer"),
 )
 SIZES = {"gedit": 606, "imgedit": 737, "kris": 1267}
-"""So many edits has each benchmark, GEdit in one language."""
+"""Number of edits of each benchmark, for GEdit in one language."""
 _GEDIT_FILE = re.compile(rf"(.+)_({'|'.join(GEDIT_GROUPS)})_gpt_score\.csv")
 _GEDIT_LANGUAGES = {"en": "en", "cn": "zh"}
 _OF_GEDIT = ("O", "SC", "PQ")
@@ -59,16 +59,16 @@ class FileRow(NamedTuple):
     sample: str
     category: str
     scores: Mapping[str, float]
-    """As the file counts them; empty where it has none."""
+    """Scores as the file counts them; empty if it has none."""
     doubt: str = ""
     """Why it is no score, or may be none."""
     image: str = ""
-    """Which rows have one source image; empty: its own."""
+    """Source image shared with other rows; empty: its own."""
 
 
 @dataclass
 class Found:
-    """The rows of one edit model in one form."""
+    """The rows of one edit model in one format."""
 
     form: str
     edit_model: str
@@ -77,17 +77,17 @@ class Found:
     scales: Mapping[str, Scale]
     """The first is the headline."""
     counted: Mapping[str, Scale]
-    """The same scales, wide enough for what the file counts."""
+    """The same scales, wide enough for the numbers in the file."""
     theirs: Mapping[str, float | str]
-    """Their averages, or why there are none; the first is that of the headline."""
+    """Their averages, or why there are none; the headline's first."""
     notes: Sequence[str] = ()
 
 
 def reanalyse(paths: Sequence[Path], rows: Path | None = None) -> list[dict[str, Any]]:
-    """For each form and language that the files or folders hold a document as `summary.json`, with `zeros` and `form`.
+    """Returns for each format and language found a document like `summary.json`, with `zeros` and `form`.
 
-    `rows` is ImgEdit's `basic_edit.json`, where it is not beside its results. Raises `ConfigurationError` for a path
-    without results in a known form, and for a file that cannot be read.
+    `rows` is ImgEdit's `basic_edit.json`, if it is not beside its results. Raises `ConfigurationError` for a path
+    without results in a known format, and for a file that cannot be read.
     """
     together: dict[tuple[str, str], list[Found]] = {}
     for path in paths:
@@ -148,7 +148,7 @@ def _document(form: str, language: str, found: Sequence[Found]) -> dict[str, Any
 
 
 def _absent(form: str, found: Found) -> list[str]:
-    """A note on the edits of the benchmark that a file has no row for."""
+    """Returns a note about the benchmark's edits without a row in the file."""
     size = SIZES[form.partition(",")[0]]
     lacking = size - len(found.rows)
     return [Text("{} of the {} edits are not in the file, and in no number", lacking, size)] if lacking > 0 else []
@@ -177,7 +177,7 @@ _NO_ROW = "the file has no row for it"
 
 
 def _zeros(name: str, found: Found) -> dict[str, Any]:
-    """How many rows are in doubt, in all and by category, and what they count for."""
+    """Counts the doubtful rows, in all and by category, and those that count in the mean."""
     headline = next(iter(found.scales))
     doubtful = [row for row in found.rows if row.doubt]
     categories: dict[str, list[int]] = {}
@@ -196,7 +196,7 @@ def _zeros(name: str, found: Found) -> dict[str, Any]:
 
 
 def _widest(found: Sequence[Found]) -> dict[str, Scale]:
-    """Scales that hold what every file counts."""
+    """Returns scales that hold the numbers of every file."""
     return {
         name: Scale(
             lowest=min(one.counted[name].lowest or 0.0 for one in found),
@@ -211,7 +211,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return [name if names.count(name) == 1 else f"{name} ({place})" for place, name in enumerate(names, 1)]
 
 
-# -- the forms. Each reader takes all files and gives what of them it knows --
+# -- the formats. Each reader takes all files and yields those that it knows --
 
 
 def _gedit(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
@@ -238,7 +238,7 @@ def _gedit(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
 
 
 def _of_viescore(sample: str, group: str, row: Mapping[str, Any], sc: str, pq: str, image: str) -> FileRow:
-    """A row of GEdit's two numbers; both are 0 to 10, and a zero may be an answer."""
+    """Reads a row of GEdit's two numbers; both are 0 to 10, and a zero may be an answer."""
     numbers = [_number(row.get(name)) for name in (sc, pq)]
     if any(number is None or not 0 <= number <= 10 for number in numbers):
         return FileRow(sample, group, {}, "the file has no two numbers from 0 to 10", image)
@@ -249,7 +249,7 @@ def _of_viescore(sample: str, group: str, row: Mapping[str, Any], sc: str, pq: s
 
 
 def _by_group(rows: Sequence[FileRow]) -> dict[str, float | str]:
-    """As `calculate_statistics.py`: the mean of the groups' means."""
+    """Computes the mean of the groups' means, as `calculate_statistics.py`."""
     there = {row.category for row in rows if row.scores}
     if lacking := [group for group in GEDIT_GROUPS if group not in there]:
         return {f"G_{name}": f"the authors' script stops: no rows of {lacking[0]}" for name in _OF_GEDIT}
@@ -296,7 +296,7 @@ def _of_reply(key: str, kind: str, reply: Any, image: str) -> FileRow:
 
 
 def _of_types(rows: Sequence[FileRow]) -> float | str:
-    """As their step 2: the types' means, rounded; of these the mean, as in their table."""
+    """Computes the types' means, rounded, as their step 2; and the mean of these, as in their table."""
     types: dict[str, list[float]] = {}
     for row in rows:
         if row.scores:
@@ -396,7 +396,7 @@ def _of_lmms_imgedit(line: Mapping[str, Any]) -> FileRow:
 
 
 def _of_lmms_kris(line: Mapping[str, Any]) -> FileRow:
-    """A number that is not there is -1 and not `valid`; the mean is over those that an edit has."""
+    """Reads a row; a missing number is -1 and not `valid`, and the mean is over those that an edit has."""
     about = line["kris_bench_overall_avg"]
     category = str(about.get("category", ""))
     asked = [name for name in _KRIS if name != "knowledge_score" or "knowledge" in questions_of(category)]
@@ -433,7 +433,7 @@ def _of_evalscope(line: Mapping[str, Any], about: Mapping[str, Any], subset: str
     status = str(score.get("status", "success"))
     if status not in ("success", "fallback", "degraded"):
         return row._replace(scores={}, doubt=f"its status is {status}")
-    return row if not row.scores else row._replace(doubt="")  # what failed has a status: a zero is an answer
+    return row if not row.scores else row._replace(doubt="")  # failures have a status: a zero is an answer
 
 
 def _over_rows(rows: Sequence[FileRow]) -> dict[str, float | str]:
@@ -506,15 +506,15 @@ def _csv_rows(file: Path) -> list[dict[str, str]]:
         raise ConfigurationError(Text("{} is no CSV ({})", file, error)) from None
 
 
-# -- what others' result files come to: a sheet for every display --
+# -- the sheet for every display --
 
 Row = Mapping[str, Any]
 _STANDS_OUT = 3
-"""Doubtful rows from which on a category is named."""
+"""Least number of doubtful rows for a category to be named."""
 
 
 def reanalysis_sheet(documents: Sequence[Row]) -> Sheet:
-    """For each document of `reanalysis.reanalyse` a table with a row for each edit model, and what to know of it."""
+    """Returns for each document of `reanalysis.reanalyse` a table with a row for each edit model, and its notes."""
     return [part for document in documents for part in _of_document(document)]
 
 
@@ -568,7 +568,7 @@ def _columns() -> list[Column[Row]]:
 
 
 def _doubts(zeros: Row) -> Iterator[Text]:
-    """Why rows are in doubt, and in which categories most of them are."""
+    """Yields why rows are in doubt, and which categories have most of them."""
     if not zeros["doubtful"]:
         return
     yield Text("{}: {} of {} rows are in doubt ({:; }).", *(zeros[name] for name in _SAID))

@@ -1,4 +1,4 @@
-"""A run, read from its records. As a program it draws the report of the run that it is given."""
+"""A run, read from its records. As a program it draws the report of the given run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from edit_eval.text import Text
 
 
 def failure_statuses(names: Collection[str]) -> frozenset[Status]:
-    """The statuses that are to be tried again. Raises `ConfigurationError` for a name that is no failure's."""
+    """Returns the statuses to be tried again. Raises `ConfigurationError` for a name that is no failure's."""
     known = {s.value: s for s in Status if s.ending is not Ending.NONE}
     for name in names:
         if name not in known:
@@ -51,7 +51,7 @@ def failure_statuses(names: Collection[str]) -> frozenset[Status]:
 
 
 class ShownMeans(tuple[MeanScore, ...]):
-    """Means, which a notebook shows as a table."""
+    """Means, shown as a table in a notebook."""
 
     __slots__ = ()
 
@@ -62,7 +62,7 @@ class ShownMeans(tuple[MeanScore, ...]):
 
 
 class ShownAgreement(dict[str, Any]):
-    """What `Run.agreement` found, which a notebook shows as `edit-eval agreement` prints it."""
+    """Result of `Run.agreement`, shown in a notebook as `edit-eval agreement` prints it."""
 
     def _repr_html_(self) -> str:
         from edit_eval.reporting.page.notebook import agreement_html
@@ -71,7 +71,7 @@ class ShownAgreement(dict[str, Any]):
 
 
 class ShownBestOf(dict[str, Any]):
-    """What `Run.best_of` found, which a notebook shows as `edit-eval best-of` prints it."""
+    """Result of `Run.best_of`, shown in a notebook as `edit-eval best-of` prints it."""
 
     def _repr_html_(self) -> str:
         from edit_eval.reporting.page.notebook import best_of_html
@@ -80,7 +80,7 @@ class ShownBestOf(dict[str, Any]):
 
 
 class ShownComparison(Comparison):
-    """A comparison, which says who wins where it is printed, and which a notebook shows with its tables."""
+    """A comparison; prints who wins, and is shown with its tables in a notebook."""
 
     def __repr__(self) -> str:
         return "\n".join(map(said, comparison_lines(self)))
@@ -92,7 +92,7 @@ class ShownComparison(Comparison):
 
 
 class ShownLeaderboard(Leaderboard):
-    """A leaderboard, which a notebook shows with its tables."""
+    """A leaderboard, shown with its tables in a notebook."""
 
     def _repr_html_(self) -> str:
         from edit_eval.reporting.page.notebook import leaderboard_html
@@ -105,7 +105,7 @@ class Run:
     """An evaluation in its run directory. Everything is read from the records alone."""
 
     path: Path
-    """Its run directory; given a service's ledger, the one run in it."""
+    """Its run directory; for a service's ledger, the one run in it."""
     passports: Path | None = None
     """Where passports of its judges are looked for besides its own copies."""
 
@@ -114,14 +114,14 @@ class Run:
 
     @cached_property
     def examined(self) -> dict[str, Examined]:
-        """For each judge that could be examined what is known of it."""
+        """For each judge that could be examined, what is known of it."""
         return examined(self.experiment, self.path, self.passports)
 
     @classmethod
     def opened(cls, directory: RunDirectory, matrix: Matrix | None = None) -> Run:
-        """The run in a folder that is being read already; with a `matrix`, of what that has taken in so far.
+        """Opens the run in a folder that is already being read; with a `matrix`, as far as that has been filled.
 
-        Then a configuration that is damaged is said to be, and left out: what came of it can be seen all the same.
+        A damaged configuration is then reported, and left out: the results can be seen all the same.
         """
         run = cls(directory.path)
         vars(run)["_directory"] = directory
@@ -135,7 +135,7 @@ class Run:
         return run
 
     _damaged: ClassVar[str] = ""
-    """What is wrong with the description of a run that is shown as far as it is whole."""
+    """Description of the damage, for a run that is shown as far as it is whole."""
 
     @cached_property
     def _configuration(self) -> dict[str, Any]:
@@ -143,17 +143,17 @@ class Run:
 
     @cached_property
     def _directory(self) -> RunDirectory:
-        """The one through which all of it is read, so that all damage is counted in one place."""
+        """The one directory through which everything is read, so that all damage is counted in one place."""
         return RunDirectory.existing(self.path)
 
     @cached_property
     def experiment(self) -> Experiment:
-        """What was asked. Raises `RunDirectoryError` for a folder that is no run."""
+        """The experiment of the run. Raises `RunDirectoryError` for a folder that is no run."""
         found = recorded(self._directory)
         if found is None:
             raise RunDirectoryError(Text("{} has no configuration; `edit-eval run CONFIG` writes it", self.path))
         try:
-            _ = found.asked  # with parameters and texts that may be anything
+            _ = found.asked  # recorded parameters and texts may be anything
         except Exception as error:
             raise damaged(self._directory, error) from error
         return found
@@ -168,7 +168,7 @@ class Run:
 
     @cached_property
     def results(self) -> Results:
-        """All records, as statistics and reports take them."""
+        """All records, for statistics and reports."""
         directory, matrix = self._directory, self.matrix
         timeline = directory.timeline()
         critics = self.experiment.critics
@@ -210,7 +210,7 @@ class Run:
         return *self.experiment.notes, self._damaged, directory.damage.note, *mixed_environments(directory)
 
     def _published(self, judgements: Collection[Judgement]) -> Mapping[tuple[str, str], Mapping[str, float | str]]:
-        """The numbers as a benchmark's authors define them."""
+        """Returns the numbers as a benchmark's authors define them."""
         found: dict[tuple[str, str], dict[str, float | str]] = {}
         for judge in (one for one in self.experiment.judges if one.name not in self.experiment.critics):
             for model in self.experiment.edit_models:
@@ -234,30 +234,30 @@ class Run:
     def means(
         self, edit_model: str | None = None, judge: str | None = None, score: str | None = None
     ) -> tuple[MeanScore, ...]:
-        """The mean of every score of every (edit model, judge) with its interval and coverage, or of those named.
+        """Returns the mean of every score of every (edit model, judge) with its interval and coverage, or those named.
 
-        Raises `ConfigurationError` for a name that the run has not.
+        Raises `ConfigurationError` for a name that is not in the run.
         """
         return ShownMeans(chosen(means(self.summary), edit_model, judge, score))
 
     @property
     def verdict(self) -> str:
-        """Who wins by each judge and how sure that is, a line each, as the report says; of one edit model its score."""
+        """Who wins by each judge and how certainly, a line each, as in the report; for one edit model its score."""
         return "\n".join(said(line, spoken(self.language)) for line in verdict_lines(self.summary))
 
     def mean(self, edit_model: str | None = None, judge: str | None = None, score: str | None = None) -> float:
-        """The mean of one edit model by one judge; where no `score` is named, of that judge's headline.
+        """Returns the mean of one edit model by one judge; if no `score` is named, of that judge's headline.
 
-        Raises `ConfigurationError` where the run has several and none is named, and `Unscored` where nothing is scored.
+        Raises `ConfigurationError` if the run has several and none is named, and `Unscored` if nothing is scored.
         """
         return the_mean(means(self.summary), edit_model, judge, score)
 
     def to_frame(self, of: str = "scores", library: str | None = None) -> Any:
-        """All `scores`, `judgements`, `edits`, `battles` or `controls` as a data frame (`reporting.scores`), a row
-        each.
+        """Returns all `scores`, `judgements`, `edits`, `battles` or `controls` as a data frame (`reporting.scores`), a
+        row each.
 
-        A pandas `DataFrame` where pandas is installed, else a pyarrow `Table`; `library` names one of the two. Raises
-        `ConfigurationError` where neither is installed, with the line that installs one, and for another word.
+        A pandas `DataFrame` if pandas is installed, else a pyarrow `Table`; `library` names one of the two. Raises
+        `ConfigurationError` if neither is installed, with the line that installs one, and for another word.
         """
         return frame(self.results, of, library)
 
@@ -269,7 +269,7 @@ class Run:
         others: Sequence[str | Path | Run] = (),
         bridge: tuple[str, str] | None = None,
     ) -> dict[str, Any]:
-        """How far the judges agree with themselves, each other and, under `people`, with that file's scores.
+        """Measures how far the judges agree with themselves, each other and, with `people`, with that file's scores.
 
         By their headlines, or by the `score` of that name. With `others` the judges of those runs, too, on the edits
         that the runs share. `bridge` names an old judge and a new one: how scores of the first map to the second's.
@@ -284,25 +284,26 @@ class Run:
     def best_of(
         self, select: str, report: str, sizes: Sequence[int] | None = None, *, people: str | Path | None = None
     ) -> dict[str, Any]:
-        """What the best of N edits of a sample is worth to one judge if another one chooses (docs/best-of-n.md).
+        """Computes what the best of N edits of a sample is worth to one judge if another one chooses
+        (docs/best-of-n.md).
 
         `select` and `report` are judges, perhaps with a score (`psnr/psnr`), or `people`: those of the file `people`,
-        else those who voted on this run. Raises `ConfigurationError` where both are one judge, and where a sample has
-        one edit only.
+        else those who voted on this run. Raises `ConfigurationError` if both are one judge, and if samples have one
+        edit only.
         """
         ratings = ratings_of(self.votes.counted(self.results.samples)) if people is None else read_people(Path(people))
-        heard = with_critics(self.results)  # who may choose, and never report
+        heard = with_critics(self.results)  # critics may choose, but never report
         chooses, reports = instrument(heard, select, ratings), instrument(self.results, report, ratings)
         return ShownBestOf(best_of(heard, chooses, reports, sizes))
 
     @cached_property
     def votes(self) -> Votes:
-        """What people have said of pairs of its edits; in no score, and beside the judge's in `comparison.people`."""
+        """People's votes on pairs of its edits; in no score, and beside the judge's in `comparison.people`."""
         return read_votes(self._directory.path, self.results.edits)
 
     def preferences(self, without: Collection[str] = (), taken_in: Collection[str] = ()) -> dict[str, Any]:
-        """Which edit model people prefer (see `statistics.preferences`), but for the votes of raters `without`, and
-        with those of raters `taken_in` who always take one side."""
+        """Returns which edit model people prefer (see `statistics.preferences`), without the votes of raters `without`,
+        and with those of raters `taken_in` who always take one side."""
         votes = self.votes.counted(self.results.samples)
         known = {vote.rater for vote in votes}
         for flag, names in (("--without", without), ("--with", taken_in)):
@@ -324,7 +325,7 @@ class Run:
 
     @cached_property
     def _min_coverage(self) -> float:
-        """Raises `RunDirectoryError` where the configuration does not say it."""
+        """Raises `RunDirectoryError` if the configuration does not have it."""
         evaluation = self._configuration.get("evaluation")
         value = evaluation.get("min_coverage") if isinstance(evaluation, dict) else None
         if not isinstance(value, int | float):
@@ -333,11 +334,11 @@ class Run:
 
     @property
     def reached(self) -> bool:
-        """Whether everything came to an end, with the coverage that was asked for."""
+        """True if everything is finished, with the coverage that was asked for."""
         return bool(self.summary["coverage"]["reached"]) and self.summary["status"] == "complete"
 
     def check_coverage(self) -> None:
-        """Raises `Unscored` where fewer samples are scored than `evaluation.min_coverage` asks for."""
+        """Raises `Unscored` if fewer samples are scored than `evaluation.min_coverage` asks for."""
         if not self.reached:
             results = self.summary["results"]
             below = [entry for entry in results if not entry["coverage"]["reached"]] or results
@@ -370,7 +371,7 @@ class Run:
         return f"Run({str(self.path)!r})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: scores with intervals, coverage, controls, and a few of the pictures."""
+        """Returns the view of a notebook: scores with intervals, coverage, controls, and a few of the pictures."""
         from edit_eval.reporting.page.notebook import notebook_html, refused_html  # only a notebook needs it
 
         try:
@@ -385,13 +386,13 @@ class Run:
 
     @property
     def sent(self) -> tuple[Path, ...]:
-        """The files of the report that go elsewhere: the page, which needs no other, and the numbers."""
+        """Files of the report to send elsewhere: the page, which needs no other, and the numbers."""
         return self.page, self.page.with_name("summary.json")
 
     def draw(self) -> None:
-        """Writes the report, in a process of its own, so that its pictures never weigh on this one.
+        """Writes the report in a separate process, so that its pictures never take up memory in this one.
 
-        Raises `NotDrawn` when it cannot be written; the run's records are as they were.
+        Raises `NotDrawn` if it cannot be written; the run's records are unchanged.
         """
         from edit_eval.reporting.page.files import draw_apart
 
@@ -411,11 +412,10 @@ def compare(
 
     By the headline of each judge, or by its score of that name. With `detect` it also says how many samples would show
     a true difference of that many points. Its `gate` says whether any is worse than the first; with `margin`, whether
-    all are shown to be less than that many points worse. It passes only what would pass for every score that is
-    missing, save for those of a share `allow_unscored` of the samples, which it leaves out. With a file of `people`'s
+    all are shown to be less than that many points worse. It only passes what would pass for every possible missing
+    score, except for those of a share `allow_unscored` of the samples, which it leaves out. With a file of `people`'s
     scores or votes on some of the edits it says what they would say of all of them. Raises `ConfigurationError` for
-    runs that cannot be compared,
-    with what differs, and `RunDirectoryError` for a folder that is no run."""
+    runs that cannot be compared, with what differs, and `RunDirectoryError` for a folder that is no run."""
     given = [runs] if isinstance(runs, str | Path | Run) else runs
     made = [_opened(run) for run in given]
     try:
@@ -431,7 +431,7 @@ def compare(
 
 
 def leaderboard(runs: str | Path | Run | Standing | Sequence[str | Path | Run | Standing]) -> Leaderboard:
-    """The edit models of several runs, here or pushed (`hub:OWNER/NAME`), by every judge that all of them have.
+    """Ranks the edit models of several runs, here or pushed (`hub:OWNER/NAME`), by every judge common to all of them.
 
     Ranks by judges of single edits, strengths by judges that compare, with coverage and the judges' passports. Raises
     `ConfigurationError` for runs that may not be compared: other samples, another judge, another protocol.
@@ -441,9 +441,9 @@ def leaderboard(runs: str | Path | Run | Standing | Sequence[str | Path | Run | 
 
 
 def standing_of(run: str | Path | Run | Standing, passports: Path | None = None) -> Run | Standing:
-    """A run to rank: a run directory, or one that was pushed (`hub:OWNER/NAME`, a folder with its `standing.json`).
+    """Opens a run to rank: a run directory, or a pushed one (`hub:OWNER/NAME`, a folder with its `standing.json`).
 
-    `passports` as for a `Run`; what was pushed brings its own.
+    `passports` as for a `Run`; a pushed run brings its own.
     """
     if isinstance(run, Run | Standing):
         return run

@@ -1,6 +1,6 @@
-"""`init`: a configuration made of what somebody has.
+"""`init`: makes a configuration from pictures, edits and judges that the user has.
 
-Pictures are a benchmark of ours, a table, a folder with texts, or a folder that lacks its texts.
+Pictures are a benchmark of ours, a table, a folder with texts, or a folder without texts.
 """
 
 from __future__ import annotations
@@ -39,54 +39,54 @@ from edit_eval.text import Text, counted
 TEMPLATE = "instructions.csv"
 _HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+(@[\w.-]+)?")
 _PATH = 500
-"""Characters that a path in a table may have; what is longer is a picture in base64."""
+"""Limit of characters of a path in a table; anything longer is a picture in base64."""
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 _LIKELY = ("pictures", "photos", "images", "source", "sources", "input", "inputs", "original", "originals", "src")
-"""What people call the folder of their pictures."""
+"""Usual names of a folder of pictures."""
 _OUR_FORMAT = {"src_img_b64", "original_image_path"}
 """Columns that only a file of the benchmark `five_dimensions` has."""
 
 
 @dataclass
 class Pictures:
-    """What there is to edit."""
+    """The pictures to edit."""
 
     section: dict[str, Any]
-    """What the configuration says under `benchmark`."""
+    """Section `benchmark` of the configuration."""
     words: str
     ids: tuple[str, ...] = ()
-    """Of the samples, by which finished edits are found; none where that is not known before the benchmark is read."""
+    """Ids of the samples, by which finished edits are found; empty if not known before the benchmark is read."""
     names: tuple[str, ...] = ()
     """The sources' file names without folder and ending, sample by sample."""
     folders: frozenset[Path] = frozenset()
-    """Those that the sources are in, resolved: no model's edits."""
+    """Folders of the sources, resolved: not a model's edits."""
     table: str = ""
     columns: tuple[str, ...] = ()
-    """Those of the table which nothing is known to be in."""
+    """Columns of the table with unknown contents."""
     empty: int = 0
-    """Samples that have no instruction yet."""
+    """Number of samples without an instruction so far."""
     template: Path | None = None
-    """The table in which they are to be written."""
+    """Table in which instructions are to be written."""
     new_file: str = field(default="", repr=False)
-    """The template's text, where it is to be made."""
+    """Text of the template, if it is to be made."""
 
     @property
     def takes_reasons(self) -> bool:
-        """Whether the benchmark's own protocol lets a judge say why."""
+        """True if the benchmark's own protocol lets a judge give reasons."""
         described = components.describe(self.section["type"])
         return any(one.kind == "benchmark" and one.about["protocol"] == "rubric" for one in described)
 
     def by_their_sources(self) -> None:
-        """Samples get the names of their pictures for ids, where edits are called so and no two are alike."""
+        """Uses picture names as sample ids, if edits are named like that and no two are alike."""
         if self.table and ids_of(self.names) == list(self.names):
             self.section["fields"] = {**self.section.get("fields", {}), "id": ""}
             self.ids = self.names
 
 
 def look_at_pictures(written: str, *, instruction: str = "", fields: Mapping[str, str] | None = None) -> Pictures:
-    """What `--pictures` names. `instruction` is the same for every picture of a folder that has none.
+    """Reads the argument of `--pictures`. `instruction` applies to every picture of a folder without its own.
 
-    Raises `ConfigurationError` with what to give instead.
+    Raises `ConfigurationError` saying what to give instead.
     """
     name, equals, path = written.partition("=")
     if equals and components.locate("benchmark", name):
@@ -106,7 +106,7 @@ def look_at_pictures(written: str, *, instruction: str = "", fields: Mapping[str
 
 
 def pictures_of(folder: Path) -> list[str]:
-    """The names of the pictures that lie in a folder, in order."""
+    """Returns the names of the pictures in a folder, in order."""
     try:
         there = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
     except OSError as error:
@@ -115,7 +115,7 @@ def pictures_of(folder: Path) -> list[str]:
 
 
 def stem(name: str) -> str:
-    """`photos/cat.jpg` is `cat`."""
+    """Returns the name without folder and ending: `photos/cat.jpg` is `cat`."""
     return PurePosixPath(name.replace("\\", "/")).stem
 
 
@@ -199,7 +199,7 @@ def _table(path: Path, fields: dict[str, str]) -> Pictures:
 
 
 def _texts(row: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[str, str, str]:
-    """Id, source and instruction of a row; of several sources the first, of one in base64 nothing."""
+    """Returns id, source and instruction of a row; the first of several sources, and nothing for one in base64."""
     values = [row.get(columns.get(name, "")) or "" for name in ("id", "source", "instruction")]
     first = values[1][0] if isinstance(values[1], list) else values[1]
     path = first.strip().replace("\\", "/") if isinstance(first, str) and len(first) < _PATH else ""
@@ -236,10 +236,10 @@ def _folder(folder: Path, instruction: str) -> Pictures:
 
 
 def _without_instructions(folder: Path, pictures: Sequence[str], instruction: str) -> Pictures:
-    """A table to be filled in, beside the pictures; each is called by its name without the ending."""
+    """Prepares a table to be filled in, beside the pictures; ids are their names without the ending."""
     stems = Counter(map(stem, pictures))
     ids = [stem(name) if stems[stem(name)] == 1 else name.replace(".", "_") for name in pictures]
-    # It is for a spreadsheet, which would run a file called `=...`; and tables are read as they are, apostrophes too.
+    # For a spreadsheet, which would run a file called `=...`; and tables are read as they are, apostrophes too.
     ids = [one if harmless(one) == one else f"_{one}" for one in ids]
     paths = [name if harmless(name) == name else f"./{name}" for name in pictures]
     text = io.StringIO()
@@ -261,7 +261,7 @@ def _without_instructions(folder: Path, pictures: Sequence[str], instruction: st
 
 
 def likely_pictures() -> str:
-    """What in the current folder is meant in all likelihood by `my pictures`; empty where nobody can say."""
+    """Returns the likely place of the user's pictures in the current folder; empty if that is not clear."""
     here = Path()
     tables = [name for name in sorted(_names(here)) if name.lower().endswith((".csv", ".tsv", ".jsonl"))]
     if pictures_of(here) or len(tables) == 1:
@@ -272,7 +272,7 @@ def likely_pictures() -> str:
 
 
 def likely_edits(folder: Path, names: Collection[str]) -> list[str]:
-    """The folders in a folder whose pictures are called as at least half of `names` are."""
+    """Returns the subfolders whose pictures have the names of at least half of `names`."""
     wanted = set(names)
     found = []
     for name in sorted(_folders(folder)):
@@ -294,14 +294,14 @@ def _folders(folder: Path) -> list[str]:
 
 
 def _from_flag(error: ConfigurationError) -> ConfigurationError:
-    """What a benchmark says of its `data_path`, said of the flag."""
+    """Rewords a benchmark's error about its `data_path` to name the flag."""
     text = re.sub(r"--set benchmark\.fields\.", "--field ", str(error))
     return ConfigurationError(
         text.replace("benchmark.data_path", "--pictures").replace("benchmark.fields.", "--field ")
     )
 
 
-# -- what edits and what judges: a folder of finished edits, weights, a server, a class, or a name that `list` shows --
+# -- edit models and judges: a folder of finished edits, weights, a server, a class, or a name that `list` shows --
 
 Kind = Literal["edit_model", "judge"]
 FLAGS: dict[Kind, str] = {"edit_model": "--edits", "judge": "--judge"}
@@ -310,7 +310,7 @@ _SERVER = re.compile(r"(?:(?P<model>[^@\s]+)@)?(?P<address>https?://\S+)")
 _INDEXES = ("model_index.json", "modular_model_index.json")
 _REPLIES = (".json", ".jsonl", ".csv", ".tsv")
 _HERE = {"device_ids": "cpu:1"}
-"""Of what computes nothing on this machine."""
+"""Device of models that compute nothing on this machine."""
 
 
 @dataclass(frozen=True)
@@ -324,14 +324,14 @@ class ModelDraft:
 
     @property
     def writes(self) -> bool:
-        """Whether it is a judge that can say why."""
+        """True if it is a judge that can give reasons."""
         return self.section.get("type") in ("chat_endpoint", "transformers")
 
 
 def look_at_model(kind: Kind, written: str, pictures: Pictures) -> ModelDraft:
-    """What `--edits` or `--judge` names, perhaps behind a name of its own (`ours=folder`).
+    """Reads the argument of `--edits` or `--judge`, which may begin with a name of its own (`ours=folder`).
 
-    Raises `ConfigurationError` with what to give instead.
+    Raises `ConfigurationError` saying what to give instead.
     """
     flag = FLAGS[kind]
     name, equals, rest = written.partition("=")
@@ -385,7 +385,7 @@ def _edits(written: str, pictures: Pictures) -> ModelDraft | None:
 
 
 def _finished(folder: Path, pictures: Pictures) -> ModelDraft:
-    """Edits that are there, each called as its sample or as its source."""
+    """Returns a model for finished edits, each named like its sample or its source."""
     there = [name for name in pictures_of(folder) if name.lower().endswith(SUFFIXES)]
     if not there:
         raise ConfigurationError(
@@ -428,7 +428,7 @@ def _judge(written: str) -> ModelDraft | None:
 
 
 def _either(kind: Kind, flag: str, written: str) -> ModelDraft:
-    """A registered name, or a class of one's own."""
+    """Returns a model for a registered name, or for the user's own class."""
     if components.locate(kind, written):
         described = next(d for d in components.describe(written) if d.kind == kind)
         if required := [parameter.name for parameter in described.parameters if parameter.required]:
@@ -470,13 +470,13 @@ def _weights(type_: str, written: str, words: str) -> ModelDraft:
 
 
 def _name(text: str) -> str:
-    """A name for a model, made of what it was given as."""
+    """Makes a name for a model from its argument."""
     name = re.sub(r"[^\w.-]+", "_", text.rpartition("/")[2]).strip("_.-")
     return name if NAME.fullmatch(name) else slug(name) or "model"
 
 
 def apart(models: list[ModelDraft]) -> dict[str, ModelDraft]:
-    """Models by their names, which are made different where two are the same."""
+    """Returns models by their names, which are made different if two are the same."""
     found: dict[str, ModelDraft] = {}
     for model in models:
         name, count = model.name, 2
@@ -487,14 +487,14 @@ def apart(models: list[ModelDraft]) -> dict[str, ModelDraft]:
 
 
 def on_devices(section: Mapping[str, Any], devices: str) -> dict[str, Any]:
-    """A section with the devices that were asked for."""
+    """Returns a section with the given devices."""
     written: Any = devices
     if re.fullmatch(r"\d+(,\d+)*", devices):
         written = [int(number) for number in devices.split(",")]
     return {**section, "params": {**section.get("params", {}), "device_ids": written}}
 
 
-# -- which models a server has: asked once, at its `/models`, as every server of the OpenAI protocol has it --
+# -- the models of a server: asked once, at its `/models`, as defined by the OpenAI protocol --
 
 _SECONDS = 10.0
 _LARGEST = 4 << 20
@@ -507,7 +507,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def only_model(flag: str, address: str) -> str:
-    """The model of a server that has one. Raises `ConfigurationError` where it has others, or does not answer."""
+    """Returns the model of a server that has one. Raises `ConfigurationError` if it has others, or does not answer."""
     request = urllib.request.Request(f"{address.rstrip('/')}/models")
     if key := os.environ.get(KEY):
         request.add_header("Authorization", f"Bearer {key}")
@@ -552,16 +552,16 @@ _FIRST_TRY = "  # limit: 2    # a first try: two samples of each category\n"
 
 @dataclass(frozen=True)
 class Started:
-    """What was written."""
+    """The files that were written."""
 
     file: Path
     others: tuple[Path, ...]
-    """The table that is to be filled in, where one was made."""
+    """The table to be filled in, if one was made."""
     pictures: Pictures | None = None
 
 
 def refuse_to_overwrite(file: Path, force: bool) -> None:
-    """Raises `ConfigurationError` for a file that is there, for a folder, and for a link, forced or not."""
+    """Raises `ConfigurationError` for an existing file unless forced, for a folder, and for a link even if forced."""
     if file.is_dir():
         raise ConfigurationError(
             Text("{} is a folder; for the pictures in it type `edit-eval init --pictures {}`", file, file)
@@ -575,7 +575,7 @@ def refuse_to_overwrite(file: Path, force: bool) -> None:
 
 
 def copy_shipped(name: str, file: Path) -> Started:
-    """Writes one of the configurations of `list`. Raises `ConfigurationError` where there is none of that name."""
+    """Writes one of the configurations of `list`. Raises `ConfigurationError` for an unknown name."""
     known = shipped()
     if name not in known:
         meant = did_you_mean(name, known) or Text("; `edit-eval list` shows all")
@@ -593,9 +593,9 @@ def write_configuration(
     devices: str,
     reasons: bool = False,
 ) -> Started:
-    """Writes the YAML, and a table of instructions where the pictures have none.
+    """Writes the YAML, and a table of instructions if the pictures have none.
 
-    Raises `ConfigurationError` where that cannot be; then nothing is written.
+    Raises `ConfigurationError` if that is not possible; then nothing is written.
     """
     try:
         read_devices_flag(devices)
@@ -619,7 +619,7 @@ def configuration_text(
     devices: str,
     reasons: bool = False,
 ) -> str:
-    """The YAML; with `reasons` the judges that can say why do."""
+    """Returns the YAML; with `reasons`, judges that can give reasons do."""
     blocks = [_block({"benchmark": pictures.section}, {("benchmark", "type"): pictures.words}) + _FIRST_TRY]
     for key, models in (("edit_models", edits), ("judges", judges)):
         named = apart(list(models))
@@ -643,7 +643,7 @@ def _block(section: dict[str, Any], words: dict[Place, str]) -> str:
 
 
 def _write(file: Path, text: str) -> None:
-    """Whole or not at all."""
+    """Writes a file whole or not at all."""
     part = file.with_name(f".{file.name}.part")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

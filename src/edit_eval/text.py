@@ -1,9 +1,9 @@
-"""Sentences for people: English that remembers how it was made, so that it can be said in another language.
+"""Sentences for people: English that keeps its template and fields, so that it can be translated.
 
 A `Text` is a `str`, its English. Its template is a literal with a `{}` for each field. The printing edge
-(`reporting/language.py`) looks the template up in the catalogue and puts the fields in. A field that is a Text is
+(`reporting/language.py`) looks the template up in the catalogue and fills in the fields. A field that is a Text is
 translated too; any other value is data (a path, a name, the words of a library, a model or a user) and stays as it is.
-A plain `str` is English, which is right for whatever the engine, workers and servers say.
+A plain `str` is English, which is right for messages of the engine, workers and servers.
 
 A sum of Texts is a Text. An f-string, a slice or `", ".join` of them is a plain `str`: use a field, or `joined`.
 Standard library only, Python 3.10: workers in foreign environments import this file.
@@ -19,7 +19,7 @@ from numbers import Number
 from typing import Any
 
 CONTEXT = "\x04"
-"""Between a context and a template, as gettext has it."""
+"""Separates a context from its template, as in gettext."""
 
 
 class EnglishOnly(PendingDeprecationWarning):
@@ -27,7 +27,7 @@ class EnglishOnly(PendingDeprecationWarning):
 
 
 class Items(tuple[Any, ...]):
-    """A list in a template. Its format is what stands between its items: `{:; }`; of names it is `, `."""
+    """A list in a template. Its format is the separator of its items: `{:; }`; by default `, `."""
 
     def __repr__(self) -> str:
         return repr(list(self))
@@ -39,9 +39,9 @@ class Items(tuple[Any, ...]):
 class Text(str):
     """An English sentence with its template and fields: `Text("{} of {} are scored", 3, 5)`.
 
-    A field may be a number, a Text, a list of them, or anything else, which is shown as `str` has it. `plural` is the
-    template where the first field is not 1. `context` is gettext's, for words that have two meanings: it is not shown.
-    Raises `IndexError` where a field is missing.
+    A field may be a number, a Text, a list of them, or anything else, which is shown by `str`. `plural` is the
+    template if the first field is not 1. `context` is gettext's, for words with two meanings: it is not shown.
+    Raises `IndexError` for a missing field.
     """
 
     __slots__ = ("context", "fields", "plural", "template")
@@ -75,7 +75,7 @@ class Text(str):
 
     @property
     def key(self) -> str:
-        """By which a catalogue has it: its template, behind its context if it has one."""
+        """Key in a catalogue: its template, after its context if it has one."""
         return f"{self.context}{CONTEXT}{self.template}" if self.context else self.template
 
 
@@ -85,12 +85,12 @@ def counted(count: int, noun: str) -> Text:
 
 
 def joined(parts: Iterable[str], between: str = "; ") -> Text:
-    """What `between.join(parts)` is of strings: one Text of several."""
+    """Joins strings and Texts into one Text, like `between.join(parts)`."""
     return Text(f"{{:{between}}}", list(parts))
 
 
 def changed(value: Any, change: Callable[[str], str]) -> Any:
-    """A Text with its data changed, and its template as it is; of any other string what `change` makes of it."""
+    """Changes the data of a Text, keeping its template; changes any other string as a whole."""
     if isinstance(value, Text):
         fields = (changed(field, change) for field in value.fields)
         return Text(value.template, *fields, plural=value.plural, context=value.context)
@@ -100,10 +100,10 @@ def changed(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def localized(value: Any, catalogue: Mapping[str, str], separators: Mapping[str, str]) -> Iterator[tuple[str, bool]]:
-    """A Text in another language, in pieces: each with whether it is ours, or data, which nobody may touch.
+    """Yields a Text in another language, in pieces: each with True if it is ours, False if it is data to leave alone.
 
-    `catalogue` has the translations of templates, by `Text.key`; a sentence whose template is not there is English, all
-    of it. `separators` are those of lists (`Items`).
+    `catalogue` has the translations of templates, by `Text.key`; a sentence whose template is not there stays English
+    as a whole. `separators` are those of lists (`Items`).
     """
     template = catalogue.get(value.key, value.template)
     if template == value.template and _has_words(template):

@@ -1,4 +1,4 @@
-"""Where edit-eval keeps what it can make again: sources, scenes, environments, the page's scripts."""
+"""The folder of things that edit-eval can make again: sources, scenes, environments, the page's scripts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """`edit-eval` in `$XDG_CACHE_HOME` or `~/.cache`; raises `RuntimeError` for a user who has no home.
+    """Returns `edit-eval` in `$XDG_CACHE_HOME` or `~/.cache`; raises `RuntimeError` for a user without a home.
 
-    The XDG standard has a relative `XDG_CACHE_HOME` ignored.
+    By the XDG standard a relative `XDG_CACHE_HOME` is ignored.
     """
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "edit-eval"

@@ -1,6 +1,6 @@
-"""One client for all models behind servers. What is sent, and what an answer looks like, is each model class's own.
+"""One client for all models behind servers. What is sent, and what an answer looks like, is up to each model class.
 
-What a server may do to a request, and what is made of it:
+How a server's responses are handled:
 
 * 408, 409, 425, 429, 5xx, no connection, no whole answer in time, half an answer, an answer of another kind (a proxy's
   page, an error with status 200): asked again, after `Retry-After` or a growing pause with jitter, at most `retries`
@@ -8,14 +8,14 @@ What a server may do to a request, and what is made of it:
   that came to nothing (`Failure.once`) is asked for once more.
 * any other 4xx: final, and so is a redirect, which is never followed, and an answer beyond the bound
   (`edit_eval.endpoints.transport`).
-* a 429 also halves the number of requests under way at once; every answer lets it grow again, one for each round.
+* a 429 also halves the number of concurrent requests; answers let it grow again, by one a round.
 * a request that has failed for good is followed by a *canary*: a small request of the model class's, always the same.
-  A healthy `/health` proves nothing, so it is not asked for. Where the canary is answered the request is to blame, and
-  has failed. Where it is not, the server is, and `LoadError` says so: the worker is replaced, nobody is asked again
-  before a canary comes back, and no sample pays for it.
+  A healthy `/health` proves nothing, so it is not asked for. If the canary is answered, the request is to blame, and
+  has failed. If not, the server is, and `LoadError` says so: the worker is replaced, nothing more is asked before a
+  canary comes back, and no sample pays for it.
 
-The key is read from the environment and goes nowhere but into the request: errors and answers that repeat it are
-mended, before anything is cut.
+The key is read from the environment and goes only into the request: errors and answers that repeat it are masked,
+before anything is cut.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Ask = Callable[[Any], Awaitable[T]]
-"""One attempt: given the `openai.AsyncOpenAI`, sends a request and returns its whole answer. Raises `Failure`, or
-whatever the library raises."""
+"""One attempt: given the `openai.AsyncOpenAI`, sends a request and returns its whole answer. Raises `Failure`, or any
+error of the library."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 20.0
-"""Seconds between the first two attempts, and at most; in between it doubles."""
+"""Seconds of the first pause between attempts, and of the longest; in between it doubles."""
 CANARY_SECONDS = 30.0
-"""How long a canary may take that is sent after a failure."""
+"""How long a canary may take after a failure."""
 EXAMINED_SECONDS = 60.0
-"""How long `edit-eval doctor` waits for an answer, at most."""
+"""The longest that `edit-eval doctor` waits for an answer."""
 
 _PORTS = {"http": 80, "https": 443}
-_SPENT = "insufficient_quota"  # OpenAI's code of a 429 for which waiting is no help
+_SPENT = "insufficient_quota"  # OpenAI's code of a 429 that waiting does not cure
 
 NOT_IN_THE_KEY: dict[str, bool] = {"in_key": False}
-"""Metadata of a field that says where and how often is asked, and so decides no answer."""
+"""Metadata of a field that affects where and how often requests are sent, and so no answer."""
 
 
 @dataclass(kw_only=True)
@@ -119,7 +119,7 @@ class ServerParameters:
 
 
 class Client:
-    """Asks one server, from any number of threads, until it is closed."""
+    """Queries one server, from any number of threads, until it is closed."""
 
     def __init__(
         self,
@@ -129,17 +129,17 @@ class Client:
         longest: int = LONGEST,
         canary_seconds: float = CANARY_SECONDS,
     ) -> None:
-        """`whose`: `judge` or `edit model`, for errors; `longest`: bytes that an answer may have."""
+        """`whose`: `judge` or `edit model`, for errors; `longest`: the most bytes that an answer may have."""
         self._canary_seconds = canary_seconds
         self.served, self.whose, self._canary, self._longest = served, whose, canary, longest
         self.gate = Throttle(served.concurrency)
         self.address = ""
-        """Where the server is, once the client is open."""
+        """Address of the server, once the client is open."""
         self.openai: Any = None
         """The `openai.AsyncOpenAI`."""
         self._key = os.environ.get(served.api_key_env, "").strip()
         self.clean = Secrets({served.api_key_env: self._key}).hidden
-        """A text without the key."""
+        """Removes the key from a text."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._http: Any = None
@@ -148,22 +148,22 @@ class Client:
         self._ours: Server | None = None
 
     def serve(self, devices: Sequence[str], environment: ServerEnvironment | None) -> None:
-        """Starts the server, where the parameters have one started, and waits for it. Raises `LoadError`."""
+        """Starts the server, if the parameters ask for one, and waits for it. Raises `LoadError`."""
         served = self.served
         if served.serve is not None:
             count = server_devices(devices)
             server = Server(served.serve, served.route, served.model, count, environment or ServerEnvironment())
             server.start()
-            self._ours, self._key = server, ""  # it has no key, and is to be told none
+            self._ours, self._key = server, ""  # it has no key, and must not be sent one
 
     def open(self) -> None:
-        """Starts the thread that asks. Nothing is sent yet."""
+        """Starts the thread that sends requests. Nothing is sent yet."""
         import openai
 
         self.openai = openai.AsyncOpenAI(
-            api_key=self._key or "none",  # a server without keys wants something all the same
+            api_key=self._key or "none",  # the library insists on a key
             base_url=self._ours.base_url if self._ours else self.served.base_url or None,
-            max_retries=0,  # the retries are ours: the library's own know no total deadline
+            max_retries=0,  # the retries are ours: the library's know no total deadline
             timeout=self.served.attempt_timeout,
             http_client=(http := http_client(self._longest, direct=(direct := self._ours is not None))),
         )
@@ -174,7 +174,7 @@ class Client:
         self._thread.start()
 
     def close(self) -> None:
-        """Ends the connections, the thread behind them, and a server of ours; a request under way is cancelled."""
+        """Closes the connections, their thread, and a server of ours; a request under way is cancelled."""
         server, self._ours = self._ours, None
         loop, self._loop = self._loop, None
         if server is not None:
@@ -187,9 +187,9 @@ class Client:
         loop.close()
 
     def first(self, *asks: Ask[T]) -> list[T]:
-        """Opens, and asks what shows that the server is there, one after the other, with all retries.
+        """Opens, and sends the first requests one after the other, with all retries, to show that the server is there.
 
-        Raises `LoadError`, and is closed.
+        If one fails, closes and raises `LoadError`.
         """
         self.open()
         try:
@@ -199,13 +199,13 @@ class Client:
             raise self._unloaded(failure) from None
 
     def once(self, ask: Ask[T]) -> T:
-        """Opens, asks once, soon gives up, and closes. Raises `LoadError` with the reason why there is no answer."""
+        """Opens, asks once with few retries, and closes. Raises `LoadError` with the reason if there is no answer."""
         with self.briefly():
             return self.asked(ask)
 
     @contextlib.contextmanager
     def briefly(self) -> Iterator[None]:
-        """Opens, soon gives up whatever is asked meanwhile, and closes."""
+        """Opens, with few retries and short deadlines within its block, and closes."""
         kept = self.served
         seconds = {"attempt_timeout": kept.attempt_timeout, "deadline": kept.deadline}
         soon: dict[str, Any] = {name: min(value, EXAMINED_SECONDS) for name, value in seconds.items()}
@@ -218,15 +218,15 @@ class Client:
             self.close()
 
     def asked(self, ask: Ask[T]) -> T:
-        """One answer. Raises `LoadError` with the reason why there is none, and with the models where that may help."""
+        """Returns one answer. Raises `LoadError` with the reason, and with the server's models if that may help."""
         try:
             return self._wait_for(self._ask(ask))
         except Failure as failure:
             raise self._unloaded(failure, self._wait_for(self._models(failure))) from None
 
     def tried(self, ask: Ask[T]) -> T | Failure:
-        """The answer to what a server need not know, or why there is none. Raises `LoadError` where it is the server
-        that does not answer."""
+        """Returns the answer to something that a server need not support, or why there is none. Raises `LoadError` if
+        the server itself does not answer."""
         try:
             return self._wait_for(self._answer(ask, retries=min(self.served.retries, 1)))
         except Failure as failure:
@@ -237,7 +237,7 @@ class Client:
     def posted(
         self, path: str, body: object, *, above: bool = False, query: Mapping[str, Any] | None = None
     ) -> Ask[str]:
-        """What a path answers to a JSON body, as text; `above`: it is not below the `/v1`."""
+        """Returns a path's answer to a JSON body, as text; `above`: the path is not below the `/v1`."""
 
         async def ask(_: Any) -> str:
             assert self._post is not None
@@ -252,10 +252,9 @@ class Client:
         return ask
 
     def answers(self, asks: Sequence[Ask[T]]) -> list[T]:
-        """The answers to all of them, which are asked at the same time.
+        """Returns the answers to all requests, which are sent at the same time.
 
-        Raises `ModelError` for one that failed for good, and `LoadError` when the server itself is not answering any
-        more.
+        Raises `ModelError` if one failed for good, and `LoadError` if the server itself no longer answers.
         """
         try:
             return self._wait_for(self._answers(asks))
@@ -264,28 +263,28 @@ class Client:
             raise (ModelError if failure.alive else LoadError)(str(failure)) from None
 
     def models(self) -> list[str]:
-        """The names of the server's models; empty where it has no such list, as it need not."""
+        """Returns the names of the server's models; empty if it has no such list, which is optional."""
         return self._wait_for(self._listed())
 
     def serves(self) -> str:
-        """What a server that is not ours says of the model that it is asked for, as far as that stays the same while
-        the model does; empty where it says nothing of it."""
+        """Returns what a server that is not ours reports about its model, as far as that is stable while the model is;
+        empty if it reports nothing."""
         return "" if self._ours else self.clean(self._wait_for(self._described()))
 
     def about(self) -> dict[str, str]:
-        """The server's address and the library's version; of a server of ours its engine and interpreter, too."""
+        """Returns the server's address and the library's version; for a server of ours also engine and interpreter."""
         import openai
 
         ours = self._ours.about() if self._ours else {}
         return {"server": self.address, "openai": openai.__version__, **ours}
 
     def excerpt(self, text: str) -> str:
-        """The beginning of what a server or the library said, without markup, line ends and the key."""
+        """Returns the beginning of a text from the server or the library, without markup, line ends and the key."""
         markup = rf"<(?!{self.served.api_key_env}>)[^<>]{{0,200}}>"
         return " ".join(re.sub(markup, " ", self.clean(text)).split())[:300]
 
     def failed(self, code: int, kind: str | None, said: str, headers: Any) -> Failure:
-        """What a status of the server's means; `kind`: the error's code, where there is one."""
+        """Returns the failure that a status code means; `kind`: the error's code, if it has one."""
         phrase = f" {http.HTTPStatus(code).phrase}" if code in http.HTTPStatus._value2member_map_ else ""
         if 300 <= code < 400:
             where = address_of(str(headers.get("location", "")), path=False)
@@ -299,16 +298,16 @@ class Client:
         return Failure(text, again=again, busy=busy, wait=retry_after(headers) if again else None)
 
     def of_another_kind(self, document: object, text: str, kind: str) -> Failure:
-        """Why what came with a status of success is not `kind`, the answer that was asked for, with its article."""
+        """Returns why a successful response is not `kind`, the answer that was asked for, with its article."""
         if isinstance(document, dict) and (error := document.get("error")):
             code = error.get("code") if isinstance(error, dict) else None
             return self.failed(code if isinstance(code, int) else 500, None, said_in(document), {})
         return Failure(f"{self._server} did not answer with {kind}: {self.excerpt(text) or 'nothing'}")
 
     async def download(self, url: str, allowed_hosts: Sequence[str]) -> bytes:
-        """What is at an address that the server has named: at its own host and port, or at one of `allowed_hosts`.
+        """Downloads from an address that the server has named, on its own host and port, or on one of `allowed_hosts`.
 
-        Those are names, with or without a port. The key goes to the server only. Raises `Failure`.
+        Those are names, with or without a port. The key goes only to the server. Raises `Failure`.
         """
         parts, own = urlsplit(urljoin(f"{self.openai.base_url}", url)), urlsplit(str(self.openai.base_url))
         try:
@@ -326,7 +325,7 @@ class Client:
         return bytes(response.content)
 
     def _unloaded(self, failure: Failure, more: str = "") -> LoadError:
-        """Final where a server of somebody else's refuses: ours may be started again."""
+        """Wraps a failure; final if someone else's server refuses, while ours may be started again."""
         return LoadError(f"{failure} {more}".rstrip(), final=not failure.again and self.served.serve is None)
 
     @property
@@ -339,7 +338,7 @@ class Client:
             raise LoadError(f"the {self.whose} is not loaded: call load(devices) first")
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-    # -- in the thread of the loop --
+    # -- in the loop's thread --
 
     async def _end(self) -> None:
         under_way = asyncio.all_tasks() - {asyncio.current_task()}
@@ -376,13 +375,13 @@ class Client:
         return True
 
     async def _ask(self, ask: Ask[T], retries: int | None = None) -> T:
-        """A request with all its attempts. Raises `Failure`."""
+        """Sends a request with all its attempts. Raises `Failure`."""
         most = self.served.retries if retries is None else retries
         clock, attempts, counted, in_vain = time.monotonic, 0, 0, 0
         begin, failure = math.inf, Failure("")
         while True:
             async with self.gate as sent:
-                begin = min(begin, sent)  # the first wait for a turn is not the server's
+                begin = min(begin, sent)  # the first wait for a turn is not the server's fault
                 left = begin + self.served.deadline - clock()
                 if left > 0:
                     attempts += 1
@@ -409,12 +408,12 @@ class Client:
             await asyncio.sleep(pause)
 
     def _gone(self) -> Failure | None:
-        """Why a server of ours is not there any more: nobody waits for what will not come back."""
+        """Returns a failure if a server of ours has ended: it will not come back, so there is no point in waiting."""
         why = self._ours.ended() if self._ours else ""
         return Failure(why, again=False) if why else None
 
     async def _attempt(self, ask: Ask[T], seconds: float) -> T:
-        """One request: a whole answer, or `Failure`."""
+        """Sends one request; returns a whole answer, or raises `Failure`."""
         import anyio
         import openai
 
@@ -427,11 +426,11 @@ class Client:
             raise Failure(f"{self._server} did not finish its answer in time: {seconds:.3g} s") from None
         except openai.APIStatusError as error:
             raise self.failed(error.status_code, error.code, said_in(error.body), error.response.headers) from None
-        except Exception as error:  # from None: what the library raises may hold the request, and so the key
+        except Exception as error:  # from None: the library's exception may hold the request, and so the key
             raise self._broken(error) from None
 
     def _broken(self, error: Exception) -> Failure:
-        """Why there is no answer at all."""
+        """Returns why there is no answer at all."""
         import openai
 
         cause = error.__cause__ or error
@@ -446,7 +445,7 @@ class Client:
         return Failure(f"the request failed: {type(error).__name__}: {said}")
 
     async def _models(self, failure: Failure) -> str:
-        """What the server knows by name, where it does not know the model."""
+        """Lists the server's models if it does not know the one asked for."""
         if "answered 404" not in str(failure):
             return ""
         names = await self._listed()
@@ -454,7 +453,7 @@ class Client:
 
     async def _described(self) -> str:
         seconds = min(self.served.attempt_timeout, EXAMINED_SECONDS)
-        with contextlib.suppress(Exception):  # it need not have such a list
+        with contextlib.suppress(Exception):  # such a list is optional
             return await asyncio.wait_for(described_model(self.openai, self.served.model), seconds)
         return ""
 
@@ -466,11 +465,11 @@ class Client:
 
 
 def _reason(error: BaseException) -> str:
-    """Why there is no connection, in the system's words: those of the library name its own calls."""
+    """Returns why there is no connection, in the system's words: the library's name its own calls."""
     said = getattr(error, "os_error", error)
     if not isinstance(said, OSError) or isinstance(said, ssl.SSLError) or not said.errno:
         return ""
-    return os.strerror(said.errno) if said.errno > 0 else str(said.strerror)  # below 0: a name that has no address
+    return os.strerror(said.errno) if said.errno > 0 else str(said.strerror)  # below 0: a name without an address
 
 
 HINTS = (
@@ -481,35 +480,35 @@ HINTS = (
     (r"WRONG_VERSION_NUMBER|record layer failure", "this server uses http there, not https"),
     (r"CERTIFICATE_VERIFY_FAILED", "set SSL_CERT_FILE to a certificate authority's file that Python should trust"),
 )
-"""Words of a final failure, and what they mostly mean. The first that fits is said."""
+"""Words of a final failure, and what they usually mean. The first that fits is given."""
 
 
 class Failure(Exception):
-    """Why an attempt, or at last a request, has no answer: one line."""
+    """Why an attempt, or in the end a request, has no answer, in one line."""
 
     def __init__(
         self, text: str, *, again: bool = True, once: bool = False, busy: bool = False, wait: float | None = None
     ) -> None:
         super().__init__(text)
         self.again = again
-        """Whether another attempt may end better."""
+        """True if another attempt may succeed."""
         self.once = once
-        """Whether a second such end is one too many: the server has done its work, for nothing."""
+        """True if a second such end is one too many: the server has done its work, for nothing."""
         self.busy = busy
-        """Whether the server has only asked for less (429)."""
+        """True if the server has only asked for less (429)."""
         self.wait = wait
         """Seconds that the server asks to be left alone."""
         self.alive = True
-        """Whether the server answered a canary afterwards."""
+        """True if the server answered a canary afterwards."""
 
 
 def with_hint(text: str) -> str:
-    """The line with what it mostly means, where that is known."""
+    """Returns the line with its usual meaning, if known."""
     return next((f"{text}; {hint}" for words, hint in HINTS if re.search(words, text)), text)
 
 
 def plain(text: str) -> Any:
-    """A text as the JSON that it is, or as it is."""
+    """Returns the text parsed as JSON, or as it is."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -517,7 +516,7 @@ def plain(text: str) -> Any:
 
 
 def said_in(body: object) -> str:
-    """The reason in an error's body, in whatever form it comes."""
+    """Returns the reason in an error's body, in any of its forms."""
     for key in ("error", "message", "detail"):
         if isinstance(body, dict) and key in body:
             body = body[key]
@@ -525,7 +524,7 @@ def said_in(body: object) -> str:
 
 
 def address_of(url: str, *, path: bool = True) -> str:
-    """Where a server is, without user, password and query; empty for what names no server."""
+    """Returns a server's address, without user, password and query; empty if there is none."""
     try:
         parts = urlsplit(url)
         port = f":{parts.port}" if parts.port else ""
@@ -536,17 +535,17 @@ def address_of(url: str, *, path: bool = True) -> str:
 
 
 LASTING, OF_ITS_FILE = ("root", "parent", "revision"), ("n_params", "n_vocab", "n_embd", "size")
-"""What of a server's entry for a model stays while the model does. `created` does not: vLLM, SGLang and llama.cpp put
-the time of the request there. Nor do `permission` (drawn anew), `max_model_len` and `owned_by`: flags and engine."""
+"""Fields of a server's entry for a model that stay while the model does. `created` does not: vLLM, SGLang and llama.cpp
+put the request's time there. Nor do `permission` (drawn anew), `max_model_len` and `owned_by`: flags and engine."""
 
 _LONGEST_ENTRY = 300
-"""Characters of each."""
+"""Most characters of each."""
 
 
 async def described_model(openai: Any, name: str) -> str:
-    """What the server's list of models says of one: where it was loaded from (`root`), what it was made of (`parent`),
-    its `revision`, and of llama.cpp's `meta` the model's size; as `root /models/a, revision b`. Empty where the list
-    has no such model, or nothing of these."""
+    """Returns what the server's list of models says of one: where it was loaded from (`root`), what it was made of
+    (`parent`), its `revision`, and from llama.cpp's `meta` the model's size; as `root /models/a, revision b`. Empty if
+    the list has no such model, or none of these."""
     listed = await openai.models.list()
     for one in getattr(listed, "data", None) or ():
         if one.id == name:
@@ -564,7 +563,7 @@ async def described_model(openai: Any, name: str) -> str:
 
 
 async def listed_models(openai: Any) -> list[str]:
-    """An `Ask` for the names of the server's models; none where the server has no such list."""
+    """An `Ask` for the names of the server's models; none if the server has no such list."""
     from openai import APIStatusError
 
     try:
@@ -577,7 +576,7 @@ async def listed_models(openai: Any) -> list[str]:
 
 
 def scaled(picture: Image, max_pixels: int | None) -> Image:
-    """The picture as RGB; one of a larger area than `max_pixels` scaled down to it, by Lanczos' filter."""
+    """Returns the picture as RGB; if its area exceeds `max_pixels`, scaled down to it by Lanczos' filter."""
     from PIL import Image as Images
 
     rgb = picture.convert("RGB")
@@ -589,7 +588,7 @@ def scaled(picture: Image, max_pixels: int | None) -> Image:
 
 
 def png(picture: Image) -> bytes:
-    """The picture as a PNG: without loss, without metadata."""
+    """Returns the picture as a PNG: lossless, without metadata."""
     clean = picture.copy()
     clean.info = {}
     file = io.BytesIO()

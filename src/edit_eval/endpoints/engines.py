@@ -1,7 +1,7 @@
-"""Engines that serve models: how each is started, and what each names its model, port, GPUs and memory.
+"""Engines that serve models: how each is started, and its arguments for model, port, GPUs and memory.
 
-Read from the argument parsers of the versions that the rows name. A user's own arguments come last and win; what is
-left out here has the engine's own default.
+Read from the argument parsers of the versions named at each row. A user's own arguments come last and win; anything
+left out here has the engine's default.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Literal
 
 EngineName = Literal["vllm", "sglang", "vllm-omni", "transformers", "command"]
 Route = Literal["chat", "images"]
-"""What a model class asks for."""
+"""The kind of endpoint that a model class needs."""
 PATHS: dict[Route, str] = {"chat": "/v1/chat/completions", "images": "/v1/images/edits"}
 
 HEALTH, MODELS = "/health", "/v1/models"
-"""Where a server says that it is ready, and for which model."""
+"""Where a server reports that it is ready, and for which model."""
 OURS = ("--host", "--port", "--uds", "--model", "--model-path", "--served-model-name")
-"""Arguments that decide where a server is and under which name it knows its model: nobody else may give them."""
+"""Arguments for a server's address and its model's name: only edit-eval sets them."""
 
 UNCOUNTED = (
     "--quantization",
@@ -32,7 +32,7 @@ UNCOUNTED = (
     "--dit-cpu-offload",
     "--dit-layerwise-offload",
 )
-"""Arguments with which weights take less of a GPU than their files say."""
+"""Arguments that make weights take less GPU memory than their files say."""
 
 
 @dataclass(frozen=True)
@@ -40,25 +40,25 @@ class ServingEngine:
     """One way to serve a model."""
 
     package: str
-    """As it is imported, and as it is installed."""
+    """Its name for import and installation."""
     entry: str
-    """`module:function`, as the package's own command calls it."""
+    """`module:function` that the package's own command calls."""
     arguments: tuple[str, ...]
     """With `{model}`, `{host}` and `{port}`."""
     devices: tuple[str, ...] = ()
     """The argument for the number of GPUs, and its other names."""
     memory: str = ""
-    """The argument for the share of each GPU's memory that it takes at its start; empty: it takes what it needs."""
+    """The argument for the share of each GPU's memory taken at the start; empty: it takes what it needs."""
     share: float | None = None
-    """That share by default; None: it is not fixed, or none is taken."""
+    """Default of that share; None: it is not fixed, or none is taken."""
     invariant: tuple[str, ...] = ()
-    """The arguments with which an answer does not depend on what is computed beside it."""
+    """The arguments that make an answer independent of what is computed beside it."""
     invariant_variables: Mapping[str, str] = field(default_factory=dict)
-    """The same as variables of the environment."""
+    """The same as environment variables."""
     models: str = MODELS
-    """Where it lists the names of its models; empty where the list is of something else."""
+    """Where it lists its models' names; empty if it lists something else."""
     needs: tuple[str, ...] = ()
-    """What it imports only when it serves, so that the package alone does not bring it."""
+    """Packages that it imports only when it serves, so that installing it does not bring them."""
 
 
 ENGINES: dict[tuple[EngineName, Route], ServingEngine] = {
@@ -123,7 +123,7 @@ ENGINES: dict[tuple[EngineName, Route], ServingEngine] = {
 
 
 def given(arguments: Sequence[str], names: Sequence[str]) -> str | None:
-    """What the last of `arguments` that has one of these names says; empty for one without a value, None for none."""
+    """Returns the value of the last of `arguments` with one of these names; empty if it has none, None if absent."""
     found = None
     for number, written in enumerate(arguments):
         name, equals, value = written.partition("=")

@@ -1,12 +1,12 @@
-"""Servers that edit-eval starts for a model, and ends: one a replica, on its devices, in an environment of its own.
+"""Starts and ends servers for models: one a replica, on its devices, in an environment of its own.
 
-A server leads a process group of its own: an engine may end all of its group (SGLang's scheduler can be told to), and
-the worker is not to be in it. In that group waits a guard, which holds the end of a pipe that only the worker has open:
-it ends the group when the worker is gone, however that went.
+A server leads a process group of its own: an engine may kill its whole group (SGLang's scheduler can be told to), and
+the worker must not be in it. A guard waits in that group, holding the end of a pipe that only the worker has open: it
+ends the group when the worker ends, for any reason.
 
-Who answers at the port must be the server that was started. Between the choice of a free port and the engine's own
-binding of it, which takes a minute in some, another process may have taken it, and may even serve the same model; so
-the kernel is asked whose the port is, where it tells (Linux). One that is another's is left, and a new one is tried.
+The server at the port must be the one that was started. Between the choice of a free port and the engine's own
+binding of it, which takes some engines a minute, another process may have taken it, and may even serve the same model;
+so the kernel is asked who owns the port, if it tells (Linux). A port owned by another is left, and a new one is tried.
 
 Standard library only.
 """
@@ -38,13 +38,13 @@ from edit_eval.privacy import hide_secrets, is_secret_name
 
 HOST = "127.0.0.1"
 PORTS = 5
-"""Ports that are tried, where one after the other is taken by others."""
+"""Ports to try, if one after the other is taken by others."""
 ASK_EVERY, ASK_SECONDS = 0.2, 20.0
-"""Pause between two questions whether it is ready, and how long an answer may take: SGLang generates a token for it."""
+"""Pause between two readiness checks, and how long an answer may take: SGLang generates a token for it."""
 END_SECONDS = 5.0
-"""How long a server may take to end by itself; then it is killed."""
+"""How long a server may take to end before it is killed."""
 LAST_BYTES = 1 << 16
-"""Of a log, in which its telling line is looked for."""
+"""Size of a log's tail in which its telling line is looked for."""
 
 HANDED = re.compile(
     "PATH|HOME|USER|LOGNAME|SHELL|HOSTNAME|TERM|TZ|LANG|LANGUAGE|LC_.+|TMP|TEMP|TMPDIR|XDG_.+"  # any program's
@@ -61,10 +61,11 @@ HANDED = re.compile(
 
 _TELLING = re.compile(r"(?<![\w.])(?:[\w.]*(?:Error|Exception)|error): .*")
 _NOT_TELLING = re.compile(r"root cause|initialization failed|exit code|terminated|Traceback")
-"""What parents say of the process that knew why (vLLM: `Engine core initialization failed. See root cause above.`)."""
+"""Messages of parents that only point to the process at fault (vLLM: `Engine core initialization failed. See root cause
+above.`)."""
 _TAKEN = re.compile(r"address already in use|EADDRINUSE|Errno 98\b|port \d+ is (already in use|not available)", re.I)
 
-# Becomes the server, and leaves a guard in its group, which is nobody's child: some engines count theirs.
+# Becomes the server, and leaves a guard in its group that is not its child: some engines count theirs.
 GUARDED = f"""import os, signal, sys, time
 pipe, mark, program = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
 signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -105,7 +106,7 @@ except OSError as error:
     sys.exit(f"error: {{program[0]}}: {{error.strerror}}")
 """
 
-# As the engine's own command does it; nothing in the current folder is taken for a library.
+# Does what the engine's own command does; nothing in the current folder is taken for a library.
 RUN = """import importlib, sys
 sys.path[:] = [folder for folder in sys.path if folder]
 module, _, function = sys.argv.pop(1).partition(":")
@@ -157,7 +158,7 @@ class Serve:
         return [str(argument) for argument in self.args]
 
     def on(self, route: Route) -> ServingEngine | None:
-        """The engine's row, None for `command`. Raises `ValueError` for one that does not serve such models."""
+        """Returns the engine's row, None for `command`. Raises `ValueError` if it does not serve such models."""
         if self.engine == "command":
             if self.batch_invariant:
                 raise ValueError("serve: batch_invariant is for engines that edit-eval knows; set it in your `command`")
@@ -172,32 +173,32 @@ class Serve:
         return row
 
     def share(self, route: Route, *, by_default: bool = True) -> float | None:
-        """The share of each GPU's memory that it takes at its start, whatever it needs; None where it takes none.
+        """Returns the share of each GPU's memory that it takes at its start regardless of need; None if it takes none.
 
-        Without `by_default`, None where nobody has said how much.
+        Without `by_default`, None unless it was set.
         """
         row = self.on(route)
         said = given(self.arguments, (row.memory,)) if row and row.memory else None
         try:
             return float(said) if said else self.memory or (row.share if row and by_default else None)
-        except ValueError:  # which the engine will say
+        except ValueError:  # the engine will report it
             return None
 
 
 @dataclass(frozen=True)
 class ServerEnvironment:
-    """Where a server runs, as `python`, `conda_env`, `uv` and `load_timeout` beside the parameters say; in no key."""
+    """Where a server runs, from `python`, `conda_env`, `uv` and `load_timeout` beside the parameters; in no key."""
 
     python: str = ""
-    """The interpreter of its environment; empty: this one."""
+    """Interpreter of its environment; empty: this one."""
     log: str = ""
-    """The file in which its output is kept; empty: none."""
+    """File for its output; empty: none."""
     seconds: float = 3600.0
     """How long it may take to be ready."""
 
 
 def is_handed(name: str) -> bool:
-    """Whether a server that we start gets this variable: what programs and their libraries run by, and no secret."""
+    """True if servers get this variable: programs and their libraries need it, and it is no secret."""
     return bool(HANDED.fullmatch(name)) and not is_secret_name(name)
 
 
@@ -206,10 +207,10 @@ class _Taken(Exception):
 
 
 class Server:
-    """One server of a model's; ready when `start` returns, gone when `end` does."""
+    """One server of a model; ready when `start` returns, gone when `end` does."""
 
     def __init__(self, serve: Serve, route: Route, model: str, devices: int, environment: ServerEnvironment) -> None:
-        """`devices`: how many GPUs it has; which, the process' environment says."""
+        """`devices`: its number of GPUs; the process's environment says which."""
         self._serve, self._engine, self._model, self._devices = serve, serve.on(route), model, devices
         self._environment = environment
         self.python = environment.python or sys.executable
@@ -223,11 +224,11 @@ class Server:
 
     @property
     def base_url(self) -> str:
-        """What a client is given."""
+        """The address for clients."""
         return f"http://{HOST}:{self.port}/v1"
 
     def start(self) -> None:
-        """Starts it, and waits until it is ready. Raises `LoadError` with the telling line of its log."""
+        """Starts it and waits until it is ready. Raises `LoadError` with the telling line of its log."""
         deadline = time.monotonic() + self._environment.seconds
         try:
             for _ in range(PORTS):
@@ -243,7 +244,7 @@ class Server:
             raise
 
     def command(self) -> list[str]:
-        """The command line that starts it."""
+        """Returns the command line that starts it."""
         fields = {"{model}": self._model, "{host}": HOST, "{port}": str(self.port)}
         fields |= {"{devices}": str(self._devices), "{python}": self.python}
         if (row := self._engine) is None:
@@ -258,7 +259,7 @@ class Server:
         return [self.python, "-c", RUN, row.entry, *words, *own]
 
     def about(self) -> dict[str, str]:
-        """Engine with its version, the interpreter, and whether answers are to be batch-invariant."""
+        """Returns engine and version, the interpreter, and whether answers should be batch-invariant."""
         if self._engine is None:
             return {"engine": "command"}
         done = subprocess.run([self.python, "-c", VERSION, self._engine.package], capture_output=True, text=True)
@@ -270,8 +271,8 @@ class Server:
         return found
 
     def _variables(self) -> dict[str, str]:
-        """Its environment."""
-        here = os.path.dirname(self.python)  # first on the path, as where an environment is activated: for its `ninja`
+        """Returns its environment."""
+        here = os.path.dirname(self.python)  # first on the PATH, as in an activated environment: for its `ninja`
         path = os.pathsep.join(filter(None, (here, os.environ.get("PATH", ""))))
         invariant = self._engine.invariant_variables if self._engine and self._serve.batch_invariant else {}
         if unset := next((name for name in self._serve.pass_env if name not in os.environ), ""):
@@ -280,7 +281,7 @@ class Server:
         return {**handed, "PATH": path, "PYTHONUNBUFFERED": "1", **invariant}
 
     def ended(self) -> str:
-        """Why it is not there any more, with the telling line of its log; empty while it is."""
+        """Returns why it has ended, with the telling line of its log; empty while it runs."""
         if self._process is None or (code := self._process.poll()) is None:
             return ""
         if code == 0 and is_daemon(self._process.pid, self._mark):
@@ -289,7 +290,7 @@ class Server:
         return f"the server ({self._serve.engine}) {how}{self._said()}"
 
     def end(self) -> None:
-        """Ends it and all of its processes, and waits until they are gone and have given their memory back."""
+        """Ends it and all its processes, and waits until they are gone and have given their memory back."""
         if self._process is None:
             return
         process, self._process = self._process, None
@@ -343,7 +344,7 @@ class Server:
         self._printing.start()
 
     def _wait(self, deadline: float) -> None:
-        """Waits until it is ready. Raises `LoadError`, and `_Taken` where another process has its port."""
+        """Waits until it is ready. Raises `LoadError`, and `_Taken` if another process has its port."""
         assert self._process is not None
         missing = ""
         while True:
@@ -361,7 +362,7 @@ class Server:
             time.sleep(ASK_EVERY)
 
     def _missing(self) -> str:
-        """What it lacks to be ready; empty when it is. Raises `LoadError` where it serves another model."""
+        """Returns what it lacks to be ready; empty when it is. Raises `LoadError` if it serves another model."""
         models = MODELS if self._engine is None else self._engine.models
         for path in filter(None, (HEALTH, models)):
             status, body = _get(self.port, path)
@@ -380,12 +381,12 @@ class Server:
     def _tail(self) -> str:
         assert self._log is not None
         assert self._process is not None
-        if self._process.poll() is not None:  # its last words are perhaps under way; a child may still have the pipe
+        if self._process.poll() is not None:  # its last words may be under way; a child may still hold the pipe
             self._printing.join(1.0)
         size = os.fstat(self._log.fileno()).st_size
         begin = max(self._log_begin, size - LAST_BYTES)
         text = hide_secrets(os.pread(self._log.fileno(), LAST_BYTES, begin).decode(errors="replace"))
-        return text if begin == self._log_begin else text.partition("\n")[2]  # perhaps the rest of a secret
+        return text if begin == self._log_begin else text.partition("\n")[2]  # it may begin within a secret
 
     def _said(self) -> str:
         line = telling_line(self._tail())
@@ -394,23 +395,23 @@ class Server:
 
 
 def _keep(printed: IO[bytes], log: IO[bytes]) -> None:
-    """Writes what a server prints into its log, a line at a time, without the secrets that we know."""
+    """Copies a server's output into its log, line by line, without the secrets that we know."""
     with printed:
         while line := printed.readline(LAST_BYTES):
-            with contextlib.suppress(OSError, ValueError):  # a full disk is no reason for it to wait
+            with contextlib.suppress(OSError, ValueError):  # a full disk must not block it
                 log.write(hide_secrets(line.decode(errors="surrogateescape")).encode(errors="surrogateescape"))
                 log.flush()
 
 
 def telling_line(log: str) -> str:
-    """The line of a log that says why a server ended: its last error, but for those that only point to another."""
+    """Returns the line of a log that says why a server ended: its last error that does not just point to another."""
     lines = [" ".join(line.split()) for line in log.splitlines() if line.strip()]
     errors = [found[0] for line in lines if (found := _TELLING.search(line)) and not _NOT_TELLING.search(line)]
     return (errors or lines or [""])[-1][:300]
 
 
 def free_port() -> int:
-    """A port of the loopback interface that nobody listens at now."""
+    """Returns a port of the loopback interface that is free now."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
@@ -426,7 +427,7 @@ def _signal(number: int) -> str:
 
 
 def _get(port: int, path: str) -> tuple[int, bytes]:
-    """Status and body; 0 where nobody answers. Neither a proxy nor a redirect is followed."""
+    """Returns status and body; 0 without an answer. Uses no proxy and follows no redirect."""
     connection = http.client.HTTPConnection(HOST, port, timeout=ASK_SECONDS)
     try:
         connection.request("GET", path)
@@ -439,18 +440,18 @@ def _get(port: int, path: str) -> tuple[int, bytes]:
 
 
 def server_devices(devices: Sequence[str]) -> int:
-    """How many GPUs there are among the devices of a replica."""
+    """Returns the number of GPUs among the devices of a replica."""
     return sum(device.startswith("cuda") for device in devices)
 
 
 MARK = "EDIT_EVAL_SERVER"
-"""The variable by which the processes of a server are known."""
+"""The variable that marks the processes of a server."""
 
 
 def members(leader: int, mark: str) -> Iterator[int]:
-    """The living processes of a group, those with the mark in their environment, and what these have started.
+    """Yields the living processes of a group, those with the mark in their environment, and their descendants.
 
-    A server that becomes a daemon leaves both its group and its parent; the mark it keeps.
+    A server that becomes a daemon leaves both its group and its parent, but keeps the mark.
     """
     parents: dict[int, int] = {}
     found = set()
@@ -478,12 +479,12 @@ def _is_marked(pid: int, mark: str) -> bool:
 
 
 def is_daemon(leader: int, mark: str) -> bool:
-    """Whether a server goes on in the background though the process that was started has ended."""
+    """True if a server goes on in the background though the process that was started has ended."""
     return any(_is_marked(pid, mark) for pid in members(leader, mark))
 
 
 def strangers_at(port: int, leader: int, mark: str) -> bool:
-    """Whether a process that is not of this group listens at the port of the loopback interface."""
+    """True if a process outside this group listens at the port of the loopback interface."""
     listening = set(_listening(port))
     if not listening:
         return False
@@ -496,7 +497,7 @@ def strangers_at(port: int, leader: int, mark: str) -> bool:
 
 
 def _listening(port: int) -> Iterator[str]:
-    """The sockets that listen there, as `/proc/PID/fd` names them."""
+    """Yields the sockets that listen there, as `/proc/PID/fd` names them."""
     for table in ("tcp", "tcp6"):
         with contextlib.suppress(OSError), open(f"/proc/net/{table}", encoding="ascii") as rows:
             for row in rows:

@@ -1,7 +1,7 @@
-"""The way to a server: no redirect is followed, and no answer is longer than it may be.
+"""The connection to a server: no redirect is followed, and no answer exceeds its bound.
 
-A redirect would send pictures and prompts where nobody meant them to go, or come back as a bare GET's answer that was
-taken for a score. An answer's bytes are counted as they come and as they unfold, so that neither an endless body nor a
+A redirect could send pictures and prompts to an unintended host, or come back as the answer to a bare GET and be taken
+for a score. An answer's bytes are counted both as they arrive and as they unfold, so that neither an endless body nor a
 small one that unfolds into gigabytes takes more memory than the bound.
 """
 
@@ -20,24 +20,24 @@ from typing import Any
 from urllib.request import getproxies, proxy_bypass
 
 LONGEST = 8 * 2**20
-"""Bytes that an answer may have, unpacked; a judge's longest takes a thousandth of that."""
+"""Most bytes of an answer, unpacked; a judge's longest takes a thousandth of that."""
 
 UNPACKED = {"gzip": 47, "x-gzip": 47, "deflate": 47}
-"""Encodings that are read though none was asked for, and `wbits` of zlib for them: 47 is either header."""
+"""Encodings accepted although none was asked for, and zlib's `wbits` for them: 47 is either header."""
 
 
 class Unacceptable(Exception):
-    """An answer that is not taken; the text says why, with the answer as its subject left out."""
+    """An answer that is rejected; the text says why, with the answer as its implied subject."""
 
 
 class Unreached(Exception):
-    """No whole answer came; its cause says why."""
+    """No whole answer came; the cause says why."""
 
 
 def http_client(longest: int = LONGEST, *, direct: bool = False) -> Any:
-    """A client for `openai.AsyncOpenAI(http_client=...)`: proxies and certificates by the environment, as its own.
+    """Returns a client for `openai.AsyncOpenAI(http_client=...)`, with the environment's proxies and certificates.
 
-    `direct`: not even where the environment says so does a proxy come between.
+    `direct`: no proxy, even if the environment names one.
     """
     import openai
 
@@ -48,7 +48,7 @@ def http_client(longest: int = LONGEST, *, direct: bool = False) -> Any:
                 body = await whole_body(response.headers, response.aiter_raw(), longest)
             finally:
                 await response.aclose()
-            told = ("content-encoding", "content-length", "transfer-encoding")  # of the body as it came
+            told = ("content-encoding", "content-length", "transfer-encoding")  # of the body as it arrived
             headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in told]
             return type(response)(response.status_code, headers=headers, content=body, request=request)
 
@@ -58,8 +58,8 @@ def http_client(longest: int = LONGEST, *, direct: bool = False) -> Any:
 class Posting:
     """Posts JSON with the headers and to the address of an `openai.AsyncOpenAI`, by aiohttp.
 
-    A judge is asked thousands of times. That library, with the client that it brings, takes three times the processor
-    time for a request, as `bench/judging.py` shows, and a judge wants nothing of what it does besides.
+    A judge is asked thousands of times. With its own client, that library takes three times the processor time for a
+    request, as `bench/judging.py` shows, and a judge needs none of its extras.
     """
 
     def __init__(self, openai: Any, longest: int = LONGEST, *, direct: bool = False) -> None:
@@ -85,14 +85,14 @@ class Posting:
         return url
 
     def _opened(self, url: Any) -> Any:
-        """The session, which belongs to the loop that uses it first."""
+        """Returns the session, which belongs to the loop that uses it first."""
         import aiohttp
 
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, ssl=certificates() if url.scheme == "https" else True),
                 proxy=None if self._direct else proxy_to(url.scheme, url.host),
-                timeout=aiohttp.ClientTimeout(total=None),  # whoever asks bounds it
+                timeout=aiohttp.ClientTimeout(total=None),  # the caller bounds it
                 auto_decompress=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
@@ -101,9 +101,9 @@ class Posting:
     async def __call__(
         self, path: str, body: object, *, above: bool = False, query: Mapping[str, Any] | None = None
     ) -> tuple[int, Any, str]:
-        """Status, headers and text of what a path answers; `above`: of one that is not below the address's `/v1`.
+        """Returns status, headers and text of a path's answer; `above`: the path is not below the address's `/v1`.
 
-        Raises `Unreached` where there is no whole answer.
+        Raises `Unreached` if there is no whole answer.
         """
         import pydantic_core
 
@@ -117,17 +117,17 @@ class Posting:
             raise Unreached from error
         try:
             return response.status, response.headers, answer.decode(response.charset or "utf-8", "replace")
-        except LookupError:  # an encoding that nobody knows
+        except LookupError:  # an unknown encoding
             return response.status, response.headers, answer.decode("utf-8", "replace")
 
     async def close(self) -> None:
-        """Ends its connections."""
+        """Closes its connections."""
         if self._session is not None:
             await self._session.close()
 
 
 def certificates() -> ssl.SSLContext:
-    """Whom to trust: what the system says, or `SSL_CERT_FILE` and `SSL_CERT_DIR`; without these certifi's, too."""
+    """Returns the trusted certificates: the system's, or `SSL_CERT_FILE` and `SSL_CERT_DIR`; else also certifi's."""
     context = ssl.create_default_context()
     if not any(os.environ.get(name) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR")):
         with contextlib.suppress(ImportError):
@@ -138,7 +138,7 @@ def certificates() -> ssl.SSLContext:
 
 
 def proxy_to(scheme: str, host: str) -> str | None:
-    """The proxy that the environment names for a server (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`, ...), or None."""
+    """Returns the environment's proxy for a server (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`, ...), or None."""
     named = getproxies()
     found = named.get(scheme) or named.get("all")
     if not found or proxy_bypass(host):
@@ -147,7 +147,7 @@ def proxy_to(scheme: str, host: str) -> str | None:
 
 
 async def whole_body(headers: Mapping[str, str], pieces: AsyncIterable[bytes], longest: int) -> bytes:
-    """The body of a response from its `pieces` as they come, unpacked. Raises `Unacceptable`."""
+    """Returns a response's body from its `pieces` as they arrive, unpacked. Raises `Unacceptable`."""
     encoding = headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity", *UNPACKED):
         raise Unacceptable(f"is compressed (`{encoding[:40]}`), although uncompressed was requested")
@@ -167,19 +167,19 @@ async def whole_body(headers: Mapping[str, str], pieces: AsyncIterable[bytes], l
 
 
 class Throttle:
-    """Lets a number of requests be under way at once: halved by a 429, grown by one for each round of answers."""
+    """Limits the number of concurrent requests: halved by a 429, grown by one for each round of answers."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.width = float(most)
-        """How many may be under way at present; its whole part counts."""
+        """The present limit; its whole part counts."""
         self._under_way = 0
         self._closed_until = 0.0
         self._narrowed = -math.inf
         self._changed: asyncio.Condition | None = None  # belongs to the loop that uses it first
 
     async def __aenter__(self) -> float:
-        """Waits for a turn; returns when it came (seconds, monotonic)."""
+        """Waits for a turn; returns its time (seconds, monotonic)."""
         if self._changed is None:
             self._changed = asyncio.Condition()
         while True:
@@ -198,20 +198,20 @@ class Throttle:
             self._changed.notify_all()
 
     def slower(self, sent: float, wait: float) -> None:
-        """The server has answered 429 to a request sent at `sent`: half as many, and none for `wait` seconds."""
+        """Reacts to a 429 for a request sent at `sent`: half as many requests, and none for `wait` seconds."""
         now = time.monotonic()
         self._closed_until = max(self._closed_until, now + wait)
-        if sent >= self._narrowed:  # those that were under way together say it together, and mean it once
+        if sent >= self._narrowed:  # requests under way together are refused together, and count once
             self._narrowed = now
             self.width = max(1.0, self.width // 2)
 
     def faster(self) -> None:
-        """The server has answered."""
+        """Reacts to an answer of the server."""
         self.width = min(float(self.most), self.width + 1.0 / self.width)
 
 
 def retry_after(headers: Any) -> float | None:
-    """Seconds that a response asks to wait (`retry-after-ms`, or `Retry-After` in seconds or as a date), or None."""
+    """Returns the seconds that a response asks to wait (`retry-after-ms`; `Retry-After`, a number or date), or None."""
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
             seconds = float(headers.get(name) or "") / unit
@@ -222,7 +222,7 @@ def retry_after(headers: Any) -> float | None:
     until = _timestamp(headers.get("retry-after"))
     if until is None:
         return None
-    # By the server's own clock where it tells, so that it does not matter what time this machine believes it is.
+    # By the server's own clock, if it sends one, so that this machine's clock does not matter.
     now = _timestamp(headers.get("date"))
     return max(0.0, until - (time.time() if now is None else now))
 

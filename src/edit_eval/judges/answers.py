@@ -1,36 +1,36 @@
-"""From a judge's raw text to a score, or to the reason why there is none. Nothing is guessed, nothing is clamped.
+"""Turns a judge's raw text into a score, or the reason why there is none. Nothing is guessed, nothing is clamped.
 
-The grammar. Closed `<think>` blocks, code fences, emphasis and the tokens that end a turn are taken off. What is left
-is a score if it is
+The grammar. Closed `<think>` blocks, code fences, emphasis and end-of-turn tokens are removed. The rest is a score if
+it is
 
-* a number as the whole text, perhaps with its scale and a full stop behind it: `8.5`, `8.5/10`, `8.5 out of 10`,
+* a number as the whole text, optionally followed by its scale and a full stop: `8.5`, `8.5/10`, `8.5 out of 10`,
   `8.5 (out of 10)`, `8.5分`, `8.5/10分`, `8.5（满分10分）`, `8.5分（满分10）`, `8.5.`, `8.5。`;
 * the same after one of `_LABELS` and a colon of either width, or `\\boxed{8.5}` or `<score>8.5</score>` with or without
-  a label: as the whole text, or, with the form `reason_then_score`, as the whole last line, with reasons before it. In
-  that last line a sum may stand behind the label, and counts as its result: `Score: 5 + 1 + 1.5 = 7.5`. One that does
-  not add up is none;
-* a JSON object with `score`: a number, or a string that is one by the first rule. With the form `score` no other
-  digit may stand around it; with `reason_then_score` nothing may follow it. On its lines no words stand beside it, but
-  for an announcement that ends with a colon: an object in the middle of a sentence is an example.
+  a label: as the whole text, or, with the form `reason_then_score`, as the whole last line, after reasons. In that last
+  line a sum may follow the label, and counts as its result: `Score: 5 + 1 + 1.5 = 7.5`. If it does not add up, it is no
+  score;
+* a JSON object with `score`: a number, or a string that is one by the first rule. With the form `score` there may be
+  no digits around it; with `reason_then_score` nothing may follow it. Its lines have no other words, except an
+  announcement that ends with a colon: an object in the middle of a sentence is an example.
 
-The same score given twice is one score; two different ones are none. All else is unparseable.
+The same score given twice is one score; two different ones are none. Everything else is unparseable.
 
 With the form `score` an answer whose first line is a score of three decimals, bare or labelled, ends with that line
-(`score_line`): a local judge stops there, and of what others say behind it nothing is read. So an answer that was cut
-off later is whole (`whole_before_the_cut`). No other answer that was cut off is read at all, whatever it looks like:
-`Score: 1` may have been about to be `Score: 10.000`.
+(`score_line`): a local judge stops there, and what others write after it is ignored. So an answer that was cut off
+later is complete (`whole_before_the_cut`). No other answer that was cut off is read, however it looks: `Score: 1` may
+have been about to become `Score: 10.000`.
 
-An answer that says that the picture cannot be seen is refused, whatever number stands in it (`unseen`).
+An answer that says that the picture cannot be seen is refused, even if it contains a number (`unseen`).
 
-Where the grammar leaves room, a doubt is never resolved in favour of a score:
+In cases of doubt the text is not a score:
 
 * A number has digits on both sides of its point, and no sign but a minus: `8.` may be the start of `8.500`, `+0.5` a
   step from the baseline, `8,5` may be two numbers, `.5`, `1e1` and `NaN` are not how a score is asked for.
-* Digits, point, slash, minus, plus, equals, colon and brackets of full width (`８．５`) are the same signs in another
-  width, and are read.
-* The scale may carry zeros (`8.5/10.000`); any other is another scale.
-* Emphasis and fences come off in pairs: `**8.5` was cut off, and so was a number after an unclosed fence. A whole
-  JSON object is whole, whatever stands around it.
+* Full-width digits, points, slashes, minus, plus and equals signs, colons and brackets (`８．５`) are read like their
+  usual forms.
+* The scale may have zeros (`8.5/10.000`); any other is another scale.
+* Emphasis and fences are removed in pairs: `**8.5` was cut off, and so was a number after an unclosed fence. A complete
+  JSON object is complete, with any text around it.
 * A heading mark (`### Score: 8.5`) counts as emphasis of a labelled score. A list mark does not: `- 8.5` may be a
   minus.
 * A text that begins inside a `<think>` block (the chat template wrote the opening tag) is read after the closing tag;
@@ -51,46 +51,46 @@ from edit_eval.judges.unseen import unseen
 from edit_eval.records import Reading, Status
 
 FORMS = ("score", "reason_then_score")
-"""The forms of an answer that `read_answer` reads."""
+"""The forms that `read_answer` reads."""
 
 LIMITS = ("max_new_tokens", "max_tokens")
 """Parameters of judges that limit an answer, in tokens."""
 TOKENS_NEEDED = {"score": 16, "reason_then_score": 256, "json": 256, "labels": 96, "probabilities": 1, "text": 256}
-"""Form -> the limit on an answer's tokens below which it may well be cut off, thoughts not counted.
+"""Form -> the token limit below which an answer may well be cut off, without thoughts.
 
 Counted with Qwen's vocabulary: `Score: 10.000` takes 9 tokens; five criteria with ten words each and the score take
 some 120 to 150, and few judges keep to ten words; a letter for each of six items as JSON takes 51 on one line and 65 on
 several, with forty words of reasons and numbers instead 121 and 135, in English and Chinese alike."""
 TOKENS_GIVEN = {"score": 128, "reason_then_score": 512, "json": 512, "labels": 256, "probabilities": 8, "text": 512}
-"""Form -> the limit where the configuration names none. An answer that ends earlier costs no more for it; a label that
-is a single token, as all of ours are, takes one."""
+"""Form -> the default token limit. It costs nothing if an answer ends earlier; a label that is a single token, as all
+of ours are, takes one."""
 
 
 def tokens_given(form: str) -> int:
-    """The limit on an answer's tokens where the configuration names none; a form that nobody knows is `text`."""
+    """Returns the default limit on an answer's tokens; an unknown form counts as `text`."""
     return TOKENS_GIVEN.get(form, TOKENS_GIVEN["text"])
 
 
 LEAST_MASS = 0.5
-"""The share of probability that all legal answers must have together. Below it a judge would rather have written
-something else, and what it prefers among them is no answer to the question."""
+"""The least total probability of all legal answers. Below it the judge would rather have written something else, and
+its preference among them does not answer the question."""
 LONGEST_ANSWER = 100_000
-"""Characters, thoughts not counted. A longer text is a model that did not stop, not an answer."""
+"""Characters, without thoughts. A longer text comes from a model that did not stop, and is no answer."""
 
 WAS_CUT_OFF = "the limit on its length (max_new_tokens, max_tokens) ended the answer before it was complete"
-"""The reason of every such answer: always the same, so that equal failures are counted as one."""
+"""The reason for every such answer: always the same, so that equal failures are counted as one."""
 
 _WORD = re.compile(r"[A-Za-z]+|[一-鿿]{1,2}")
 _PROSE = 4  # words
-_LONGEST_SCORE_LINE = 200  # characters; keeps the work on each line bounded
+_LONGEST_SCORE_LINE = 200  # characters; bounds the work on each line
 
 _WIDTHS = str.maketrans("０１２３４５６７８９．／－−＋＝：（）", "0123456789./--+=:()")
 _FIGURES = r"[0-9]+(?:\.[0-9]+)?"
 _TEN = r"[0-9]+(?:\.0+)?"
 _BEHIND = rf"分? ?/ ?{_TEN} ?分?|out of {_TEN}|\( ?out of {_TEN} ?\)|分? ?\( ?[满滿]分 ?{_TEN} ?分? ?\)|分"
-# Behind digits alone a point is no full stop. A plain text, which is what most classes return, does not say how it
-# ended, and three decimals are asked for: `8.` is more likely the start of `8.500` than a sentence. The same words are
-# to mean the same from every judge, so it is asked again even where the answer is whole: one question, no wrong score.
+# A point after bare digits is not a full stop. A plain text, which most classes return, does not say how it ended, and
+# three decimals are asked for: `8.` is more likely the start of `8.500` than a sentence. Since equal words must mean
+# the same from every judge, a complete answer is asked for again, too: one question more, but no wrong score.
 _STOP = r"(?:。|(?(decimals)\.|(?(behind)\.|(?!))))"
 _NUMBER = rf"(?P<number>-?[0-9]+(?P<decimals>\.[0-9]+)?) ?(?P<behind>{_BEHIND})? ?{_STOP}?"
 _LABELS = (
@@ -145,7 +145,7 @@ _DIGITS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
 class NoAnswer(Exception):
-    """Carries the reason why a text holds no answer in the form that was asked for, and the status it has then."""
+    """Carries the reason why a text has no answer in the requested form, and its status."""
 
     def __init__(self, reason: str, status: Status = Status.UNPARSEABLE) -> None:
         super().__init__(reason)
@@ -153,11 +153,11 @@ class NoAnswer(Exception):
 
 
 def read_answer(text: str, form: str = "score", lowest: float = 0.0, highest: float = 10.0) -> Reading:
-    """Reads the one score out of a judge's raw, complete `text`, by the grammar above: the value `score`.
+    """Reads the one score in a judge's raw, complete `text` by the grammar above, as the value `score`.
 
-    `form` is how the judge was told to answer, `score` or `reason_then_score`. A score outside of `lowest` to
-    `highest` is `out_of_range`. Beside a score, `reason` has the judge's words. Never raises for any text; takes time
-    in proportion to its length. Raises `ValueError` for a form that is not read here.
+    `form` is how the judge was told to answer, `score` or `reason_then_score`. A score outside `lowest` to `highest` is
+    `out_of_range`. With a score, `reason` has the judge's words. Never raises for any text; takes time proportional to
+    its length. Raises `ValueError` for an unsupported form.
     """
     if form not in FORMS:
         raise ValueError(f"no such form of an answer: {form!r}; there are {' and '.join(FORMS)}")
@@ -184,9 +184,9 @@ def read_answer(text: str, form: str = "score", lowest: float = 0.0, highest: fl
 
 
 def whole_before_the_cut(text: str) -> str | None:
-    """The `score_line` of a bare answer, whatever was cut off behind it; closed thoughts and fences are taken off.
+    """Returns the `score_line` of a bare answer that was cut off later; removes closed thoughts and fences.
 
-    None where the cut may have been in the score itself, or before it.
+    None if the cut may have been in the score itself, or before it.
     """
     try:
         return score_line(undressed(text))
@@ -195,10 +195,10 @@ def whole_before_the_cut(text: str) -> str | None:
 
 
 def score_line(text: str) -> str | None:
-    """The line that a bare answer ends with: its first, where it is a score of three decimals, bare or labelled.
+    """Returns the line that ends a bare answer: its first, if that is a score of three decimals, bare or labelled.
 
-    None where the text has no such line, or the line has not ended: `7.500` may go on (`7.5001`, `7.500/10`). Nor is
-    the first term of a sum one (`5.000`, and below it `+0.500`).
+    None if there is no such line, or the line has not ended: `7.500` may continue (`7.5001`, `7.500/10`). Nor does the
+    first term of a sum count (`5.000`, and below it `+0.500`).
     """
     begin = len(text) - len(text.lstrip())
     end = text.find("\n", begin)
@@ -210,7 +210,7 @@ def score_line(text: str) -> str | None:
 
 
 def is_prose(text: str) -> bool:
-    """Whether an answer, thoughts aside, holds some words: more than a score and what may stand beside it."""
+    """True if an answer, without thoughts, has some words besides a score and its usual additions."""
     try:
         body = _without_thoughts(text)
     except NoAnswer:
@@ -219,10 +219,11 @@ def is_prose(text: str) -> bool:
 
 
 def undressed(text: str) -> str:
-    """The text without thoughts, fences, what ends a turn, and leading space. Emphasis comes off where a score may be.
+    """Returns the text without thoughts, fences, end-of-turn tokens and leading space, and without emphasis around a
+    score.
 
-    Raises `NoAnswer` where nothing is left, where thought and answer cannot be told apart, and, as a refusal, where the
-    text says that the picture cannot be seen.
+    Raises `NoAnswer` if nothing is left, if thought and answer cannot be told apart, and, as a refusal, if the text
+    says that the picture cannot be seen.
     """
     body = _without_turns_end(_without_thoughts(text)).lstrip()
     if not body:
@@ -235,9 +236,9 @@ def undressed(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A reply as another question may quote it: as it is, or with its thoughts left out where it has any.
+    """Returns a reply for quotation in another question: without its thoughts, otherwise unchanged.
 
-    Empty where nothing is left, or where thought and answer cannot be told apart.
+    Empty if nothing is left, or if thought and answer cannot be told apart.
     """
     if "think>" not in text:
         return text
@@ -261,8 +262,8 @@ def _without_thoughts(text: str) -> str:
         pieces.append(text[position:begin])
         position = end + len(closing)
     pieces.append(text[position:])
-    # Joined by something between lines that ends none: what stood on either side of a block was never one number, and
-    # a score in front of it is no line of its own.
+    # Joined with a space that does not end a line: the text on either side of a block was never one number, and a score
+    # before it is not a line of its own.
     rest = "\v".join(pieces)
     if closing in rest:
         raise NoAnswer("a </think> without a <think>: thinking and answer cannot be told apart")
@@ -292,7 +293,7 @@ def _without_fences(body: str) -> str:
 
 
 def _find(body: str, form: str, highest: float) -> tuple[list[float], str]:
-    """All scores that a text states, and the words besides them."""
+    """Returns all scores that a text states, and its other words."""
     body = _TAG.sub(r"<score>\1</score>", body)
     whole = _stated(body, highest)
     if whole is not None:
@@ -324,7 +325,7 @@ def _find(body: str, form: str, highest: float) -> tuple[list[float], str]:
 
 
 def _stated(line: str, highest: float) -> tuple[float, bool] | None:
-    """The score that a line states and whether it is labelled; None where the line is anything else."""
+    """Returns the score that a line states and if it is labelled; None for any other line."""
     plain, boxed = _plain(line)
     for pattern, labelled in ((_BARE, boxed), (_LABELLED, True), (_TAGGED, True)):
         match = pattern.fullmatch(plain)
@@ -334,7 +335,7 @@ def _stated(line: str, highest: float) -> tuple[float, bool] | None:
 
 
 def _total(line: str, highest: float) -> float | None:
-    """The result of the sum that a labelled line states; None where it states none."""
+    """Returns the result of the sum on a labelled line; None if there is none."""
     match = _SUM.fullmatch(_plain(line)[0])
     if match is None or not _on_this_scale(match, highest):
         return None
@@ -347,11 +348,11 @@ def _total(line: str, highest: float) -> float | None:
 
 
 def _plain(line: str) -> tuple[str, bool]:
-    """A line without emphasis and box, signs in their usual width, and whether it had a box; empty if it is long."""
+    """Returns a line without emphasis and box, signs in their usual width, and if it had a box; "" if too long."""
     if len(line) > _LONGEST_SCORE_LINE:
         return "", False
     plain = re.sub(r"[ \t]+", " ", line.translate(_WIDTHS))
-    # One at a time: the next is looked at beside what has come off, so `1``0` and two boxes that touch are no 10.
+    # One at a time, looking at the text around each that was removed, so that `1``0` and two adjacent boxes are not 10.
     while (barer := _EMPHASIS.sub(r"\g<inside>", plain, count=1)) != plain:
         plain = barer.strip()
     plain, boxes = _BOX.subn(r"\g<inside>", plain, count=1)
@@ -381,7 +382,7 @@ def _find_in_json(body: str, form: str, highest: float) -> tuple[list[float], st
 
 
 def _read_objects(body: str, highest: float) -> tuple[list[float], str, list[str]]:
-    """Scores of the JSON objects in a text, the words in their other keys, and the text outside of them."""
+    """Returns the scores of a text's JSON objects, the words in their other keys, and the text outside them."""
     values, others, outside = json_objects(body, "score", _DECODER)
     words: list[str] = []
     for pairs in others:
@@ -395,9 +396,9 @@ def _read_objects(body: str, highest: float) -> tuple[list[float], str, list[str
 def json_objects(
     body: str, key: str, decoder: json.JSONDecoder
 ) -> tuple[list[Any], list[list[tuple[str, Any]]], list[str]]:
-    """What the JSON objects in a text have under `key`, each one's other pairs, and the pieces of text outside of them.
+    """Returns the values of `key` in a text's JSON objects, each object's other pairs, and the text between objects.
 
-    `decoder` is one of `json_decoder`. Raises `NoAnswer` for braces that hold no such object.
+    `decoder` comes from `json_decoder`. Raises `NoAnswer` for braces that hold no such object.
     """
     values: list[Any] = []
     others: list[list[tuple[str, Any]]] = []
@@ -408,7 +409,7 @@ def json_objects(
         try:
             pairs, position = decoder.raw_decode(body, begin)
         except (ValueError, RecursionError):
-            # From None: the decoder's own trace would keep a whole hostile text alive.
+            # From None: the decoder's traceback would keep an entire hostile text alive.
             raise NoAnswer(f"braces without a complete JSON object: {excerpt(body[begin:])}") from None
         found = [value for name, value in pairs if name == key]
         if not found:
@@ -433,7 +434,9 @@ def _refuse_constant(name: str) -> float:
 
 
 def json_decoder(strict: bool) -> json.JSONDecoder:
-    """Objects as pairs: `{"score": 7, "score": 8}` states two scores. Integers as floats: no limit on their digits."""
+    """Returns a decoder with objects as pairs, so that `{"score": 7, "score": 8}` states two scores, and integers as
+    floats, so that their digits are not limited.
+    """
     return json.JSONDecoder(object_pairs_hook=list, parse_int=float, parse_constant=_refuse_constant, strict=strict)
 
 
@@ -441,7 +444,7 @@ _DECODER = json_decoder(strict=True)
 
 
 def is_refusal(body: str, lowest: float, highest: float) -> bool:
-    """Whether a text without a score is recognisably a refusal. In doubt it is not."""
+    """True if a text without a score is clearly a refusal."""
     opening = " ".join(body[:300].split()).replace("’", "'").strip("*_`\"'")
     if any(float(number) not in (lowest, highest) for number in _DIGITS.findall(opening)):
         return False
@@ -449,7 +452,7 @@ def is_refusal(body: str, lowest: float, highest: float) -> bool:
 
 
 def excerpt(text: str) -> str:
-    """The beginning of a text, fit for one line of a message."""
+    """Returns the beginning of a text, fit for one line of a message."""
     line = " ".join(text[:300].split())
     shown = "".join(character if character.isprintable() else "?" for character in line[:60])
     return f"`{shown}...`" if len(line) > 60 or len(text) > 300 else f"`{shown}`"

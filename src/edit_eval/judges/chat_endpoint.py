@@ -1,11 +1,11 @@
-"""A server as a judge: whatever speaks the OpenAI chat protocol (vLLM, SGLang, llama.cpp, Ollama, OpenAI, ...).
+"""A server as a judge: any that speaks the OpenAI chat protocol (vLLM, SGLang, llama.cpp, Ollama, OpenAI, ...).
 
-What a server may do to a request, and what is made of it: `edit_eval.endpoints.client`. The canary is a request for one
-token about a picture of one colour, which is also asked once at the start. What the server can do beyond the protocol
-(hold an answer to a schema, give probabilities, switch thinking) is found out then, too: `edit_eval.judges.chat_probe`.
+How errors of a server are handled: `edit_eval.endpoints.client`. The canary is a request for one token about a picture
+of one colour, also sent once at the start. What the server supports beyond the protocol (constraining an answer to a
+schema, probabilities, switching thinking) is found out then, too: `edit_eval.judges.chat_probe`.
 
-A request is put together so that a server can compute once what many share: the rubric (`system`), then the pictures,
-the source first, then the edit, and the text about them last.
+Requests are built so that a server can reuse shared computation: the rubric (`system`) first, then the pictures, the
+source before the edit, and the text about them last.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ Message = dict[str, Any]
 TAKEN_BY_CALL = ("model", "messages", "max_tokens", "temperature", "stream", "n", "timeout", "extra_headers")
 
 ENDINGS = {
-    "length": Status.CUT_OFF,  # OpenAI, and all that speak its protocol
+    "length": Status.CUT_OFF,  # OpenAI, and all servers of its protocol
     "model_length": Status.CUT_OFF,  # Mistral: the model's own limit
-    "abort": Status.CUT_OFF,  # vLLM and SGLang: the request was given up in the server, with what there was so far
-    "content_filter": Status.REFUSED,  # OpenAI, Azure: withheld, wholly or from some place on
+    "abort": Status.CUT_OFF,  # vLLM and SGLang: the server gave up on the request, and returns what it had
+    "content_filter": Status.REFUSED,  # OpenAI, Azure: withheld, completely or from some point on
 }
-"""`finish_reason` -> how an answer ended that did not end by itself."""
+"""`finish_reason` -> the status of an answer that did not end normally."""
 
 THOUGHTS = ("reasoning_content", "reasoning")
 """Where servers put thoughts: SGLang, transformers, llama.cpp and older vLLM; vLLM 0.33."""
@@ -69,7 +69,7 @@ class ChatEndpoint:
 
     probabilities = True
     holds_device = False
-    requires = ("openai", "aiohttp")  # not torch, which modules that it shares with local judges import when needed
+    requires = ("openai", "aiohttp")  # not torch, which modules shared with local judges import only when needed
     only_looks = True
 
     @dataclass(kw_only=True)
@@ -128,26 +128,26 @@ class ChatEndpoint:
 
     @staticmethod
     def revision(parameters: Parameters) -> str:
-        """A digest of the folder of weights that a server of ours loads; nothing of all other servers is known.
+        """Returns a digest of the weights' folder that our own server loads; nothing is known about other servers.
 
-        Where probabilities are asked for in the server's words, what of those is ours to say.
+        If probabilities are asked for in the server's own words, includes our part of them.
         """
         digest = folders.digest_if_local(parameters.model) if parameters.serve else ""
         asked = "" if parameters.probabilities == LOGPROBS_ROAD else wording(parameters.probabilities)
         return f"{digest} {asked}".strip()
 
     def prepare(self) -> None:
-        """Imports the clients. Raises `ImportError` where one is missing."""
+        """Imports the clients. Raises `ImportError` if one is missing."""
         import aiohttp  # noqa: F401
         import openai  # noqa: F401
 
     def load(
         self, devices: Sequence[str], server: ServerEnvironment | None = None, forms: Sequence[AnswerForm] = ()
     ) -> None:
-        """Connects, asks a canary, with all retries, and finds out how questions of these forms are asked.
+        """Connects, sends a canary, with all retries, and finds out how to ask questions of these forms.
 
-        Raises `LoadError` when no answer comes, or one of the forms cannot be had from this server. A server of ours
-        (`serve`) is started before, on the GPUs among `devices`.
+        Raises `LoadError` if no answer comes, or the server does not support one of the forms. With `serve`, first
+        starts our own server on the GPUs among `devices`.
         """
         self._refuse_unknown_keywords()
         self.client.serve(devices, server)
@@ -164,14 +164,14 @@ class ChatEndpoint:
             self._about["serves"] = serves
 
     def examine(self, request: JudgeRequest) -> str | Reply:
-        """Asks once, soon gives up, and finds out what the server can do: the answer as it came.
+        """Asks once with a short timeout, finds out what the server supports, and returns the answer as it came.
 
         Raises `LoadError` with the reason why a run would get none.
         """
         self._probe.forget()
         with self.client.briefly():
             answer = self.client.asked(self._question(request))
-            with contextlib.suppress(LoadError):  # the question was answered; what else it can do is not known then
+            with contextlib.suppress(LoadError):  # the question was answered; other abilities then stay unknown
                 self._probe.all(_form(request))
             self._know(None)
         return answer
@@ -182,24 +182,24 @@ class ChatEndpoint:
         self._about = {**self.client.about(), **said, **self._probe.found}
 
     def close(self) -> None:
-        """Ends the connections; a request that is under way is cancelled."""
+        """Closes the connections; cancels a request in progress."""
         self.client.close()
 
     def about(self) -> dict[str, str]:
-        """The server's address, what it says of its model, the client's version, and what the probe found."""
+        """Returns the server's address, what it says of its model, the client's version, and the probe's findings."""
         return dict(self._about)
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[str | Reply]:
-        """Answers a batch; its members are asked about at the same time, each in a request of its own.
+        """Answers a batch, with one request per question, all at the same time.
 
-        One that the server ended (`ENDINGS`) is a `Reply` that says so.
+        An answer that the server ended (`ENDINGS`) is a `Reply` that says so.
 
         May be called from several threads at once. Raises `ModelError` for a request that failed for good, and
-        `LoadError` when the server itself is not answering any more.
+        `LoadError` if the server itself no longer answers.
         """
         return self.client.answers([self._question(request) for request in requests])
 
-    # -- what is sent --
+    # -- requests --
 
     def _refuse_unknown_keywords(self) -> None:
         from openai.resources.chat import AsyncCompletions
@@ -222,7 +222,7 @@ class ChatEndpoint:
 
     def _body(self, request: JudgeRequest, more: Fields) -> Message:
         p, pictures = self.parameters, list(request.pictures.values())
-        if request.form == PROBABILITIES:  # nothing is drawn, and some servers divide by the temperature before
+        if request.form == PROBABILITIES:  # nothing is sampled, and some servers would scale by the temperature first
             body = self._chat(request.system, request.user, pictures, p.max_tokens and 1, more)
             return {**body, "temperature": 0.0} if p.temperature else body
         limit = tokens_given(request.form) if p.max_tokens == "auto" else p.max_tokens
@@ -244,7 +244,7 @@ class ChatEndpoint:
             messages.insert(0, {"role": "system", "content": _plain(system)})
         call = self.parameters.call
         body: Message = {"model": self.parameters.model, "messages": messages, **call}
-        if more:  # what the user asks for in `call` wins
+        if more:  # the user's `call` takes precedence
             own = {name: value for name, value in more.items() if name not in call}
             body["extra_body"] = {**own, **call.get("extra_body", {})}
         if max_tokens is not None:
@@ -263,7 +263,7 @@ class ChatEndpoint:
 
         return ask
 
-    # -- what comes back --
+    # -- replies --
 
     def _asked(self, body: Message) -> Ask[Completion]:
         sent = {**body, **body.get("extra_body", {})}
@@ -277,7 +277,7 @@ class ChatEndpoint:
         return ask
 
     def _completion(self, text: str) -> Completion:
-        """What a server sent with a status of success."""
+        """Parses what a server sent with a status of success."""
         document = plain(text)
         if isinstance(document, dict) and isinstance(choices := document.get("choices"), list) and choices:
             choice = choices[0] if isinstance(choices[0], dict) else {}
@@ -288,18 +288,18 @@ class ChatEndpoint:
     def _reply(self, completion: Completion) -> str | Reply:
         content = completion.message.get("content")
         refusal = "" if content else completion.message.get("refusal") or ""
-        if isinstance(content, list):  # text in parts, as it is also sent
+        if isinstance(content, list):  # text may also come in parts
             content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
         text = self.client.clean(str(content or refusal))
         if not text and (thought := next((t for name in THOUGHTS if (t := completion.message.get(name))), "")):
-            # All that came, as a model without such a server writes it: nothing in it is ever taken for an answer.
+            # Everything that came, as a model would write it without such a server: none of it is taken for an answer.
             text = f"<think>{self.client.clean(str(thought))}"
         ended = Status.REFUSED if refusal else ENDINGS.get(completion.finish_reason, Status.OK)
         tokens = completion.tokens
         return text if ended is Status.OK and not any(tokens) else Reply(text=text, ended=ended, tokens=tokens)
 
     def _distribution(self, completion: Completion, plan: WayOfAsking, request: JudgeRequest) -> Reply:
-        """The probabilities of the labels; the answer itself, a token, is only kept."""
+        """Returns the probabilities of the labels; the answer itself, a token, is only kept."""
         said = self._reply(completion)
         text, ended = (said, Status.OK) if isinstance(said, str) else (said.text, said.ended)
         if ended is Status.REFUSED:
@@ -327,17 +327,17 @@ class ChatEndpoint:
 
 @dataclass(frozen=True)
 class Completion:
-    """What a server answered, as plain data."""
+    """A server's answer as plain data."""
 
     document: Message
     message: Message
-    """Of the first choice."""
+    """Message of the first choice."""
     finish_reason: str
     logprobs: Any = None
 
     @property
     def tokens(self) -> tuple[int, int]:
-        """Read and written, as the server counted them; zeros where it does not say."""
+        """Tokens read and written, as counted by the server; zeros if it does not say."""
         usage = self.document.get("usage")
         said = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")] if isinstance(usage, dict) else []
         read, written = (one if type(one) is int and one > 0 else 0 for one in said or (0, 0))
@@ -345,7 +345,7 @@ class Completion:
 
     @property
     def entries(self) -> list[Any]:
-        """The most probable first tokens, or those that were asked for: `token` and `logprob` each; perhaps none."""
+        """The most probable first tokens, or those requested: `token` and `logprob` each; may be empty."""
         content = self.logprobs.get("content") if isinstance(self.logprobs, Mapping) else None
         first = content[0] if isinstance(content, list) and content else None
         entries = first.get("top_logprobs") if isinstance(first, Mapping) else None
@@ -363,32 +363,32 @@ def _one_colour() -> Image:
 
 
 def _plain(text: str) -> str:
-    """Takes control tokens apart (`<|im_end|>`): a server's chat template would let a text forge a turn with them."""
+    """Breaks up control tokens (`<|im_end|>`), with which a text could forge a turn in a server's chat template."""
     return _CONTROL_TOKEN.sub("< |", text)
 
 
 MOST_KEPT = 64 * 2**20
-"""Characters of data URLs that are kept for further questions: some 30 pairs of 1024 x 1024."""
+"""Characters of data URLs kept for further questions: some 30 pairs of 1024 x 1024."""
 
 
 class DataUrls:
-    """Pictures as PNGs in data URLs, nothing that a server would fetch. For any number of threads.
+    """Encodes pictures as PNGs in data URLs, so that a server fetches nothing. Thread-safe.
 
-    Those that were sent last are kept by their pixels: to encode a picture takes ten times as long as to know it again,
-    and every question about a pair, in every reading, shows the same two.
+    The most recent ones are cached by their pixels: encoding a picture takes ten times as long as recognizing it, and
+    every question about a pair, in every reading, shows the same two.
     """
 
     def __init__(self, max_pixels: int | None = None) -> None:
-        """A picture of a larger area than `max_pixels` is scaled down to it."""
+        """Pictures of a larger area than `max_pixels` are scaled down to it."""
         self._max_pixels = max_pixels
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, Future[str]] = OrderedDict()
         self._length = 0
         self._digests: dict[int, tuple[weakref.ref[Image], Any, str]] = {}
-        """By the id of a read-only picture: itself, what it held, and its digest."""
+        """By the id of a read-only picture: a reference to it, its content, and its digest."""
 
     def of(self, picture: Image) -> str:
-        """The picture's data URL; a thread that wants one that another is making waits for it."""
+        """Returns the picture's data URL; waits if another thread is already encoding it."""
         key = self._digest(picture)
         with self._lock:
             if (known := self._kept.get(key)) is not None:
@@ -413,8 +413,9 @@ class DataUrls:
         return url
 
     def _digest(self, picture: Image) -> str:
-        """The digest of a picture's pixels. A read-only one is known again by itself: who paints on it, with Pillow,
-        makes it another."""
+        """Returns the digest of a picture's pixels. For a read-only picture it is cached as long as its pixel buffer is
+        the same: painting on it with Pillow replaces the buffer.
+        """
         if not picture.readonly:
             return pixel_digest(picture)
         place = id(picture)

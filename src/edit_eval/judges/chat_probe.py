@@ -1,8 +1,8 @@
-"""What a server can do that the chat protocol leaves open, found out by small requests before anything is judged.
+"""Finds out, by small requests before judging, what a server supports beyond the chat protocol.
 
-Each is about a picture of one colour. What is not needed is not asked for: a judge that is told to write a score, with
-thinking left as it is, costs its server nothing here. What counts is the answer, not that there is one: a field that a
-server does not know is dropped by some without a word.
+Each request is about a picture of one colour. Only what is needed is asked for: a judge that writes a score, with
+thinking left as it is, costs its server nothing here. The content of the answer decides, not that there is one: some
+servers silently drop unknown fields.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 LOGPROBS_ROAD = "logprobs"
 FEW, MOST_IDS = 64, 128
-"""Tokens of an answer that shows whether a schema holds; ids that a request may name."""
+"""Tokens of an answer that shows if a schema holds; ids that a request may name."""
 
 HELD: Mapping[str, Any] = {
     "type": "object",
@@ -43,7 +43,7 @@ HELD: Mapping[str, Any] = {
     "required": ["answer"],
     "additionalProperties": False,
 }
-"""A schema that nobody keeps to by chance: the question is another one."""
+"""A schema that no answer fits by chance: the question is a different one."""
 
 ONE_WORD = "Answer with one word: is this a picture?"
 
@@ -57,23 +57,23 @@ class WayOfAsking:
     """How questions of one form are asked."""
 
     fields: Fields = field(default_factory=dict)
-    """Of the request, beside what all have."""
+    """Of the request, besides those of all requests."""
     ids: Mapping[str, Sequence[int]] | None = None
-    """Of each label, where its tokens are asked for by them."""
+    """By label, if its tokens are requested by id."""
     one_token: bool = False
-    """It is known that each label is one token."""
+    """True if each label is known to be one token."""
     decision: Decision | None = None
-    """Where the server asks in its own words."""
+    """If the server asks in its own words."""
 
     def values(self, entries: Sequence[Any], labels: Sequence[str]) -> dict[str, float]:
-        """Probabilities by label. Raises `ValueError`, `KeyError` or `TypeError` for entries that are none."""
+        """Returns probabilities by label. Raises `ValueError`, `KeyError` or `TypeError` for invalid entries."""
         if self.ids is not None:
             return by_id(entries, self.ids)
         return by_text(entries, labels, one_token=self.one_token)
 
 
 class Probe:
-    """Finds out how a server is to be asked, once for each form."""
+    """Finds out how to ask a server, once for each form."""
 
     def __init__(
         self,
@@ -85,11 +85,11 @@ class Probe:
         thinking: bool | None,
         thinking_tokens: int,
     ) -> None:
-        """`decide` asks on a path of `DECISIONS` about the picture; `road` is how probabilities are asked for."""
+        """`decide` asks on a path of `DECISIONS` about the picture; `road` is how probabilities are requested."""
         self._client, self._chat, self._decide, self._road = client, chat, decide, road
         self._thinking, self._thinking_tokens = thinking, thinking_tokens
         self.found: dict[str, str] = {}
-        """What was found out, for `about`."""
+        """Findings for `about`."""
         self._plans: dict[AnswerForm, WayOfAsking] = {}
         self._switches: dict[bool, Fields | None] = {}
         self._schema_way: tuple[Way | None] | None = None
@@ -97,11 +97,11 @@ class Probe:
         self._lock = threading.Lock()
 
     def forget(self) -> None:
-        """Another server may answer from now on."""
+        """Discards the findings, as another server may answer from now on."""
         self.found, self._plans, self._switches, self._schema_way, self._tokenised = {}, {}, {}, None, {}
 
     def plan(self, form: AnswerForm) -> WayOfAsking:
-        """How questions of this form are asked. Raises `LoadError` for what the server cannot be asked."""
+        """Returns how to ask questions of this form. Raises `LoadError` if the server does not support it."""
         if (known := self._plans.get(form)) is None:
             with self._lock:
                 if (known := self._plans.get(form)) is None:
@@ -109,7 +109,7 @@ class Probe:
         return known
 
     def all(self, form: AnswerForm) -> None:
-        """Finds out everything, also what questions of this form do not need."""
+        """Finds out everything, including what questions of this form do not need."""
         with self._lock:
             self._switch(False)
             self._schema()
@@ -136,7 +136,7 @@ class Probe:
     # -- thinking --
 
     def _switch(self, on: bool) -> Fields | None:
-        """What switches thinking; None where the server takes no switch."""
+        """Returns the fields that switch thinking; None if the server has no switch."""
         if on not in self._switches:
             ways = ((name, way.asks(on)) for name, way in THINKING.items())
             taken = ((name, fields) for name, fields in ways if self._tried(ONE_WORD, 1, fields) is not None)
@@ -159,7 +159,7 @@ class Probe:
                 return {**fields, **budget}
         return fields
 
-    # -- answers held to a schema --
+    # -- answers constrained to a schema --
 
     def _schema(self) -> Way | None:
         if self._schema_way is None:
@@ -177,7 +177,7 @@ class Probe:
             return False
 
     def _held_to(self, schema: str) -> Fields:
-        """The fields that hold an answer to this schema; none where the server cannot, or not to this one."""
+        """Returns the fields that constrain an answer to this schema; empty if the server cannot."""
         if (way := self._schema()) is None:
             return {}
         fields = way.asks(json.loads(schema))
@@ -189,7 +189,7 @@ class Probe:
     # -- probabilities --
 
     def _probabilities(self, road: str, labels: tuple[str, ...]) -> tuple[WayOfAsking, str]:
-        """How they are asked for, and what is to be said of it."""
+        """Returns how to ask for them, and a remark on it."""
         found = self._by_logprobs(labels) if road == LOGPROBS_ROAD else self._by_decision(road, labels)
         if isinstance(found, tuple):
             return found
@@ -232,7 +232,7 @@ class Probe:
         return why
 
     def _tokens(self, labels: Sequence[str]) -> Tokens | None:
-        """The tokens of the labels, where the server tells them (vLLM, SGLang: `POST /tokenize`)."""
+        """Returns the tokens of the labels, if the server reveals them (vLLM, SGLang: `POST /tokenize`)."""
         for text in texts_to_tokenise(labels):
             if text in self._tokenised:
                 continue
@@ -261,36 +261,36 @@ class Probe:
         return why
 
 
-# -- from the probabilities of an answer's first token to those of legal labels, rightly or not at all --
+# -- from the probabilities of an answer's first token to those of legal labels, correctly or not at all --
 #
-# The probability of a label is that of the tokens which are, but for space around them, this label. That is the
-# whole answer's only where the label is one token: of `10` in two tokens the first one is that of `1`, too. So a
-# server that has a tokeniser is asked for each label, and a set with one of several tokens is refused before
-# anything is judged. Where there is none, a set is refused in which a label begins like another one. Labels of one
-# ASCII letter or digit are one token of every tokeniser; of longer ones the beginning is seen where the model writes
-# it as a token of its own, and then their probability is not known.
+# The probability of a label is that of the tokens that equal it, up to space around them. This is the probability of
+# the whole answer only if the label is one token: the first of two tokens of `10` is also that of `1`. So a server with
+# a tokenizer endpoint is asked about each label, and a set with a label of several tokens is refused before judging.
+# Without one, a set is refused if a label begins like another one. Labels of one ASCII letter or digit are one token of
+# every tokenizer; the beginning of a longer one shows up if the model writes it as a token of its own, and then the
+# label's probability is unknown.
 #
-# A server gives the most probable tokens only. What is not among them is at most what they leave, and each at most the
-# least of them: where that is negligible for all missing labels together, it is 0; else it is not known, and left out.
+# A server gives the most probable tokens only. The others have at most the rest, and each at most the least of those
+# given: if that is negligible for all missing labels together, it is 0; else it is unknown and left out.
 
 NEGLIGIBLE = 0.001
-"""Of the probability: what may be taken for 0. On a scale from 0 to 10 it moves the expected score by at most 0.01."""
+"""Probability that may be taken for 0. On a scale from 0 to 10 it moves the expected score by at most 0.01."""
 VARIANTS = ("", " ", "\n")
-"""In front of a label as the tokeniser is asked for it: alone, as one word of more, and on a line of its own."""
+"""Text before a label in tokenizer requests: alone, as a further word, and on a line of its own."""
 
 REMEDY = "give labels of one token, such as single letters or digits"
 
 Tokens = Mapping[str, Sequence[int]]
-"""Text -> its tokens' ids: each label with each of `VARIANTS` before it, and each of those alone."""
+"""Text -> its tokens' ids: each label after each of `VARIANTS`, and each of those alone."""
 
 
 def texts_to_tokenise(labels: Sequence[str]) -> list[str]:
-    """What the tokeniser is to be asked."""
+    """Returns the texts for the tokenizer."""
     return [*(before for before in VARIANTS if before), *(before + label for label in labels for before in VARIANTS)]
 
 
 def token_ids(labels: Sequence[str], tokens: Tokens) -> dict[str, list[int]]:
-    """The tokens that are each label. Raises `ValueError` for a label that is none by itself."""
+    """Returns the tokens that equal each label. Raises `ValueError` for a label that is not one token."""
     found: dict[str, list[int]] = {}
     for label in labels:
         ids: dict[int, None] = {}
@@ -311,7 +311,7 @@ def token_ids(labels: Sequence[str], tokens: Tokens) -> dict[str, list[int]]:
 
 
 def refuse_ambiguous(labels: Sequence[str]) -> None:
-    """Raises `ValueError` for labels that cannot be told by their first token where nobody knows the tokens."""
+    """Raises `ValueError` for labels that cannot be told by their first token if the tokens are unknown."""
     for one, other in permutations(labels, 2):
         if other.startswith(one):
             text = f"the labels `{one}` and `{other}` begin the same way, and the server does not show its tokens"
@@ -319,7 +319,7 @@ def refuse_ambiguous(labels: Sequence[str]) -> None:
 
 
 def by_id(entries: Sequence[Any], ids: Mapping[str, Sequence[int]]) -> dict[str, float]:
-    """Probabilities by label from entries whose `token` is `token_id:N`; a label with one missing is left out."""
+    """Returns probabilities by label from entries whose `token` is `token_id:N`; leaves out labels with one missing."""
     found = {str(entry["token"]).partition("token_id:")[2]: _probability(entry) for entry in entries}
     return {
         label: math.fsum(found[str(one)] for one in its)
@@ -329,9 +329,9 @@ def by_id(entries: Sequence[Any], ids: Mapping[str, Sequence[int]]) -> dict[str,
 
 
 def by_text(entries: Sequence[Any], labels: Sequence[str], *, one_token: bool) -> dict[str, float]:
-    """Probabilities by label from the most probable tokens; one that is neither among them nor negligible is left out.
+    """Returns probabilities by label from the most probable tokens; leaves out missing ones that are not negligible.
 
-    `one_token`: it is known that each label is one.
+    `one_token`: each label is known to be one token.
     """
     probabilities = [(str(entry["token"]).strip(), _probability(entry)) for entry in entries]
     values = {
@@ -354,7 +354,7 @@ def by_text(entries: Sequence[Any], labels: Sequence[str], *, one_token: bool) -
 
 
 def _probability(entry: Any) -> float:
-    """Raises `ValueError` for a logprob that is none."""
+    """Raises `ValueError` for an invalid logprob."""
     value = entry["logprob"]
     if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value) or value > 0.01:
         raise ValueError(f"{str(value)[:40]} is not a log probability")

@@ -1,6 +1,6 @@
-"""What servers of the chat protocol take and say beside it, as data: a row a way, with where that was read.
+"""Tables of what servers of the chat protocol support beside it: one row per way of asking, with its source.
 
-No row is believed: `edit_eval.judges.chat_probe` tries them in this order, and takes the first that works.
+No row is trusted: `edit_eval.judges.chat_probe` tries them in this order, and takes the first that works.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SLOT = object()
-"""Stands in a row for what is asked for."""
+"""Placeholder in a row for what is requested."""
 
 TOP = 20
-"""Of how many tokens the probabilities can be asked for: OpenAI's limit, and by default vLLM's (`max_logprobs`)."""
+"""For how many tokens probabilities can be requested: OpenAI's limit, and vLLM's default (`max_logprobs`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """Fields of a request with which a server is asked for something."""
+    """Request fields that ask a server for something."""
 
     fields: Mapping[str, Any]
     """With `SLOT`."""
     values: Mapping[bool, Any] = field(default_factory=dict)
-    """What stands for a yes and a no, where that is no truth value."""
+    """Values for true and false, if they are not booleans."""
     source: str
 
     def asks(self, value: object = None) -> dict[str, Any]:
-        """The fields, with `value` in their slot."""
+        """Returns the fields with `value` in their slot."""
         if self.values and isinstance(value, bool):
             value = self.values[value]
         return {name: _filled(inner, value) for name, inner in self.fields.items()}
@@ -59,7 +59,7 @@ SCHEMAS: Mapping[str, Way] = {
         source="vllm 0.33.0 entrypoints/openai/chat_completion/protocol.py:397; guided_json is gone there",
     ),
 }
-"""How an answer is held to a JSON schema."""
+"""How an answer is constrained to a JSON schema."""
 
 THINKING: Mapping[str, Way] = {
     "chat_template_kwargs": Way(
@@ -74,7 +74,7 @@ THINKING: Mapping[str, Way] = {
         "0.5.23 openai/protocol.py:974 make `none` an enable_thinking of false; transformers serve ignores it",
     ),
 }
-"""How thinking is switched. That a server takes the field does not say that its model has such a switch."""
+"""How thinking is switched. A server that takes the field may still have a model without such a switch."""
 
 THINKING_BUDGETS: Mapping[str, Way] = {
     "thinking_token_budget": Way(
@@ -82,7 +82,7 @@ THINKING_BUDGETS: Mapping[str, Way] = {
         source="vllm 0.33.0 chat_completion/protocol.py:278. SGLang's chat protocol has none (0.5.23), OpenAI none",
     )
 }
-"""How a thought is ended after so many tokens; elsewhere only the limit on the whole answer ends it."""
+"""How a thought is limited to a number of tokens; elsewhere only the limit on the whole answer ends it."""
 
 TOKEN_IDS = "logprob_token_ids"
 TOP_TOKENS = "top_logprobs"
@@ -102,7 +102,7 @@ LOGPROBS: Mapping[str, Way] = {
         source="servers of others that allow no more (Together, Fireworks, by their documentation)",
     ),
 }
-"""How the probabilities of the answer's first token are asked for, in the protocol's own words."""
+"""How the probabilities of the answer's first token are requested in the protocol's own words."""
 
 
 # -- questions that the server words itself --
@@ -110,25 +110,25 @@ LOGPROBS: Mapping[str, Way] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """A path of a server that gives the probabilities of options, which it letters and asks for in its own words."""
+    """A server's path that returns probabilities of options, which the server letters and asks for in its own words."""
 
     path: str
     fields: Mapping[str, Any]
     """With `{text}`, `{pictures}` and `{options}`."""
     options: Any
-    """What stands there for a label; a pair becomes an entry of a mapping."""
+    """The entry for a label; a pair becomes an entry of a mapping."""
     pictures: str = "urls"
-    """`urls`, or `assets`: the picture's data by a mark in the text."""
+    """`urls`, or `assets`: the picture's data, by a mark in the text."""
     mass: tuple[tuple[str, ...], ...] = ()
-    """Where in the answer the mass on all labels may stand."""
+    """Where in the answer the mass on all labels may be."""
     source: str
 
     def body(self, text: str, urls: Sequence[str], labels: Sequence[str]) -> dict[str, Any]:
-        """What is sent there, but for the model's name; `urls` are data URLs."""
+        """Returns the request's body without the model's name; `urls` are data URLs."""
         pictures: Any = list(urls)
         if self.pictures == "assets":
             marks = [f"[picture {number}]" for number in range(1, len(urls) + 1)]
-            text = "\n".join([*marks, text.replace("[picture ", "[ picture ")])  # there it would stand for one, too
+            text = "\n".join([*marks, text.replace("[picture ", "[ picture ")])  # the text must not refer to a picture
             pictures = {mark: {"data_base64": url.partition(",")[2]} for mark, url in zip(marks, urls, strict=True)}
         options: Any = [_replaced(self.options, {"{label}": label}) for label in labels]
         if isinstance(self.options, tuple):
@@ -137,9 +137,9 @@ class Decision:
         return {name: _replaced(value, slots) for name, value in self.fields.items()}
 
     def read(self, document: Any, labels: Sequence[str]) -> tuple[dict[str, float], bool]:
-        """Probabilities by label, and whether they are all that is known: their mass is not.
+        """Returns probabilities by label, and True if only their ratios are known, not their mass.
 
-        Raises `ValueError` for what is no such answer.
+        Raises `ValueError` for an invalid answer.
         """
         found = _at(document, ("answers", QUESTION, "probabilities"))
         if not isinstance(found, Mapping) or {*found} != {*labels}:
@@ -156,7 +156,7 @@ class Decision:
 
 
 QUESTION = "answer"
-"""What the one question of a request is called."""
+"""Name of the one question of a request."""
 WHICH = "Which of the options is the answer?"
 
 _CHOICE: Mapping[str, Any] = {QUESTION: {"type": "choice", "criteria": "{options}"}}
@@ -201,7 +201,7 @@ DECISIONS: Mapping[str, Mapping[str, Decision]] = {
 
 
 def wording(kind: str) -> str:
-    """What stands in keys for the words in which the paths of this kind are asked."""
+    """Returns what represents the words of this kind of path in keys."""
     sent = [[row.path, row.fields, row.options, row.pictures] for row in DECISIONS[kind].values()]
     return f"{kind} {hashlib.sha256(json.dumps(sent, sort_keys=True).encode()).hexdigest()[:16]}"
 

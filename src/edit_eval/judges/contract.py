@@ -1,4 +1,4 @@
-"""What a judge is. A class of yours needs no base class, only this shape."""
+"""The interface of a judge. Your class needs no base class, only these methods."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ if TYPE_CHECKING:
 
 
 PROBABILITIES = "probabilities"
-"""The form of a request whose answer is a distribution over its labels: nothing is written."""
+"""The form of a request for a distribution over its labels: nothing is written."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeRequest:
-    """One question to a judge: what it is told, and the pictures it is shown."""
+    """One question to a judge: its text, and the pictures to show."""
 
     system: str = ""
     user: str
     pictures: Mapping[str, Image] = field(default_factory=dict)
-    """RGB, in the order in which they are to be shown: `source`, `edit`, `other`, `reference`, `mask`, or a view's own
-    label."""
+    """RGB, in the order of display: `source`, `edit`, `other`, `reference`, `mask`, or a view's own label."""
     form: str = "text"
-    """How it is told to answer (`edit_eval.protocols.contract.Question.form`)."""
+    """The form of the answer (`edit_eval.protocols.contract.Question.form`)."""
     labels: tuple[str, ...] = ()
-    """With the form `probabilities`: the legal answers, of which the reply's `values` give the probabilities."""
+    """With the form `probabilities`: the legal answers; their probabilities are the reply's `values`."""
     schema: str = ""
-    """With the forms `json` and `labels`: the JSON schema, as JSON, to hold the answer to where the judge can."""
+    """With the forms `json` and `labels`: the JSON schema, as JSON, that constrains the answer if the judge supports
+    it."""
     seed: int = 0
-    """For a judge that samples its answers; one that does not has no use for it."""
+    """For judges that sample their answers; others ignore it."""
     question: str = ""
     sample_id: str = ""
     edit_model: str = ""
     other: str = ""
-    """Where two edits are held against each other, whose the second one is."""
+    """If two edits are compared: the edit model of the second one."""
     edit_seed: int = 0
     repeat: int = 0
     reading: int = 0
@@ -57,53 +57,51 @@ class Judge(Protocol):
     """One replica of a judge in a process of its own.
 
     Parameters, heavy imports, `revision`, `card`, `prepare`, `offload`, `server`, `about`, `close` and `holds_device`
-    are as for an edit model (`edit_eval.edit_models.contract`). A class that serves several requests at once by itself
-    (an endpoint) has an attribute `capacity`: how many calls of `judge` may be under way at the same time, in threads.
-    Without it: one.
+    are as for an edit model (`edit_eval.edit_models.contract`). A class that serves several requests at once (an
+    endpoint) has an attribute `capacity`: how many calls of `judge` may run at the same time, in threads. Default: one.
 
-    A class may also have `make_inputs(requests)`: what of a batch can be made before the device is free for it
-    (pictures scaled, texts tokenised). It is called in another thread while the batch before is judged, and what it
-    returns comes back as `judge(requests, inputs=...)`. Answers are the same without: `judge` is called with
-    `requests` alone for a part of a batch that did not fit into memory, and where `make_inputs` raised.
+    A class may also have `make_inputs(requests)`, for work on a batch that does not need the device (scaling pictures,
+    tokenising texts). It is called in another thread while the previous batch is judged, and its result is passed as
+    `judge(requests, inputs=...)`. The answers must not depend on it: `judge` is called with `requests` alone for a part
+    of a batch that did not fit into memory, and if `make_inputs` raised.
 
-    A class that never changes a picture may have `only_looks = True`: it is handed those that other questions show,
-    too, and no copies. So is one with `make_inputs`.
+    A class that never modifies a picture may have `only_looks = True`: it then gets pictures shared with other
+    questions instead of copies. So does one with `make_inputs`.
 
-    A class whose `load` takes `forms` is told there how all of its requests will be answered (`AnswerForm`, each once),
-    so that it can refuse at the start, with `LoadError`, what it cannot do. A request of another form may come all the
-    same.
+    If `load` takes `forms`, it is told how all requests will be answered (`AnswerForm`, each once), so that it can
+    refuse at the start, with `LoadError`, what it does not support. A request of another form may still come.
 
     A class whose model is elsewhere may have `examine(request)`: `edit-eval doctor` calls it instead of `load`, with
-    one request about a drawn scene. It asks once, soon gives up, and returns what `judge` would for this request; it
-    raises `LoadError` with the reason why a run would get no answer, and where it asked. `about` is asked afterwards.
+    one request about a drawn scene. It asks once with a short timeout, and returns what `judge` would for this request;
+    it raises `LoadError` with the reason why a run would get no answer, and where it asked. `about` is called
+    afterwards.
 
-    A class that measures, and is asked nothing, has a static method `measures(parameters)`: for each value that its
-    replies have in `values` a mapping with `lowest`, `highest` (None: open), `higher_is_better`, and `needs`, the
-    pictures without which there is no such value (or a fact that is handed over as `user`: `target_caption`,
-    `target_text`); the first is the headline. Its protocol is `numbers`. A value that is not defined for a pair of
-    pictures is left out of `values`, and the reply's text says why. One that has no meaning for it (the likeness of a
-    face where there was none) names with `where` another value, of those that every reply has: where that is 0, it does
-    not apply. The value that is named need not be a measure, but one measure has to be without `where`.
+    A class that measures, and is asked nothing, has a static method `measures(parameters)`: for each value in `values`
+    of its replies a mapping with `lowest`, `highest` (None: open), `higher_is_better`, and `needs`, the pictures
+    without which there is no such value (or a fact that is passed as `user`: `target_caption`, `target_text`); the
+    first is the headline. Its protocol is `numbers`. A value that is undefined for a pair of pictures is left out of
+    `values`, and the reply's text says why. A value that may be meaningless for a pair (the likeness of a face if there
+    was none) names in `where` another value, present in every reply: if that is 0, it does not apply. The named value
+    need not be a measure, but one measure must have no `where`.
 
-    A class that can say how likely each of a request's `labels` is (the form `probabilities`) has an attribute
+    A class that can tell the probability of each of a request's `labels` (the form `probabilities`) has an attribute
     `probabilities = True`, and gives in `values` for each label the probability that the whole answer is this label,
-    before anything is left out of the vocabulary: their sum, the mass, tells whether it answers in form at all. Where
-    only their ratios are known (a server that divides by the sum), the reply is `normalised`. A label whose probability
-    is not known is left out of `values`. No other class is asked such a question: that is refused at the start.
+    over the full vocabulary: their sum, the mass, tells if the judge answers in form at all. If only their ratios are
+    known (a server that divides by the sum), the reply is `normalised`. A label of unknown probability is left out of
+    `values`. Other classes are not asked such questions: that is refused at the start.
 
-    A class whose replies were given elsewhere has `replays = True`: its replies are known by their address (sample,
-    edit model, the other one of two, edit seed, question, repeat, reading), not by what is shown, so it is shown
-    nothing.
+    A class whose replies were given elsewhere has `replays = True`: its replies are found by address (sample, edit
+    model, the other one of two, edit seed, question, repeat, reading), not by what is shown, so it is shown nothing.
     """
 
     def __init__(self, parameters: Any) -> None: ...
 
     def load(self, devices: Sequence[str]) -> None:
-        """Loads the weights onto `devices`; as seen by this process, counted from 0."""
+        """Loads the weights onto `devices`, numbered from 0 as seen by this process."""
 
     def judge(self, requests: Sequence[JudgeRequest]) -> Sequence[str | Reply]:
-        """Answers a batch: one raw text a request, in order. What the text means is not the judge's affair.
+        """Answers a batch: one raw text per request, in order. The judge does not interpret it.
 
-        A judge that knows how an answer came to its end, or that gives numbers, says it with a `Reply`
-        (`edit_eval.records`): an answer that a limit on its length cut off is never a score, whatever it looks like.
+        A judge that knows how an answer ended, or that gives numbers, returns a `Reply` (`edit_eval.records`): an
+        answer cut off by a limit on its length is never a score, however it looks.
         """

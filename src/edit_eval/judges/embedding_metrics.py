@@ -1,18 +1,18 @@
-"""`embedding_metrics`: how alike two pictures are, or a picture and a text, to a pretrained encoder.
+"""`embedding_metrics`: similarity of two pictures, or a picture and a text, by a pretrained encoder.
 
 Cosines of embeddings, -1 to 1:
 
 | value              | of what                                                                                    |
 |--------------------|--------------------------------------------------------------------------------------------|
 | `image_similarity` | the edit and the sample's `reference`, else its `source`                                   |
-| `text_similarity`  | the edit and the sample's `target_caption`, where it has one (with `text_similarity: true`) |
+| `text_similarity`  | the edit and the sample's `target_caption`, if it has one (with `text_similarity: true`)    |
 
-One encoder a judge: any model that transformers loads with `AutoModel` and `AutoImageProcessor`. Of one with a common
-space for pictures and texts (CLIP, SigLIP) the embedding in that space is taken, of any other (DINO, DINOv2) the class
-token behind the last norm. How a picture is scaled and cropped is said by the encoder's own files: most keep only a
-square from its middle.
+One encoder per judge: any model that transformers loads with `AutoModel` and `AutoImageProcessor`. If it has a common
+space for pictures and texts (CLIP, SigLIP), the embedding in that space is used, else (DINO, DINOv2) the class token
+after the last norm. The encoder's own files determine how a picture is scaled and cropped: most keep only a square from
+its middle.
 
-What benchmarks print, each mean a judge of its own:
+Metrics that benchmarks report, each a judge of its own:
 
 | name   | encoder                      | source                                                                   |
 |--------|------------------------------|--------------------------------------------------------------------------|
@@ -88,7 +88,7 @@ class EmbeddingMetrics:
 
     @staticmethod
     def measures(parameters: Parameters) -> dict[str, dict[str, Any]]:
-        """Scale and needs of every value; the first is the headline."""
+        """Returns scale and needs of every value; the first is the headline."""
         found = {"image_similarity": {**COSINE, "needs": ["edit"]}}
         if parameters.text_similarity:
             found["text_similarity"] = {**COSINE, "needs": ["edit", "target_caption"]}
@@ -96,17 +96,17 @@ class EmbeddingMetrics:
 
     @staticmethod
     def revision(parameters: Parameters) -> str:
-        """What decides the numbers besides the parameters: a digest of a local folder, or the Hub's revision."""
+        """Returns what, besides the parameters, fixes the numbers: a local folder's digest, or the Hub's revision."""
         return folders.revision(parameters.model_name, parameters.revision)
 
     def prepare(self) -> None:
-        """Imports what loading needs, while the device may still work for another model."""
+        """Imports what loading needs, while another model may still use the device."""
         with load_errors(self.parameters.model_name):
             import torch  # noqa: F401
             from transformers import AutoImageProcessor, AutoModel, AutoTokenizer  # noqa: F401
 
     def load(self, devices: Sequence[str]) -> None:
-        """Loads the encoder onto the first of `devices`. Raises `LoadError`; want of memory passes as it is."""
+        """Loads the encoder onto the first of `devices`. Raises `LoadError`; passes on out-of-memory errors."""
         parameters, name = self.parameters, self.parameters.model_name
         with load_errors(name):
             location = folders.locate(name, parameters.revision, "config.json", KIND)
@@ -139,13 +139,13 @@ class EmbeddingMetrics:
         }
 
     def make_inputs(self, requests: Sequence[JudgeRequest]) -> list[Any]:
-        """The pixels that the encoder reads of each target and, behind them, of each edit: float32, on the host."""
+        """Returns the encoder's input pixels of each target followed by each edit: float32, on the host."""
         targets = [request.pictures[_target(request)] for request in requests]
         edits = [request.pictures["edit"] for request in requests]
         return [self._pixels(picture) for picture in (*targets, *edits)]
 
     def judge(self, requests: Sequence[JudgeRequest], inputs: Any = None) -> list[Reply]:
-        """The values of each request; `inputs` is what `make_inputs` returned for these requests."""
+        """Returns the values of each request; `inputs` comes from `make_inputs` for these requests."""
         import torch
 
         if self._model is None:
@@ -168,7 +168,7 @@ class EmbeddingMetrics:
         return replies
 
     def about(self) -> dict[str, str]:
-        """Versions, the model's class, what its embedding is, the commit of the weights."""
+        """Returns versions, the model's class, the kind of its embedding, the commit of the weights."""
         return dict(self._about)
 
     def _pixels(self, picture: Image) -> Any:
@@ -178,7 +178,7 @@ class EmbeddingMetrics:
         return self._images(images=picture, return_tensors="pt")["pixel_values"][0]
 
     def _embedded(self, pixels: Any) -> Any:
-        """(pictures, 3, height, width) to (pictures, width of the embedding), in 64 bits."""
+        """Maps (pictures, 3, height, width) to (pictures, width of the embedding), in 64 bits."""
         pixels = pixels.to(self._device, self._model.dtype)
         if hasattr(self._model, "get_image_features"):
             found = _plain(self._model.get_image_features(pixel_values=pixels))
@@ -191,7 +191,7 @@ class EmbeddingMetrics:
         return found.double()
 
     def _text(self, text: str) -> tuple[Any, bool]:
-        """(1, width of the embedding), and whether the text was cut off at as much as the encoder reads."""
+        """Returns (1, width of the embedding), and if the text was truncated to what the encoder reads."""
         limit = self._model.config.text_config.max_position_embeddings
         tokens = self._tokenizer(text, truncation=True, max_length=limit, padding="max_length", return_tensors="pt")
         embedded = _plain(self._model.get_text_features(**tokens.to(self._device))).double()
@@ -199,7 +199,7 @@ class EmbeddingMetrics:
 
 
 def _middle(picture: Image, short: int, side: int) -> Image:
-    """Scales the short side to `short` pixels (bicubic), and keeps the square of `side` pixels in the middle."""
+    """Scales the short side to `short` pixels (bicubic), and crops the central square of `side` pixels."""
     from PIL import Image as Images
 
     width, height = (int(short * length / min(picture.size)) for length in picture.size)
@@ -208,7 +208,7 @@ def _middle(picture: Image, short: int, side: int) -> Image:
 
 
 def _needed(report: Any, model: Any) -> dict[str, Any]:
-    """What is missing, without the pooler that nobody asks: DINO's files have none."""
+    """Returns missing weights without the unused pooler, which DINO's files lack."""
     if hasattr(model, "get_image_features"):
         return dict(report)
     missing = [key for key in report.get("missing_keys") or () if not key.startswith("pooler.")]

@@ -3,20 +3,20 @@
 | value               | what it is                                                                                   |
 |---------------------|----------------------------------------------------------------------------------------------|
 | `face_identity`     | cosine of the embeddings of the source's largest face and of that face of the edit which is |
-|                     | most like it, -1 to 1; `undefined` where no face is found in the edit                        |
-| `face_lost`         | 1 where no face is found in the edit, else 0                                                 |
+|                     | most like it, -1 to 1; `undefined` if no face is found in the edit                           |
+| `face_lost`         | 1 if no face is found in the edit, else 0                                                    |
 | `face_count_change` | how many faces more or fewer than in the source are found in the edit                        |
 
-The first two apply only where a face is found in the source: who has none cannot keep it. The edit that has lost it has
-no cosine: read the mean of `face_identity` beside its coverage, which such edits lower, or beside `face_lost`. These
-numbers know no instruction: an edit that is meant to turn a head away has lost its face.
+The first two apply only if a face is found in the source. An edit that has lost it has no cosine: read the mean of
+`face_identity` together with its coverage, which such edits lower, or with `face_lost`. The instruction is ignored: an
+edit that is meant to turn a head away has lost its face.
 
-The models are two files of the user's, YuNet (a detector, MIT) and SFace (embeddings, Apache-2.0), as they are in
-opencv/opencv_zoo, models/face_detection_yunet and models/face_recognition_sface; OpenCV reads them on the CPU, lays the
-five points of a face onto those that SFace learnt with, and embeds the 112 x 112 pixels there
-(`cv2.FaceDetectorYN`, `cv2.FaceRecognizerSF`). OpenCV's tutorial (doc/tutorials/dnn/dnn_face) takes two photographs for
-one person from a cosine of 0.363 on, with 99.6 % right on LFW. YuNet learnt faces of 10 to 300 pixels (opencv_zoo):
-faces are looked for in a picture scaled down to `longest_side`, and embedded as they are in the picture itself.
+The models are two files supplied by the user, YuNet (a detector, MIT) and SFace (embeddings, Apache-2.0), from
+opencv/opencv_zoo, models/face_detection_yunet and models/face_recognition_sface; OpenCV reads them on the CPU, aligns
+the five points of a face with those that SFace was trained on, and embeds the 112 x 112 pixels there
+(`cv2.FaceDetectorYN`, `cv2.FaceRecognizerSF`). OpenCV's tutorial (doc/tutorials/dnn/dnn_face) takes two photographs to
+show one person from a cosine of 0.363 on, with 99.6 % right on LFW. YuNet was trained on faces of 10 to 300 pixels
+(opencv_zoo): faces are detected in a picture scaled down to `longest_side`, and embedded from the picture itself.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 REGISTERED = {"face_metrics": "FaceMetrics"}
 
 BOX, POINTS = slice(0, 4), slice(4, 14)
-"""Of a row that the detector gives: left, top, width, height; x and y of eyes, nose and corners of the mouth."""
+"""Parts of a row from the detector: left, top, width, height; x and y of eyes, nose and corners of the mouth."""
 
 
 class FaceMetrics:
@@ -64,7 +64,7 @@ class FaceMetrics:
 
     @staticmethod
     def measures(parameters: Parameters) -> dict[str, dict[str, Any]]:
-        """Scale and needs of every value; the first is the headline."""
+        """Returns scale and needs of every value; the first is the headline."""
         needs = ["source", "edit"]
         of_a_face = {"needs": needs, "where": "source_faces"}
         return {
@@ -75,7 +75,7 @@ class FaceMetrics:
 
     @staticmethod
     def revision(parameters: Parameters) -> str:
-        """A digest of both files. Raises `ConfigurationError` for one that is not there."""
+        """Returns a digest of both files. Raises `ConfigurationError` if one is missing."""
         return folders.files_revision(detector=parameters.detector, embedder=parameters.embedder)
 
     def prepare(self) -> None:
@@ -84,13 +84,13 @@ class FaceMetrics:
         import numpy  # noqa: F401
 
     def load(self, devices: Sequence[str]) -> None:
-        """Loads both models; any device will do, the CPU computes. Raises `LoadError` where they are not such."""
+        """Loads both models on the CPU, ignoring `devices`. Raises `LoadError` if they are not such models."""
         import cv2
         import numpy
 
         cv2.setNumThreads(1)  # replicas share the machine
         path, model = self.parameters.detector, "YuNet"
-        try:  # another model is told by its outputs alone, so each is tried
+        try:  # only its outputs show if it is another model, so each is tried
             self._detector = cv2.FaceDetectorYN.create(
                 os.path.expanduser(path), "", (320, 320), self.parameters.least_score
             )
@@ -102,7 +102,7 @@ class FaceMetrics:
             raise LoadError(f"OpenCV {cv2.__version__} cannot use {path} as {model}: {error.err}") from error
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Reply]:
-        """The values of each request; the text says how many faces there are."""
+        """Returns the values of each request; the text says how many faces there are."""
         if self._embedder is None:
             raise LoadError("the judge is not loaded: call load(devices) first")
         return [self._measured(request) for request in requests]
@@ -125,7 +125,7 @@ class FaceMetrics:
         return Reply(text=f"faces: {len(source)} in the source, {len(edit)} in the edit", values=values)
 
     def _embedded(self, picture: Image) -> list[Any]:
-        """An embedding of each face, the largest first."""
+        """Returns an embedding of each face, the largest first."""
         import numpy
 
         factor = min(1.0, self.parameters.longest_side / max(picture.size))
@@ -144,7 +144,7 @@ class FaceMetrics:
 
 
 def _pixels(picture: Image) -> Any:
-    """As OpenCV wants them: (height, width, 3), blue first."""
+    """Returns pixels for OpenCV: (height, width, 3), blue first."""
     import numpy
 
     return numpy.ascontiguousarray(numpy.asarray(picture.convert("RGB"))[:, :, ::-1])

@@ -1,4 +1,4 @@
-"""How a local judge's answer is made: where it ends, its thoughts, chance, schemas, and probabilities of labels."""
+"""How a local judge generates its answer: where it ends, thoughts, sampling, schemas, and probabilities of labels."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from edit_eval.judges.contract import JudgeRequest
 from edit_eval.pictures import pixel_digest
 
 SCORE_LINE_TOKENS = 24
-"""A whole score and its line's end take fewer tokens than this; later, nobody looks."""
+"""A complete score and its line's end take fewer tokens; the criterion stops looking after these."""
 
 
 def stop_at_score(tokenizer: Any, start: int) -> Any:
-    """A stopping criterion that ends each row whose text, from token `start`, begins with a `score_line`.
+    """Returns a stopping criterion that ends each row whose text, from token `start`, begins with a `score_line`.
 
-    It waits for the line's end: `7.500` may go on (`7.5001`, `7.500/10`), and a `1` may become `10.000`. A row that
-    ends itself, as a bare answer should, ends no later.
+    It waits for the end of the line: `7.500` may continue (`7.5001`, `7.500/10`), and a `1` may become `10.000`. A row
+    that ends itself, as a bare answer should, ends no later.
     """
     import torch
     from transformers import StoppingCriteria
@@ -41,16 +41,16 @@ def stop_at_score(tokenizer: Any, start: int) -> Any:
 
 
 def newest(input_ids: Any, start: int) -> list[tuple[list[int], int]]:
-    """For each row the last of its new tokens (`OPENING` of them, or all), and how many there are since `start`."""
+    """Returns for each row the last of its new tokens (`OPENING` of them, or all), and their number since `start`."""
     width = input_ids.shape[1]
     return [(row, width - start) for row in input_ids[:, max(start, width - OPENING) :].tolist()]
 
 
 def budgets(progress: ThoughtProgress, start: int, limit: int, at_score: bool) -> Any:
-    """A stopping criterion that ends a thought at its own limit, and an answer `limit` tokens after it began.
+    """Returns a stopping criterion that ends a thought at its own limit, and an answer `limit` tokens after it began.
 
-    With `at_score` an answer ends at its `score_line`, too. Its `ends` has for each row where, counted from token
-    `start`, it was ended, and whether the answer was whole by then; None for one that ended itself.
+    With `at_score` an answer also ends at its `score_line`. `ends` has for each row where it was ended, counted from
+    token `start`, and if the answer was complete then; None for one that ended itself.
     """
     import torch
     from transformers import StoppingCriteria
@@ -67,7 +67,7 @@ def budgets(progress: ThoughtProgress, start: int, limit: int, at_score: bool) -
             return torch.tensor(done, dtype=torch.bool, device=input_ids.device)
 
         def _ended(self, row: int, last: list[int], length: int, begin: int | None) -> bool | None:
-            """Whether an answer that ends here is whole; None: it goes on."""
+            """Returns if an answer that ends here is complete; None if it continues."""
             if begin is None:
                 return False if progress.cut[row] else None
             if at_score and 0 < length - begin <= SCORE_LINE_TOKENS:
@@ -80,7 +80,7 @@ def budgets(progress: ThoughtProgress, start: int, limit: int, at_score: bool) -
 
 
 def forcing(beginnings: Sequence[Sequence[int]], start: int, then: int) -> Any:
-    """A processor of logits that has each row begin with its tokens, and go on with the token `then`."""
+    """Returns a logits processor that makes each row begin with its tokens and continue with the token `then`."""
     import torch
     from transformers import LogitsProcessor
 
@@ -96,50 +96,49 @@ def forcing(beginnings: Sequence[Sequence[int]], start: int, then: int) -> Any:
 
 # -- thoughts before an answer --
 #
-# A thought has a budget of its own. One that uses it up is cut off there, and nothing is made of it: what a model
-# would have answered is not known. In a reply a thought stands between `<think>` and `</think>`, whatever marks its
-# model has.
+# A thought has a budget of its own. One that exceeds it is cut off and discarded: the model's answer is unknown. In a
+# reply a thought is between `<think>` and `</think>`, even if its model uses other marks.
 
 SWITCHES = ("enable_thinking", "thinking")
-"""What chat templates call the variable that switches thinking: Qwen's, Gemma's and GLM's; Kimi's."""
+"""The chat templates' variable that switches thinking: Qwen's, Gemma's and GLM's; Kimi's."""
 
 OPENING = 24
 """Tokens within which a model that opens its thought itself does so."""
 
 
 def switch_in(template: str) -> str:
-    """The variable by which a chat template switches thinking; empty where it has none."""
+    """Returns the variable that switches thinking in a chat template; empty if it has none."""
     return next((name for name in SWITCHES if re.search(rf"(?<![\w.'\"]){name}(?![\w'\"])", template)), "")
 
 
 @dataclass(frozen=True)
 class Marks:
-    """What stands before and behind a thought."""
+    """The marks before and after a thought."""
 
     opens: str = "<think>"
     closes: str = "</think>"
 
     def is_open(self, prompt: str) -> bool:
-        """Whether a prompt ends within a thought, so that the model goes on with it."""
+        """True if a prompt ends within a thought, so that the model continues it."""
         return prompt.rfind(self.opens) > prompt.rfind(self.closes)
 
 
 @dataclass
 class ThoughtProgress:
-    """How far each row of a batch is: in its thought, or in its answer. Fed with the tokens one by one."""
+    """Tracks for each row of a batch if it is in its thought or its answer. Fed with the tokens one by one."""
 
     tokenizer: Any
     marks: Marks
     opened: bool
-    """The prompt ends within a thought."""
+    """True if the prompt ends within a thought."""
     thinking_tokens: int
     rows: int
     answers: list[int | None] = field(default_factory=list)
     """For each row where its answer begins, counted from the first new token; None while it thinks."""
     cut: list[bool] = field(default_factory=list)
-    """The rows whose thought used up its budget."""
+    """True for rows whose thought used up its budget."""
     opening: tuple[int, ...] = ()
-    """The tokens by which a row may open a thought; empty where the prompt ends within one."""
+    """The tokens with which a row may open a thought; empty if the prompt ends within one."""
 
     def __post_init__(self) -> None:
         self._closes = self.tokenizer.encode(self.marks.closes, add_special_tokens=False)
@@ -163,19 +162,19 @@ class ThoughtProgress:
         return text.startswith(self.marks.opens) or self.marks.opens.startswith(text)
 
     def thought(self, tokens: Sequence[int]) -> str:
-        """The words of a thought, without its marks."""
+        """Returns the words of a thought, without its marks."""
         text: str = self.tokenizer.decode(tokens)
         return text.lstrip().removeprefix(self.marks.opens).removesuffix(self.marks.closes)
 
 
-# -- answers that are drawn by chance, and are the same each time: in any batch, in any process --
+# -- sampled answers that are the same each time: in any batch, in any process --
 
 
 def seed_of(request: JudgeRequest) -> int:
-    """The seed for the answer to one request, of 31 bits: made of the request's own and of all that the judge is shown.
+    """Returns a 31 bit seed for the answer to a request, from its own seed and everything shown to the judge.
 
-    Equal requests have equal seeds. A run asks about every sample with the same seed, and with that alone all samples
-    would be answered by the same draws: their scores would err together, and no mean would even that out.
+    Equal requests have equal seeds. A run asks about every sample with the same seed; with that alone all samples would
+    be answered by the same draws: their scores would err together, and no mean would even that out.
     """
     digests = [pixel_digest(picture) for picture in request.pictures.values()]
     told = repr((request.seed, request.system, request.user, digests))
@@ -183,10 +182,10 @@ def seed_of(request: JudgeRequest) -> int:
 
 
 def drawing(seeds: Sequence[int], temperature: float) -> Any:
-    """A processor of logits that draws each row's next token and leaves no other, for a greedy `generate`.
+    """Returns a logits processor that draws each row's next token and leaves no other, for a greedy `generate`.
 
-    Row i has a generator of its own on the CPU with seed i, which gives one number a token: where the softmax of the
-    logits over `temperature`, summed up in the vocabulary's order, exceeds it, is the token.
+    Row i has its own generator on the CPU with seed i, which gives one number per token: the token is where the
+    cumulative softmax of the logits over `temperature`, in the vocabulary's order, exceeds it.
     """
     import torch
     from transformers import LogitsProcessor
@@ -197,26 +196,25 @@ def drawing(seeds: Sequence[int], temperature: float) -> Any:
         def __call__(self, input_ids: Any, scores: Any) -> Any:
             drawn = [torch.rand(1, dtype=torch.float64, generator=generator) for generator in generators]
             summed = (scores.double() / temperature).softmax(-1).cumsum(-1)
-            place = torch.stack(drawn).to(scores.device) * summed[:, -1:]  # the sum may end a little beside 1
+            place = torch.stack(drawn).to(scores.device) * summed[:, -1:]  # the sum may be slightly off 1
             token = torch.searchsorted(summed, place, right=True).clamp(max=scores.shape[1] - 1)
             return torch.full_like(scores, -torch.inf).scatter(1, token, 0.0)
 
     return Drawing()
 
 
-# -- answers that are held to a JSON schema while they are written, by llguidance where it is installed --
+# -- answers constrained to a JSON schema while they are written, by llguidance if it is installed --
 #
-# Of the libraries for it, it is the one that needs no torch of its own choice, has one wheel for all versions of
-# Python and is behind vLLM's and SGLang's structured outputs, too. What it enforces is checked by the protocol all
-# the same.
+# Of the libraries for it, this one does not depend on a certain torch, has one wheel for all versions of Python and is
+# also behind vLLM's and SGLang's structured outputs. The protocol still checks the result.
 
 GRAMMAR_LIBRARY = "llguidance"
 JSON_WHITESPACE = r"( |\n {0,8})?"
-"""Between the parts of an object. Without an end to it, a model may write spaces until its limit."""
+"""Between the parts of an object. Without a bound, a model may write spaces until its limit."""
 
 
 def grammar_library_version() -> str:
-    """The version of the library; empty where it is not installed."""
+    """Returns the version of the library; empty if it is not installed."""
     try:
         return metadata.version(GRAMMAR_LIBRARY)
     except metadata.PackageNotFoundError:
@@ -237,7 +235,7 @@ class Grammars:
 
             self._library = llguidance
             self._tokenizer = hf.from_tokenizer(tokenizer, n_vocab=vocabulary, eos_token=list(ends))
-        except Exception as error:  # one that is not written in Rust
+        except Exception as error:  # it may be raised from Rust
             reason = " ".join(str(error).split())[:200]
             raise ModelError(
                 f"{GRAMMAR_LIBRARY} cannot read this judge's tokenizer ({reason}): set enforce_schema to false"
@@ -245,7 +243,7 @@ class Grammars:
         self._matchers: dict[str, Any] = {}
 
     def check(self, schema: str) -> None:
-        """Raises `ModelError` for a schema that no answer can be held to."""
+        """Raises `ModelError` for a schema that cannot be enforced."""
         self._matcher(schema)
 
     def _matcher(self, schema: str) -> Any:
@@ -261,12 +259,12 @@ class Grammars:
         return self._matchers[schema].deep_copy()
 
     def holding(self, schemas: Sequence[str], start: int, answers: Answers, opening: Sequence[int] = ()) -> Any:
-        """A processor of logits that leaves each row the tokens by which its answer can still become what it is to be.
+        """Returns a logits processor that leaves each row only tokens with which its answer can still fit its schema.
 
-        `schemas` has one a row; empty: nothing is asked of it. `answers` is told a row, the last of its new tokens,
-        which begin at `start`, and how many they are, and says where the answer begins, None while there is none.
-        `opening` are the tokens with which a row may open a thought instead of its answer; empty: it cannot, or is
-        within one already. Within a thought nothing is asked of it.
+        `schemas` has one per row; an empty one does not constrain it. `answers` is called with a row, the last of its
+        new tokens, which begin at `start`, and their number, and returns where the answer begins, None if it has not.
+        `opening` are the tokens with which a row may open a thought instead of its answer; empty if it cannot, or is
+        within one already. Thoughts are not constrained.
         """
         import numpy
         import torch
@@ -298,7 +296,7 @@ class Grammars:
                             allowed[opening[length]] = True
                             forbid(scores, row, allowed)
                         continue
-                    new = length - begin - eaten[row]  # one, but for the first token of an answer without a thought
+                    new = length - begin - eaten[row]  # one, except for the first token of an answer without a thought
                     if new and not matcher.is_stopped():
                         matcher.consume_tokens(last[-new:])
                     eaten[row] = length - begin
@@ -315,19 +313,17 @@ class Grammars:
 
 # -- how likely each legal answer is, read off the logits of a model that writes nothing --
 #
-# For each label: the product of the probabilities of its tokens, each over the whole vocabulary and after those
-# before it (teacher forcing), for the label as it is and with a space in front, where that is another row of tokens,
-# and behind what the family of the judge may put before any answer. So labels of several tokens, and labels that
-# share their first, are read rightly.
+# For each label: the product of the probabilities of its tokens, each over the whole vocabulary and after those before
+# it (teacher forcing), for the label as it is and with a leading space, if that gives other tokens, and after anything
+# the judge's family may put before an answer. So labels of several tokens, and labels that share their first, are read
+# correctly.
 #
-# Where no label is the beginning of another this is the probability that the answer begins with the label. Else (`1`
-# and `10`) every label of the question is followed by the end of the answer, and the probability is that of the
-# whole answer: with the end asked of some labels only, these would have less than the others for what the judge adds
-# to any.
+# If no label is the beginning of another, this is the probability that the answer begins with the label. Else (`1` and
+# `10`) every label of the question is followed by the end of the answer, and the probability is that of the whole
+# answer: with the end required of some labels only, these would lose what the judge likes to add to any.
 #
-# transformers has a `DecisionPipeline` for such questions. It reads labels of one token, one question at a time and
-# not in batches, and divides by the sum over the labels: nobody learns whether the judge wanted to say one of them
-# at all.
+# transformers has a `DecisionPipeline` for such questions. It reads labels of one token, one question at a time and not
+# in batches, and divides by the sum over the labels, which hides if the judge wanted to say one of them at all.
 #
 # A pass reads the prompts of a batch and, for each, the distributions along one row of tokens. Labels of one token
 # (`A`, `7`, `Yes`) take one pass; others take one for each further place where labels part, but for places that are
@@ -335,13 +331,13 @@ class Grammars:
 
 TokenRow = tuple[int, ...]
 LEAST_LIKELY = 1e-7
-"""A label that begins with something less likely has the probability 0."""
+"""A label that begins with something less likely has probability 0."""
 LABEL_TAIL = 64
-"""Characters of the prompt's end that are looked at for how a label is cut into tokens behind it."""
+"""Characters of the prompt's end that are considered when a label after it is tokenized."""
 
 
 class Labels:
-    """The labels of one question as a tokenizer writes them behind its prompt, and what is known of them so far."""
+    """The labels of one question as tokenized after its prompt, and what is known about them so far."""
 
     def __init__(
         self,
@@ -353,7 +349,8 @@ class Labels:
         closings: Sequence[str] = (),
     ) -> None:
         """`ends` are the tokens that end an answer. `openings` and `closings` are texts of tokens of their own: any of
-        the first may stand before an answer, and any of the second end it, and are no part of it."""
+        the first may precede an answer, any of the second end it, and neither is part of it.
+        """
         written = [tuple(tokenizer.encode(text, add_special_tokens=False)) for text in openings]
         closing = [tokenizer.encode(text, add_special_tokens=False) for text in closings]
         self.ends = (*ends, *(tokens[0] for tokens in closing if len(tokens) == 1))
@@ -375,17 +372,17 @@ class Labels:
                         f"the labels `{owners[path]}` and `{label}` are the same to this judge's tokenizer"
                     )
         self.whole = any(path[:length] in owners for path in owners for length in range(1, len(path)))
-        """Whether the end of the answer counts."""
+        """True if the end of the answer counts."""
         self._next: dict[TokenRow, set[int]] = {}
         for path in owners:
             for place in range(len(path)):
                 self._next.setdefault(path[:place], set()).add(path[place])
             if self.whole:
                 self._next.setdefault(path, set()).update(self.ends)
-        self._known: dict[TokenRow, dict[int, float]] = {}  # context -> token -> logarithm of its probability
+        self._known: dict[TokenRow, dict[int, float]] = {}  # context -> token -> log probability
 
     def wanted(self) -> TokenRow | None:
-        """The longest row of tokens behind which nothing is known and that is likely enough to matter; None: none."""
+        """Returns the longest likely row of tokens whose continuation is still needed; None if there is none."""
         open_ = [context for context in self._next if context not in self._known and self._likely(context)]
         return max(open_, key=len, default=None)
 
@@ -394,7 +391,7 @@ class Labels:
         return math.fsum(known) >= math.log(LEAST_LIKELY)
 
     def learn(self, context: TokenRow, distributions: Sequence[Any]) -> None:
-        """Takes the logarithms of probabilities behind each beginning of `context`: tensors (vocabulary)."""
+        """Takes the log probabilities after each beginning of `context`: tensors (vocabulary)."""
         for length, distribution in enumerate(distributions[: len(context) + 1]):
             before = context[:length]
             if before in self._next and before not in self._known:
@@ -402,7 +399,7 @@ class Labels:
                 self._known[before] = dict(zip(tokens, distribution[tokens].tolist(), strict=True))
 
     def probabilities(self) -> dict[str, float]:
-        """For each label its probability, over all that could be answered."""
+        """Returns each label's probability over all possible answers."""
         return {label: math.fsum(map(self._probability, paths)) for label, paths in self.paths.items()}
 
     def _probability(self, path: TokenRow) -> float:
@@ -415,14 +412,14 @@ class Labels:
 
 
 def _paths(tokenizer: Any, tail: str, label: str) -> tuple[TokenRow, ...]:
-    """The rows of tokens that write a label behind `tail`. Raises `ModelError` where there is none."""
+    """Returns the token rows that write a label after `tail`. Raises `ModelError` if there are none."""
     before = tokenizer.encode(tail, add_special_tokens=False)
     found = []
     for spelling in (label, f" {label}"):
         tokens = tokenizer.encode(tail + spelling, add_special_tokens=False)
         if tokens[: len(before)] == before:
             tokens = tokens[len(before) :]
-        else:  # the tokenizer would join the label's beginning with the prompt's end, which is there already
+        else:  # the tokenizer would merge the label's beginning with the prompt's end, which is already fixed
             tokens = tokenizer.encode(spelling, add_special_tokens=False)
         written = tokenizer.decode(tokens, skip_special_tokens=True)
         if tokens and written.strip() == label.strip() and label.strip():
@@ -435,10 +432,10 @@ def _paths(tokenizer: Any, tail: str, label: str) -> tuple[TokenRow, ...]:
 def label_probabilities(
     labels: Sequence[Labels], ask: Callable[[Sequence[TokenRow]], Sequence[Any]]
 ) -> list[dict[str, float]]:
-    """For each question of a batch the probabilities of its labels.
+    """Returns for each question of a batch the probabilities of its labels.
 
-    `ask` is given for each row the tokens that its answer is to begin with. It returns for each place, from before the
-    first of them on, the logarithms of the probabilities of what comes there: a tensor (rows, vocabulary).
+    `ask` gets for each row the tokens that its answer is to begin with. It returns for each place, from before the
+    first of them on, the log probabilities of the next token: a tensor (rows, vocabulary).
     """
     while True:
         wanted = [one.wanted() for one in labels]

@@ -1,7 +1,7 @@
-"""What has to be known of an image-text-to-text model of transformers to judge with it: data.
+"""What edit-eval has to know about transformers' image-text-to-text models to judge with them: data.
 
-`FAMILIES` has a row for each `model_type` of a `config.json`; a test holds each against transformers 5.23.0. A model
-of no row is judged with as the library has it. Standard library only: `doctor`, reports and documents read it, too.
+`FAMILIES` has a row for each `model_type` of a `config.json`; a test checks each against transformers 5.23.0. A model
+without a row is used as the library has it. Standard library only: `doctor`, reports and documents read it, too.
 """
 
 from __future__ import annotations
@@ -15,44 +15,44 @@ TORCHVISION = "torchvision, built for its torch: transformers scales its picture
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """How one architecture is shown pictures, and told to think or not to."""
+    """How pictures are passed to one architecture, and how its thinking is switched."""
 
     model_type: str
     models: str
-    """What people call them."""
+    """Display name."""
     lineage: str
-    """Whose weights they grew from, as `edit_models` names the encoders of edit models."""
+    """The family its weights descend from, as `edit_models` names the encoders of edit models."""
     model: str
     """The class."""
     processor: str
     images: str = ""
     """The image processor that scales with Pillow; empty: there is none."""
     frames: int = 0
-    """An area in pixels limits its pictures, counted in so many frames of a picture; 0: something else does."""
+    """Its pictures are limited by area in pixels, times so many frames per picture; 0: by something else."""
     settings: tuple[str, ...] = ()
-    """The image processor's settings that decide how many tokens per picture has."""
+    """The image processor's settings that determine the number of tokens per picture."""
     tokens: str
-    """How many these are."""
+    """The number of tokens per picture."""
     nested: bool = False
-    """Pictures are handed over by request, not in one row."""
+    """Pictures are passed by request, not in one row."""
     thinking: str = ""
-    """The variable of the published chat templates that switches thinking; empty: they have none."""
+    """The variable that switches thinking in the published chat templates; empty: they have none."""
     thinks: bool = False
-    """Whether it thinks where nobody says anything."""
+    """True if it thinks by default."""
     opens: str = "<think>"
     closes: str = "</think>"
     frame: tuple[str, ...] = ()
-    """Marks around an answer that are no part of it: in front of it, and behind."""
+    """Marks before and after an answer that are not part of it."""
     openings: tuple[str, ...] = ()
-    """What else may stand in front of an answer though it does not think."""
+    """What else may precede an answer though it does not think."""
     kernels: tuple[str, ...] = ()
-    """Packages without which it computes slowly, though rightly, as they are imported (`KERNELS`)."""
+    """Packages, by import name (`KERNELS`), without which it computes slowly, though correctly."""
     environment: str = ""
-    """What it needs besides `edit-eval[diffusers]`."""
+    """Requirements besides `edit-eval[diffusers]`."""
     figures: str
 
     def shown(self) -> dict[str, str]:
-        """The row as `describe` prints it."""
+        """Returns the row as `describe` prints it."""
         itself = "on by itself" if self.thinks else "off by itself"
         always = "always" if self.thinks else "never"
         faster = f"faster with {', '.join(KERNELS[name] for name in self.kernels)}" if self.kernels else ""
@@ -69,7 +69,7 @@ _SOURCE = "transformers 5.23.0"
 _QWEN_TEMPLATE = "thinking: Qwen's model cards, vLLM's documentation of reasoning outputs"
 _GLM_FRAME = ("<|begin_of_box|>", "<|end_of_box|>")
 KERNELS = {"fla": "flash-linear-attention", "causal_conv1d": "causal-conv1d"}
-"""Imported as -> installed as."""
+"""Import name -> package name."""
 _LINEAR_ATTENTION = tuple(KERNELS)
 _5_23 = "transformers 5.23 (older ones have not been looked at)"
 
@@ -247,12 +247,12 @@ _BY_TYPE: Mapping[str, Family] = {family.model_type: family for family in FAMILI
 
 
 def family_of_type(model_type: str) -> Family | None:
-    """The row for a `model_type` of a `config.json`; None for one that nobody has looked at."""
+    """Returns the row for a `model_type` of a `config.json`; None if there is none."""
     return _BY_TYPE.get(model_type)
 
 
 def card_of(family: Family) -> dict[str, str]:
-    """What is known of a family's judges before one is loaded, for people."""
+    """Returns what is known about a family's judges before loading, for people."""
     switched = f"`{family.thinking}` of its chat template, {'on' if family.thinks else 'off'} by itself"
     always = "its weights decide, and there is no switch" if family.thinks else "none that could be switched"
     notes = [f"faster with {' and '.join(KERNELS[name] for name in family.kernels)}"] if family.kernels else []
@@ -270,18 +270,17 @@ class Published:
     """Published weights, and how often they agree with people about edits."""
 
     name: str
-    """On the Hub."""
+    """Name on the Hub."""
     model_type: str
     billions: float
-    """10^9 parameters, as the name has it."""
+    """10^9 parameters, as in the name."""
     agreement: float
     """Share of pairs on which a judge and people agree, without thinking, 0 to 1.
 
-    EditReward-Compass (bxhsort/Edit-Compass-and-EditReward-Compass at 6ee6caa, assets/Reward_Model.jpg;
-    arXiv 2605.13062): 2,251 pairs of edits that people compared, ties among them, each edit scored by itself.
-    """
+    EditReward-Compass (bxhsort/Edit-Compass-and-EditReward-Compass at 6ee6caa, assets/Reward_Model.jpg; arXiv
+    2605.13062): 2,251 pairs of edits that people compared, ties among them, each edit scored by itself."""
     thinking: float | None = None
-    """The same with it."""
+    """The same with thinking."""
 
 
 PUBLISHED = (
@@ -302,16 +301,16 @@ _PUBLISHED: Mapping[str, Published] = {judge.name: judge for judge in PUBLISHED}
 
 
 def published(name: str) -> Published | None:
-    """The row for weights by their name on the Hub."""
+    """Returns the row for weights by their name on the Hub."""
     return _PUBLISHED.get(name)
 
 
 @dataclass(frozen=True)
 class Lineage:
-    """Whose weights a model has grown from, by its name: a judge behind a server has no other."""
+    """The weights a model descends from, by its name: nothing else is known of a judge behind a server."""
 
     name: str
-    """A regular expression, looked for in the model's name, in small letters."""
+    """A regular expression, searched in the model's name in lower case."""
     lineage: str
     figures: str
 
@@ -334,10 +333,10 @@ LINEAGES = (
     Lineage(r"rationalrewards|pvc-?judge", "Qwen3-VL", _REWARD_TABLE),
     Lineage(r"editscore|imgedit[-_]?judge", "Qwen2.5-VL", _REWARD_TABLE),
 )
-"""The first that is found counts."""
+"""The first match counts."""
 
 
 def lineage_of_name(name: str) -> str:
-    """The family of a model by its name, a repository's or a server's; empty where nobody knows."""
+    """Returns the family of a model by its name, a repository's or a server's; empty if unknown."""
     found = (row.lineage for row in LINEAGES if re.search(row.name, name.lower()))
     return next(found, "")

@@ -1,18 +1,18 @@
-"""`perceptual_metrics`: LPIPS, how far two pictures are from each other to a network that people's eyes calibrated.
+"""`perceptual_metrics`: LPIPS, the distance of two pictures by a network calibrated on human perception.
 
 Zhang et al., CVPR 2018, version 0.1, as the package lpips 0.1.4 computes it (lpips.py, pretrained_networks.py): RGB in
-[-1, 1] less `SHIFT`, divided by `SCALE`; the channels of some layers, divided at each place by their length; the
+[-1, 1] less `SHIFT`, divided by `SCALE`; the channels of some layers, normalized to length 1 at each place; the
 squared difference of the two pictures, weighted by channel; the mean over places; the sum over layers.
 
 | value        | network                  | its layers                               |
 |--------------|--------------------------|------------------------------------------|
-| `lpips_alex` | AlexNet of torchvision   | behind each of its five convolutions     |
-| `lpips_vgg`  | VGG16 of torchvision     | behind the last of each of its five parts |
+| `lpips_alex` | AlexNet of torchvision   | after each of its five convolutions      |
+| `lpips_vgg`  | VGG16 of torchvision     | after the last of each of its five parts  |
 
-0 for equal pictures, no upper end, seldom above 1. The target is the sample's `reference`, else its `source`; an edit
-of another size is scaled to its size first (LANCZOS), and the reply says so.
+0 for equal pictures, no upper bound, rarely above 1. The target is the sample's `reference`, else its `source`; an edit
+of another size is scaled to its size first (LANCZOS), which the reply notes.
 
-The weights are two files of the user's: torchvision's state dict of the network (its keys `features.N.weight`,
+The weights are two files supplied by the user: torchvision's state dict of the network (its keys `features.N.weight`,
 `features.N.bias`, as in pytorch/vision, torchvision/models/alexnet.py and vgg.py), and the linear layers
 (`linN.model.1.weight`, 1 x channels x 1 x 1), which are in the wheel of lpips (BSD): lpips/weights/v0.1/.
 """
@@ -39,19 +39,19 @@ REGISTERED = {"perceptual_metrics": "PerceptualMetrics"}
 
 SHIFT, SCALE = (-0.030, -0.088, -0.188), (0.458, 0.448, 0.450)
 TINY = 1e-10
-"""Is added to a length before something is divided by it."""
+"""Added to a length before dividing by it."""
 SMALLEST = 32
-"""Pixels of the shorter side from which on every layer has a place."""
+"""Pixels of the shorter side from which on every layer has an output."""
 
 
 class _Layer(NamedTuple):
     number: int
-    """In torchvision's `features`."""
+    """Index in torchvision's `features`."""
     channels: int
     side: int
     stride: int = 1
     pool: int = 0
-    """The side of the maximum that is taken before it, in steps of two; 0: none."""
+    """Side of the max pooling before it, with stride two; 0: none."""
     compared: bool = True
 
 
@@ -79,7 +79,7 @@ NETWORKS = {
         _Layer(28, 512, 3),
     ),
 }
-"""The convolutions, each followed by a ReLU; padded by two pixels where their side is above 3, else by one."""
+"""The convolutions, each followed by a ReLU; padded by two pixels if their side is above 3, else by one."""
 
 
 class PerceptualMetrics:
@@ -106,13 +106,13 @@ class PerceptualMetrics:
 
     @staticmethod
     def measures(parameters: Parameters) -> dict[str, dict[str, Any]]:
-        """Scale and needs of the one value."""
+        """Returns scale and needs of the one value."""
         scale = {"lowest": 0.0, "highest": None, "higher_is_better": False, "needs": ["edit"]}
         return {f"lpips_{parameters.network}": scale}
 
     @staticmethod
     def revision(parameters: Parameters) -> str:
-        """A digest of both files. Raises `ConfigurationError` for one that is not there."""
+        """Returns a digest of both files. Raises `ConfigurationError` if one is missing."""
         return folders.files_revision(backbone=parameters.backbone, linear=parameters.linear)
 
     def prepare(self) -> None:
@@ -120,7 +120,7 @@ class PerceptualMetrics:
         import torch  # noqa: F401
 
     def load(self, devices: Sequence[str]) -> None:
-        """Loads both files onto the first of `devices`. Raises `LoadError` where they are not such weights."""
+        """Loads both files onto the first of `devices`. Raises `LoadError` if they are not such weights."""
         parameters = self.parameters
         prepare_devices(devices, "none")
         self._device = "cpu" if on_cpu(devices) else devices[0]
@@ -135,7 +135,7 @@ class PerceptualMetrics:
             self._weights |= _read(path, shapes, self._device)
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Reply]:
-        """The value of each request; the text says against what."""
+        """Returns the value of each request; the text says what it is compared with."""
         import torch
 
         if not self._weights:
@@ -145,7 +145,7 @@ class PerceptualMetrics:
             return [self._measured(request) for request in requests]
 
     def about(self) -> dict[str, str]:
-        """Versions, and the network."""
+        """Returns versions, and the network."""
         return {"network": self.parameters.network, "scaling": "LANCZOS", **library_versions("torch", "pillow")}
 
     def _measured(self, request: JudgeRequest) -> Reply:
@@ -178,7 +178,7 @@ class PerceptualMetrics:
         return total
 
     def _compared(self, pixels: Any) -> Iterator[Any]:
-        """(2, channels, height, width) of each layer that is compared."""
+        """Yields (2, channels, height, width) for each compared layer."""
         from torch.nn import functional
 
         for layer in NETWORKS[self.parameters.network]:
@@ -192,7 +192,7 @@ class PerceptualMetrics:
 
 
 def _read(path: str, shapes: dict[str, tuple[int, ...]], device: str) -> dict[str, Any]:
-    """The weights of these names and shapes, 32 bits each. Raises `LoadError` where the file has not got them."""
+    """Returns the weights of these names and shapes, 32 bits each. Raises `LoadError` if the file lacks them."""
     import torch
 
     file = Path(path).expanduser()

@@ -1,28 +1,27 @@
-"""`picture_metrics`: how far an edit's pixels are from another picture's, over all of it and outside the mask.
+"""`picture_metrics`: the distance of an edit's pixels from another picture's, overall and outside the mask.
 
-Pictures are RGB in [0, 1]. Of the pixels and channels x of the target and y of the edit:
+Pictures are RGB in [0, 1]. For the pixels and channels x of the target and y of the edit:
 
 | value   | what it is                                                                                               |
 |---------|----------------------------------------------------------------------------------------------------------|
 | `l1`    | mean of abs(x - y), 0 to 1                                                                               |
 | `l2`    | mean of (x - y)^2, the mean squared error, 0 to 1                                                        |
-| `psnr`  | -10 log10(l2), in dB; not below 0, for `l2` is at most 1; none for two identical pictures                |
+| `psnr`  | -10 log10(l2), in dB; at least 0, as `l2` is at most 1; undefined for two identical pictures             |
 | `ssim`  | structural similarity, -1 to 1: Gaussian window of 11 x 11 pixels, sigma 1.5, K1 = 0.01, K2 = 0.03, mean |
 |         | of the channels (Wang et al., IEEE Transactions on Image Processing 13(4), 2004, equation 13)            |
 
-L1 and L2 are those of MagicBrush (OSU-NLP-Group/MagicBrush@44745b5, evaluation/image_eval.py, `eval_distance`) wherever
-edit and target have the same size; where not, that scales with Pillow's bicubic filter, this with LANCZOS. With
-`bicubic: true` there are `l1_bicubic` and `l2_bicubic`, too, which are MagicBrush's for any size.
+L1 and L2 are those of MagicBrush (OSU-NLP-Group/MagicBrush@44745b5, evaluation/image_eval.py, `eval_distance`) if edit
+and target have the same size; otherwise MagicBrush scales with the bicubic filter, we with LANCZOS. `bicubic: true`
+adds `l1_bicubic` and `l2_bicubic`, which are MagicBrush's for any size.
 
-The target is the sample's `reference`, else its `source`. `l1_outside` and its like are measured against the source,
-where a sample has a mask (white where the edit may change something): what was not to be changed, did it stay? They
-are means of the maps of the whole pictures over the pixels whose window of 11 x 11 touches nothing masked: neither
-what was edited nor a constant that was painted over it is in any of them. (A mask that is filled with a constant
-before the whole is compared makes unrelated pictures alike: SSIM 0.01, 0.25, 0.50 and 0.76 as it covers 0, 25, 50 and
-75 % of them.)
+The target is the sample's `reference`, else its `source`. `l1_outside` and its like compare with the source, if
+a sample has a mask (white where the edit may change something): did everything else stay the same? They are means of
+the maps of the whole pictures over the pixels whose window of 11 x 11 touches nothing masked: they include neither the
+edited area nor a constant painted over it. (Filling the mask with a constant before comparing everything makes
+unrelated pictures similar: SSIM 0.01, 0.25, 0.50 and 0.76 as it covers 0, 25, 50 and 75 % of them.)
 
-An edit of another size is scaled to the size of what it is compared with (LANCZOS), a mask likewise (the nearest
-pixel); the reply says so, and as much as that filter reaches is not outside of the mask either.
+An edit of another size is scaled to the size of the other picture (LANCZOS), and so is a mask (nearest pixel); the
+reply notes it, and the reach of that filter is not outside the mask either.
 """
 
 from __future__ import annotations
@@ -42,11 +41,11 @@ from edit_eval.records import Reply
 REGISTERED = {"picture_metrics": "PictureMetrics"}
 
 RADIUS = 5
-"""Of SSIM's window, in pixels."""
+"""Radius of SSIM's window, in pixels."""
 LANCZOS = 3
-"""Pixels that its filter reaches."""
+"""Reach of its filter, in pixels."""
 WHITE = 128
-"""The grey from which on a mask counts as white: the rest may come from how its file was compressed."""
+"""The grey from which on a mask counts as white: lower values may be compression artefacts."""
 
 SCALES: dict[str, dict[str, Any]] = {
     "l1": {"lowest": 0.0, "highest": 1.0, "higher_is_better": False},
@@ -73,7 +72,7 @@ class PictureMetrics:
 
     @staticmethod
     def measures(parameters: Parameters) -> dict[str, dict[str, Any]]:
-        """Scale and needs of every value; the first is the headline."""
+        """Returns scale and needs of every value; the first is the headline."""
         whole = {name: {**scale, "needs": ["edit"]} for name, scale in SCALES.items()}
         needs = ["source", "edit", "mask"]
         outside = {f"{name}_outside": {**scale, "needs": needs} for name, scale in SCALES.items()}
@@ -87,15 +86,17 @@ class PictureMetrics:
         import skimage.metrics  # noqa: F401
 
     def load(self, devices: Sequence[str]) -> None:
-        """Nothing to load; any device will do, the CPU computes."""
+        """Does nothing: there is nothing to load, and the CPU computes."""
         self.prepare()
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Reply]:
-        """The values of each request; the text says against what, and why a value is left out."""
+        """Returns the values of each request; the text says what the edit is compared with, and why a value is left
+        out.
+        """
         return [_measured(request, self._bicubic) for request in requests]
 
     def about(self) -> dict[str, str]:
-        """Versions, and how it is measured."""
+        """Returns versions, and how it is measured."""
         return {
             "ssim": "Gaussian window of 11 x 11 pixels, sigma 1.5",
             "scaling": "LANCZOS",
@@ -104,16 +105,16 @@ class PictureMetrics:
 
 
 class _Maps(NamedTuple):
-    """One number a pixel, the mean of its channels: (height, width), float64."""
+    """One number per pixel, the mean of its channels: (height, width), float64."""
 
     absolute: Any
     squared: Any
     similarity: Any
-    """None where the picture is smaller than the window."""
+    """None if the picture is smaller than the window."""
 
 
 def target_of(request: JudgeRequest, judge: str) -> str:
-    """Which picture the edit is compared with. Raises `ModelError` where either was not shown to `judge`."""
+    """Returns which picture the edit is compared with. Raises `ModelError` if either was not shown to `judge`."""
     target = "reference" if "reference" in request.pictures else "source"
     if lacking := next((name for name in (target, "edit") if name not in request.pictures), ""):
         raise ModelError(f"{judge} compares pictures; it was not given the picture `{lacking}`")
@@ -174,7 +175,7 @@ def _scaled(
 
 
 def _outside(mask: Image.Image, size: tuple[int, int], before: tuple[int, int]) -> tuple[Any, list[str]]:
-    """Where no window touches what is masked: bool (height, width). `before`: the edit's size before it was scaled."""
+    """Returns where no window touches the mask: bool (height, width). `before`: the edit's size before scaling."""
     import numpy
     from scipy.ndimage import maximum_filter
 
@@ -184,12 +185,14 @@ def _outside(mask: Image.Image, size: tuple[int, int], before: tuple[int, int]) 
 
 
 def _reach(now: int, then: int) -> int:
-    """How many pixels of the result a pixel reaches that LANCZOS scales from `then` to `now` pixels."""
+    """Returns how many pixels of the result a pixel affects when LANCZOS scales from `then` to `now` pixels."""
     return math.ceil(LANCZOS * max(1.0, now / then))
 
 
 def _values(maps: _Maps, where: Any, suffix: str = "") -> tuple[dict[str, float], list[str]]:
-    """The values over the pixels `where` (bool, at least one of them for any value), and why others are left out."""
+    """Returns the values over the pixels `where` (bool, at least one of them for any value), and why others are
+    missing.
+    """
     if not where.any():
         return {}, ["the mask, and a window's radius around it, leave nothing outside"]
     values = {"l1": float(maps.absolute[where].mean()), "l2": float(maps.squared[where].mean())}
@@ -198,7 +201,7 @@ def _values(maps: _Maps, where: Any, suffix: str = "") -> tuple[dict[str, float]
         values["psnr"] = max(0.0, -10 * math.log10(values["l2"]))
     else:
         reasons.append(f"psnr{suffix}: the pictures are identical{' there' if suffix else ''}")
-    inner = where[RADIUS:-RADIUS, RADIUS:-RADIUS]  # as ever: no window reaches over the picture's edge
+    inner = where[RADIUS:-RADIUS, RADIUS:-RADIUS]  # as usual, the window must not extend over the picture's edge
     if maps.similarity is not None and inner.any():
         found = float(maps.similarity[RADIUS:-RADIUS, RADIUS:-RADIUS][inner].mean())
         values["ssim"] = min(1.0, max(-1.0, found))

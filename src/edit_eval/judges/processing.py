@@ -1,4 +1,4 @@
-"""A judge's processor: how its pictures are limited and read, and which texts it must not be told."""
+"""A judge's processor: how it limits and reads pictures, and which control tokens its texts must not contain."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def judge_processor(location: Location, family: Family | None, parameters: Trans
     elif family and family.images:
         settings = _settings(location, family, areas, settings)
         processor = load_with_pillow(location.name, family.processor, family.images, settings, **location.keywords)
-    else:  # a relative that nobody has looked at: the library's own choice
+    else:  # a relative without a row in the table: the library's default
         from transformers import AutoProcessor
 
         processor = AutoProcessor.from_pretrained(location.name, **areas, **settings, **location.keywords)
@@ -48,7 +48,7 @@ def judge_processor(location: Location, family: Family | None, parameters: Trans
 
 
 def _settings(location: Location, family: Family, areas: dict[str, int], given: dict[str, Any]) -> dict[str, Any]:
-    """Settings of the image processor in place of those in the model's files."""
+    """Returns the image processor's settings that replace those in the model's files."""
     import transformers
 
     images: Any = getattr(transformers, family.images)
@@ -70,7 +70,7 @@ def _settings(location: Location, family: Family, areas: dict[str, int], given: 
 
 
 def pixels(images: Any, family: Family | None) -> str:
-    """What limits the pictures, in the image processor's words."""
+    """Describes what limits the pictures, in the image processor's words."""
     size = dict(getattr(images, "size", None) or {})
     if family is None or family.frames == 1:
         return f"{size.get('shortest_edge')} to {size.get('longest_edge')}"
@@ -79,30 +79,30 @@ def pixels(images: Any, family: Family | None) -> str:
 
 
 def control_tokens(processor: Any) -> re.Pattern[str]:
-    """What would be read as a token of the chat, or as a picture's place, in a text that is only to be read."""
+    """Returns a pattern for text that would be read as a chat token or a picture's placeholder."""
     control = {token.content for token in processor.tokenizer.added_tokens_decoder.values() if token.special}
     control |= {str(getattr(processor, f"{kind}_token", None) or "") for kind in ("image", "video", "audio")}
     alternatives = sorted(control - {""}, key=lambda text: (-len(text), text))
     return re.compile("|".join(map(re.escape, alternatives)) or "(?!)")
 
 
-# -- pictures as the Qwen-VL family reads them: scaled on the host, made numbers on the device --
+# -- pictures as the Qwen-VL family reads them: scaled on the host, converted to numbers on the device --
 #
-# transformers does all of it on the host: 30 to 70 ms and 25 to 40 MB of float32 a picture, while the GPU waits.
-# Here 8-bit pixels travel, and each of the 256 levels is made a number once. The numbers are the library's own, bit
+# transformers does all of it on the host: 30 to 70 ms and 25 to 40 MB of float32 a picture, while the GPU waits. Here
+# 8-bit pixels are transferred, and each of the 256 levels is converted once. The numbers equal the library's own bit
 # for bit.
 
 THREADS = 8
-"""At most so many pictures are scaled at the same time; Pillow lets other threads run meanwhile."""
+"""Most pictures scaled at the same time; Pillow lets other threads run meanwhile."""
 
 KNOWN = "Qwen2VLImageProcessorPil"
 STEPS = ("do_resize", "do_rescale", "do_normalize")
 
 
 def keep_levels(processor: Any) -> bool:
-    """Has `processor.image_processor` hand out 8-bit pixels (one flat tensor) in place of patches of float32.
+    """Makes `processor.image_processor` return 8-bit pixels (one flat tensor) instead of patches of float32.
 
-    Returns whether it does: an image processor of another kind, or one that leaves out a step, stays as it is.
+    Returns True if it does: an image processor of another kind, or one that skips a step, stays unchanged.
     """
     images = processor.image_processor
     kind = type(images)
@@ -144,7 +144,7 @@ def keep_levels(processor: Any) -> bool:
 
 
 def numbers_of_levels(images: Any) -> Any:
-    """What the image processor makes of each level of each channel: float32 (3, 256)."""
+    """Returns what the image processor makes of each level of each channel: float32 (3, 256)."""
     import numpy
     import torch
 
@@ -154,7 +154,7 @@ def numbers_of_levels(images: Any) -> Any:
 
 
 def patches(inputs: Mapping[str, Any], images: Any, numbers: Any) -> Any:
-    """The patches that the vision tower reads, float32, on the device where `inputs` and `numbers` lie.
+    """Returns the patches for the vision tower, float32, on the device of `inputs` and `numbers`.
 
     Shape (patches, 3 * frames * patch * patch), in the order of the library: squares of `merge_size` patches together,
     the one frame repeated.

@@ -1,4 +1,4 @@
-"""Qwen3-VL (dense and mixture of experts) and Qwen2.5-VL as judges, by the name that the base system knows."""
+"""Qwen3-VL (dense and mixture of experts) and Qwen2.5-VL as judges, under the name that the base system uses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Qwen3VL(TransformersJudge):
     class Parameters(LocalParameters):
         model_name: str = "Qwen/Qwen3-VL-30B-A3B-Instruct"
         """A folder, or a name on the Hugging Face Hub."""
-        # What `transformers` has besides, as it is there where nobody says anything.
+        # The further parameters of `transformers`, at their defaults.
         thinking: ClassVar[str | None] = None
         thinking_tokens: ClassVar[int] = 8192
         image_settings: ClassVar[dict[str, Any]] = {}
@@ -28,5 +28,5 @@ class Qwen3VL(TransformersJudge):
 
     @staticmethod
     def presets() -> list[dict[str, str]]:
-        """None: its families are in its name."""
+        """Returns none: its name says its families."""
         return []

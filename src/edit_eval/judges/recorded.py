@@ -1,17 +1,17 @@
-"""`recorded`: replies that were given elsewhere, by people or by another judge, read from a file.
+"""`recorded`: replies given elsewhere, by people or by another judge, read from a file.
 
-A row is one reply; its address says to what. JSON is a list of objects, JSONL one object a line, CSV and TSV have a
-first line of names:
+Each row is one reply with its address. JSON is a list of objects, JSONL one object per line, CSV and TSV have a header
+line:
 
 | column       | what it holds                                                                                    |
 |--------------|--------------------------------------------------------------------------------------------------|
 | `sample`     | the sample's id                                                                                  |
-| `edit_model` | the name that the configuration has for the edit model                                           |
+| `edit_model` | the edit model's name in the configuration                                                       |
 | `question`   | the question's name in the protocol: `score` in `rubric`, `SC` and `PQ` in `viescore`             |
-| `other`      | where two edits were compared, the second edit model: of the two the later one in `edit_models`   |
-| `repeat`, `edit_seed`, `reading` | from 0; a column that is not there is 0                                      |
-| `text`       | the reply, as it came; JSON that is no text is written as text                                    |
-| `ended`      | if not by itself: `cut_off` (by a limit on its length) or `refused`                              |
+| `other`      | if two edits were compared, the second edit model: the later of the two in `edit_models`          |
+| `repeat`, `edit_seed`, `reading` | from 0; a missing column is 0                                                |
+| `text`       | the reply, unchanged; JSON that is not a string is written as text                                |
+| `ended`      | `cut_off` (by a limit on its length) or `refused`; empty if it ended normally                    |
 
 Other columns can be named with `fields`; columns of numbers (what was measured, probabilities) with `values`.
 """
@@ -81,7 +81,7 @@ class Recorded:
 
     @staticmethod
     def revision(parameters: Parameters) -> str:
-        """SHA-256 of the file. Raises `ConfigurationError` for one that cannot be read."""
+        """Returns the SHA-256 of the file. Raises `ConfigurationError` if it cannot be read."""
         path = Path(parameters.path).expanduser()
         try:
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -91,7 +91,7 @@ class Recorded:
         return digest
 
     def load(self, devices: Sequence[str]) -> None:
-        """Reads the file, whole; needs no device. Raises `LoadError` that names the place of a row that is wrong."""
+        """Reads the whole file; needs no device. Raises `LoadError` with the place of an invalid row."""
         try:
             data = self._path.read_bytes()
         except OSError as error:
@@ -115,7 +115,7 @@ class Recorded:
             raise LoadError(f"{self._path} has no replies")
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Reply]:
-        """The reply to each request. Raises `ModelError` that names the address of which the file has none."""
+        """Returns the reply to each request. Raises `ModelError` with the address if the file has none."""
         found = []
         for request in requests:
             address = _address(
@@ -128,12 +128,12 @@ class Recorded:
         return found
 
     def about(self) -> dict[str, str]:
-        """The file, and how many replies it holds."""
+        """Returns the file, and how many replies it holds."""
         return {"path": os.path.abspath(self._path), "replies": str(len(self._replies))}
 
     def _read(self, row: RecordedRow) -> tuple[ReplyAddress, Reply]:
-        """Raises `ValueError` for a row that is none."""
-        if None in row:  # where `csv` puts what no column is for
+        """Raises `ValueError` for an invalid row."""
+        if None in row:  # where `csv` puts cells without a column
             raise ValueError("it has more cells than the first line has names; is there an unquoted comma in a cell?")
         columns = {name: self.parameters.fields.get(name, name) for name in FIELDS}
         for name in NAMES:
@@ -157,7 +157,7 @@ _SEEN: dict[Path, str] = {}  # file -> the digest that `revision` last saw in th
 
 
 def _rows(data: bytes, path: Path) -> Iterator[tuple[str, RecordedRow]]:
-    """Each row with its place, for a person to find it."""
+    """Yields each row with its place, so that people can find it."""
     suffix = path.suffix.lower()
     try:
         text = data.decode("utf-8-sig")
@@ -170,7 +170,7 @@ def _rows(data: bytes, path: Path) -> Iterator[tuple[str, RecordedRow]]:
             lines = ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
             yield from ((f"line {number}", _object(json.loads(line), path, number)) for number, line in lines)
         else:
-            csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # a reply may be longer than its 131,072
+            csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # a reply may exceed the default of 131,072
             reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=DELIMITERS[suffix], strict=True)
             yield from ((f"line {reader.line_num}", row) for row in reader)
     except (UnicodeDecodeError, csv.Error, json.JSONDecodeError) as error:
@@ -184,7 +184,7 @@ def _object(row: Any, path: Path, number: int) -> RecordedRow:
 
 
 def _address(names: Sequence[str], counts: Sequence[int]) -> ReplyAddress:
-    """Names in Unicode's composed form: macOS writes the decomposed one."""
+    """Composes Unicode in names, since macOS writes the decomposed form."""
     return (*(unicodedata.normalize("NFC", name) for name in names), *counts)
 
 

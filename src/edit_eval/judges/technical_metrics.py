@@ -1,8 +1,8 @@
-"""`technical_metrics`: what a picture has lost as a picture: sharpness, clean pixels, shape, its place in the frame.
+"""`technical_metrics`: technical damage to a picture: blur, JPEG blocks, shape, size, displacement.
 
 | value          | what it is                                                                                        |
 |----------------|---------------------------------------------------------------------------------------------------|
-| `blur_added`   | blur of the edit less that of the source, each 0 (sharp) to 1 (Crete et al., SPIE 6492, 2007, as  |
+| `blur_added`   | blur of the edit minus that of the source, each 0 (sharp) to 1 (Crete et al., SPIE 6492, 2007, as  |
 |                | scikit-image has it), both at the smaller one's size; below 0 where the edit is sharper           |
 | `blocking`     | how much larger steps between neighbours are where blocks of 8 pixels meet than within them, of   |
 |                | both together: 0 to 1, by the edit's own pixels; what a strong JPEG leaves behind                 |
@@ -12,9 +12,9 @@
 |                | of 1.6                                                                                            |
 | `shift`        | how far it is moved then, in percent of the longer side                                            |
 
-`zoom` and `shift` are found by laying one on the other, outlines against outlines, for scales from 0.8 to 1.25. Where
-nothing fits (the edit is another picture, or has no outlines) there are none. Neither a change that was asked for nor
-its absence is judged here: an edit that is meant to blur the background has added blur.
+`zoom` and `shift` are found by aligning the outlines of both, for scales from 0.8 to 1.25. If nothing fits (the edit is
+another picture, or has no outlines) they are undefined. The instruction is ignored: an edit that is meant to blur the
+background has added blur.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from edit_eval.records import Reply
 REGISTERED = {"technical_metrics": "TechnicalMetrics"}
 
 BLOCK = 8
-"""Pixels of a JPEG's block."""
+"""Side of a JPEG's block, in pixels."""
 SIDE = 256
-"""Pixels of the longer side at which pictures are laid on each other."""
+"""Longer side, in pixels, at which pictures are aligned."""
 SCALES = tuple(2 ** (step / 62) for step in range(-20, 21))
-"""At which they are: 0.8 to 1.25, by 1.1 percent."""
+"""Scales that are tried: 0.8 to 1.25, by 1.1 percent."""
 ALIKE = 0.3
 """The correlation of two pictures' outlines below which they do not fit anywhere."""
 _OPEN: dict[str, Any] = {"lowest": 0.0, "highest": None, "higher_is_better": False, "needs": ["source", "edit"]}
@@ -58,7 +58,7 @@ class TechnicalMetrics:
 
     @staticmethod
     def measures(parameters: Parameters) -> dict[str, dict[str, Any]]:
-        """Scale and needs of every value; the first is the headline."""
+        """Returns scale and needs of every value; the first is the headline."""
         return {
             "blur_added": {**_OPEN, "lowest": -1.0, "highest": 1.0},
             "blocking": {**_OPEN, "highest": 1.0, "needs": ["edit"]},
@@ -74,11 +74,11 @@ class TechnicalMetrics:
         import skimage.measure  # noqa: F401
 
     def load(self, devices: Sequence[str]) -> None:
-        """Nothing to load; any device will do, the CPU computes."""
+        """Does nothing: there is nothing to load, and the CPU computes."""
         self.prepare()
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Reply]:
-        """The values of each request; the text says why a value is left out."""
+        """Returns the values of each request; the text says why a value is left out."""
         return [_measured(request) for request in requests]
 
     def about(self) -> dict[str, str]:
@@ -114,7 +114,7 @@ def _blur_added(source: Image.Image, edit: Image.Image) -> float:
 
 
 def _blocking(picture: Image.Image) -> float:
-    """The mean over both directions."""
+    """Returns the mean over both directions."""
     import numpy
 
     grey = _grey(picture)
@@ -129,7 +129,7 @@ def _blocking(picture: Image.Image) -> float:
 
 
 def _laid(source: Image.Image, edit: Image.Image) -> tuple[tuple[float, float] | None, float]:
-    """Zoom and shift in percent, and how well the outlines fit; None where they do not."""
+    """Returns zoom and shift in percent, None if the outlines do not fit, and how well they do."""
     _, near, _ = _best(source, edit, SIDE // 4, SCALES)
     place = SCALES.index(near)
     alike, scale, shift = _best(source, edit, SIDE, SCALES[max(0, place - 3) : place + 4])
@@ -137,7 +137,9 @@ def _laid(source: Image.Image, edit: Image.Image) -> tuple[tuple[float, float] |
 
 
 def _best(source: Image.Image, edit: Image.Image, side: int, scales: Sequence[float]) -> tuple[float, float, float]:
-    """The best correlation of outlines at `side` pixels, its scale, and its shift as a share of the longer side."""
+    """Returns the best correlation of outlines at `side` pixels, its scale, and its shift as a share of the longer
+    side.
+    """
     import numpy
 
     factor = side / max(source.size)
@@ -159,7 +161,7 @@ def _best(source: Image.Image, edit: Image.Image, side: int, scales: Sequence[fl
 
 
 def _zoomed(picture: Image.Image, scale: float) -> Image.Image:
-    """The middle of the picture, enlarged (`scale` above 1), or the picture within a frame of its outermost pixels."""
+    """Enlarges the middle of the picture (`scale` above 1), or shrinks it within a frame of its outermost pixels."""
     width, height = picture.size
     part = (width / scale, height / scale)
     box = ((width - part[0]) / 2, (height - part[1]) / 2, (width + part[0]) / 2, (height + part[1]) / 2)
@@ -167,7 +169,7 @@ def _zoomed(picture: Image.Image, scale: float) -> Image.Image:
 
 
 def _outlines(picture: Image.Image, size: tuple[int, int]) -> Any:
-    """The length of the gradient less its mean, faded out towards the frame: (height, width), float64."""
+    """Returns the gradient's length minus its mean, faded out towards the frame: (height, width), float64."""
     import numpy
 
     grey = _grey(picture.resize(size, Image.Resampling.LANCZOS))
@@ -178,7 +180,7 @@ def _outlines(picture: Image.Image, size: tuple[int, int]) -> Any:
 
 
 def _grey(picture: Image.Image) -> Any:
-    """Luminance in [0, 1]: (height, width), float64."""
+    """Returns the luminance in [0, 1]: (height, width), float64."""
     import numpy
 
     return numpy.asarray(picture.convert("L"), dtype=numpy.float64) / 255

@@ -1,22 +1,22 @@
-"""`text_metrics`: whether a picture has the writing that it is to have, as an OCR engine reads it.
+"""`text_metrics`: how well the writing in a picture matches the wanted text, as read by an OCR engine.
 
 | value                   | what it is                                                                               |
 |-------------------------|------------------------------------------------------------------------------------------|
-| `character_error`       | the fewest characters to insert, delete and replace that make the wanted text of some    |
+| `character_error`       | the fewest characters to insert, delete and replace to get the wanted text from some     |
 |                         | part of what was read, divided by the length of the wanted text: 0 (there) to 1 (absent) |
-| `text_is_there`         | 1 where that part is the wanted text, letter by letter, else 0                           |
+| `text_is_there`         | 1 if that part is exactly the wanted text, else 0                                        |
 | `character_error_whole` | the same for all that was read, the usual character error rate: other writing counts as  |
-|                         | wrong, so it has no upper end                                                            |
+|                         | wrong, so it has no upper bound                                                          |
 
-The wanted text is the sample's fact `target_text` (of a `table`, the column `target_text`). Lines are read from top to
-bottom and joined. Spaces do not count (an OCR engine guesses them, and Chinese has none), forms that Unicode calls
-compatible are one (`：` and `:`), capitals count unless `ignore_case`.
+The wanted text is the sample's fact `target_text` (in a `table`, the column `target_text`). Lines are read from top to
+bottom and joined. Spaces are ignored (an OCR engine guesses them, and Chinese has none), Unicode's compatible forms are
+equal (`：` and `:`), case matters unless `ignore_case`.
 
 The engine is RapidOCR (Apache-2.0) with onnxruntime on the CPU; its models of PaddleOCR, which read English and
-Chinese, are in its wheel: nothing is downloaded. What it misreads in a picture that a person reads well counts as the
-edit's fault. Of 25 drawn texts a size, thin lines across some of them, the mean `character_error` was 0.01 and 0.03 (64
-and 32 pixels), 0.05 to 0.09 (16 and 20) and 0.41 (12) in English, 0.00 to 0.07 and 0.21 (12) in Chinese: so look at
-some before a small difference is believed.
+Chinese, are in its wheel: nothing is downloaded. Its misreadings of legible text count against the edit. With 25 drawn
+texts per size, some crossed by thin lines, the mean `character_error` was 0.01 and 0.03 (64 and 32 pixels), 0.05 to
+0.09 (16 and 20) and 0.41 (12) in English, 0.00 to 0.07 and 0.21 (12) in Chinese: look at some edits before you trust a
+small difference.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class TextMetrics:
 
     @staticmethod
     def measures(parameters: Parameters) -> dict[str, dict[str, Any]]:
-        """Scale and needs of every value; the first is the headline."""
+        """Returns scale and needs of every value; the first is the headline."""
         return {
             "character_error": ERROR,
             "text_is_there": {**ERROR, "higher_is_better": True},
@@ -62,7 +62,7 @@ class TextMetrics:
         }
 
     def prepare(self) -> None:
-        """Imports the libraries. Raises `LoadError` where they are not there."""
+        """Imports the libraries. Raises `LoadError` if they are missing."""
         try:
             import onnxruntime  # noqa: F401
             import rapidocr  # noqa: F401
@@ -70,14 +70,14 @@ class TextMetrics:
             raise LoadError(f"{error}; `pip install 'edit-eval[ocr]'` brings it") from error
 
     def load(self, devices: Sequence[str]) -> None:
-        """Loads the engine's own models; any device will do, the CPU reads."""
+        """Loads the engine's own models on the CPU, ignoring `devices`."""
         self.prepare()
         from rapidocr import RapidOCR
 
         self._engine = RapidOCR(
             params={
                 "Global.log_level": "critical",
-                "Global.use_cls": False,  # lines that stand on their head are not looked for
+                "Global.use_cls": False,  # upside-down lines are not searched for
                 "Global.max_side_len": self.parameters.longest_side,
                 "Det.limit_type": "max",
                 "Det.limit_side_len": self.parameters.longest_side,
@@ -85,11 +85,11 @@ class TextMetrics:
         )
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Reply]:
-        """The values of each request; the text says what was read. Raises `ModelError` without an edit."""
+        """Returns the values of each request; the text says what was read. Raises `ModelError` without an edit."""
         return [self._measured(request) for request in requests]
 
     def about(self) -> dict[str, str]:
-        """Versions; they decide which models read."""
+        """Returns versions; they determine the models."""
         return library_versions("rapidocr", "onnxruntime", "opencv-python-headless", "numpy", "pillow")
 
     def _measured(self, request: JudgeRequest) -> Reply:
@@ -117,9 +117,9 @@ class TextMetrics:
 
 
 def distance(wanted: str, read: str, *, anywhere: bool = False) -> int:
-    """Characters to insert, delete or replace that turn `read` into `wanted` (Levenshtein).
+    """Returns the characters to insert, delete or replace to turn `read` into `wanted` (Levenshtein).
 
-    `anywhere`: that turn some part of `read`, perhaps an empty one, into it (Sellers).
+    With `anywhere`: to turn some part of `read`, perhaps an empty one, into it (Sellers).
     """
     row = [0] * (len(read) + 1) if anywhere else list(range(len(read) + 1))
     for place, letter in enumerate(wanted, 1):

@@ -1,6 +1,6 @@
 """Any image-text-to-text model of transformers as a judge, by its own processor and chat template.
 
-What differs between them is a row of `judge_table.py`.
+Their differences are rows of `judge_table.py`.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class LocalParameters:
 THINKING = ("on", "off")
 
 OF_LABELS = "of whole labels, from the logits"
-"""What the probabilities of a local judge are; a server gives those of an answer's first token."""
+"""What a local judge's probabilities are of; a server gives those of an answer's first token."""
 
 
 class TransformersJudge:
@@ -153,7 +153,7 @@ class TransformersJudge:
 
     @staticmethod
     def presets() -> list[dict[str, str]]:
-        """The families that differ."""
+        """Returns the families with rows of their own."""
         return [family.shown() for family in FAMILIES]
 
     def __init__(self, parameters: Parameters) -> None:
@@ -161,7 +161,7 @@ class TransformersJudge:
         self._model: Any = None
         self._processor: Any = None
         self._family: Family | None = None
-        self._encoding = threading.Lock()  # tokenizers before 0.23: "Already borrowed" where another thread encodes
+        self._encoding = threading.Lock()  # tokenizers before 0.23: "Already borrowed" while another thread encodes
         self._device = "cpu"
         self._ends: tuple[int, ...] = ()
         self._control_tokens: re.Pattern[str] = re.compile("(?!)")
@@ -171,19 +171,19 @@ class TransformersJudge:
         self._thinks = False
         self._always_thinks = False
         self._opened = {True: False, False: False}
-        """Whether the prompt ends within a thought where the switch is on, and where it is off."""
+        """True if the prompt ends within a thought, by the position of the switch."""
         self._grammars: Grammars | None = None
         self._holds_to_schemas = False
         self._about: dict[str, str] = {}
 
     @staticmethod
     def revision(parameters: LocalParameters) -> str:
-        """What decides the answers besides the parameters: a digest of a local folder, or the Hub's revision."""
+        """Returns what, besides the parameters, fixes the answers: a local folder's digest, or the Hub's revision."""
         return folders.revision(parameters.model_name, parameters.revision)
 
     @staticmethod
     def card(parameters: LocalParameters) -> dict[str, str]:
-        """What is known of these weights before they are loaded: pictures, thinking, environment."""
+        """Returns what is known about these weights before loading: pictures, thinking, environment."""
         folder = folders.local_folder(parameters.model_name)
         folder = folder or folders.cached_folder(parameters.model_name, parameters.revision, os.environ)
         weights = published(parameters.model_name)
@@ -194,7 +194,7 @@ class TransformersJudge:
         return card_of(family) if family else {}
 
     def prepare(self) -> None:
-        """Imports what loading needs, seconds of it, while the device may still work for another model."""
+        """Imports what loading needs, which takes seconds, while another model may still use the device."""
         name = self.parameters.model_name
         with load_errors(name):
             location = folders.locate(name, self.parameters.revision, "config.json", "a transformers model")
@@ -208,9 +208,9 @@ class TransformersJudge:
     def load(self, devices: Sequence[str], offload: str = "none", forms: Sequence[AnswerForm] = ()) -> None:
         """Loads model and processor; over several devices the layers are spread.
 
-        With an `offload`, `model` or `group`, layers for which the GPU has no room stay in host memory. `forms` are
-        those of all requests to come: of what this model cannot be asked the first is refused. Raises `LoadError`;
-        want of memory passes as it is.
+        With an `offload`, `model` or `group`, layers that do not fit on the GPU stay in host memory. `forms` are those
+        of all requests to come; the first that this model does not support is refused. Raises `LoadError`; passes on
+        out-of-memory errors.
         """
         parameters = self.parameters
         name = parameters.model_name
@@ -258,7 +258,7 @@ class TransformersJudge:
         }
 
     def make_inputs(self, requests: Sequence[JudgeRequest]) -> Any:
-        """What the model reads of a batch, still on the host: texts tokenised, pictures scaled. For any thread."""
+        """Returns the model's inputs for a batch, still on the host: texts tokenised, pictures scaled. Thread-safe."""
         texts = [self._text(request) for request in requests]
         pictures: list[Any] = [[one.convert("RGB") for one in request.pictures.values()] for request in requests]
         if self._family is not None and not self._family.nested:
@@ -266,16 +266,16 @@ class TransformersJudge:
         keywords: dict[str, Any] = {"padding": True, "return_tensors": "pt"}
         beginning = self._processor.tokenizer.bos_token
         if beginning and texts[0].startswith(beginning):
-            keywords["add_special_tokens"] = False  # the template has written it already
+            keywords["add_special_tokens"] = False  # the template has already written them
         with self._encoding:
             return self._processor(text=texts, images=pictures if any(pictures) else None, **keywords)
 
     def judge(self, requests: Sequence[JudgeRequest], inputs: Any = None) -> list[str | Reply]:
-        """Answers a batch; each answer is the one that its request would get alone, up to the dtype's rounding.
+        """Answers a batch; each answer equals that to its request alone, up to the dtype's rounding.
 
-        One that a limit ended is a `Reply` that says so; one to a request for probabilities has them as its values.
+        One ended by a limit is a `Reply` that says so; one to a request for probabilities has them as its values.
 
-        `inputs` is what `make_inputs` returned for these requests, where that was done before.
+        `inputs` is the result of `make_inputs` for these requests, if it was called.
         """
         import torch
 
@@ -284,17 +284,17 @@ class TransformersJudge:
         if not requests:
             return []
         weighed = [request.form == PROBABILITIES for request in requests]
-        if any(weighed) and not all(weighed):  # a batch has one question, and so one form; others may ask otherwise
+        if any(weighed) and not all(weighed):  # a batch has one question, and so one form; other callers may mix them
             return [answer for request in requests for answer in self.judge([request])]
         inputs = self.make_inputs(requests) if inputs is None else inputs
-        inputs = copy.copy(inputs).to(self._device)  # what was given stays as it is, for a second attempt
+        inputs = copy.copy(inputs).to(self._device)  # the given inputs stay unchanged, for a second attempt
         with torch.inference_mode():
             if self._numbers is not None and "pixel_values" in inputs:
                 inputs["pixel_values"] = patches(inputs, self._processor.image_processor, self._numbers)
             return self._weigh(requests, inputs) if all(weighed) else self._write(requests, inputs)
 
     def about(self) -> dict[str, str]:
-        """Versions, the model's class, kernels, the commit of the weights, how pictures are scaled, thinking."""
+        """Returns versions, the model's class, kernels, the weights' commit, how pictures are scaled, thinking."""
         return dict(self._about)
 
     # -- answers --
@@ -323,7 +323,7 @@ class TransformersJudge:
         return [self._behind_thought(tokens, progress, row, budget.ends[row]) for row, tokens in enumerate(said)]
 
     def _weigh(self, requests: Sequence[JudgeRequest], inputs: Any) -> list[str | Reply]:
-        """Probabilities of labels. Nothing is written, and no temperature counts."""
+        """Returns probabilities of labels. Nothing is written, and the temperature has no effect."""
         import torch
 
         start, tokenizer = inputs["input_ids"].shape[1], self._processor.tokenizer
@@ -342,7 +342,7 @@ class TransformersJudge:
         return [Reply(values=found) for found in label_probabilities(labels, ask)]
 
     def _labels(self, prompt: str, labels: Sequence[str]) -> Labels:
-        """How labels are written behind a prompt. Raises `ModelError` where this judge cannot be asked for them."""
+        """Returns the tokens of labels after a prompt. Raises `ModelError` if this judge cannot be asked for them."""
         if self._always_thinks:
             raise ModelError(
                 "this judge always thinks before it answers (its chat template has no switch for it), so its first "
@@ -365,7 +365,7 @@ class TransformersJudge:
                 raise LoadError(str(error)) from error
 
     def _call(self, requests: Sequence[JudgeRequest], start: int, progress: ThoughtProgress) -> dict[str, Any]:
-        """Further keywords of `generate`: those of the parameters, what holds to a schema, what draws the answers."""
+        """Returns further keywords of `generate`: those of the parameters, schema constraints, sampling."""
         call, temperature = self.parameters.call, self.parameters.temperature
         processors = []
         schemas = [request.schema for request in requests]
@@ -387,13 +387,13 @@ class TransformersJudge:
     def _behind_thought(
         self, tokens: list[int], progress: ThoughtProgress, row: int, end: tuple[int, bool] | None
     ) -> str | Reply:
-        """An answer with its thought. `end` is where one of the limits, or the score's line, ended it."""
+        """Returns an answer with its thought. `end` is where one of the limits, or the score's line, ended it."""
         place, whole = end or (len(tokens), False)
         own_end = next((place for place, token in enumerate(tokens) if token in self._ends), place)
         itself, tokens, begin = own_end < place, tokens[: min(own_end, place)], progress.answers[row]
         if begin is None:
             thought = f"<think>{progress.thought(tokens)}"
-            if itself:  # there is no answer, and nothing was cut off
+            if itself:  # there is no answer, but nothing was cut off
                 return thought
             told = f"(the thought was cut off after {len(tokens)} tokens: thinking_tokens)"
             return Reply(text=f"{thought}\n{told}", ended=Status.CUT_OFF)
@@ -410,8 +410,8 @@ class TransformersJudge:
         return text
 
     def _unasked_thought(self, tokens: Sequence[int]) -> int:
-        """Where the answer begins behind a thought, empty or not, that a judge opened though it was not to think; its
-        marks are control tokens, which no text shows, so what it thought would be read as its answer. 0: there is none.
+        """Returns where the answer begins after a thought, even an empty one, that a judge opened unasked; 0 if there
+        is none. Its marks are control tokens, which decoding drops, so the thought would be read as the answer.
         """
         tokenizer, marks = self._processor.tokenizer, self._marks
         closes = tokenizer.encode(marks.closes, add_special_tokens=False)
@@ -437,13 +437,13 @@ class TransformersJudge:
         return text
 
     def _plain(self, text: str) -> str:
-        """Takes control tokens apart (`<|im_end|>`): a text could else forge a turn, or a place for a picture."""
+        """Breaks up control tokens (`<|im_end|>`), with which a text could forge a turn or a picture's placeholder."""
         return self._control_tokens.sub(lambda found: found[0][:1] + " " + found[0][1:], text)
 
     # -- loading --
 
     def _settle_thinking(self) -> str:
-        """Finds out how thinking is switched, and whether the prompt then ends in a thought; says what came of it."""
+        """Finds out how thinking is switched, and if the prompt then ends in a thought; returns a description."""
         name, wanted, family = self.parameters.model_name, self.parameters.thinking, self._family
         if family:
             self._marks = Marks(family.opens, family.closes)
@@ -451,7 +451,7 @@ class TransformersJudge:
         self._switch = switch_in(template if isinstance(template, str) else " ".join(template.values()))
         probe = [{"role": "user", "content": [{"type": "text", "text": "?"}]}]
         rendered = {thinks: self._rendered(probe, thinks) for thinks in (True, False)}
-        if rendered[True] == rendered[False]:  # a word of the template, and no switch
+        if rendered[True] == rendered[False]:  # a word of the template, not a switch
             self._switch = ""
         self._opened = {thinks: self._marks.is_open(text) for thinks, text in rendered.items()}
         unswitched = not self._switch and bool(family and family.thinks)  # it opens its thoughts itself
@@ -467,7 +467,7 @@ class TransformersJudge:
         return f"on ({how}), at most {self.parameters.thinking_tokens} tokens"
 
     def _settle_schemas(self) -> str:
-        """Finds out whether answers are held to a schema; says what came of it."""
+        """Finds out if answers are constrained to a schema; returns a description."""
         if not self.parameters.enforce_schema:
             return "not enforced"
         if not (version := grammar_library_version()):
@@ -476,7 +476,7 @@ class TransformersJudge:
         return f"enforced by {GRAMMAR_LIBRARY} {version}"
 
     def _grammar(self) -> Grammars:
-        """What holds answers to schemas; for a large vocabulary it takes a second to make."""
+        """Returns what constrains answers to schemas; takes a second to build for a large vocabulary."""
         if self._grammars is None:
             vocabulary = self._model.get_output_embeddings().weight.shape[0]
             with self._encoding:
@@ -498,7 +498,7 @@ class TransformersJudge:
         )
 
     def _set_experts(self) -> None:
-        """Has a mixture of experts use one kernel throughout."""
+        """Makes a mixture of experts use one kernel throughout."""
         model, kernel = self._model, self.parameters.experts_implementation
         choose = getattr(model, "set_experts_implementation", None)  # transformers 4 has no choice
         if kernel is None or choose is None:
@@ -507,4 +507,4 @@ class TransformersJudge:
         if not any(getattr(text, name, 0) for name in ("num_experts", "num_local_experts")):
             return
         choose(kernel)
-        model._optimize_model_for_decode = nullcontext  # `generate` else changes the kernel for the answer
+        model._optimize_model_for_decode = nullcontext  # `generate` would otherwise change the kernel for the answer

@@ -1,8 +1,9 @@
-"""Whether a judge says that it cannot see the picture: then it has judged nothing, whatever number it goes on to write.
+"""Detects that a judge says it cannot see the picture: then it has judged nothing, even if it goes on to write a
+number.
 
 What cannot be seen *in* the picture is an observation: `I cannot see the umbrella`, `the image lacks the umbrella`,
 `看不到图片中的雨伞`. So the picture must be the object or the subject of its clause, and what follows must end
-the clause or go on about the picture as such.
+the clause or continue about the picture as such.
 
 Standard library only: this file also runs in the environments of judges.
 """
@@ -119,7 +120,7 @@ _UNSEEN = re.compile("|".join(f"(?:{one})" for one in (*_ENGLISH, *_CHINESE)), r
 
 
 def unseen(text: str) -> bool:
-    """Whether a text, thoughts aside, says that the picture, or one of the two, cannot be seen."""
+    """True if a text, without thoughts, says that the picture, or one of the two, cannot be seen."""
     if not _MENTIONED.search(text):
         return False
     # One space at most in a row, so that no pattern looks at the same ones twice. JSON writes a line's end as `\\n`.

@@ -1,7 +1,7 @@
-"""From one instrument's scores to another's: the best map that never falls, and how well it holds on what it never saw.
+"""Maps one instrument's scores to another's: the best map that never falls, and its error on unseen data.
 
-Isotonic regression (Barlow and Brunk, JASA 67, 1972), for scores of judges are ordinal: that a 9 is better than an 8 is
-known, that it is as much better as an 8 than a 7 is not.
+Isotonic regression (Barlow and Brunk, JASA 67, 1972), since scores of judges are ordinal: that a 9 is better than an 8
+is known, but not that it is as much better as an 8 than a 7.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from edit_eval.statistics.intervals import (
 
 FOLDS = 10
 FEWEST_MAPPED = 8
-"""Source images below which nothing can be said of a map."""
+"""Source images below which nothing can be said about a map."""
 FEWEST_MODELS = 3
-"""Edit models of a bridge below which nothing can be said of how far it is off for another one."""
+"""Edit models in a bridge below which its error for another one is unknown."""
 _MOST_KNOTS = 21
-"""Of a map that are given with their intervals."""
+"""Limit of knots of a map given with their intervals."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Isotonic:
 
 
 def isotonic(scores: FloatArray, targets: FloatArray, weights: FloatArray | None = None) -> Isotonic:
-    """The map with the least squared error. Raises `ValueError` where no score has any weight."""
+    """Fits the map with the least squared error. Raises `ValueError` if no score has any weight."""
     from scipy.optimize import isotonic_regression
 
     weights = np.ones(len(scores)) if weights is None else weights
@@ -74,7 +74,7 @@ class Pairs:
 
     @property
     def usable(self) -> bool:
-        """Whether there is enough for a map: eight source images, and a spread on both sides."""
+        """True if there is enough for a map: eight source images, and a spread on both sides."""
         return (
             len(self) > 0
             and len(np.unique(self.clusters)) >= FEWEST_MAPPED
@@ -84,7 +84,7 @@ class Pairs:
 
 
 def cross_fitted(pairs: Pairs) -> FloatArray:
-    """For each score what the map says that was fitted to the other source images, in ten parts (or one an image)."""
+    """Maps each score by a map fitted to the other source images, in ten parts (or one per image)."""
     groups = np.unique(pairs.clusters)
     order = np.random.default_rng(0).permutation(len(groups))
     fold_of = np.empty(len(groups), dtype=np.int64)
@@ -102,11 +102,11 @@ def _held_out(pairs: Pairs, parts: IntArray) -> FloatArray:
 
 
 def calibration(pairs: Pairs, *, resamples: int = 1_000) -> dict[str, Any] | None:
-    """`{"n", "clusters", "folds", "rmse", "explained", "map": [{"score", "value", "ci95"}]}`; None where not `usable`.
+    """Returns `{"n", "clusters", "folds", "rmse", "explained", "map": [{"score", "value", "ci95"}]}` if `usable`.
 
     `rmse` and `explained` (the share of the targets' variance, which may be below 0) are cross-fitted: each edit is
-    foretold by a map that has seen nothing of its source image. `map` has each level of the scores, or 21 of them;
-    its intervals resample source images.
+    predicted by a map that has not seen its source image. `map` has each level of the scores, or 21 of them;
+    its intervals resample source images. None if not `usable`.
     """
     if not pairs.usable:
         return None
@@ -148,19 +148,19 @@ def bridge(
     *,
     resamples: int = 1_000,
 ) -> dict[str, Any] | None:
-    """The map from one judge's scores to another's, and what it makes of edits that only the first has scored.
+    """Returns the map from one judge's scores to another's, and its values for edits that only the first has scored.
 
     `continued` has for each edit model the first judge's scores of all its edits with their clusters (codes on the same
     count as `pairs.clusters`; one may have none in `pairs`). As `calibration`, and
 
     - `held_out`: for each edit model that both have scored, `bridged`, the mean by a map fitted to the *other* models,
-      beside the `mean` that the second judge gave: for what a bridge is for is a model that the second never saw;
-    - `off_by`: the root mean square of these differences. Two means on the two sides of a bridge that lie closer than
+      beside the `mean` by the second judge: a bridge is for models that the second never saw;
+    - `off_by`: the root mean square of these differences. Two means on the two sides of a bridge that are closer than
       that are not told apart. None with fewer than two models.
     - `edit_models`: for each of `continued` its mean `before` (by the first judge) and `bridged`, with an interval: a
       jackknife over source images in which the map is fitted anew without each (`_interval`).
 
-    None where `pairs` are not enough for a map.
+    None if `pairs` are not enough for a map.
     """
     found = calibration(pairs, resamples=resamples)
     if found is None:
@@ -204,14 +204,14 @@ def bridge(
 def _interval(
     pairs: Pairs, scores: FloatArray, clusters: IntArray, whole: Isotonic, without: Mapping[int, Isotonic]
 ) -> list[float] | None:
-    """`[low, high]` of one model's mean over the bridge (`intervals.jackknife`); not cut at the ends of the scale.
+    """Returns `[low, high]` of one model's mean over the bridge (`intervals.jackknife`); not cut at the scale's ends.
 
-    Deleted is one image, from the pairs and from the model's edits: one of those in the pairs (stratum 1), by a map
-    that was fitted `without` it, or one of the model's other images (stratum 2), by the `whole` map. Degrees of freedom
-    are one less than what the images of a stratum are worth, by their pairs and by the model's edits.
+    Each image is deleted in turn from the pairs and from the model's edits: one of those in the pairs (stratum 1), by a
+    map that was fitted `without` it, or one of the model's other images (stratum 2), by the `whole` map. Degrees of
+    freedom are one less than what the images of a stratum are worth, by their pairs and by the model's edits.
 
-    None with fewer images of the model than a map takes, where two or three images hold nearly all of
-    its edits or of the pairs, and where nothing varies.
+    None with fewer images of the model than a map takes, if two or three images have nearly all of
+    its edits or of the pairs, and if nothing varies.
     """
     error = _error(pairs, scores, clusters, whole, without)
     return None if error is None else error.interval(float(whole(scores).mean()))
@@ -233,15 +233,15 @@ def _error(
 
 
 def translated(pairs: Pairs, continued: Mapping[str, tuple[FloatArray, IntArray]]) -> dict[str, Any] | None:
-    """What the second judge would say of edits that only the first has scored, by edit model, with the bridge's error.
+    """Predicts the second judge's means of edits that only the first has scored, by model, with the bridge's error.
 
-    As `bridge`, but for edit models that the second may never have seen: to the error of `_interval` that of a model
-    comes, `off_by`, which has as many degrees of freedom as models were held out (Satterthwaite's for both together).
+    As `bridge`, but for edit models that the second may never have seen: to the error of `_interval` is added that of
+    a model, `off_by`, which has as many degrees of freedom as models were held out (Satterthwaite's for both together).
     `{"n", "clusters", "rmse", "explained", "off_by", "held_out", "range", "edit_models": {MODEL: {"n", "before",
-    "value", "ci95", "outside"}}}`; `range` is what the pairs hold of the first judge's scores, and `outside` the share
-    of a model's scores that are not in it. `ci95` is None where the pairs are by fewer than three edit models, of which
-    too little is seen of how models differ, and as in `_interval`.
-    None where `pairs` are not enough for a map.
+    "value", "ci95", "outside"}}}`; `range` is that of the first judge's scores in the pairs, and `outside` the share
+    of a model's scores outside it. `ci95` is None if the pairs are by fewer than three edit models, which show too
+    little of how models differ, and as in `_interval`.
+    None if `pairs` are not enough for a map.
     """
     found = bridge(pairs, {}, resamples=0)
     if found is None:

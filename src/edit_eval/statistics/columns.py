@@ -1,4 +1,4 @@
-"""What is compared: one score of one edit model by one judge in one run, and whether two such can be compared."""
+"""Columns to compare: one score of one edit model by one judge in one run, and whether two can be compared."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from edit_eval.statistics.series import groups_of, series_of
 from edit_eval.text import Text
 
 NOT_SET = Text("not set")
-"""What stands for a value that there is not."""
+"""Shown for a missing value."""
 _ABSENT = object()
 _NOT_TRIED = (Status.PENDING, Status.SKIPPED)
-_DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")  # of a SHA-256, 12 digits tell it from others
+_DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")  # 12 digits tell a SHA-256 from others
 _LONGEST_SHOWN = 80
 _CONTEXT = 20
-"""Characters that two long texts have in common and that are shown before the first in which they differ."""
+"""Common characters of two long texts that are shown before their first difference."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,48 +30,48 @@ class ScoreColumn:
     """One score of one edit model by one judge in one run."""
 
     name: str
-    """As a person knows it; different for each column of a judge."""
+    """Name for people; different for each column of a judge."""
     judge: str
     score: str
-    """Which of the judge's scores."""
+    """Name of the judge's score."""
     scale: Scale
     identity: Mapping[str, object]
-    """All that must be equal for scores to be comparable, as plain data; see `differences`."""
+    """Everything that must be equal for scores to be comparable, as plain data; see `differences`."""
     scores: Mapping[str, float | None]
-    """For each sample to which the score applies its mean over edit seeds and repeats; None where there is none."""
+    """For each sample that the score applies to, its mean over edit seeds and repeats; None if there is none."""
     clusters: Mapping[str, str]
-    """For each of those samples what it is clustered on: by default the digest of its source image."""
+    """For each of those samples its cluster: by default the digest of its source image."""
     categories: Mapping[str, str]
     pictures: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """For each sample the digests of its pictures by their names; empty where a digest is not known."""
+    """For each sample the digests of its pictures by their names; empty if a digest is not known."""
     asked: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """For each sample what else must be equal where two columns share it: `{"instruction": ..., "rubric": ...}`."""
+    """For each sample, values that must be equal if two columns share it: `{"instruction": ..., "rubric": ...}`."""
     unscored: Mapping[str, float] = field(default_factory=dict)
-    """For each sample the share of its judgements without a score, 0 to 1; none is 0, and 1 where `scores` has None."""
+    """For each sample the share of its judgements without a score, 0 to 1; by default 0, and 1 if `scores` has None."""
     failed: Mapping[str, Mapping[int, bool]] = field(default_factory=dict)
-    """For each sample whether there is no edit with that edit seed, of the edits that were tried.
+    """For each sample and edit seed that was tried, True if there is no edit.
 
-    That is the edit model's own result, whatever the reason; an answer that the judge did not give is not."""
+    That is the edit model's own result, for any reason; a missing answer by the judge is not."""
     skipped: frozenset[str] = frozenset()
     """Samples that were not tried, as bad ones are with `on_bad_sample: skip`."""
     words: Mapping[str, str] = field(default_factory=dict)
-    """For samples with a score the judge's words about (one of) the edits, where it gave any."""
+    """For samples with a score the judge's words about (one of) the edits, if any."""
     run: str = ""
     """The run's directory."""
     edit_model: str = ""
     differs: tuple[str, ...] = ()
-    """How the edit model differs from that of the first column, a line each."""
+    """Differences of the edit model from that of the first column, a line each."""
 
     def image(self, sample: str) -> str:
-        """What the sample's source image is known by; of one that is not known, the sample itself."""
+        """Returns the identifier of the sample's source image, or the sample itself if that is not known."""
         return self.clusters[sample] or sample
 
     def groups(self, samples: Sequence[str]) -> IntArray | None:
-        """What the mean over `samples` is averaged in: their categories, or None where it is over samples."""
+        """Returns the groups of the mean over `samples`: their categories, or None if it is over samples."""
         return groups_of(self.scale, [self.categories[sample] for sample in samples])
 
     def bound(self, sample: str, value: float) -> float:
-        """The sample's score if every judgement without one had got `value`, which may be infinite."""
+        """Returns the sample's score if every judgement without one had got `value`, which may be infinite."""
         score = self.scores[sample]
         if score is None:
             return value
@@ -79,13 +79,13 @@ class ScoreColumn:
         return score if missing == 0.0 else (1 - missing) * score + missing * value
 
     def failed_share(self, sample: str) -> float:
-        """The share of the sample's edits that failed, of those that were tried."""
+        """Returns the share of the sample's tried edits that failed."""
         failed = list(self.failed.get(sample, {}).values())
         return sum(failed) / len(failed) if failed else 0.0
 
 
 class Difference(NamedTuple):
-    """A value that two identities have differently, as text; `not set` where one has none."""
+    """A value that differs between two identities, as text; `not set` if one has none."""
 
     key: str
     """Nested keys are joined with dots."""
@@ -103,10 +103,10 @@ def columns_of(
     *,
     score: str | None = None,
 ) -> list[ScoreColumn]:
-    """A column for every (edit model, judge) of a run. `identities` holds for each judge what must be equal.
+    """Returns a column for every (edit model, judge) of a run. `identities` holds what must be equal, by judge.
 
-    Of each judge's headline; or, of the judges that give it, of `score`. A column is named after the run, with the edit
-    model where there are several. Raises `ConfigurationError` for a `score` that no judge gives.
+    By each judge's headline, or by `score` for the judges that give it. A column is named after the run, with the edit
+    model if there are several. Raises `ConfigurationError` for a `score` that no judge gives.
     """
     series = series_of(results, score)
     clusters = {sample.id: sample.cluster for sample in results.samples}
@@ -157,7 +157,7 @@ def columns_of(
 
 
 def _words(judgements: Mapping[str, Sequence[Judgement]]) -> dict[str, str]:
-    """For each sample the first words that the judge said beside a headline."""
+    """Returns for each sample the judge's first words beside a headline."""
     words = {
         sample: next((one.reason for one in of if one.status is Status.OK and one.reason), "")
         for sample, of in judgements.items()
@@ -166,7 +166,7 @@ def _words(judgements: Mapping[str, Sequence[Judgement]]) -> dict[str, str]:
 
 
 def by_judge(columns: Sequence[ScoreColumn]) -> dict[str, list[ScoreColumn]]:
-    """The columns of each judge, in order: scores of different judges are never compared."""
+    """Groups the columns by judge, in order: scores of different judges are never compared."""
     found: dict[str, list[ScoreColumn]] = {}
     for column in columns:
         found.setdefault(column.judge, []).append(column)
@@ -174,7 +174,7 @@ def by_judge(columns: Sequence[ScoreColumn]) -> dict[str, list[ScoreColumn]]:
 
 
 def differences(a: Mapping[str, object], b: Mapping[str, object]) -> list[Difference]:
-    """What two identities have differently, each thing once; of a group of values that only one has, the group.
+    """Lists the differences of two identities, each once; a group of values that only one has is one difference.
 
     An identity is plain data: judge and its parameters, form of the answer, language. Nested keys are named with
     dots: `judge.parameters.model_name`.
@@ -192,12 +192,12 @@ def _differences(a: Mapping[str, object], b: Mapping[str, object], above: str) -
 
 
 def _plain(value: object) -> object:
-    """A value as the records hold it: they know no tuple."""
+    """Returns a value as the records hold it, which have no tuples."""
     return list(value) if isinstance(value, tuple) else value
 
 
 def incomparable(a: str, b: str, reasons: Sequence[object]) -> ConfigurationError:
-    """The error that says why `a` and `b` cannot be compared: the first of the `reasons`, and a note for each other."""
+    """Returns the error that `a` and `b` cannot be compared: the first of the `reasons`, and a note for each other."""
     first, *others = map(str, reasons)
     more = Text(" (and {} more)", len(others)) if others else ""
     error = ConfigurationError(Text("{} and {} cannot be compared, they differ in {}{}", a, b, first, more))
@@ -209,8 +209,8 @@ def incomparable(a: str, b: str, reasons: Sequence[object]) -> ConfigurationErro
 def refuse_incomparable(columns: Sequence[ScoreColumn]) -> None:
     """Raises `ConfigurationError` for columns of one judge that cannot be compared, with what differs.
 
-    So do fewer than two columns, names that are not unique, other identities, scores or scales, samples that were not
-    asked alike (another source image, instruction, rubric, ...), and not one sample in common.
+    Also for fewer than two columns, names that are not unique, other identities, scores or scales, samples that were
+    not asked alike (another source image, instruction, rubric, ...), and no sample in common.
     """
     if len(columns) < 2:
         raise ConfigurationError(
@@ -254,7 +254,7 @@ def _whole_identity(column: ScoreColumn) -> dict[str, object]:
 
 
 def _another_picture(a: ScoreColumn, b: ScoreColumn, sample: str) -> str | None:
-    """The name of a picture that the sample has in both columns, and that is not the same one."""
+    """Returns the name of a picture of the sample that differs between the columns."""
     ours, theirs = a.pictures.get(sample, {}), b.pictures.get(sample, {})
     return next((name for name, digest in ours.items() if len({digest, theirs.get(name, "")} - {""}) > 1), None)
 
@@ -286,7 +286,7 @@ def _text(value: object) -> str:
 
 
 def _shown(a: str, b: str) -> tuple[str, str]:
-    """Two texts, shortened so that the place from which they differ is still in them."""
+    """Shortens two texts, keeping the place where they begin to differ."""
     same = sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(a, b, strict=False)))
     start = same - _CONTEXT if max(len(a), len(b)) > _LONGEST_SHOWN and same > _CONTEXT else 0
 

@@ -1,4 +1,4 @@
-"""The means of a run's summary as typed rows, and the one that is meant."""
+"""The means of a run's summary as typed rows, and the choice of one."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ class MeanScore:
     edit_model: str
     judge: str
     score: str
-    """The name that the protocol has for it."""
+    """Name in the protocol."""
     headline: bool
-    """Whether it is the judge's headline: the score that coverage and comparisons count."""
+    """True if it is the judge's headline: the score used for coverage and comparisons."""
     part: bool
-    """Whether it is a part of the headline, one criterion of several."""
+    """True if it is a part of the headline, one criterion of several."""
     value: float | None
-    """None where not one sample is scored."""
+    """None if no sample is scored."""
     ci95: tuple[float, float] | None
-    """Its 95% interval, clustered on the source image; None where there is none, and then `no_ci95` says why."""
+    """Its 95% interval, clustered on the source image; None if there is none, and then `no_ci95` says why."""
     no_ci95: str
-    """`no_scores`, or another code of docs/records.md; empty where there is an interval."""
+    """`no_scores`, or another code of docs/records.md; empty if there is an interval."""
     ruled_out_share: float | None
-    """A kind of image that makes a larger share would be among these in 95 of 100 evaluations; of rarer ones the
-    interval knows nothing. None without interval."""
+    """A kind of image with a larger share would be among these in 95 of 100 evaluations; the interval does not cover
+    rarer ones. None without interval."""
     scored: int
-    """Judgements that have this score: samples times edit seeds times repeats, less what is missing."""
+    """Judgements that have this score: samples times edit seeds times repeats, less the missing."""
     total: int
     """Judgements that should have it."""
     by_status: Mapping[str, int]
-    """How many of them have each status (`ok`, `edit_failed`, `judge_error`, ...)."""
+    """Number of them with each status (`ok`, `edit_failed`, `judge_error`, ...)."""
     worst: float | None
-    """The mean if all that is missing were at the worst end of the scale; None where that end is open."""
+    """The mean with everything missing at the worst end of the scale; None if that end is open."""
     best: float | None
     """The same with the best end."""
     scale: Scale
@@ -54,12 +54,12 @@ class MeanScore:
 
     @property
     def coverage(self) -> float:
-        """The share that is scored, 0 to 1; 0 where there is nothing to score."""
+        """Share that is scored, 0 to 1; 0 if there is nothing to score."""
         return self.scored / self.total if self.total else 0.0
 
 
 def means(summary: Mapping[str, Any]) -> tuple[MeanScore, ...]:
-    """Every score of every (edit model, judge), in the order of the configuration and of the protocol."""
+    """Returns every score of every (edit model, judge), in the order of the configuration and of the protocol."""
     return tuple(
         MeanScore(
             edit_model=entry["edit_model"],
@@ -86,7 +86,7 @@ def means(summary: Mapping[str, Any]) -> tuple[MeanScore, ...]:
 def chosen(
     every: Sequence[MeanScore], edit_model: str | None, judge: str | None, score: str | None
 ) -> tuple[MeanScore, ...]:
-    """Those of that name, where one is given. Raises `ConfigurationError` for a name that there is not."""
+    """Returns the rows with the given names. Raises `ConfigurationError` for an unknown name."""
     found = tuple(every)
     for kind, name in (("edit_model", edit_model), ("judge", judge), ("score", score)):
         if name is not None:
@@ -99,9 +99,9 @@ def chosen(
 
 
 def the_mean(every: Sequence[MeanScore], edit_model: str | None, judge: str | None, score: str | None) -> float:
-    """The one mean that is meant: by its judge's headline, where no score is named.
+    """Returns the one mean that matches; if no score is named, by its judge's headline.
 
-    Raises `ConfigurationError` where there are several, with what to name, and `Unscored` where nothing is scored.
+    Raises `ConfigurationError` if there are several, saying what to name, and `Unscored` if nothing is scored.
     """
     found = [one for one in chosen(every, edit_model, judge, score) if score is not None or one.headline]
     if len(found) > 1:

@@ -1,4 +1,4 @@
-"""What came of a pair: decided here alone. Terminal, page, gate, notebook and card only word it."""
+"""Decides the outcome of a pair, for all displays: terminal, page, gate, notebook and card only word it."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Who is better, or why nobody can tell."""
+    """Which model is better, or why that is unknown."""
 
     kind: Literal["better", "fails_more", "trade", "equal", "cannot_be_told", "not_comparable"]
     """`better` in score; `fails_more`, with no difference in score shown; `trade`: one scores better and fails more;
     `equal` within `margin`; `cannot_be_told`; `not_comparable`: no sample is scored in both."""
     better: str | None = None
     """The one that is better in score or in failures and not worse in the other. How much score a failed edit is worth
-    is for the reader to say, so of a trade neither is."""
+    is up to the reader, so in a trade neither is."""
     why: str = ""
-    """Why it cannot be told: `identical` scores on all common samples, else as `untested` has it; empty for a tie."""
+    """Why it cannot be told: `identical` scores on all common samples, else as from `untested`; empty for a tie."""
     holds: bool | None = None
-    """Whether `better` in score or `equal` would hold whatever the missing scores are; None where neither is said."""
+    """True if `better` in score or `equal` would hold for any missing scores; None if neither is claimed."""
     failures: Literal["trade", "tie", "lower", "perhaps"] | None = None
-    """What failed edits add: the one that fails more scores better (`trade`), alike (`tie`) or worse (`lower`); or it
+    """Effect of failed edits: the one that fails more scores better (`trade`), alike (`tie`) or worse (`lower`); or it
     may fail more, which is not proven, and is not shown to score worse (`perhaps`)."""
     margin: float | None = None
-    """Within which they are `equal`."""
+    """Margin within which they are `equal`."""
 
 
 def untested(pair: Pair) -> str:
-    """Why scores were not tested: `no_sample` is scored in both, `no_category` has none in common (each should),
-    `few_images`, `too_uneven`, `no_spread`; empty where they were."""
+    """Returns why scores were not tested: `no_sample` is scored in both, `no_category` has none in common (each
+    should), `few_images`, `too_uneven`, `no_spread`; empty if they were."""
     if pair.n == 0:
         return "no_sample"
     if pair.difference is None:
@@ -44,7 +44,7 @@ def untested(pair: Pair) -> str:
 
 
 def outcome(pair: Pair, margin: float | None = None) -> Outcome:
-    """What came of a pair whose `scores_better` and `fails_more` say what is shown of each."""
+    """Decides the outcome of a pair from its `scores_better` and `fails_more`."""
     ahead, more = pair.scores_better, pair.fails_more
     failures = _failures(pair)
     if ahead is not None and ahead == more:
@@ -76,8 +76,9 @@ def _failures(pair: Pair) -> Literal["trade", "tie", "lower", "perhaps"] | None:
 
 
 def equal_within(found: Estimate, span: float, alpha: float) -> float | None:
-    """The margin that both one-sided intervals at 1 - `alpha` stay within, the gate's strict ones (`strict_lower`):
-    two one-sided tests (Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987). None without an interval."""
+    """Returns the margin that both one-sided intervals at 1 - `alpha` stay within, the gate's strict ones
+    (`strict_lower`): two one-sided tests (Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987). None without
+    an interval."""
     turned = replace(found, value=-found.value, asymmetry=-found.asymmetry)
     ends = strict_lower(found, span, alpha=alpha), strict_lower(turned, span, alpha=alpha)
     known = [-end for end in ends if end is not None]

@@ -1,4 +1,4 @@
-"""What people say of edits: ratings of one, votes between two. Read from a file, or from VIEScore's tables."""
+"""People's answers about edits: ratings of one, votes between two. Read from a file, or from VIEScore's tables."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from edit_eval.user_cache import cache_folder
 
 VIE = "vie"
 VIE_SCORES = ("SC", "PQ", "O")
-"""What a cell of VIEScore's tables has, and the third that its authors make of these two: the root of their product."""
+"""The two scores in a cell of VIEScore's tables, and the third that its authors derive: the root of their product."""
 
 SHARES = {"left": 1.0, "right": 0.0, "tie": 0.5, "both_bad": 0.5}
-"""What the left one gets of a vote. Who skips says nothing."""
+"""Share of a vote that the left one gets. A skipped vote says nothing."""
 CHOICES = (*SHARES, "skip")
 
 
 @dataclass(frozen=True)
 class Rating:
-    """What one person says of one edit, on any scale on which higher is better: only the order matters."""
+    """One person's rating of one edit, on any scale on which higher is better: only the order matters."""
 
     sample_id: str
     edit_model: str
@@ -36,14 +36,14 @@ class Rating:
     rater: str = ""
     edit_seed: int = 0
     score_name: str = ""
-    """The judges' score that it is to be held against; empty: whichever is looked at."""
+    """The judges' score to compare it with; empty: any."""
     weight: float = 1.0
-    """The inverse of the chance with which its sample was picked, relative to one picked blindly."""
+    """Inverse of the chance with which its sample was picked, relative to one picked blindly."""
 
 
 @dataclass(frozen=True)
 class Vote:
-    """What one person says of two edits of one sample, shown beside each other on sides drawn by chance."""
+    """One person's vote on two edits of one sample, shown beside each other on sides drawn at random."""
 
     sample_id: str
     left: str
@@ -54,27 +54,27 @@ class Vote:
     rater: str = ""
     edit_seed: int = 0
     cluster: str = ""
-    """Of the sample: its source image. Empty: the sample itself."""
+    """Source image of the sample. Empty: the sample itself."""
     weight: float = 1.0
-    """The inverse of the chance with which its sample was drawn, relative to one drawn blindly."""
+    """Inverse of the chance with which its sample was drawn, relative to one drawn blindly."""
     share: float | None = None
-    """What the left one gets, 0 to 1, where a judge's probabilities say more than a choice."""
+    """Share of the left one, 0 to 1, if a judge's probabilities say more than a choice."""
     tied: float | None = None
-    """How much of the answer is a tie, then."""
+    """Share of the answer that is a tie, in that case."""
 
     @property
     def left_gets(self) -> float:
-        """The share of the left one, 0 to 1; of a tie, and of two that are both bad, half."""
+        """Share of the left one, 0 to 1; half for a tie, and for two that are both bad."""
         return SHARES[self.choice] if self.share is None else self.share
 
     @property
     def tie(self) -> float:
-        """How much of it is a tie, 0 to 1."""
+        """Share of the vote that is a tie, 0 to 1."""
         return float(self.choice in ("tie", "both_bad")) if self.tied is None else self.tied
 
     @property
     def group(self) -> str:
-        """What it belongs together with."""
+        """Cluster of the vote."""
         return self.cluster or self.sample_id
 
 
@@ -82,16 +82,16 @@ PeoplesAnswers = Sequence[Rating] | Sequence[Vote]
 
 
 def read_people(path: Path) -> list[Rating]:
-    """People's ratings of edits (`read_answers`); of votes each edit's share of those that it could have won."""
+    """Reads people's ratings of edits (`read_answers`); from votes, each edit's share of those it could have won."""
     answers = read_answers(path)
     votes = [one for one in answers if isinstance(one, Vote)]
     return [*(one for one in answers if isinstance(one, Rating)), *ratings_of(votes)]
 
 
 def ratings_of(votes: Iterable[Vote]) -> list[Rating]:
-    """Each rater's rating of each edit: the share that it got of its votes, 0 to 1.
+    """Returns each rater's rating of each edit: its share of its votes, 0 to 1.
 
-    Two that are both bad get nothing; of a tie each gets half.
+    Two that are both bad get nothing; in a tie each gets half.
     """
     got: dict[tuple[str, str, int, str], list[float]] = {}
     for vote in votes:
@@ -108,9 +108,9 @@ def ratings_of(votes: Iterable[Vote]) -> list[Rating]:
 
 
 def read_answers(path: Path) -> list[Rating] | list[Vote]:
-    """The people's scores or votes of a CSV file (`read_people_scores`, `read_people_votes`), or VIEScore's folder.
+    """Reads the scores or votes in a CSV file (`read_people_scores`, `read_people_votes`), or VIEScore's folder.
 
-    `vie` is such a folder in the user's cache. Raises `ConfigurationError` for what is none of these.
+    `vie` is such a folder in the user's cache. Raises `ConfigurationError` for anything else.
     """
     if path == Path(VIE) and not path.exists():
         path = cache_folder() / "people" / VIE
@@ -127,9 +127,9 @@ def read_answers(path: Path) -> list[Rating] | list[Vote]:
 
 
 def read_people_file(path: Path) -> list[Rating] | list[Vote]:
-    """Reads a CSV file: votes where its first line names `choice`, else scores.
+    """Reads a CSV file: votes if its first line names `choice`, else scores.
 
-    Raises `ConfigurationError` for a file that is not there or no CSV in UTF-8, too.
+    Raises `ConfigurationError` also for a file that is missing or no CSV in UTF-8.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -146,10 +146,10 @@ def read_people_file(path: Path) -> list[Rating] | list[Vote]:
 
 
 def read_people_scores(lines: Iterable[str], where: str = Text("the people's scores")) -> list[Rating]:
-    """Reads CSV with `sample_id`, `edit_model`, `score` and, if wanted, `rater`, `edit_seed`, `score_name`, `weight`.
+    """Reads CSV with `sample_id`, `edit_model`, `score`, and optionally `rater`, `edit_seed`, `score_name`, `weight`.
 
-    `where` names the file in errors. Raises `ConfigurationError` for a missing column, a score that is no
-    finite number, a weight that is none above 0, and a second score of the same name for the same edit by the same
+    `where` names the file in errors. Raises `ConfigurationError` for a missing column, a score that is not a
+    finite number, a weight that is not above 0, and a second score of the same name for the same edit by the same
     rater.
     """
     reader = _rows(lines, where, "sample_id", "edit_model", "score")
@@ -191,10 +191,10 @@ def read_people_scores(lines: Iterable[str], where: str = Text("the people's sco
 
 
 def read_people_votes(lines: Iterable[str], where: str = Text("the people's votes")) -> list[Vote]:
-    """Reads CSV as `vote export --votes` writes it: with `sample_id`, `left`, `right`, `choice` (one of `CHOICES`).
+    """Reads CSV as written by `vote export --votes`: with `sample_id`, `left`, `right`, `choice` (one of `CHOICES`).
 
-    And, if wanted, `rater`, `edit_seed`, `weight`. Raises `ConfigurationError` for a missing column, a choice that is
-    none, a weight that is none above 0, and a model against itself.
+    Optionally `rater`, `edit_seed`, `weight`. Raises `ConfigurationError` for a missing column, an unknown choice, a
+    weight that is not above 0, and a model against itself.
     """
     reader = _rows(lines, where, "sample_id", "left", "right", "choice")
     found = []
@@ -217,7 +217,7 @@ def read_people_votes(lines: Iterable[str], where: str = Text("the people's vote
 
 
 class _Rows(csv.DictReader):  # type: ignore[type-arg]
-    """Rows whose texts are as they were before they were disarmed for spreadsheets."""
+    """Rows with their texts as they were before they were disarmed for spreadsheets."""
 
     def __next__(self) -> dict[str | Any, str | Any]:
         return {key: as_meant(value) if isinstance(value, str) else value for key, value in super().__next__().items()}
@@ -240,11 +240,11 @@ def _weight(row: Mapping[str, str | None], place: str) -> float:
 
 
 def read_vie_tables(folder: Path) -> list[Rating]:
-    """Reads `*_raterN.tsv` of a folder, or of its folder `human`: a row an item, a column an editor, `[SC, PQ]` each.
+    """Reads `*_raterN.tsv` of a folder, or of its folder `human`: a row per item, a column per editor, `[SC, PQ]` each.
 
-    The form in which VIEScore (TIGER-AI-Lab, arXiv 2312.14867) publishes its people. Each cell gives `SC`, `PQ` and
+    This is the format of VIEScore's ratings (TIGER-AI-Lab, arXiv 2312.14867). Each cell gives `SC`, `PQ` and
     `O`, the root of their product; a sample's id is the item's name without `.jpg`. Raises `ConfigurationError` for a
-    folder without such tables, and for a cell that is no pair of numbers.
+    folder without such tables, and for a cell that is not a pair of numbers.
     """
     tables = sorted(folder.glob("*_rater*.tsv")) or sorted((folder / "human").glob("*_rater*.tsv"))
     if not tables:

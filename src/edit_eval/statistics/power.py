@@ -1,4 +1,4 @@
-"""What a comparison could have seen, and how many samples would show more."""
+"""Computes what a comparison could have detected, and how many samples would show more."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from edit_eval.text import Text
 ALPHA = 0.05
 POWER = 0.8
 FEWEST_FREEDOM_PLANNED = 4.0
-"""With fewer degrees of freedom the standard error says too little about that of another run."""
+"""With fewer degrees of freedom the standard error says too little about another run's."""
 _QUANTILES = (np.arange(32) + 0.5) / 32
 
 
 def detectable_difference(found: Estimate, span: float, *, alpha: float = ALPHA, power: float = POWER) -> float | None:
-    """The true difference that a test at `alpha` of as many samples would find with probability `power`.
+    """Returns the true difference that a test at `alpha` of as many samples would find with probability `power`.
 
     d = c * SE, with c such that a second run, whose own error and skewness are as uncertain as those seen, has a
-    `hull_p_value` of at most `alpha` with probability `power`. (t(1 - alpha / 2) + t(power)) * SE, as usual (Bloom,
-    Evaluation Review 19, 1995), takes the standard error for known: with 10 clusters it promises .80 and keeps .75.
-    `span` is the largest difference there can be, infinite on an open scale.
+    `hull_p_value` of at most `alpha` with probability `power`. The usual (t(1 - alpha / 2) + t(power)) * SE (Bloom,
+    Evaluation Review 19, 1995) takes the standard error as known: with 10 clusters it promises .80 and keeps .75.
+    `span` is the largest possible difference, infinite on an open scale.
 
-    None where the samples do not say: no interval, a few large losses that decide (`lopsided`), fewer than
+    None if the samples do not tell: no interval, a few large losses that decide (`lopsided`), fewer than
     `FEWEST_FREEDOM_PLANNED` degrees of freedom, or no difference within the scale is large enough.
     """
     if not _says(found):
@@ -44,9 +44,9 @@ def detectable_difference(found: Estimate, span: float, *, alpha: float = ALPHA,
     return difference if difference <= span else None
 
 
-@lru_cache(maxsize=1024)  # of many comparisons on the same images most have the same
+@lru_cache(maxsize=1024)  # many comparisons on the same images have the same one
 def _multiple(freedom: float, freedom_between: float, asymmetry: float, alpha: float, power: float) -> float:
-    """The standard errors that are found with probability `power`."""
+    """Returns the multiple of the standard error that is found with probability `power`."""
     power_of = _powers(freedom, freedom_between, asymmetry, alpha)
     low, high = 0.0, 1.0
     while power_of(high) < power:
@@ -65,10 +65,10 @@ def clusters_needed(
     alpha: float = ALPHA,
     power: float = POWER,
 ) -> int | None:
-    """How many clusters like those seen would show a true difference of `difference`; None as `detectable_difference`.
+    """Returns how many clusters like those seen would show a true difference of `difference`; None if unknown.
 
-    The smallest number that makes a difference so large detectable, when the standard error shrinks with its square
-    root. Raises `ValueError` for a difference that is not above 0.
+    The smallest number for which the difference is detectable (as by `detectable_difference`), with the standard error
+    shrinking with its square root. Raises `ValueError` for a difference that is not above 0.
     """
     if not (difference > 0 and math.isfinite(difference)):
         raise ValueError(Text("a difference to detect is a number above 0, not {}", difference))
@@ -101,12 +101,12 @@ def _says(found: Estimate) -> bool:
 def _powers(
     freedom: float, freedom_between: float, asymmetry: float, alpha: float, seen: float | None = None
 ) -> Callable[[float], float]:
-    """How often a difference of so many standard errors is found; `seen`: the `freedom_between` of who has them.
+    """Returns how often a difference of so many standard errors is found; `seen`: `freedom_between` of the run seen.
 
     The chance that Z + multiple * s > q * s', Z standard normal and s, s' the errors of two runs around their true
-    value, sqrt(chi^2 / freedom): the mean over 32 quantiles of each. How uncertain these are depends on how much of the
-    variance lies between images, which is not known; so it is `freedom_between`. q is the t from which on the hull
-    rejects, the larger of Student's and of Hall's (`skewed`) for the asymmetry that chance gives the second run: 16
+    value, sqrt(chi^2 / freedom): the mean over 32 quantiles of each. Their uncertainty depends on how much of the
+    variance is between images, which is not known; so `freedom_between` is used. q is the t from which the hull
+    rejects, the larger of Student's and Hall's (`skewed`) for the asymmetry of the second run by chance: 16
     quantiles of a normal one with `asymmetry` by chance, which in normal data depends on neither Z nor s'.
     """
     from scipy.special import ndtr

@@ -1,7 +1,7 @@
 """A series: the values of one score by one judge, on the score's own scale.
 
-Every statistic goes over series. Which number is good, how far numbers can lie apart, and what a mean is taken over is
-read from the `Scale`, here and nowhere else.
+Every statistic is over series. The direction of a score, the largest distance of two values, and the units of a mean
+are read from the `Scale` here and nowhere else.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from edit_eval.text import Text
 
 
 class Series(NamedTuple):
-    """Which score of a judge, and what it is."""
+    """A judge's score and its scale."""
 
     score: str
     scale: Scale
 
 
 def series_of(results: Results, score: str | None = None) -> dict[str, Series]:
-    """For each judge its headline; or, of the judges that give it, the `score` of that name.
+    """Returns each judge's headline; or the `score` of that name, for the judges that give it.
 
     Raises `ConfigurationError` for a name that no judge knows.
     """
@@ -41,41 +41,41 @@ def series_of(results: Results, score: str | None = None) -> dict[str, Series]:
 
 
 def ends(scale: Scale) -> tuple[float, float]:
-    """The worst and the best value; infinite where that end is open."""
+    """Returns the worst and the best value; infinite if that end is open."""
     worst = -math.inf if scale.higher_is_better else math.inf
     return worst if scale.worst is None else scale.worst, -worst if scale.best is None else scale.best
 
 
 def largest_difference(scale: Scale) -> float:
-    """How far two values can lie apart; infinite where an end is open.
+    """Returns the largest distance of two values; infinite if an end is open.
 
-    Not the range that was observed: this bounds what was *not* drawn, and of that the values that were say nothing.
+    Not the observed range: this bounds values that were *not* drawn, about which those that were say nothing.
     """
     return math.inf if scale.span is None else scale.span
 
 
 def gain(scale: Scale) -> float:
-    """1.0 where higher is better, -1.0 where lower is: the factor that makes a difference a gain."""
+    """Returns 1.0 if higher is better, else -1.0: the factor that makes a difference a gain."""
     return 1.0 if scale.higher_is_better else -1.0
 
 
 def finite(value: float | None) -> float | None:
-    """The value; None for one that is infinite, as a bound at an open end is."""
+    """Returns the value; None for an infinite one, such as a bound at an open end."""
     return None if value is None or math.isinf(value) else value
 
 
 class Sureness(NamedTuple):
-    """How sure a mean is: its interval, cut at the ends of the scale, or why there is none (`Estimate.doubt`)."""
+    """Uncertainty of a mean: its interval, cut at the ends of the scale, or why there is none (`Estimate.doubt`)."""
 
     ci95: list[float] | None
     no_ci95: str | None
     ruled_out_share: float | None
-    """A kind of image that makes a larger share of all would be among these in 95 of 100 evaluations; of rarer ones the
-    interval knows nothing. None without interval."""
+    """A kind of image with a larger share of all would be among these in 95 of 100 evaluations; the interval does not
+    cover rarer ones. None without interval."""
 
 
 def sureness(found: Estimate, scale: Scale) -> Sureness:
-    """Of a mean of scores on this scale."""
+    """Returns the uncertainty of a mean of scores on this scale."""
     low = -math.inf if scale.lowest is None else scale.lowest
     high = math.inf if scale.highest is None else scale.highest
     ends = found.interval(lowest=low, highest=high)
@@ -83,19 +83,19 @@ def sureness(found: Estimate, scale: Scale) -> Sureness:
 
 
 def groups_of(scale: Scale, categories: Sequence[str]) -> IntArray | None:
-    """The code of each value's category where the mean is over categories; None where it is over samples."""
+    """Returns the code of each value's category if the mean is over categories; None if it is over samples."""
     return cluster_codes(categories) if scale.mean_over == "categories" else None
 
 
 def mean(values: FloatArray, groups: IntArray | None = None) -> float | None:
-    """The mean of the values that are there (NaN: none); with `groups` the mean of the groups' means.
+    """Returns the mean of the values (NaN: missing); with `groups` the mean of the groups' means.
 
-    None without any value, and where a group has none at all: one that failed altogether must not drop out in silence.
+    None without any value, and if a group has none at all: one that failed altogether must not drop out silently.
     """
     if groups is not None:
         means = [mean(values[groups == group]) for group in np.unique(groups)]
         known = [one for one in means if one is not None]
         return math.fsum(known) / len(known) if known and len(known) == len(means) else None
     there = values[~np.isnan(values)]
-    # math.fsum is exact, and so the same to the last bit whatever the order of the values.
+    # math.fsum is exact, so the result is the same to the last bit for any order of the values.
     return math.fsum(there.tolist()) / len(there) if len(there) else None

@@ -1,13 +1,13 @@
-"""How scores change from step to step: from turn to turn, and from round to round.
+"""How scores change from turn to turn, and from round to round.
 
-Turns: each one's source is the edit before it. A chain is a sample that follows none and those that follow it, one
-after the other. A turn is held against the first turn of the same chain: later turns ask for other things, and of the
-chains that came so far the easy ones are more.
+Turns: the source of each is the edit before it. A chain is a sample that follows none and those that follow it, in
+order. A turn is compared with the first turn of the same chain: later turns ask for other things, and chains that got
+that far are easier on average.
 
-Rounds: an edit, a critique of it, an edit that is told the critique; what each is worth to who is not the critic. Every
-sample is in every round's number: one whose edit the critic found good enough keeps that edit. What the critic itself
-sees is no evidence: it is what the edit model is told, and what a stop selects by. Beside the rounds are the best of
-them by the critic, and the best of as many edits that were told nothing: without that, a loop's gain may be that of
+Rounds: an edit, a critique of it, an edit made with the critique; what each is worth to a judge other than the critic.
+Every sample is in every round's number: if the critic found its edit good enough, the sample keeps that edit. What the
+critic itself sees is no evidence: the edit model is told it, and a stop selects by it. The rounds are shown beside the
+best of them by the critic, and the best of as many edits made without critique: otherwise a loop's gain may be that of
 trying often.
 """
 
@@ -29,7 +29,7 @@ from edit_eval.statistics.series import Series, gain, largest_difference, series
 
 
 def turns_of(samples: Sequence[Sample]) -> dict[str, tuple[int, str]]:
-    """For each sample which turn of its chain it is, from 1, and the sample that the chain begins with."""
+    """Returns for each sample the number of its turn in its chain, from 1, and the chain's first sample."""
     by_id = {sample.id: sample for sample in samples}
     found: dict[str, tuple[int, str]] = {}
     for sample in samples:
@@ -41,12 +41,12 @@ def turns_of(samples: Sequence[Sample]) -> dict[str, tuple[int, str]]:
 
 
 def turns(results: Results) -> list[dict[str, Any]]:
-    """For each edit model and judge whose headline is given at several turns what there is of each turn.
+    """Returns the numbers of each turn, for each edit model and judge whose headline is given at several turns.
 
-    `turn`, from 1; judgements that are `scored`, of `total` (a turn that fails fails those behind it); their `mean`,
-    `ci95`, `no_ci95`, over samples and clustered on source images; and `change`: by how much better than the first
-    turn, paired on the chains that have both (`chains`), with `change_ci95` and `no_change_ci95`. Empty where no sample
-    follows another.
+    `turn`, from 1; judgements that are `scored`, of `total` (a turn that fails fails those after it); their `mean`,
+    `ci95`, `no_ci95`, over samples and clustered on source images; and `change`: by how much it is better than the
+    first turn, paired on the chains that have both (`chains`), with `change_ci95` and `no_change_ci95`. Empty if no
+    sample follows another.
     """
     place = turns_of(results.samples)
     if max((turn for turn, _ in place.values()), default=1) < 2:
@@ -74,11 +74,11 @@ def turns(results: Results) -> list[dict[str, Any]]:
 
 
 Chain = dict[tuple[str, int], tuple[float, str]]
-"""By the sample that a chain begins with and the edit seed: the mean score over its repeats, and its cluster."""
+"""By a chain's first sample and the edit seed: the mean score over its repeats, and its cluster."""
 
 
 def _asked(results: Results, judge: str, edit_model: str, series: Series) -> list[Judgement]:
-    """Those for which the score applies."""
+    """Returns the judgements that the score applies to."""
     return [
         one
         for one in results.judgements
@@ -89,8 +89,8 @@ def _asked(results: Results, judge: str, edit_model: str, series: Series) -> lis
 def _step(
     results: Results, judgements: Sequence[Judgement], series: Series, first: Chain, own: Chain, is_later: bool
 ) -> dict[str, Any]:
-    """Of one step: how many are `scored`, of `total`; their mean over judgements, clustered on source images; and its
-    change from the first."""
+    """Returns the numbers of one step: how many are `scored`, of `total`; their mean over judgements, clustered on
+    source images; and its change from the first."""
     clusters = _clusters_of(results)
     known = [(one.scores[series.score], clusters[one.sample_id]) for one in judgements if series.score in one.scores]
     return {
@@ -104,7 +104,7 @@ def _step(
 def _by_chain(
     results: Results, place: dict[str, tuple[int, str]], judgements: Sequence[Judgement], series: Series
 ) -> Chain:
-    """For each chain and edit seed the mean score of a turn over its repeats, and the chain's cluster."""
+    """Returns for each chain and edit seed the mean score of a turn over its repeats, and the chain's cluster."""
     clusters = _clusters_of(results)
     scores: dict[tuple[str, int], list[float]] = defaultdict(list)
     for one in judgements:
@@ -118,7 +118,7 @@ def _clusters_of(results: Results) -> dict[str, str]:
 
 
 def _mean_over(known: Sequence[tuple[float, str]], series: Series) -> dict[str, Any]:
-    """`mean`, `ci95`, `no_ci95` over values, each with its cluster."""
+    """Returns `mean`, `ci95`, `no_ci95` over values, each with its cluster."""
     if not known:
         return {"mean": None, "ci95": None, "no_ci95": "no_scores"}
     values, images = zip(*known, strict=True)
@@ -128,8 +128,8 @@ def _mean_over(known: Sequence[tuple[float, str]], series: Series) -> dict[str, 
 
 
 def _change_of(first: Chain, later: Chain, series: Series, is_later: bool) -> dict[str, Any]:
-    """`change`, `change_ci95`, `no_change_ci95` from the first to a later step, paired on the `chains` that have both;
-    above 0 is better."""
+    """Returns `change`, `change_ci95`, `no_change_ci95` from the first to a later step, paired on the `chains` that
+    have both; above 0 is better."""
     both = sorted(first.keys() & later.keys()) if is_later else []
     if not both:
         return {
@@ -150,20 +150,20 @@ def _change_of(first: Chain, later: Chain, series: Series, is_later: bool) -> di
 
 
 def with_critics(results: Results) -> Results:
-    """The results with critics as judges like any other: for who chooses by what they say."""
+    """Returns the results with critics as judges like any other, to choose by their scores."""
     heard = tuple(one for one in results.critiques if not one.edit_model.startswith(CONTROL))
     critics = dict.fromkeys(one.judge for one in heard)
     return replace(results, judges=(*results.judges, *critics), judgements=(*results.judgements, *heard))
 
 
 def rounds(results: Results) -> list[dict[str, Any]]:
-    """For each edit model with rounds and each judge that reports, what each round is worth.
+    """Returns what each round is worth, for each edit model with rounds and each judge that reports.
 
     `rounds`, from 1: how many edits were made in it (`edits`), how many `kept` from the round before; judgements that
     are `scored`, of `total`; their `mean`, `ci95`, `no_ci95`; `change` from the first round, paired on samples and edit
-    seeds (`chains`), with `change_ci95` and `no_change_ci95`. `best_by_critic`: the same of the edit among a sample's
-    rounds to which the critic gives most (ties by chance), with `own_change`, what the critic sees itself. `best_of`:
-    of the best of as many edits that are told nothing, chosen by the critic; None without so many edit seeds.
+    seeds (`chains`), with `change_ci95` and `no_change_ci95`. `best_by_critic`: the same for the edit among a sample's
+    rounds that the critic scores highest (ties at random), with `own_change`, the critic's own gain. `best_of`: for
+    the best of as many edits without critique, chosen by the critic; None without that many edit seeds.
     """
     found = []
     for column, chain in _chains(results).items():
@@ -174,7 +174,7 @@ def rounds(results: Results) -> list[dict[str, Any]]:
 
 
 def _chains(results: Results) -> dict[str, list[str]]:
-    """By the column of the first round: the columns of all rounds, in their order."""
+    """Returns the columns of all rounds, in order, by the column of the first round."""
     found: dict[str, list[str]] = {}
     first: dict[str, str] = {}
     for column in results.edit_models:
@@ -231,7 +231,7 @@ class _Rounds:
         }
 
     def _best(self, first: Chain) -> dict[str, Any]:
-        """Among the edits that were made, none twice."""
+        """Computes the best by critic, among the edits that were made, each once."""
         made = {
             (edit.sample_id, edit.edit_seed, edit.edit_model)
             for edit in self._results.edits
@@ -272,7 +272,7 @@ class _Rounds:
         }
 
     def _best_of(self) -> dict[str, Any] | None:
-        """The best of as many edits as there are rounds, of the first column."""
+        """Computes the best of as many edits of the first column as there are rounds."""
         size = len(self._chain)
         if edits_each(self._results) < size:
             return None

@@ -1,6 +1,6 @@
-"""Where each device's time and memory went; the times add up to the wall time.
+"""Computes where each device's time and memory went; the times add up to the wall time.
 
-And how many tokens each judge took whose server counts them.
+Also the tokens used by each judge whose server counts them.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from edit_eval.records import Activity, MemoryUse, Results, Utilisation
 from edit_eval.text import Text
 
 KINDS = ("editing", "judging", "loading", "unloading", "starting")
-"""In the order in which they own a moment that they share: a load behind an edit costs nothing, nor do imports."""
+"""Priority of activities that overlap: a load behind an edit costs nothing, nor do imports."""
 SHOWN = ("starting", "loading", "editing", "judging", "unloading", "idle")
-"""In the order in which they are shown."""
+"""Order in which they are shown."""
 
 _STAGE = ("start_number", "model", "kind", "before", "loaded", "peak", "after")
 
 
 def timing(results: Results) -> dict[str, Any]:
-    """`{"wall_seconds", "devices": {NAME: {"starting", "loading", "editing", "judging", "unloading", "idle"}}}`,
-    seconds; `starting` is that of processes and their imports.
+    """Returns `{"wall_seconds", "devices": {NAME: {"starting", "loading", "editing", "judging", "unloading", "idle"}}}`
+    in seconds; `starting` is that of processes and their imports.
 
-    Where GPUs told how busy they were there is `"gpu_utilisation": {NAME: {"mean", KIND: ...}}` as well: means over
-    the whole run and over the time of each kind of activity, 0 to 1. Where memory was measured there is `"memory":
+    If GPUs reported their utilisation there is `"gpu_utilisation": {NAME: {"mean", KIND: ...}}` as well: means over
+    the whole run and over the time of each kind of activity, 0 to 1. If memory was measured there is `"memory":
     {NAME: {"total", "peak", "stages": [...]}}`, see `memory`.
 
     The wall time is the sum over all starts of the run. A device counts in the starts in which it did
-    anything, so its six numbers add up to the wall time of those. Where activities of one device overlap
+    anything, so its six numbers add up to the wall time of those. If activities of one device overlap
     (two models on it, a next batch handed over early) each moment is counted once, for the first of editing,
     judging, loading, unloading, starting. A start whose wall time was not recorded (killed, or still going on) lasts
     until its last activity ends.
@@ -60,11 +60,11 @@ def timing(results: Results) -> dict[str, Any]:
 
 
 def memory(results: Results) -> dict[str, dict[str, Any]]:
-    """Bytes by device, in the run's order of devices: `{NAME: {"total", "peak", "stages"}}`.
+    """Returns bytes by device, in the run's order of devices: `{NAME: {"total", "peak", "stages"}}`.
 
-    `total` is what a GPU has (None for a worker on the CPU), `peak` the most that was seen in any stage. A stage is
+    `total` is the memory of a GPU (None for a worker on the CPU), `peak` the most seen in any stage. A stage is
     one load of one model: `start_number`, `model`, `kind`, and `before`, `loaded`, `peak`, `after` as in
-    `records.MemoryUse`, in the order of the loads. None where nobody could tell.
+    `records.MemoryUse`, in the order of the loads. None if unknown.
     """
     described = results.environment.get("gpus")
     totals = {
@@ -89,13 +89,13 @@ def memory(results: Results) -> dict[str, dict[str, Any]]:
 
 
 def _in_order(devices: Collection[str], results: Results) -> list[str]:
-    """These devices in the run's order; those that it does not know come last."""
+    """Sorts these devices in the run's order; unknown ones come last."""
     known = [name for name in results.devices if name in devices]
     return known + sorted({*devices} - {*known})
 
 
 def _gpu_utilisation(seen: Sequence[Utilisation]) -> dict[str, dict[str, float]]:
-    """Means by device and kind, every sample counting the same."""
+    """Returns means by device and kind, every sample counting the same."""
     of_device: dict[str, dict[str, list[Utilisation]]] = defaultdict(lambda: defaultdict(list))
     for one in seen:
         of_device[one.device]["mean"].append(one)
@@ -118,7 +118,7 @@ def _walls(recorded: Sequence[float], activities: Sequence[Activity]) -> dict[in
 
 
 def _shares(activities: Sequence[Activity], wall: float) -> Mapping[str, float]:
-    """Seconds a kind of one device in one start of `wall` seconds; what remains is idle."""
+    """Returns seconds per kind of one device in one start of `wall` seconds; the rest is idle."""
     known = [activity for activity in activities if activity.kind in KINDS]
     seconds = dict.fromkeys(KINDS, 0.0)
     if known:
@@ -139,19 +139,19 @@ def _shares(activities: Sequence[Activity], wall: float) -> Mapping[str, float]:
 
 @dataclass(frozen=True)
 class TokenUse:
-    """What a judge's server counted, controls included, and battles."""
+    """Tokens counted by a judge's server, including controls and battles."""
 
     judge: str
     judgements: int
-    """Those of which it said how many tokens they took."""
+    """Number of judgements with a token count."""
     read: int
     written: int
     cost: float | None
-    """At the price in the judge's parameters, in its money; None without one."""
+    """Cost at the price in the judge's parameters, in its currency; None without one."""
 
 
 def tokens(results: Results) -> list[TokenUse]:
-    """Adds up the tokens of each judge whose server says how many there were."""
+    """Adds up the tokens of each judge whose server counts them."""
     found = []
     every = (*results.judgements, *results.controls, *results.battles, *results.critiques)
     for judge in dict.fromkeys((*results.judges, *results.battle_judges, *(one.judge for one in results.critiques))):
@@ -164,14 +164,14 @@ def tokens(results: Results) -> list[TokenUse]:
 
 
 def price_of(configuration: Mapping[str, Any], judge: str) -> Sequence[float] | None:
-    """What a million tokens cost that are read and that are written, where the configuration says it."""
+    """Returns the price of a million tokens read and written, if the configuration has it."""
     section = {**configuration.get("judges", {}), **configuration.get("rewrite", {})}.get(judge, {})
     price = (section.get("params") or {}).get("price")
     return price if isinstance(price, list) and len(price) == 2 else None
 
 
 def cost_of(price: Sequence[float] | None, read: float, written: float) -> float | None:
-    """In the money of the price; None without one."""
+    """Returns the cost in the currency of the price; None without one."""
     return None if price is None else (read * price[0] + written * price[1]) / 1e6
 
 

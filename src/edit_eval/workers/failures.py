@@ -1,4 +1,4 @@
-"""What went wrong in a worker, and what it asks for.
+"""Classifies failures in a worker by what they call for.
 
 Standard library only: the models' libraries are known by name, and Pillow may be what is missing.
 """
@@ -29,15 +29,16 @@ _OURS = {
 
 
 def kind_of(error: BaseException) -> str:
-    """Tells what a failure asks for: `model` and `exception` blame the task, `unreadable` (try again later), `refused`
-    (an answer) and `changed` nobody, `configuration` and `disk` stop the run, the others blame the device (`machine`
-    the process or its machine, which lacks descriptors or threads). After `model` another attempt would end the same.
+    """Returns what a failure calls for: `model` and `exception` blame the task, `unreadable` (try again later),
+    `refused` (an answer) and `changed` blame no one, `configuration` and `disk` stop the run, the others blame the
+    device (`machine` the process or its machine, which lacks descriptors or threads). After `model` another attempt
+    would end the same.
 
     Torch's own exception classes are recognised by name and text, since this file imports no torch. A `LoadError` says
-    that nothing can be asked of this model here any more (its server is gone), whatever the task is. `ValueError` and
-    `TypeError` are what Python says of arguments, and the next attempt has the same ones. Those do not count that are
-    about what was received or computed, which may be another next time: classes made of them (`JSONDecodeError`), and
-    texts like `_RECEIVED`.
+    that this model can do nothing more here (its server has ended), whatever the task. `ValueError` and `TypeError` are
+    Python's complaints about arguments, and the next attempt has the same ones. Errors about data
+    received or computed, which may differ next time, do not count: subclasses (`JSONDecodeError`), and texts like
+    `_RECEIVED`.
     """
     if isinstance(error, LoadError) and error.final:
         return "configuration"
@@ -52,7 +53,7 @@ def kind_of(error: BaseException) -> str:
         return "machine"
     names = {c.__name__ for c in type(error).__mro__}
     text = str(error)
-    # Where another process fills the GPU, cuBLAS and cuDNN are the first to get nothing, and say it in their own way.
+    # When another process fills the GPU, cuBLAS and cuDNN fail first, and say so in their own way.
     if "OutOfMemoryError" in names or ("CUDA" in text and "out of memory" in text) or "_ALLOC_FAILED" in text:
         return "out_of_memory"
     if "AcceleratorError" in names or "CUDA error" in text or "device-side assert" in text:
@@ -62,18 +63,18 @@ def kind_of(error: BaseException) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """An exception as one readable line, without secrets: afterwards it is cut, and none could be known any more."""
+    """Returns an exception as one readable line, without secrets; once cut, they could no longer be recognised."""
     text = " ".join(hide_secrets(str(error)).split())
     name = type(error).__name__
     return text[:500] if isinstance(error, ModelError) and text else f"{name}: {text[:500]}" if text else name
 
 
 def lacking(error: BaseException) -> dict[str, Any]:
-    """What a message says of an import that failed: `lacks`, a library, and whether there is a `pip` to install it.
+    """Returns a message's fields on a failed import: `lacks`, a library, and whether there is a `pip` to install it.
 
-    `lacks` is empty where an import failed otherwise, in a library that is another version than it should be or for a
-    part of Python itself. The dict is empty where no import failed. An exception is believed that was raised `from` a
-    failed import, since libraries wrap them; one that only came after is not: it may be another way of doing without.
+    `lacks` is empty if the import failed otherwise: in a library of the wrong version, or for a part of Python itself.
+    The dict is empty if no import failed. An exception raised `from` a failed import counts, since libraries wrap them;
+    one that only came after does not: it may be another way of doing without.
     """
     failed: ImportError | None = None
     one: BaseException | None = error
@@ -89,7 +90,7 @@ def lacking(error: BaseException) -> dict[str, Any]:
 
 
 def tell(error: ImportError, pipe_out: int) -> NoReturn:
-    """Says for a worker that cannot even begin what is missing, and ends the process."""
+    """Reports what is missing for a worker that cannot even begin, and ends the process."""
     text = hide_secrets(f"{type(error).__name__}: {error}")
     trace = hide_secrets("".join(traceback.format_exception(type(error), error, error.__traceback__)))
     what = {"kind": "exception", **lacking(error)}

@@ -1,9 +1,9 @@
-"""What the engine and a worker say to each other: JSON objects, one a line, over a private pipe.
+"""Messages between the engine and a worker: JSON objects, one a line, over a private pipe.
 
 To a worker, the field `do`:
 
-    prepare   class_path, parameters, path, devices,          import the class, and see that it is the one of which
-              revision, server, forms                         keys speak; sent once, first. `server`: see
+    prepare   class_path, parameters, path, devices,          import the class, and check that it is the one that keys
+              revision, server, forms                         name; sent once, first. `server`: see
                                                               `edit_eval.endpoints.serving.ServerEnvironment`; `forms`:
                                                               form, labels and schema of what a judge will be asked
     load      offload                                         load the weights
@@ -16,16 +16,16 @@ From a worker, the field `event`:
     loaded    capacity, seconds, about, memory                ready for tasks, `capacity` at a time
     broken    error, trace, kind, lacks, pip                  cannot be prepared or loaded; the worker ends. `lacks` and
                                                               `pip` only after an import that failed (see `failures`)
-    started   task                                            the device begins with it
+    started   task                                            the device begins the task
     step      task, step, steps                               a sign of life
     done      task, results, seconds, memory
     failed    task, error, trace, kind, memory                `kind`: see `edit_eval.workers.failures.kind_of`
     ended     memory                                          after `stop`
 
-`memory` has bytes: `host` and `host_peak` of the process, and `device` and `device_peak`, summed over its GPUs, where
-torch knows them. All paths are absolute: a model may go to another folder.
+`memory` is in bytes: `host` and `host_peak` of the process, and `device` and `device_peak`, summed over its GPUs, if
+torch knows them. All paths are absolute: a model may change its working folder.
 
-A worker holds a stranger's code, which may write into any descriptor: see `edit_eval.execution.engine.conversation`.
+A worker runs a stranger's code, which may write into any descriptor: see `edit_eval.execution.engine.conversation`.
 
 Standard library only.
 """
@@ -39,19 +39,19 @@ from typing import Any
 
 Message = dict[str, Any]
 LONGEST_LINE = 1 << 26
-"""Bytes of one message, at most. A judge's answers of a batch are the longest that there are."""
+"""Most bytes of one message. A judge's answers to a batch are the longest."""
 
 
 def encode(message: Message) -> bytes:
-    """One message as a line of UTF-8; lone surrogates of odd file names survive the journey as escapes."""
+    """Encodes a message as one line; lone surrogates of odd file names survive as escapes."""
     return json.dumps(message, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 class MessageStream:
-    """Cuts a stream of bytes into messages, in a time that grows with its length alone."""
+    """Cuts a stream of bytes into messages, in time linear in its length."""
 
     def __init__(self) -> None:
-        self._begun: list[bytes] = []  # parts of a line whose end has not come yet
+        self._begun: list[bytes] = []  # parts of an unfinished line
         self._length = 0
 
     def feed(self, data: bytes) -> Iterator[Message]:
@@ -78,7 +78,7 @@ class MessageStream:
         self._begun, self._length = [], 0
         try:
             message = json.loads(line)
-        except (ValueError, RecursionError):  # the latter for brackets within brackets
+        except (ValueError, RecursionError):  # the latter for deeply nested brackets
             message = None
         if not isinstance(message, dict):
             raise ValueError(f"not a message: {line[:80]!r}")
@@ -86,7 +86,7 @@ class MessageStream:
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Writes every byte to a blocking pipe. Raises `BrokenPipeError` when nobody reads any more."""
+    """Writes every byte to a blocking pipe. Raises `BrokenPipeError` if its reader has closed it."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]

@@ -1,7 +1,6 @@
-"""From what the configuration says to an instance: a model's class is found, and its parameters are made.
+"""Makes a model from the configuration: finds its class and builds its parameters.
 
-The engine finds a class in the same way to check its parameters, so that both come to the same one. Standard library
-only.
+The engine finds a class in the same way to check its parameters, so both find the same one. Standard library only.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _LIBRARY = sysconfig.get_path("stdlib")
 
 
 class _ExactLoader(SourceFileLoader):
-    """Runs the bytes of the file and no others, and knows their SHA-256.
+    """Runs exactly the bytes of the file, and knows their SHA-256.
 
     Python's own loader takes compiled code from its cache if the file's size and its time, in whole seconds, are the
     same: after two changes within a second that may be another program than the file's.
@@ -41,7 +40,7 @@ class _ExactLoader(SourceFileLoader):
 
 
 class _ExactFinder:
-    """Has one module imported by `_ExactLoader`."""
+    """Imports one module with `_ExactLoader`."""
 
     def __init__(self, module_name: str) -> None:
         self._module_name = module_name
@@ -57,7 +56,7 @@ class _ExactFinder:
 
 def find_class(class_path: str, path: list[str]) -> type[Any]:
     """Imports `package.module:Class` or `file.py:Class`, with `path` in front of all but the standard library."""
-    # Before a `select.py` of the user's, which is not what its modules mean.
+    # The standard library comes first, before a `select.py` of the user's, which its modules do not mean.
     standard = [p for p in sys.path if p.startswith(_LIBRARY) and "-packages" not in p]
     sys.path[:] = [*standard, *path, *(p for p in sys.path if p not in standard and p not in path)]
     file_or_module, _, class_name = class_path.rpartition(":")
@@ -84,7 +83,7 @@ def find_class(class_path: str, path: list[str]) -> type[Any]:
 
 
 def _module_name(class_path: str) -> str:
-    """What the module of a class is called when it is imported; one that is named by its file has a name of ours."""
+    """Returns the name under which a class's module is imported; a file gets a name of ours."""
     module_name = class_path.rpartition(":")[0]
     if module_name.endswith(".py"):
         return "edit_eval_user_" + os.path.basename(module_name)[:-3]
@@ -92,9 +91,9 @@ def _module_name(class_path: str) -> str:
 
 
 def sources_digest(file: Path) -> str:
-    """The SHA-256 of a source file; where it imports other files beside it or above it, of all of these together.
+    """Returns the SHA-256 of a source file or, if it imports other files beside or above it, of all together.
 
-    Found by reading, not by importing: whatever an import statement names that is a file of the user's own.
+    They are found by reading, not importing: every import statement that names a file of the user's own counts.
     """
     roots = [file.absolute().parent, *list(file.absolute().parent.parents)[:DEEPEST]]
     digests: dict[Path, str] = {}
@@ -113,12 +112,12 @@ def sources_digest(file: Path) -> str:
 
 
 DEEPEST = 2
-"""In how many folders above a class's own its modules may begin."""
+"""How many folders above a class's own its modules may begin."""
 MOST_SOURCES = 500
 
 
 def _imported(data: bytes, path: Path, roots: Sequence[Path]) -> list[Path]:
-    """The files of the user's own that a source file imports."""
+    """Returns the user's own files that a source file imports."""
     try:
         tree = ast.parse(data)
     except (SyntaxError, ValueError):
@@ -143,9 +142,9 @@ def _imported(data: bytes, path: Path, roots: Sequence[Path]) -> list[Path]:
 
 
 def refuse_changed(revision: str, class_path: str, model_class: type[Any], parameters: Any) -> None:
-    """Sees that a class that was found is the one of which keys speak; `revision` is theirs, and empty where none is.
+    """Checks that the class is the one that keys name; `revision` is from the keys, empty if they have none.
 
-    That is the SHA-256 of its sources, or what its own `revision(parameters)` says. Raises `ChangedError`.
+    It is the SHA-256 of its sources, or the result of its own `revision(parameters)`. Raises `ChangedError`.
     """
     module = sys.modules[_module_name(class_path)]
     loader, file = module.__spec__ and module.__spec__.loader, getattr(module, "__file__", None) or class_path
@@ -167,7 +166,7 @@ def refuse_changed(revision: str, class_path: str, model_class: type[Any], param
 
 
 def make_parameters(model_class: type[Any], values: dict[str, Any]) -> Any:
-    """The class's own `Parameters` from plain values; the plain values themselves for a class without."""
+    """Builds the class's `Parameters` from plain values; returns the values for a class without."""
     parameters = getattr(model_class, "Parameters", None)
     if parameters is None:
         return values
@@ -192,7 +191,7 @@ def _field_types(kind: Any) -> dict[str, Any]:
 
 
 def _typed(kind: Any, value: Any) -> Any:
-    """A plain value as its annotation has it: a dataclass made of a mapping, a tuple of a list; else as it is."""
+    """Converts a plain value to its annotation: a mapping to a dataclass, a list to a tuple; else returns it as is."""
     if is_dataclass(kind) and isinstance(value, dict):
         return kind(**_typed_fields(kind, value))  # type: ignore[operator]
     origin, inner = get_origin(kind), get_args(kind)
@@ -208,9 +207,9 @@ def _typed(kind: Any, value: Any) -> Any:
 
 
 def key_parameters(model_class: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that decide a result: all but the fields whose metadata say `in_key: False`.
+    """Returns the parameters that decide a result: all but fields with `in_key: False` in their metadata.
 
-    One that came later than results were made says `in_key: "if given"`: while it is None, keys are as before it.
+    A field added after results were made has `in_key: "if given"`: while it is None, keys stay as before.
     """
     parameters = getattr(model_class, "Parameters", None)
     return _in_key(parameters, values) if is_dataclass(parameters) else dict(values)
@@ -227,5 +226,5 @@ def _in_key(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _dataclass_in(kind: Any) -> Any:
-    """The dataclass that an annotation is, or that it has among others."""
+    """Returns the dataclass that an annotation is, or contains."""
     return next((one for one in (kind, *get_args(kind)) if isinstance(one, type) and is_dataclass(one)), None)

@@ -1,22 +1,22 @@
-"""Looks at an environment from within: what `edit-eval doctor` asks a model's interpreter, before anything is loaded.
+"""Looks at an environment from within: what `edit-eval doctor` asks a model's interpreter before anything is loaded.
 
-Started like a worker, with one pipe to speak into; the order is a JSON object on stdin. Answers are JSON objects, one a
-line, to be merged; `doing` says what is under way, so that a process that dies or hangs has said where. Nothing of the
-model is loaded, and no memory of a device is taken; a model that is elsewhere is asked one question.
+Started like a worker, with one pipe to answer into; the order is a JSON object on stdin. Answers are JSON objects, one
+a line, to be merged; `doing` says what is under way, so that a process that dies or hangs has said where. No model is
+loaded, and no device memory is taken; a remote model is asked one question.
 
     python, pip                    version; whether there is a pip to install with
-    pillow                         version; empty where there is none
-    libraries                      versions of installed packages, by name (nothing is imported for it)
-    absent                         those of `packages` that are not installed (nothing is imported for it)
-    missing_class, class_error     why the class cannot be imported: a module that is not there, or another error
+    pillow                         version; empty if it is missing
+    libraries                      versions of installed packages, by name (found without importing)
+    absent                         those of `packages` that are not installed (found without importing)
+    missing_class, class_error     why the class cannot be imported: a missing module, or another error
     needs                          one {name, version, missing, error} for each library that the class imports
     torchvision                    why an installed torchvision cannot be imported
     cuda                           {built, devices, error, architectures} of torch
-    examined                       {text, values, normalised, ended, seconds, about} or {error}: what a model that is
-                                   elsewhere says to one question; of an edit model {size, seconds, about}, `size` of
+    examined                       {text, values, normalised, ended, seconds, about} or {error}: a remote model's answer
+                                   to one question; of an edit model {size, seconds, about}, `size` of
                                    the picture, empty without one
 
-Standard library only at module level, as everything beside a model; Pillow may be what is missing.
+Standard library only at module level, like everything beside a model; Pillow may be what is missing.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from edit_eval.workers.failures import one_line
 
 Say = Callable[..., None]
 
-LONGEST_ANSWER = 10_000  # characters; of a longer answer the beginning tells enough
+LONGEST_ANSWER = 10_000  # the beginning of a longer answer tells enough
 
 IMPLIED = ("accelerate", "safetensors")
-"""What diffusers and transformers need to put weights straight onto a device, and import only then."""
+"""Libraries that diffusers and transformers import only to put weights straight onto a device."""
 
 
 def main(arguments: list[str]) -> None:
@@ -52,15 +52,15 @@ def main(arguments: list[str]) -> None:
         os.write(out, json.dumps(found).encode() + b"\n")
 
     look(json.load(sys.stdin), say)
-    os._exit(0)  # at once: what was imported need not tidy up
+    os._exit(0)  # at once: imported libraries need not clean up
 
 
 def look(order: dict[str, Any], say: Say) -> None:
-    """Finds out everything, the cheap things first.
+    """Finds out everything, cheap things first.
 
     `order`: class_path, path, parameters, methods, libraries, example (the class that draws a scene), request (what a
-    model is told about it: the fields of `EditRequest`, or of `JudgeRequest` and in place of its pictures `shows`, the
-    names; without: source and edit), packages (of a server's environment; then nothing else is looked at).
+    model is told about it: the fields of `EditRequest`, or of `JudgeRequest` with `shows`, the names, in place of its
+    pictures; without: source and edit), packages (of a server's environment; then nothing else is looked at).
     """
     say(python=".".join(map(str, sys.version_info[:3])), pip=importlib.util.find_spec("pip") is not None)
     say(libraries={name: version for name in order["libraries"] if (version := _version(name))})
@@ -121,7 +121,7 @@ def _look_at_class(order: dict[str, Any], say: Say) -> list[str]:
 
 
 def _examine(order: dict[str, Any], say: Say) -> None:
-    """Asks a model that is elsewhere, where its class knows how, about a scene that is drawn for it."""
+    """Asks a remote model, if its class can, about a drawn scene."""
     from edit_eval.edit_models.contract import EditRequest
     from edit_eval.judges.contract import JudgeRequest
     from edit_eval.workers.model_class import find_class, make_parameters
@@ -157,9 +157,9 @@ def _examine(order: dict[str, Any], say: Say) -> None:
 
 
 def needed_modules(module: str) -> list[str]:
-    """The libraries that a module of models imports for certain, at whatever depth of its functions, in order.
+    """Returns the libraries that a module of models always imports, at any depth of its functions, in order.
 
-    An import under an `if` or a `try` is one that it can do without. Of edit-eval's own modules their imports count.
+    An import under an `if` or a `try` is optional. For edit-eval's own modules, their imports count.
     """
     found: dict[str, None] = {}
     todo, seen = [module], set()
@@ -201,7 +201,7 @@ def _imports(module: str) -> Iterator[str]:
 
 
 def _import(name: str) -> dict[str, str]:
-    """Imports a library: its version, or the name of what is missing, or another error."""
+    """Imports a library; returns its version, or the name of what is missing, or another error."""
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:

@@ -1,15 +1,15 @@
 """A worker: one operating-system process that holds one loaded model and does one task after the other.
 
-It is started by the interpreter of the model's environment with two pipes and nothing else of ours but the layers
-from `workers` down. While the device computes, one thread opens the next task's pictures and makes a judge's inputs of
+The interpreter of the model's environment starts it with two pipes and nothing else of ours but the layers from
+`workers` down. While the device computes, one thread opens the next task's pictures and makes a judge's inputs of
 them, and another encodes, writes and syncs the last result; pictures never travel through the pipe. The worker ends
 when its pipe does; see also `bind_to_engine`.
 
-What a task is about is in `edit_eval.workers.requests`. What comes of it:
+Tasks are described in `edit_eval.workers.requests`. Their results:
 
 of a task to edit    one result: `pixels`, `width`, `height`, `file_bytes`, `flags`
 of a task to judge   one result a request, in order: `text` (with `values`, `normalised`, `ended`, `final` and
-                     `length` as in `as_results`, and `halved_to` where the batch did not fit into
+                     `length` as in `as_results`, and `halved_to` if the batch did not fit into
                      memory), or `damaged` (an edit's file is no longer what it was)
 """
 
@@ -52,25 +52,25 @@ _PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
 
 def bind_to_engine() -> None:
-    """Ties this process to the one that started it. To be called first, while there is only one thread.
+    """Ties this process to the one that started it. Call it first, while there is only one thread.
 
-    A worker whose engine is gone would learn it from the end of its pipe, but not while its model is deaf in C code,
-    or while it is stopped. So Linux is asked to kill it. A process that is killed can tidy nothing up, and its
-    children (the readers of a data loader, a server) would stay and keep their GPU; so a second process, which does
-    nothing else, waits for the worker's end and then kills all that is left of its process group.
+    A worker whose engine has ended would notice the end of its pipe, but not while its model is deaf in C code, or
+    while it is suspended. So Linux is asked to kill it. A killed process cannot clean up, and its children (the readers
+    of a data loader, a server) would stay and keep their GPU; so a second process, which does nothing else, waits for
+    the worker's end and then kills the rest of its process group.
 
-    SIGINT and SIGTERM are the engine's affair from here on: a terminal, Slurm and systemd send them to everybody at
-    once, and what is under way is to be finished. Children of the model's own take them as ever.
+    SIGINT and SIGTERM are left to the engine from here on: a terminal, Slurm and systemd send them to every process at
+    once, and tasks under way should finish. The model's own children handle them as usual.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _leave_sigterm_to_the_engine()
-    if os.getpgrp() == os.getpid():  # its group is its own, and not that of a shell
+    if os.getpgrp() == os.getpid():  # its group is its own, not a shell's
         _leave_somebody_behind()
     _when_the_parent_dies(signal.SIGKILL)
 
 
 def _leave_sigterm_to_the_engine() -> None:
-    """Has SIGTERM do nothing here. Were it ignored, every program that the model starts would ignore it, too."""
+    """Makes SIGTERM do nothing here. If it were ignored, so would it be in every program that the model starts."""
 
     def nothing(number: int, frame: FrameType | None) -> None: ...
 
@@ -81,7 +81,7 @@ def _leave_sigterm_to_the_engine() -> None:
     def let_in() -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
-    def hold_back() -> None:  # one that is sent to a fork before it is itself would be lost
+    def hold_back() -> None:  # a signal sent to a fork before it is set up would be lost
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 
     signal.signal(signal.SIGTERM, nothing)
@@ -89,15 +89,15 @@ def _leave_sigterm_to_the_engine() -> None:
 
 
 def _when_the_parent_dies(number: int) -> bool:
-    """Asks Linux to send this process a signal when its parent dies; tells whether it will."""
+    """Asks Linux to send this process a signal when its parent dies. True if it will."""
     try:
         return bool(ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number) == 0)
     except (OSError, AttributeError):
-        return False  # not Linux: the end of the pipe has to do
+        return False  # not Linux: the end of the pipe must do
 
 
 def _leave_somebody_behind() -> None:
-    """Starts the process that waits for the end of this one and then kills its group, and itself with it."""
+    """Starts the process that waits for the end of this one and then kills its group, itself included."""
     worker = os.getpid()
     if os.fork():
         return
@@ -113,18 +113,18 @@ def _leave_somebody_behind() -> None:
 
 
 LONGEST_REPLY = 500_000
-"""Characters; no answer, with all its thoughts, is longer. A model that did not stop may say any number of them."""
+"""Characters; no real answer, with all its thoughts, is longer, but a model that does not stop may be."""
 KEPT = 10_000
-"""Characters of the beginning that are kept of a longer one: enough to see what went wrong."""
+"""Characters kept from the beginning of a longer one: enough to see what went wrong."""
 MOST_VALUES = 1000
 LONGEST_NAME = 200  # characters of a value's name
 
 
 def as_results(replies: Any, count: int) -> list[Message]:
-    """A result a reply, in order: `text`, and what there is of the other fields of a `Reply` that a judge may fill.
+    """Returns one result a reply, in order: `text`, and those other fields of a `Reply` that a judge has filled.
 
-    `length` is the whole text's where only its beginning is kept. Raises `ModelError` where `replies` are not `count`
-    texts or `Reply`s, or have values that are no finite numbers.
+    If only the beginning is kept, `length` is the whole text's. Raises `ModelError` if `replies` are not `count` texts
+    or `Reply`s, or have values that are no finite numbers.
     """
     if not isinstance(replies, (list, tuple)):  # a text is a sequence, too: of characters that may be digits
         raise ModelError(f"the judge returned {type(replies).__name__}, not a list with one text per request")
@@ -195,7 +195,7 @@ def main(arguments: list[str]) -> None:
 
 
 def memory() -> dict[str, int]:
-    """Bytes that this process holds now and held at most: on the host, and on its devices where torch knows."""
+    """Returns the bytes that this process holds, now and at most: on the host, and on its devices if torch knows."""
     figures: dict[str, int] = {}
     try:
         with open("/proc/self/status", "rb", buffering=0) as status:
@@ -212,7 +212,7 @@ def memory() -> dict[str, int]:
 
 
 def room() -> dict[str, int]:
-    """Bytes that its devices have in all, where torch knows; empty after a fault that leaves a device unusable."""
+    """Returns the total bytes of its devices, if torch knows; empty after a fault that leaves a device unusable."""
     try:
         torch = sys.modules["torch"]
         if not torch.cuda.is_initialized():
@@ -239,7 +239,7 @@ class Worker:
         os.register_at_fork(after_in_child=self._let_go)
 
     def _let_go(self) -> None:
-        """In a process that the model forks off: the pipe is none of its business, and the tasks are not."""
+        """Runs in a process that the model forks: closes the pipe, so that only the worker speaks through it."""
         held, self._in, self._out = {self._in, self._out} - {NO_PIPE}, NO_PIPE, NO_PIPE
         for descriptor in held:
             with contextlib.suppress(OSError):
@@ -247,8 +247,8 @@ class Worker:
         self._send_lock = threading.Lock()  # another thread may have held it
 
     def send(self, **message: Any) -> None:
-        """Tells the engine something. Without an engine there is nothing left to live for."""
-        if message["event"] not in ("started", "step"):  # often, and without any text
+        """Sends the engine a message. Without an engine, ends the process."""
+        if message["event"] not in ("started", "step"):  # frequent, and without text
             message = secrets_of(os.environ).hidden_in(message)
         data = encode(message)
         try:
@@ -258,7 +258,7 @@ class Worker:
             os._exit(1)
 
     def run(self) -> None:
-        """Prepares, loads, works, ends."""
+        """Prepares, loads, works, then ends the process."""
         threading.Thread(target=self._read, daemon=True).start()
         try:
             self._prepare(self._next_order("prepare"))
@@ -281,7 +281,7 @@ class Worker:
         self._end()
 
     def _end(self) -> NoReturn:
-        with contextlib.suppress(Exception):  # what it has started is killed in any case
+        with contextlib.suppress(Exception):  # all that it has started is killed anyway
             getattr(self._model, "close", lambda: None)()
         self.send(event="ended", memory=memory())
         _exit(0)
@@ -325,7 +325,7 @@ class Worker:
         self._forms = [AnswerForm(form, tuple(labels), schema) for form, labels, schema in order.get("forms", ())]
         if hasattr(self._model, "prepare"):
             self._model.prepare()
-        formats()  # they are imports, too, and else come with the first picture
+        formats()  # these imports would otherwise come with the first picture
         self.send(event="prepared")
 
     def _load(self, order: Message) -> None:
@@ -365,20 +365,20 @@ class Worker:
         return opened, self._inputs([one for one in opened if not isinstance(one, str)])
 
     def _inputs(self, requests: list[Any]) -> Any:
-        """What the judge can make of a batch beforehand; None where it cannot."""
+        """Returns the inputs that the judge can prepare for a batch; None if it cannot."""
         make_inputs = getattr(self._model, "make_inputs", None)
-        # One that takes no `inputs` has a method of that name for itself.
+        # A judge that takes no `inputs` has a method of that name for its own use.
         if make_inputs is None or not requests or "inputs" not in inspect.signature(self._model.judge).parameters:
             return None
         try:
             return make_inputs(requests)
         except Exception:
-            return None  # `judge` will raise it where it is charged to the task
+            return None  # `judge` will raise it again, charged to the task
 
     def _compute(self) -> None:
         computed: tuple[Message, Any, Any, float] | None = None
         while True:
-            # A result is handed to the writing thread when the device is at work again: both want the interpreter.
+            # A result is handed to the writing thread once the device is at work again: both need the interpreter.
             if computed is not None and self._opened.empty():
                 self._finished.put(computed)
                 computed = None
@@ -395,7 +395,7 @@ class Worker:
                 if isinstance(asked, BaseException):
                     raise asked
                 done = self._edit(task, asked) if task["kind"] == "edit" else self._judge(*asked)
-                if self._out == NO_PIPE:  # a fork of the model's that came back from there, too
+                if self._out == NO_PIPE:  # a fork of the model's that returned from there, too
                     os._exit(0)
             except BaseException as error:
                 self._failed(task, error)
@@ -423,19 +423,19 @@ class Worker:
         def on_step(step: int, steps: int) -> None:
             nonlocal sent, place
             now, at = time.monotonic(), (int(step), int(steps))
-            # The same step again is no sign of life: a thread may repeat it beside an edit that hangs.
+            # A repeated step is no sign of life: a thread may report it beside an edit that hangs.
             if at != place and (now - sent >= STEP_MESSAGES_EVERY or step == steps):
                 sent, place = now, at
                 self.send(event="step", task=task["task"], step=at[0], steps=at[1])
 
-        # Copies, for a model that paints on them: a second attempt and `identical_to_source` need them as they were.
+        # Copies, for a model that paints on them: a second attempt and `identical_to_source` need the originals.
         made = _with_room(lambda: self._model.edit(with_own_pictures(request), on_step))
-        return own_copy(made)  # here and now: the next edit may use the same memory while this one is written
+        return own_copy(made)  # now: the next edit may reuse the memory while this one is written
 
     def _judge(self, opened: list[Any], inputs: Any) -> list[Message]:
-        """Answers a batch; a batch that does not fit into memory is halved until it does, and says so.
+        """Answers a batch; one that does not fit into memory is halved until it does, which the results say.
 
-        `inputs` is what was made of the whole batch beforehand.
+        `inputs` was prepared from the whole batch.
         """
         results: list[Message] = [{"damaged": o} if isinstance(o, str) else {} for o in opened]
         places = [i for i, o in enumerate(opened) if not isinstance(o, str)]
@@ -464,7 +464,7 @@ class Worker:
         return results
 
     def _judge_copies(self, requests: list[Any]) -> Any:
-        """Has the model judge copies, for one that paints on them: the next attempt needs the pictures as they were."""
+        """Has the model judge copies, in case it paints on them: another attempt needs the originals."""
         return self._model.judge([with_own_pictures(request) for request in requests])
 
     def _write_results(self) -> None:
@@ -472,7 +472,7 @@ class Worker:
             task, asked, done, seconds = item
             try:
                 results = [self._write_edit(task, asked.source, done)] if task["kind"] == "edit" else done
-            except OSError as error:  # the result could not be written: no fault of the task
+            except OSError as error:  # the result could not be written: not the task's fault
                 self._failed(task, error, kind="disk")
                 continue
             except BaseException as error:
@@ -499,17 +499,17 @@ class Worker:
 
 
 def _exit(code: int) -> NoReturn:
-    """Ends the process at once: a framework's tidying up only delays the device's next user."""
+    """Ends the process at once: a framework's clean-up only delays the device's next user."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except (OSError, ValueError, AttributeError):
-            pass  # the model closed it, or put something else in its place
+            pass  # the model closed or replaced it
     os._exit(code)
 
 
 def _with_room(compute: Callable[..., Any], *arguments: Any) -> Any:
-    """Computes; when memory runs out, once more with all of it that can be freed."""
+    """Computes; if memory runs out, frees all it can and tries once more."""
     try:
         return compute(*arguments)
     except BaseException as error:
@@ -520,7 +520,7 @@ def _with_room(compute: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _free_memory(error: BaseException) -> None:
-    """Lets go of what a failed attempt held: the frames of its traceback, and torch's cache."""
+    """Releases what a failed attempt held: the frames of its traceback, and torch's cache."""
     traceback.clear_frames(error.__traceback__)
     torch = sys.modules.get("torch")
     if torch is not None and kind_of(error) == "out_of_memory" and torch.cuda.is_available():

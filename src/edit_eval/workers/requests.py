@@ -1,16 +1,16 @@
-"""What a task is about, as a model is handed it: pictures opened, seen to be the right ones, and shown as asked.
+"""Turns a task into a model's request: its pictures are opened, checked to be the right ones, and shown as asked.
 
 A task to edit:  `pictures`, a list of `name`, `path` and `digest`; `instruction`, `seed`, `sample`, `output` (path);
-    perhaps `small_copies`: the `folder` where those of edit and source are kept for reports, and their size (`side`,
+    perhaps `small_copies`: the `folder` of small copies of edit and source for reports, and their size (`side`,
     `file_bytes`).
 A task to judge: `requests`, a list of `system`, `user`, `form`, `question`, `seed`, `sample`, `edit_model`,
     `edit_seed`, `repeat`, `reading`, `instruction`, `category`, `pictures`, and perhaps `other`, `labels`, `schema`.
-    Each of these has a `name`, `steps` (see `edit_eval.pictures.with_steps`; `["like", PICTURE]` for a size that is
-    another picture's), and is
+    Each picture has a `name`, `steps` (see `edit_eval.pictures.with_steps`; `["like", PICTURE]` takes another
+    picture's size), and one of
 
-    `path`, `digest`    a file, and the SHA-256 of its bytes; empty where nobody knows it
-    `path`, `pixels`    the file of an edit, and what its pixels were when it was reported
-    `blank_like`        either of these: grey all over, in its size
+    `path`, `digest`    a file, and the SHA-256 of its bytes; empty if unknown
+    `path`, `pixels`    the file of an edit, and the digest of its pixels when it was reported
+    `blank_like`        either of these: a grey picture of its size
 """
 
 from __future__ import annotations
@@ -40,29 +40,29 @@ if TYPE_CHECKING:
     """A picture, or why an edit is no longer what it was."""
 
 
-# Pictures are kept for further questions: a protocol asks up to twenty about a pair, each of them as often as it is
-# read, and to open and check one picture of 512 x 512 takes 6 ms.
+# Opened pictures are kept for further questions: a protocol asks up to twenty about a pair, each once per reading, and
+# opening and checking one picture of 512 x 512 takes 6 ms.
 
 MOST_KEPT = 128 * 2**20
-"""Bytes of pixels, as Pillow has them (four a pixel): 16 pairs of 1024 x 1024."""
+"""Bytes of pixels as Pillow holds them (four a pixel): 16 pairs of 1024 x 1024."""
 
 SETTLED = 1.0
-"""Seconds since a file's last change, before which it is opened each time: file systems' clocks tick in steps, and
-another change in the same step could not be seen."""
+"""Seconds since a file's last change before it may be kept: file systems' clocks tick in steps, and another change in
+the same step would go unnoticed."""
 
 
 class File(NamedTuple):
-    """Where a picture is, and what says that it is the right one."""
+    """Where a picture is, and what identifies it."""
 
     path: str
     digest: str
-    """SHA-256 of its bytes; empty where nobody knows it."""
+    """SHA-256 of its bytes; empty if unknown."""
     pixels: str
     """`pixel_digest` of an edit as it was reported; else empty."""
 
 
 def opened(file: File) -> Image:
-    """Opens and checks the picture. Raises `PictureError`, and `UnreadableError` for one that is not as it was."""
+    """Opens and checks the picture. Raises `PictureError`, and `UnreadableError` for one that has changed."""
     picture = open_picture(file.path, digest=file.digest)
     if file.pixels and pixel_digest(picture) != file.pixels:
         raise UnreadableError(f"{file.path}: the pixels differ from those reported")
@@ -73,11 +73,11 @@ class _Kept(NamedTuple):
     identity: tuple[int, ...]
     picture: Image
     pixels: Any
-    """What the picture held then: Pillow puts another in its place where somebody paints on it."""
+    """The pixels at that time: Pillow replaces them when the picture is painted on."""
 
 
 class OpenedPictures:
-    """The pictures that were opened last. For any number of threads."""
+    """The most recently opened pictures. Safe for any number of threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -85,7 +85,7 @@ class OpenedPictures:
         self._bytes = 0
 
     def known(self, file: File) -> Image | None:
-        """The picture, where it was opened before, its file is the same since, and nobody has painted on it."""
+        """Returns the picture if it was opened before, its file is unchanged, and it was not painted on."""
         with self._lock:
             kept = self._kept.get(file)
             if kept is None:
@@ -101,14 +101,14 @@ class OpenedPictures:
             return kept.picture
 
     def open(self, file: File) -> Image:
-        """The picture, as `opened` does it, kept for the next time.
+        """Opens the picture as `opened` does, and keeps it.
 
-        It is read-only: what Pillow paints with changes a copy.
+        It is read-only: Pillow's painting functions change a copy.
         """
         try:
             before = _identity(file.path)
         except OSError:
-            before = ()  # `open_picture` says it better
+            before = ()  # `open_picture` reports it better
         picture = opened(file)
         picture.readonly = 1
         if before and time.time() - max(before[-2:]) / 1e9 > SETTLED and _identity(file.path) == before:
@@ -134,7 +134,7 @@ def _size(kept: _Kept) -> int:
 
 
 def _identity(path: str) -> tuple[int, ...]:
-    """What changes where a file is written to, or another one put in its place."""
+    """Returns what changes when a file is written to, or replaced by another."""
     found = os.stat(path)
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
@@ -142,17 +142,17 @@ def _identity(path: str) -> tuple[int, ...]:
 Request = TypeVar("Request", EditRequest, JudgeRequest)
 
 OPENING_THREADS = 8
-"""A batch's pictures are decoded at once: one thread opens 19 pairs a second, a GPU may judge 25."""
+"""A batch's pictures are decoded in parallel: one thread opens 19 pairs a second, a GPU may judge 25."""
 
 TOLD = {field.name for field in fields(JudgeRequest)} - {"pictures", "sample_id", "other", "labels", "schema"}
-"""What a request is told as it is."""
+"""Fields that are passed on unchanged."""
 
 
 _PICTURES = OpenedPictures()
 
 
 def open_edit_request(task: Message) -> EditRequest:
-    """The request with its pictures. Raises `PictureError`, and `UnreadableError` for what is not as it was."""
+    """Returns the request with its pictures. Raises `PictureError`, and `UnreadableError` for one that has changed."""
     return EditRequest(
         pictures={picture["name"]: opened(_file(picture)) for picture in task["pictures"]},
         instruction=task["instruction"],
@@ -162,11 +162,11 @@ def open_edit_request(task: Message) -> EditRequest:
 
 
 def open_judge_requests(requests: Sequence[Message]) -> list[JudgeRequest | str]:
-    """Each request with its pictures, in order; in place of one whose edit is no longer what it was, a text saying so.
+    """Returns each request with its pictures, in order, or a text if its edit is no longer what it was.
 
-    A picture that several requests show is opened once, and is one object in all of them; those that were opened last
-    are known again (`OpenedPictures`), so that nobody may paint on them. Raises `PictureError` for
-    pictures that cannot be opened, or not be shown as asked.
+    A picture that several requests show is opened once, and is one object in all of them; recent pictures are reused
+    (`OpenedPictures`), so they must not be painted on. Raises `PictureError` for pictures that cannot be opened, or not
+    be shown as asked.
     """
     views = {_key(view): view for request in requests for view in request["pictures"]}
     files = list(dict.fromkeys(file for view in views.values() for file in _files(view)))
@@ -181,12 +181,12 @@ def open_judge_requests(requests: Sequence[Message]) -> list[JudgeRequest | str]
 
 @lru_cache(maxsize=1)
 def _opening() -> ThreadPoolExecutor:
-    """The threads that open pictures; to start them anew for each batch took as long as all else that it needs."""
+    """Returns the threads that open pictures; starting them for each batch took as long as all its other work."""
     return ThreadPoolExecutor(min(OPENING_THREADS, os.cpu_count() or 1))
 
 
 def with_own_pictures(request: Request) -> Request:
-    """The request with copies of its pictures, for a model that paints on them."""
+    """Returns the request with copies of its pictures, for a model that paints on them."""
     return replace(request, pictures={name: picture.copy() for name, picture in request.pictures.items()})
 
 
@@ -201,12 +201,12 @@ def _judge_request(request: Message, shown: Mapping[str, Opened]) -> JudgeReques
 
 
 def _key(view: Message) -> str:
-    """The same for views that show the same, whatever they are called."""
+    """Returns a key that views of the same picture share, whatever their names."""
     return json.dumps({**view, "name": ""}, sort_keys=True)
 
 
 def _file(picture: Message) -> File:
-    """The file of a picture, or the one that a blank has its size of."""
+    """Returns the file of a picture, or the one whose size a blank picture has."""
     picture = picture.get("blank_like", picture)
     return File(picture["path"], picture.get("digest", ""), picture.get("pixels", ""))
 
@@ -222,12 +222,12 @@ def _open_unless_damaged(file: File) -> Opened:
     except PictureError as error:
         gone = error.__cause__ is None or isinstance(error.__cause__, FileNotFoundError)
         if not file.pixels or (isinstance(error, UnreadableError) and not gone):
-            raise  # it may be whole: a disk that fails for a while is no reason to make it again
+            raise  # it may be intact: a disk that fails for a while is no reason to make it again
         return one_line(error)
 
 
 def _shown(opened: Mapping[File, Opened], view: Message) -> Opened:
-    """The picture of a view, its steps applied."""
+    """Returns the picture of a view, its steps applied."""
     pictures: list[Any] = [opened[file] for file in _files(view)]
     if damage := next((picture for picture in pictures if isinstance(picture, str)), ""):
         return damage

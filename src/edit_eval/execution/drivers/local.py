@@ -1,8 +1,8 @@
 """The local driver: each worker is a process on this machine, started directly by the interpreter of its environment.
 
-A worker has a pipe in each direction that nobody else holds, and the engine watches the process itself as well: a pipe
-shared by workers deadlocks when one is killed, and a grandchild may keep a dead worker's pipe open. Nothing here ever
-waits for one worker.
+A worker has a private pipe in each direction, and the engine also watches the process itself: a pipe shared by workers
+deadlocks when one is killed, and a grandchild may keep a dead worker's pipe open. Nothing here ever waits for one
+worker.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from edit_eval.execution.machine.space import SHORT_OF
 from edit_eval.privacy import hide_secrets
 from edit_eval.workers.messages import Message, MessageStream, encode
 
-LAST_BYTES = 1 << 16  # of a log, in which its last line is looked for
-CLOSE_SECONDS = 5.0  # how long killed processes may take to be gone
+LAST_BYTES = 1 << 16  # size of a log's tail in which its last line is looked for
+CLOSE_SECONDS = 5.0  # how long killed processes may take to end
 SIGNS = {os.strerror(number): what for number, what in SHORT_OF.items()}
 SIGNS["can't start new thread"] = SHORT_OF[errno.EAGAIN]
-"""How Python says the same in the last line of a process that could not even begin."""
+"""The same in Python's words, in the last line of a process that could not even begin."""
 
 
 @dataclass(eq=False)
@@ -44,7 +44,7 @@ class Process:
     number: int
     process: subprocess.Popen[bytes]
     sentinel: int
-    """Becomes readable when the process is gone."""
+    """Becomes readable when the process has ended."""
     into: int
     out: int
     log: Path
@@ -52,7 +52,7 @@ class Process:
     conversation: Conversation = field(default_factory=Conversation)
     unsent: bytearray = field(default_factory=bytearray)
     heard: bool = False
-    """Whether it has said anything: that it is prepared, or why it cannot be."""
+    """True if it has said anything: that it is prepared, or why it cannot be."""
     fault: str = ""
     """Why it had to be killed."""
 
@@ -60,7 +60,7 @@ class Process:
     def begin(
         cls, number: int, command: Sequence[str], environment: Mapping[str, str], output: IO[bytes], log: Path
     ) -> Process:
-        """Starts the process, which prints into `output`. Raises `OSError`, and leaves nothing behind then."""
+        """Starts the process, which prints into `output`. Raises `OSError`, and then leaves nothing behind."""
         with contextlib.ExitStack() as its, contextlib.ExitStack() as ours:
             child_in, into = os.pipe()
             its.callback(os.close, child_in)
@@ -77,7 +77,7 @@ class Process:
                 stderr=output,
                 pass_fds=(child_in, child_out),
                 env=environment,
-                start_new_session=True,  # a Ctrl-C at the terminal is the engine's affair
+                start_new_session=True,  # a Ctrl-C at the terminal is for the engine
             )
             ours.callback(process.wait)
             ours.callback(kill_group, process.pid)
@@ -87,7 +87,7 @@ class Process:
 
 
 class LocalDriver:
-    """Starts workers on this machine, with these variables (without any: those of this process)."""
+    """Starts workers on this machine, with these variables (default: those of this process)."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         self._environment = dict(os.environ if environment is None else environment)
@@ -97,16 +97,16 @@ class LocalDriver:
 
     @functools.cached_property
     def _selector(self) -> selectors.BaseSelector:
-        """Opened by the first use, from which on time counts."""
+        """Opened on first use, when the driver's clock starts."""
         self._began = time.monotonic()
         return selectors.DefaultSelector()
 
     def wait_for(self, descriptor: int, do: Callable[[], object]) -> None:
-        """Has `poll` wait for something to read there as well, and `do` that then."""
+        """Has `poll` also wait for input there, and then call `do`."""
         self._selector.register(descriptor, selectors.EVENT_READ, (FLEET, do))
 
     def machine(self) -> LocalMachine:
-        """This one, as those variables show it."""
+        """Returns this machine, as those variables show it."""
         return LocalMachine(self._environment)
 
     def start(self, worker: int, specification: WorkerSpecification) -> None:
@@ -152,7 +152,7 @@ class LocalDriver:
         self._events.append(Event(worker, {"event": "died", "reason": reason}))
 
     def _say_broken(self, worker: int, reason: str, kind: str) -> None:
-        """Says in the name of a worker that cannot do so itself why it cannot be prepared."""
+        """Reports why a worker cannot be prepared, for one that cannot do so itself."""
         self._events.append(Event(worker, {"event": "broken", "error": reason, "trace": "", "kind": kind}))
 
     def submit(self, worker: int, message: Message) -> None:
@@ -174,7 +174,7 @@ class LocalDriver:
                 self._selector.register(process.into, selectors.EVENT_WRITE, (process.number, send))
             return
         except OSError:
-            process.unsent.clear()  # it is dying, which its sentinel will tell
+            process.unsent.clear()  # it is dying, which its sentinel will report
         if process.into in self._selector.get_map():
             self._selector.unregister(process.into)
 
@@ -190,7 +190,7 @@ class LocalDriver:
         return time.monotonic() - self._began, events
 
     def _read(self, process: Process) -> bool:
-        """Takes in what the worker has said; tells whether there may be more."""
+        """Reads what the worker has said. True if there may be more."""
         try:
             data = os.read(process.out, 1 << 20)
         except BlockingIOError:
@@ -199,29 +199,29 @@ class LocalDriver:
             data = b""
         if not data:
             if process.out in self._selector.get_map():
-                self._selector.unregister(process.out)  # the sentinel tells the rest
+                self._selector.unregister(process.out)  # the sentinel reports the rest
             return False
         if process.fault:
-            return True  # nothing that it says is believed any more
+            return True  # nothing it says is trusted any more
         try:
             for message in process.lines.feed(data):
                 if process.conversation.heard(message):
                     self._events.append(Event(process.number, message))
                 process.heard = True
-        except ValueError as error:  # a model that writes into every descriptor, or an answer without end
+        except ValueError as error:  # a model that writes into every descriptor, or an endless answer
             process.fault = f"it was killed because it wrote into the pipe reserved for edit-eval ({error})"
             self.kill(process.number)
         return True
 
     def _gone(self, process: Process) -> None:
-        # What the model started itself dies with its worker. Before `wait`: until then nobody else can get the number.
+        # Processes that the model started die with its worker. Before `wait`: until then its number cannot be reused.
         kill_group(process.process.pid)
         while self._read(process):
             pass
         code = process.process.wait()
         self._forget(process)
         reason = process.fault or reason_of(code)
-        if code > 0 and not process.heard:  # its environment did not get as far as saying why
+        if code > 0 and not process.heard:  # its environment did not get as far as reporting why
             said = last_line(process.log)
             if lack := next((what for words, what in SIGNS.items() if words in said), ""):
                 reason += f": {lack}"
@@ -238,13 +238,13 @@ class LocalDriver:
         del self._processes[process.number]
 
     def kill(self, worker: int) -> None:
-        """SIGKILL to the worker and whatever it started."""
+        """Sends SIGKILL to the worker and everything it started."""
         process = self._processes.get(worker)
         if process is not None:
             kill_group(process.process.pid)
 
     def close(self) -> None:
-        """Kills all workers and waits until they are gone."""
+        """Kills all workers and waits until they have ended."""
         for process in self._processes.values():
             kill_group(process.process.pid)
         for process in list(self._processes.values()):
@@ -257,10 +257,10 @@ class LocalDriver:
 
 
 def sentinel_of(process: subprocess.Popen[bytes]) -> int:
-    """A descriptor that becomes readable when the process is gone, which is still to be waited for then."""
+    """Returns a descriptor that becomes readable when the process has ended; it must still be waited for."""
     try:
         return os.pidfd_open(process.pid)
-    except (AttributeError, OSError):  # another system than Linux, a kernel before 5.3, a sandbox
+    except (AttributeError, OSError):  # a system other than Linux, a kernel before 5.3, a sandbox
         sentinel, other_end = os.pipe()
 
     def wait() -> None:
@@ -284,7 +284,7 @@ def kill_group(process_id: int) -> None:
 
 
 def how_it_ended(code: int) -> str:
-    """What a process's return code says, for people."""
+    """Explains a process's return code, for people."""
     if code >= 0:
         return f"ended with exit code {code}"
     known = -code in signal.Signals._value2member_map_
@@ -292,13 +292,13 @@ def how_it_ended(code: int) -> str:
 
 
 def reason_of(code: int) -> str:
-    """The same of a worker's process, with what may be behind it."""
+    """Does the same for a worker's process, with a possible cause."""
     hint = " (the kernel may have run out of memory)" if code == -signal.SIGKILL else ""
     return f"its process {how_it_ended(code)}{hint}"
 
 
 def last_line(log: Path) -> str:
-    """The last that a process wrote, without secrets, at most 300 characters; empty where it wrote nothing."""
+    """Returns a log's last line, without secrets, at most 300 characters; empty if there is none."""
     try:
         with log.open("rb") as file:
             begin = file.seek(max(0, file.seek(0, os.SEEK_END) - LAST_BYTES))
@@ -306,5 +306,5 @@ def last_line(log: Path) -> str:
     except OSError:
         return ""
     if begin:
-        text = text.partition("\n")[2]  # the first line may begin in the middle of a secret
+        text = text.partition("\n")[2]  # the first line may begin within a secret
     return next((line.strip()[:300] for line in reversed(text.split("\n")) if line.strip()), "")

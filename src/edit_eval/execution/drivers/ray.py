@@ -1,17 +1,17 @@
 """The Ray driver: each worker is a process on a machine of a cluster, started there by the actor of that machine.
 
-Ray says which machines there are, reserves their GPUs, carries what engine and workers say to each other, and pictures
-to machines that do not see the run directory; it ends what this job has left. All of Ray is in a process of its own
+Ray lists the machines, reserves their GPUs, carries messages between engine and workers, and pictures to machines that
+do not see the run directory; it ends whatever this job leaves behind. All of Ray is in a process of its own
 (`ray_gateway.py`) at the end of two private pipes, for which the engine never waits; workers on the CPU run here, as
 without a cluster.
 
-A machine is doubted like a worker (`engine/conversation.py`): what does not belong in a message, is of a worker of
-another machine, or of a task that was not given to it, is the end of that machine. Where an edit is to be written is
-known from its order. This guards against faults; who may be a machine of the cluster is for Ray to say.
+A machine is doubted like a worker (`engine/conversation.py`): a malformed message, or one about another machine's
+worker or a task that was not given to it, ends the use of that machine. An edit is written where its order says, not
+its message. This guards against faults; Ray decides who may be a machine of the cluster.
 
 GPUs are numbered through: `cuda:0` to `cuda:7` are the first machine's, by its name. One that joins, or comes back, has
-new numbers. Several GPUs of one replica are always on one machine. A machine that is gone takes its workers with it,
-and no task is charged; that the cluster's head is gone ends the run (`Stopped`).
+new numbers. Several GPUs of one replica are always on one machine. A lost machine takes its workers with it, and no
+task is charged; losing the cluster's head ends the run (`Stopped`).
 """
 
 from __future__ import annotations
@@ -45,56 +45,56 @@ from edit_eval.workers.messages import Message, MessageStream, encode
 
 
 class RayMachine(Machine):
-    """The machines of a cluster as one. What nobody has asked of it costs nothing."""
+    """The machines of a cluster as one. Costs nothing until it is first queried."""
 
     def __init__(self, driver: RayDriver, environment: Mapping[str, str]) -> None:
         self._driver, self._here = driver, LocalMachine(environment)
 
     def gpus(self) -> list[Gpu]:
-        """Those of every machine that has answered, as they were then."""
+        """Returns the GPUs of every machine that has answered, as they were then."""
         return [gpu for node in self._driver.nodes() for gpu in node.gpus]
 
     def gpu_count(self) -> int:
         return len(self.gpus())
 
     def limit(self) -> str:
-        """The cluster, where it has none that is free."""
+        """Returns the cluster, if it has no free GPU."""
         return "" if self._driver.nodes() else "the Ray cluster has no GPU that is free"
 
     def free_host_memory(self) -> int | None:
-        """Of the machine with the least."""
+        """Returns the free memory of the machine with the least."""
         known = [node.memory for node in self._driver.nodes() if node.memory is not None]
         return min(known) if known else self._here.free_host_memory()
 
     def hosts(self) -> list[Host]:
-        """Every machine as it described itself."""
+        """Returns every machine as it described itself."""
         return [
             Host(node.name, tuple(g.name for g in node.gpus), node.about, node.notes) for node in self._driver.nodes()
         ]
 
     @contextlib.contextmanager
     def meters(self) -> Iterator[Callable[[str], Meter]]:
-        """What the machines have told last, which they do once a second and when a model is loaded or gone."""
+        """Gives the machines' last reports, sent once a second and when a model is loaded or has ended."""
         yield self._driver.latest
 
     def warning(self) -> str:
-        """That it asks nobody for a token."""
+        """Warns if the cluster asks for no token."""
         return "" if self._driver.cluster.guarded else "the Ray cluster has no token authentication"
 
     def lacking(self, weights: Sequence[tuple[str, str | None, str]]) -> Mapping[str, Sequence[str]]:
-        """What each machine lacks of these weights."""
+        """Returns what each machine lacks of these weights."""
         return self._driver.ask_for_weights(weights)
 
 
 ANSWER_SECONDS = 120.0
-"""How long a cluster may take until its machines have answered; those that have not by then join later."""
+"""How long a cluster's machines may take to answer; those that have not by then join later."""
 CLOCK_SECONDS = 2.0
-"""A clock that is further from this machine's is said."""
+"""Clocks that differ more than this from this machine's are reported."""
 END_SECONDS = 5.0
 LOOK_SECONDS = 30.0
 """For looking for weights on every machine."""
 LARGEST_EDIT = 5 * MAX_PIXELS
-"""Bytes: a picture of that many pixels whose PNG is no smaller than they are."""
+"""Bytes of a picture with the most pixels whose PNG is no smaller than they are."""
 PASSED_ON = (
     "*_API_KEY",
     "*_BASE_URL",
@@ -115,7 +115,7 @@ PASSED_ON = (
     "VLLM_*",
     "XDG_CACHE_HOME",
 )
-"""Variables of the command that workers on other machines are given, as `srun` gives them all; the rest is theirs."""
+"""Variables of the command passed to workers on other machines, as `srun` passes all; the rest is the machine's own."""
 
 
 @dataclass(eq=False)
@@ -123,23 +123,23 @@ class Node:
     """A machine of the cluster."""
 
     number: int
-    """As the gateway counts."""
+    """The gateway's number for it."""
     name: str
     count: int
-    """GPUs that are reserved there."""
+    """Number of GPUs reserved there."""
     lines: MessageStream = field(default_factory=MessageStream)
     gpus: tuple[Gpu, ...] = ()
-    """As the engine calls them; none until it has described itself."""
+    """With the engine's names; empty until it has described itself."""
     about: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     memory: int | None = None
     own: Mapping[str, str] = field(default_factory=dict)
-    """What the machine itself calls a device."""
+    """The machine's own names of its devices."""
     workers: set[int] = field(default_factory=set)
     knows_run: bool = False
     sees_run: bool = False
     lacking: Sequence[str] | None = None
-    """What is wrong with the weights there, once it has said so."""
+    """Faults of the weights there, once reported."""
 
 
 @dataclass(eq=False)
@@ -150,38 +150,38 @@ class Remote:
     log: Path | None
     conversation: Conversation = field(default_factory=lambda: Conversation(FROM_AFAR))
     tasks: dict[int, Message] = field(default_factory=dict)
-    """Orders to run that are not over."""
+    """Unfinished orders to run."""
     waiting: deque[Message] = field(default_factory=deque)
-    """What it has said; the first of it is an edit whose picture is still on its way."""
+    """Messages held back behind an edit whose picture is still on its way, that edit's first."""
 
 
 class RayDriver(LocalDriver):
-    """Starts workers on the GPUs of a cluster: of the one at `address`, or of this machine's, or one begun here."""
+    """Starts workers on the GPUs of a cluster: the one at `address`, or this machine's, or one begun here."""
 
     def __init__(
         self, address: str | None = None, gpus: int | None = None, environment: Mapping[str, str] | None = None
     ) -> None:
-        """`gpus`: how many are wanted at most; None for all that are free."""
+        """`gpus`: the most GPUs wanted; None for all that are free."""
         super().__init__(environment)
         self._address, self._wanted = address, gpus
         self._gateway: Process | None = None
         self._frames, self._said = Frames(), MessageStream()
         self._nodes: dict[int, Node] = {}
-        self._on: dict[str, Node] = {}  # the device -> where it is
+        self._on: dict[str, Node] = {}  # device -> its machine
         self._remote: dict[int, Remote] = {}
         self._meters: dict[str, Meter] = {}
         self._failure = ""
-        self._ready, self._there = False, -1.0  # GPUs of the cluster; -1 until it was looked for machines
+        self._ready, self._there = False, -1.0  # GPUs of the cluster; -1 until machines have been looked for
         self._started = False
         self._mark = secrets.token_hex(16)
         self.guarded = True
-        """Whether the cluster asks everybody for a token of Ray's."""
+        """True if the cluster requires one of Ray's tokens."""
 
     # -- the cluster --
 
     @functools.cached_property
     def cluster(self) -> RayDriver:
-        """Itself, when the cluster's machines have answered. Raises `ConfigurationError` where there is no cluster."""
+        """The driver, once the cluster's machines have answered. Raises `ConfigurationError` if there is no cluster."""
         self._log = tempfile.NamedTemporaryFile(prefix="edit-eval-ray-")  # noqa: SIM115 (closed with the driver)
         variables = {**self._environment, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONWARNINGS": "ignore"}
         log = Path(self._log.name)
@@ -203,14 +203,14 @@ class RayDriver(LocalDriver):
         return self
 
     def _command(self) -> list[str]:
-        """The gateway's process, to which the numbers of its pipes are added."""
+        """Returns the gateway's command, to which the numbers of its pipes are added."""
         if find_spec("ray") is None:
             raise ConfigurationError(Text("execution.driver: ray needs Ray here: pip install 'edit-eval[ray]'"))
         return [sys.executable, "-m", "edit_eval.execution.drivers.ray_gateway", self._address or ""]
 
     @property
     def _answered(self) -> bool:
-        """Whether all machines have; where all GPUs are taken it may be for a moment: by a run that was killed."""
+        """True if all machines have; GPUs that are all taken may be so only for a moment, by a run that was killed."""
         if self._there < 0 or not all(node.gpus for node in self._nodes.values()):
             return False
         return bool(self._nodes or self._events) or not self._there or self._wanted == 0
@@ -229,7 +229,7 @@ class RayDriver(LocalDriver):
             raise ConfigurationError(Text("execution.driver: ray: {}", problem))
 
     def _pass(self, number: int, message: Message) -> None:
-        """To a machine, or the gateway: with the next `_flush`, many at once."""
+        """Queues a message for a machine, or the gateway; the next `_flush` sends many at once."""
         if self._gateway is not None:
             self._gateway.unsent += framed(number, encode(message))
 
@@ -258,7 +258,7 @@ class RayDriver(LocalDriver):
                 self._hear_node(self._nodes[number], some)
 
     def _told(self, message: Message) -> None:
-        """By the gateway, which is ours."""
+        """Handles a message of the gateway, which is ours."""
         event = message["event"]
         if event == "ready":
             self._ready, self.guarded = True, message["guarded"]
@@ -276,7 +276,7 @@ class RayDriver(LocalDriver):
     def _note(self, text: str) -> None:
         self._events.append(Event(FLEET, {"event": "note", "reason": text}))
 
-    # -- machines come and go --
+    # -- machines joining and leaving --
 
     def _hear_node(self, node: Node, some: bytes) -> None:
         try:
@@ -291,7 +291,7 @@ class RayDriver(LocalDriver):
             self._lose(node, f"it sent a message that no edit-eval agent sends: {error}")
 
     def _take_in(self, node: Node, message: Message) -> None:
-        """What it says of itself."""
+        """Handles what a machine says about itself."""
         event = event_of(message, MACHINE)
         if (event == "hello") != (not node.gpus):
             raise ValueError(f"`{event}` out of turn")
@@ -337,25 +337,25 @@ class RayDriver(LocalDriver):
             self._events.append(Event(FLEET, {"event": "joined", "gpus": list(node.gpus), "reason": reason}))
 
     def _number(self, node: Node) -> None:
-        """Gives its GPUs the names by which the engine knows them."""
+        """Gives a machine's GPUs the engine's names."""
         own, first = node.gpus, len(self._on)
         node.gpus = tuple(replace(gpu, name=f"cuda:{first + place}") for place, gpu in enumerate(own))
         node.own = {gpu.name: its.name for gpu, its in zip(node.gpus, own, strict=True)}
         self._on |= dict.fromkeys(node.own, node)
 
     def _offered(self, node: Node) -> Iterator[Message]:
-        """The pictures that its workers were told of, and no others."""
+        """Yields the pictures that its workers were told of, and no others."""
         for worker in node.workers:
             for order in self._remote[worker].tasks.values():
                 yield from pictures_of(order)
 
     def _lose(self, node: Node, reason: str) -> None:
-        """It is gone, or is to go: first its devices are, then its workers."""
+        """Drops a machine: reports first its devices as gone, then its workers as dead."""
         del self._nodes[node.number]
         self._order(do="leave", number=node.number)
         for gpu in node.gpus:
             self._meters.pop(gpu.name, None)
-        if not node.own:  # the engine never heard of it: its names are another machine's there
+        if not node.own:  # the engine never heard of it: its names belong to another machine there
             return self._note(f"{node.name} cannot be used: {reason}")
         why = f"{node.name} is gone" + (f" ({reason})" if reason else "")
         devices = [gpu.name for gpu in node.gpus]
@@ -364,24 +364,24 @@ class RayDriver(LocalDriver):
             self._remote.pop(worker)
             self._events.append(Event(worker, {"event": "died", "reason": why, "lost": True}))
 
-    # -- the five calls --
+    # -- the driver's interface --
 
     def machine(self) -> Machine:  # type: ignore[override]  # another than a local driver's
-        """All machines of the cluster as one."""
+        """Returns all machines of the cluster as one."""
         from edit_eval.execution.drivers.ray import RayMachine  # which needs this class
 
         return RayMachine(self, self._environment)
 
     def nodes(self) -> list[Node]:
-        """The machines that are there now, in the order of their numbers."""
+        """Returns the machines that are there now, in the order of their numbers."""
         return self.cluster._present()
 
     def latest(self, device: str) -> Meter:
-        """What a GPU's machine has told of it last."""
+        """Returns the last report on a GPU by its machine."""
         return self._meters.get(device, Meter())
 
     def ask_for_weights(self, wanted: Sequence[tuple[str, str | None, str]]) -> dict[str, Sequence[str]]:
-        """What each machine lacks of these weights (name, revision, dtype): nothing where all are there and whole."""
+        """Returns what each machine lacks of these weights (name, revision, dtype): nothing if all are complete."""
         asked = self.nodes()
         for node in asked:
             node.lacking = None
@@ -398,12 +398,12 @@ class RayDriver(LocalDriver):
         if specification.devices[0].startswith("cpu"):
             return super().start(worker, specification)
         node = self.cluster._on[specification.devices[0]]
-        if node.number not in self._nodes:  # it went a moment ago
+        if node.number not in self._nodes:  # it was lost a moment ago
             why = {"event": "died", "reason": f"{node.name} is gone", "lost": True}
             return self._events.append(Event(worker, why))
         log = specification.logs and specification.logs / f"{specification.name}.log"
         self._remote[worker] = Remote(node, log)
-        self._remote[worker].conversation.told({"do": "prepare"})  # which its own driver sends
+        self._remote[worker].conversation.told({"do": "prepare"})  # its own driver sends that
         node.workers.add(worker)
         if specification.logs is not None and not node.knows_run:
             node.knows_run = True
@@ -414,7 +414,7 @@ class RayDriver(LocalDriver):
         self._tell(node, start=worker, specification=told)
 
     def _mark_in(self, run: Path) -> tuple[str, str, str]:
-        """Leaves a file in the run directory, by which a machine sees that it is the same."""
+        """Leaves a file in the run directory, by which a machine can tell that it is the same."""
         name = f"{TEMPORARY_PREFIX}{self._mark[:12]}"
         if not (run / name).exists():
             (run / name).write_text(self._mark)
@@ -431,7 +431,7 @@ class RayDriver(LocalDriver):
         self._tell(remote.node, to=worker, send=message)
 
     def poll(self, seconds: float) -> tuple[float, Sequence[Event]]:
-        """Waits for messages and deaths. Raises `Stopped` when the cluster itself is gone."""
+        """Waits for messages and deaths. Raises `Stopped` when the cluster itself is lost."""
         if self._failure:
             raise Stopped(
                 Text(
@@ -451,7 +451,7 @@ class RayDriver(LocalDriver):
         self._tell(remote.node, kill=worker)
 
     def close(self) -> None:
-        """Ends all workers, which is what the end of its pipe means to the gateway, and leaves the cluster."""
+        """Ends all workers, which the gateway does when its pipe ends, and leaves the cluster."""
         gateway, self._gateway = self._gateway, None
         self._nodes.clear()
         self._remote.clear()
@@ -470,7 +470,7 @@ class RayDriver(LocalDriver):
             self._log.close()
         super().close()
 
-    # -- what workers say --
+    # -- messages of workers --
 
     def _heard(self, node: Node, worker: Any, message: Any) -> None:
         remote = self._remote.get(worker) if type(worker) is int else None
@@ -488,7 +488,7 @@ class RayDriver(LocalDriver):
             self._believe(worker, remote, message)
 
     def _believe(self, worker: int, remote: Remote, message: Message) -> None:
-        """It is in order; an edit that was made where the run directory is not comes here first."""
+        """Accepts a valid message; an edit made on a machine without the run directory is fetched first."""
         output = remote.tasks[message["task"]].get("output") if message["event"] == "done" else None
         if output is None or remote.node.sees_run:
             return self._say(worker, remote, message)
@@ -514,10 +514,10 @@ class RayDriver(LocalDriver):
         self._events.append(Event(worker, message))
 
     def _taken(self, message: Message) -> None:
-        """The picture of an edit is here, and synced; or cannot be had."""
+        """Handles the picture of an edit that is here, and synced, or cannot be had."""
         worker = message["worker"]
         remote = self._remote.get(worker)
-        if remote is None:  # its machine was lost meanwhile, and the task may be another one's by now
+        if remote is None:  # its machine was lost meanwhile, and the task may be another's by now
             return
         if message["error"] and not message["disk"]:
             return self._lose(remote.node, f"an edit cannot be fetched from there: {message['error']}")

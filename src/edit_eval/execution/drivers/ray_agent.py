@@ -1,14 +1,14 @@
-"""What runs on each machine of a Ray cluster: one small actor that reserves its GPUs and starts the very workers there.
+"""The agent on each machine of a Ray cluster: a small actor that reserves its GPUs and starts workers there.
 
-It is a local driver that is called through Ray. What the engine orders is done by that driver, so pipes, sentinels and
-the end of whatever a model has started are as on one machine. What it and its workers have to say is kept until the
-engine's side asks (`hear`), which it always does: an agent that is asked no more has no engine, and ends its workers.
+It is a local driver that is called through Ray. That driver carries out the engine's orders, so pipes, sentinels and
+the end of a model's child processes work as on one machine. Messages of the agent and its workers are kept until the
+engine's side asks (`hear`), which it always does: an agent no longer asked has no engine, and ends its workers.
 
-Lines go there as bytes, many in one call. Those of a worker are `{"of": NUMBER, "say": MESSAGE}`, where besides what
-workers say there is `died`; those of the machine itself are in `edit_eval.execution.engine.conversation`.
+Lines go there as bytes, many in one call. A worker's are `{"of": NUMBER, "say": MESSAGE}`, where `died` is added to
+what workers say; the machine's own are in `edit_eval.execution.engine.conversation`.
 
-Pictures stay where they are where a machine sees the run directory. Where it does not, a file comes once, and an edit
-is fetched before its `done` counts (see `Files`).
+Pictures stay where they are on a machine that sees the run directory. On one that does not, each file is sent once,
+and an edit is fetched before its `done` counts (see `Files`).
 """
 
 from __future__ import annotations
@@ -41,35 +41,35 @@ from edit_eval.execution.machine.weights import find_weights
 from edit_eval.workers.messages import Message, MessageStream, encode
 
 HEAR_SECONDS = 0.5
-"""After which an agent answers even where nothing is to be said: so silence is a fault, of which Ray need not know."""
+"""After which an agent answers even with nothing to say, so that silence is a fault, whether Ray notices it or not."""
 HEAR_BYTES = 1 << 20
-"""Of one answer, at most."""
+"""Most bytes of one answer."""
 GATHER_SECONDS = 0.02
-"""For which an answer waits for what else will be said, unless no worker has anything left to do: a call of Ray's costs
-each side as much as a task does, and a worker has its next task in hand."""
+"""For which an answer waits for further messages, unless no worker has a task left: a call of Ray's costs each side as
+much as a task does, and a worker has its next task in hand."""
 LEASE_SECONDS = 5.0
-"""After which an agent that is asked no more ends."""
+"""After which an agent that is no longer asked ends."""
 METERS_EVERY = 1.0  # seconds
 FRESH = 0.2
-"""Seconds that word of a model that is loaded may wait for the meters of that moment."""
+"""Seconds that the news of a loaded model may wait for the meters of that moment."""
 KEPT_BYTES = 8 << 30
-"""Of pictures that are kept on a machine without the run directory; then the oldest go."""
+"""Most bytes of pictures kept on a machine without the run directory; beyond it the oldest go."""
 LOG_BYTES = 1 << 16
-"""Of a worker's log that comes back from such a machine at its end, from the last line."""
+"""Tail of a worker's log that is sent back from such a machine when the worker ends."""
 LIBRARIES = ("edit-eval", "ray", "pillow", "numpy", "torch", "diffusers", "transformers", "accelerate", "safetensors")
 FOLDER = "edit-eval-node-"
 GATEWAY = 0
-"""In place of a machine's number: what engine and gateway say to each other."""
+"""Takes the place of a machine's number in messages between engine and gateway."""
 _HEAD = struct.Struct("!II")
 
 
 def framed(number: int, data: bytes | bytearray) -> bytes:
-    """Bytes for a machine, or from it, as they pass between engine and gateway."""
+    """Returns bytes for or from a machine as a frame, as they pass between engine and gateway."""
     return _HEAD.pack(number, len(data)) + data
 
 
 class Frames:
-    """Cuts what passes between them into frames."""
+    """Cuts the stream between them into frames."""
 
     def __init__(self) -> None:
         self._data = bytearray()
@@ -88,7 +88,7 @@ class Frames:
 
 
 def pictures_of(order: Message) -> Iterator[Message]:
-    """Every file that an order to run names, as its `path` with `digest` or `pixels`; to be changed in place."""
+    """Yields every file that an order to run names, as its `path` with `digest` or `pixels`; may be modified."""
     for views in (order.get("pictures", ()), *(one["pictures"] for one in order.get("requests", ()))):
         for view in views:
             for picture in (view, *(step[1] for step in view.get("steps", ()) if step[0] == "like")):
@@ -96,15 +96,15 @@ def pictures_of(order: Message) -> Iterator[Message]:
 
 
 def known_by(picture: Message) -> tuple[str, str]:
-    """Which file a picture is, and what is in it."""
+    """Returns the path of a picture's file, and what identifies its content."""
     return picture["path"], picture.get("pixels") or picture.get("digest", "")
 
 
 class Files:
-    """The pictures on this machine: the engine's paths, and where they are here.
+    """The pictures on this machine: maps the engine's paths to those here.
 
-    Nothing is assumed: a file of the run directory is taken in place only where a token of the engine's was seen in it,
-    any other only where it has the digest that it should have.
+    Nothing is assumed: a file of the run directory is used in place only if the engine's token was seen there, any
+    other only if it has the right digest.
     """
 
     def __init__(self) -> None:
@@ -116,7 +116,7 @@ class Files:
         self._bytes = 0
 
     def look(self, run: str, token: str, text: str) -> bool:
-        """Whether the run directory of the engine is here at the same place, and may be written."""
+        """True if the engine's run directory is here at the same path, and can be written."""
         self._run = os.path.join(run, "")
         try:
             seen = Path(run, token).read_text() == text
@@ -126,7 +126,7 @@ class Files:
         return self.shared
 
     def find(self, name: tuple[str, str]) -> str:
-        """Where a picture is here; empty where its file is still to come."""
+        """Returns where a picture is here; empty if its file is still to come."""
         if name in self._here:
             self._here[name] = found = self._here.pop(name)
             return found[0]
@@ -139,13 +139,13 @@ class Files:
         return path if there else ""
 
     def keep(self, name: tuple[str, str], data: bytes) -> None:
-        """A file has come."""
+        """Stores a file that has come."""
         path = self.folder / hashlib.sha256("\0".join(name).encode("utf-8", "surrogatepass")).hexdigest()
         path.write_bytes(data)
         self.made(name, path, len(data))
 
     def made(self, name: tuple[str, str], path: Path, size: int) -> None:
-        """A file is here, which is ours to remove."""
+        """Adds a file that is ours to remove."""
         self._here[name] = str(path), size
         self._bytes += size
         while self._bytes > KEPT_BYTES:
@@ -155,7 +155,7 @@ class Files:
             Path(gone).unlink(missing_ok=True)
 
     def not_to_be_had(self, name: tuple[str, str]) -> None:
-        """The engine cannot read it either: the worker will say so."""
+        """Notes that the engine cannot read it either: the worker will report that."""
         self._here[name] = name[0], 0
 
 
@@ -168,7 +168,7 @@ def _digest_of(path: str) -> str:
 
 
 def _sweep() -> None:
-    """Removes what agents left here that were killed."""
+    """Removes the leftovers of agents that were killed."""
     for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER}*"):
         process = folder.name.removeprefix(FOLDER).partition("-")[0]
         if process.isdigit() and not os.path.exists(f"/proc/{process}"):
@@ -176,13 +176,13 @@ def _sweep() -> None:
 
 
 def lacking(name: str, revision: str | None, dtype: str, environment: Mapping[str, str]) -> list[str]:
-    """What is wrong with the weights of that name here; nothing where they are whole."""
+    """Returns the faults of the weights of that name here; none if they are complete."""
     weights = find_weights(name, revision, dtype, environment)
     return [f"{name} does not exist"] if weights.folder is None else [f"{name}: {fault}" for fault in weights.faults]
 
 
 class Meters:
-    """Reads this machine's meters once a second, or when asked to, in a thread of its own: a driver may hang."""
+    """Reads this machine's meters once a second, or on request, in a thread of its own: a driver may hang."""
 
     def __init__(self, machine: LocalMachine) -> None:
         self._machine = machine
@@ -201,7 +201,7 @@ class Meters:
                 self._asked.clear()
 
     def now(self) -> None:
-        """Waits a moment for what they show now."""
+        """Waits a moment for a fresh reading."""
         if self.latest:
             self._fresh.clear()
             self._asked.set()
@@ -209,19 +209,19 @@ class Meters:
 
 
 class Agent:
-    """The actor. What is called through Ray only leaves word: all is done in one thread, that of the local driver."""
+    """The actor. Calls through Ray only post work: all of it is done in one thread, the local driver's."""
 
     def __init__(self, name: str, gpus: int, variables: Mapping[str, str]) -> None:
         """`variables` are those of the command's environment that models need."""
-        import ray  # what runs here was started by it; nobody else needs it
+        import ray  # it started this process; no other part needs it
 
-        # Ray's own are none of a model's business; it also sets the number of threads to one.
+        # Ray's own variables are not for models; it also sets the number of threads to one.
         ours = {k: v for k, v in os.environ.items() if not k.startswith("RAY_") and k != "OMP_NUM_THREADS"}
         reserved = ray.get_runtime_context().get_accelerator_ids()["GPU"]
         self._variables = {**ours, **variables, "CUDA_VISIBLE_DEVICES": ",".join(reserved)}
         self._name, self._gpus = name, gpus
         self._held: dict[int, deque[Message]] = {}  # orders of a worker that wait for pictures, and those behind them
-        self._in_hand: set[tuple[int, int]] = set()  # worker and task, of orders to run that are not over
+        self._in_hand: set[tuple[int, int]] = set()  # worker and task of unfinished orders to run
         self._wanted: set[tuple[str, str]] = set()
         self._outputs: dict[tuple[int, int], tuple[str, Path]] = {}  # worker, task -> the engine's path, and ours
         self._logs: dict[int, Path] = {}
@@ -231,7 +231,7 @@ class Agent:
         self._said, self._urgent, self._some = bytearray(), False, threading.Condition()
         self._asked, self._failure = time.monotonic(), ""
         self._files, self._driver = Files(), LocalDriver(self._variables)
-        # Workers die with the thread that started them, so it is one that lives as long as this process.
+        # Workers die with the thread that started them, so it must live as long as this process.
         self._thread = threading.Thread(target=self._run, name="driver", daemon=True)
         self._thread.start()
         threading.Thread(target=self._end_with_lease, name="lease", daemon=True).start()
@@ -239,7 +239,7 @@ class Agent:
     # -- called through Ray, each in a thread of Ray's --
 
     def hear(self) -> bytes:
-        """What has been said since; empty where that is nothing for a while."""
+        """Returns the messages since the last call; empty if there is none for a while."""
         self._asked = time.monotonic()
         with self._some:
             if self._some.wait_for(lambda: self._urgent, HEAR_SECONDS):
@@ -253,19 +253,19 @@ class Agent:
         return said
 
     def tell(self, orders: bytes) -> None:
-        """Lines of the engine's."""
+        """Takes lines from the engine."""
         self._do(partial(self._listen, orders))
 
     def take(self, worker: int, task: int) -> bytes:
-        """The bytes of an edit that was made here."""
+        """Returns the bytes of an edit that was made here."""
         return self._outputs.pop((worker, task))[1].read_bytes()
 
     def keep(self, name: tuple[str, str], data: bytes | None) -> None:
-        """A picture that was wanted; None where the engine cannot read it either."""
+        """Takes a picture that was wanted; None if the engine cannot read it either."""
         self._do(partial(self._take_in, name, data))
 
     def end(self) -> None:
-        """Ends all workers, and leaves nothing behind."""
+        """Ends all workers and cleans up."""
         self._do(self._end)
         self._thread.join()
 
@@ -314,9 +314,9 @@ class Agent:
     def _tell(self, **message: Any) -> None:
         with self._some:
             self._said += encode(message)
-            # A step can wait for what is said next: there are many, and nothing follows from them.
+            # A step can wait for the next message: there are many, and nothing depends on them.
             if message.get("say", message)["event"] != "step":
-                if not (self._urgent and self._in_hand):  # else it is known, and more is to come
+                if not (self._urgent and self._in_hand):  # else the reader knows, and more is to come
                     self._some.notify()
                 self._urgent = True
 
@@ -382,7 +382,7 @@ class Agent:
             self._held[worker] = deque([order])
 
     def _send(self, worker: int, order: Message) -> bool:
-        """Sends an order; False where pictures of it are still to come."""
+        """Sends an order; False if pictures of it are still to come."""
         if order["do"] == "run":
             pictures = list(pictures_of(order))
             found = [self._files.find(known_by(one)) for one in pictures]
@@ -398,7 +398,7 @@ class Agent:
                 ours = self._files.folder / f"{worker}-{order['task']}.png"
                 self._outputs[worker, order["task"]] = order["output"], ours
                 order["output"] = str(ours)
-                order.pop("small_copies", None)  # a folder of the engine's machine; the report makes what is missing
+                order.pop("small_copies", None)  # a folder on the engine's machine; the report makes missing copies
         self._driver.submit(worker, order)
         return True
 
@@ -421,7 +421,7 @@ class Agent:
         if event == "died":
             self._in_hand = {one for one in self._in_hand if one[0] != worker}
             if self._held.pop(worker, None) is not None:
-                self._wanted.clear()  # what was asked for on its behalf may not come: others ask anew
+                self._wanted.clear()  # what it asked for may not come: others ask anew
             log = self._logs.pop(worker, None)
             if log is not None:
                 with contextlib.suppress(OSError):

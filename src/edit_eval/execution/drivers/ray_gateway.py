@@ -1,17 +1,17 @@
-"""The process between the engine and Ray: everything of Ray that the engine's machine needs is in here.
+"""The process between the engine and Ray: it holds everything of Ray that the engine's machine needs.
 
-So Ray's threads, its signals, its printing and its way of ending a program with its cluster never reach the engine;
-that this process is gone means that the cluster is. It sees which machines there are, starts an agent on each
-(`ray_agent.py`), asks it without a pause what there is to say, hands it what it is told, says which are gone, and
-carries pictures through Ray's object store. Lines of agents and workers pass unread.
+So Ray's threads, signals, output and habit of ending a program with its cluster never reach the engine; if this process
+ends, the cluster is lost. It finds the machines, starts an agent on each (`ray_agent.py`), continuously asks it for
+messages, passes on its orders, reports lost machines, and carries pictures through Ray's object store. Lines of agents
+and workers pass unread.
 
-Over its two private pipes come frames (`ray_agent.Frames`): a machine's are for its agent, or from it. Those of the
-number `GATEWAY` are JSON lines. From the engine, the field `do`: `start` (`gpus`, `variables`), `leave` (`number`: an
-agent that is no longer wanted), `take` (`number`, `worker`, `task`, `to`, `size`), `give` (`number`, `picture`). To the
+Its two private pipes carry frames (`ray_agent.Frames`): a machine's are for its agent, or from it. Those of the number
+`GATEWAY` are JSON lines. From the engine, the field `do`: `start` (`gpus`, `variables`), `leave` (`number`: an agent
+that is no longer wanted), `take` (`number`, `worker`, `task`, `to`, `size`), `give` (`number`, `picture`). To the
 engine, the field `event`: `ready` (`guarded`), `machines` (`machines`: `number`, `name`, `gpus`; and `gpus`, how many
 there are in all), `lost` (`number`, `reason`), `taken` (`worker`, `task`, `error`, `disk`), `failed` (`error`).
 
-One thread does all of it and waits for nothing but its pipes; Ray's callbacks, and what may block, only leave word.
+One thread does all of it and waits only for its pipes; Ray's callbacks, and anything that may block, only post work.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ from edit_eval.workers.messages import Message, MessageStream, encode
 
 LOOK_EVERY = 1.0  # seconds
 TICK_SECONDS = 0.25
-"""How often it looks who is silent."""
+"""Pause between two checks for silent machines."""
 SILENT_SECONDS = 2.4
-"""How long an agent may say nothing, though it is asked, before its machine counts as gone."""
+"""How long an agent may be silent, though it is asked, before its machine counts as lost."""
 HEAD_SECONDS = 15.0
-"""How long the cluster's head may be silent before it counts as gone."""
+"""How long the cluster's head may be silent before it counts as lost."""
 FETCH_SECONDS = 60.0
 END_SECONDS = 2.0
 CARRIERS = 8
-"""Pictures that are under way at once."""
+"""Pictures carried at once."""
 PUT = 64
-"""Pictures that stay in the object store, since other machines may want them as well."""
+"""Pictures kept in the object store, since other machines may want them as well."""
 SLACK_BYTES = 1 << 12
-"""By which an object of the store may be larger than the file that it is."""
+"""How much larger than its file an object of the store may be."""
 
 
 @dataclass(eq=False)
@@ -64,13 +64,13 @@ class Peer:
 
     number: int
     node: str
-    """As Ray calls it."""
+    """Ray's name for it."""
     name: str
     gpus: int
     agent: Any
     unsent: bytearray = field(default_factory=bytearray)
     telling: bool = False
-    """Whether a call with orders is under way: of two at once the second may come first."""
+    """True while a call with orders is under way: of two at once the second could arrive first."""
     heard: float = float("inf")
     """When it last answered."""
 
@@ -84,7 +84,7 @@ class Gateway:
         self._to_do: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._bell, self._ring = os.pipe()
         self._peers: dict[int, Peer] = {}
-        self._known: set[str] = set()  # nodes with an agent, or of which none is wanted any more
+        self._known: set[str] = set()  # nodes with an agent, or on which none is wanted any more
         self._numbers = itertools.count(GATEWAY + 1)
         self._names: set[str] = set()
         self._wanted: int | None = None
@@ -93,7 +93,7 @@ class Gateway:
         self._carriers = ThreadPoolExecutor(CARRIERS)
 
     def run(self) -> None:
-        """Joins the cluster, then does as it is told."""
+        """Joins the cluster, then follows orders."""
         quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.ERROR}
         os.set_blocking(self._out, False)
         try:
@@ -104,7 +104,7 @@ class Gateway:
         except Exception as error:
             what = " ".join(str(error).split())[:300]
             self._fail(f"cannot reach Ray at {self._address or 'this machine'}: {what}")
-        else:  # Ray sets the variable itself where a token is at hand
+        else:  # Ray sets the variable itself if it finds a token
             self._say("ready", guarded=os.environ.get("RAY_AUTH_MODE", "").lower() == "token")
         while True:
             into, out, _ = select.select([self._in, self._bell], [self._out] if self._unsent else [], [], TICK_SECONDS)
@@ -145,22 +145,22 @@ class Gateway:
                 self._peers[number].unsent += some
 
     def _end(self) -> None:
-        """The engine is gone, or has finished: so are the agents."""
+        """Ends the agents when the engine has ended or finished."""
         ends = [peer.agent.end.remote() for peer in self._peers.values()]
         with contextlib.suppress(Exception):
             if ends:
                 ray.wait(ends, num_returns=len(ends), timeout=END_SECONDS, fetch_local=False)
 
-    # -- machines come and go --
+    # -- machines joining and leaving --
 
     def _start(self, gpus: int | None, variables: Mapping[str, str]) -> None:
         self._wanted, self._variables, self._answered = gpus, variables, time.monotonic()
         threading.Thread(target=self._look, daemon=True).start()
 
     def _look(self) -> None:
-        """Looks for machines again and again. The head may never answer, so it is a thread of its own."""
+        """Looks for machines again and again, in a thread of its own, since the head may never answer."""
         while True:
-            with contextlib.suppress(Exception):  # whether the head is gone is seen from its silence
+            with contextlib.suppress(Exception):  # silence shows that the head is lost
                 nodes = [node for node in ray.nodes() if node["Alive"]]
                 there = sum(node["Resources"].get("GPU", 0) for node in nodes)
                 self._later(partial(self._begun, self._begin_agents(nodes), there))
@@ -168,7 +168,7 @@ class Gateway:
             time.sleep(LOOK_EVERY)
 
     def _begin_agents(self, nodes: list[dict[str, Any]]) -> list[Peer]:
-        """Starts an agent on each machine that has none, as far as GPUs are wanted."""
+        """Starts an agent on each machine without one, as far as GPUs are wanted."""
         begun: list[Peer] = []
         reserved = sum(peer.gpus for peer in list(self._peers.values()))
         for node in sorted(nodes, key=lambda one: (one["NodeManagerHostname"], one["NodeID"])):
@@ -187,7 +187,7 @@ class Gateway:
                 max_restarts=0,
                 max_task_retries=0,
                 max_concurrency=2 * CARRIERS,
-                enable_task_events=False,  # for a dashboard; each call would cost more
+                enable_task_events=False,  # only for a dashboard, and each call would cost more
                 scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False),
             )
             name = self._name(node)
@@ -196,7 +196,7 @@ class Gateway:
         return begun
 
     def _name(self, node: Mapping[str, Any]) -> str:
-        """Its host's name, which is another one's as well where machines are containers."""
+        """Returns a unique name for a host: machines that are containers may share one."""
         name = str(node["NodeManagerHostname"])
         name = f"{name}-{node['NodeID'][:6]}" if name in self._names else name
         self._names.add(name)
@@ -210,9 +210,9 @@ class Gateway:
             self._ask(peer)
 
     def _look_after(self) -> None:
-        """Sends what waits, and sees who is silent."""
+        """Sends waiting orders, and finds silent machines."""
         now = time.monotonic()
-        # Whoever stopped this process, or its machine, has not made the others silent.
+        # If this process or its machine was suspended, the others were not silent all that time.
         stopped, self._looked = max(0.0, now - self._looked - LOOK_EVERY), now
         for peer in list(self._peers.values()):
             peer.heard += stopped
@@ -258,13 +258,13 @@ class Gateway:
     def _lose(self, peer: Peer, reason: str) -> None:
         if self._peers.pop(peer.number, None) is not None:
             self._say("lost", number=peer.number, reason=reason)
-            self._carriers.submit(ray.kill, peer.agent)  # which may wait for the head
+            self._carriers.submit(ray.kill, peer.agent)  # it may wait for the head
 
     # -- pictures --
 
     def _take(self, number: int, worker: int, task: int, to: str, size: int) -> None:
         peer = self._peers.get(number)
-        if peer is not None:  # else it is lost, which has been said
+        if peer is not None:  # else it is lost, which was reported
             self._carriers.submit(self._fetch, number, worker, peer.agent.take.remote(worker, task), task, to, size)
 
     def _fetch(self, number: int, worker: int, picture: Any, task: int, to: str, size: int) -> None:
@@ -277,7 +277,7 @@ class Gateway:
             data = ray.get(picture, timeout=FETCH_SECONDS)
             if type(data) is not bytes or len(data) != size:
                 raise ValueError(f"not the {size} bytes of it")
-            if number not in self._peers:  # another machine makes that edit by now
+            if number not in self._peers:  # another machine is making that edit by now
                 return
             try:
                 write_durably(data, Path(to))
@@ -301,12 +301,12 @@ class Gateway:
 
 @functools.lru_cache(PUT)
 def stored(path: str, digest: str) -> Any:
-    """The picture in the object store, from where each machine takes it. Raises `OSError`."""
+    """Puts the picture into the object store, from which each machine takes it. Raises `OSError`."""
     return ray.put(Path(path).read_bytes())
 
 
 def words(error: BaseException) -> str:
-    """What Ray says of a failure, in one line, from its end."""
+    """Returns the end of what Ray says of a failure, in one line."""
     text = " ".join(str(error).split())
     if isinstance(error, ray.exceptions.ActorUnavailableError):
         return "its connection to Ray has ended"
@@ -316,7 +316,7 @@ def words(error: BaseException) -> str:
 
 
 def free_gpus(node: Mapping[str, Any]) -> int:
-    """The GPUs of a machine that no other job of the cluster has reserved."""
+    """Returns the number of a machine's GPUs that no other job of the cluster has reserved."""
     there = node["Resources"].get("GPU", 0)
     try:
         from ray._private.state import available_resources_per_node  # Ray has no public way to ask
@@ -329,4 +329,4 @@ def free_gpus(node: Mapping[str, Any]) -> int:
 if __name__ == "__main__":
     with contextlib.suppress(OSError):  # no engine is left to write to
         Gateway(int(sys.argv[2]), int(sys.argv[3]), sys.argv[1]).run()
-    os._exit(0)  # Ray's tidying up is the cluster's: it ends what this job has left
+    os._exit(0)  # Ray's own clean-up is the cluster's: it ends what this job has left

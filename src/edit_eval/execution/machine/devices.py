@@ -1,4 +1,4 @@
-"""The GPUs of this machine: which there are, how they are watched, and what a worker is told about its own.
+"""The GPUs of this machine: lists them, watches them, and gives a worker its own.
 
 `cuda:3` is the fourth GPU *visible to the command*: `CUDA_VISIBLE_DEVICES` (indices, UUIDs or MIG ids) decides what
 is visible and in which order; without it, the PCI order does.
@@ -16,13 +16,13 @@ from edit_eval.execution.contract import Gpu, Machine, Meter
 
 
 class LocalMachine(Machine):
-    """This machine, as far as a command with that environment sees it (without one: this command)."""
+    """This machine as a command with that environment sees it (default: this command)."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         self._environment = os.environ if environment is None else environment
 
     def gpus(self) -> list[Gpu] | None:
-        """The visible GPUs, as the driver's management library knows them; None where it cannot be asked."""
+        """Returns the visible GPUs from the driver's management library (NVML); None if it cannot be queried."""
         try:
             with _opened() as nvml:
                 handles = visible_handles(nvml, self._environment)
@@ -31,17 +31,17 @@ class LocalMachine(Machine):
             return None
 
     def gpu_count(self) -> int:
-        """How many are visible; where nobody can be asked, as many as the variable names."""
+        """Returns how many are visible; if they cannot be queried, as many as the variable names."""
         seen = self.gpus()
         return len(visible(self._environment) or ()) if seen is None else len(seen)
 
     def limit(self) -> str:
-        """The variable, where it is set."""
+        """Returns the variable, if it is set."""
         variable = self._environment.get("CUDA_VISIBLE_DEVICES")
         return "" if variable is None else f"CUDA_VISIBLE_DEVICES={variable}"
 
     def fault(self) -> str:
-        """Why the driver's management library shows no GPUs; empty where it works, and where there is no driver."""
+        """Returns why NVML shows no GPUs; empty if it works, and if there is no driver."""
         try:
             import pynvml
 
@@ -58,12 +58,12 @@ class LocalMachine(Machine):
         return ""
 
     def free_host_memory(self) -> int | None:
-        """What Linux calls available, within a container's limit; None on other systems."""
+        """Returns what Linux calls available, within a container's limit; None on other systems."""
         return free_host_memory()
 
     @contextlib.contextmanager
     def meters(self) -> Iterator[Callable[[str], Meter]]:
-        """Opens the library for the visible GPUs. What it does not tell of one is None."""
+        """Opens NVML for the visible GPUs. Figures that it does not report are None."""
         with _opened() as nvml:
             handles = {f"cuda:{n}": handle for n, handle in enumerate(visible_handles(nvml, self._environment))}
 
@@ -78,7 +78,7 @@ class LocalMachine(Machine):
 
 @contextlib.contextmanager
 def _opened() -> Iterator[Any]:
-    """The driver's management library; raises what it raises where nobody can be asked."""
+    """Opens NVML; its exceptions propagate if it cannot be queried."""
     import pynvml
 
     pynvml.nvmlInit()
@@ -89,7 +89,7 @@ def _opened() -> Iterator[Any]:
 
 
 def _asking(nvml: Any, handle: Any) -> Callable[[str], Any]:
-    """Asks about one GPU; None for what is not told: a MIG slice, memory shared with the host, a lost GPU."""
+    """Returns a function to query one GPU; None for what is not reported: MIG slices, shared memory, a lost GPU."""
 
     def ask(function: str) -> Any:
         try:
@@ -101,7 +101,7 @@ def _asking(nvml: Any, handle: Any) -> Callable[[str], Any]:
 
 
 def visible(environment: Mapping[str, str]) -> list[str] | None:
-    """The entries of `CUDA_VISIBLE_DEVICES` that count, or None when it is not set.
+    """Returns the entries of `CUDA_VISIBLE_DEVICES` that count, or None if it is not set.
 
     CUDA ends the list at the first entry that is empty or negative.
     """
@@ -117,9 +117,9 @@ def visible(environment: Mapping[str, str]) -> list[str] | None:
 
 
 def visible_handles(nvml: Any, environment: Mapping[str, str]) -> list[Any]:
-    """The management library's handles of the GPUs visible to the command; the first is `cuda:0`.
+    """Returns NVML's handles of the GPUs visible to the command; the first is `cuda:0`.
 
-    `nvml` is `pynvml`, initialised; raises its `NVMLError` where a GPU cannot be asked.
+    `nvml` is `pynvml`, initialised; raises its `NVMLError` if a GPU cannot be queried.
     """
     entries = visible(environment)
     handles = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
@@ -136,7 +136,7 @@ def visible_handles(nvml: Any, environment: Mapping[str, str]) -> list[Any]:
 
 
 def _handle(nvml: Any, entry: str, handles: list[Any], by_uuid: Mapping[str, Any]) -> Any:
-    """What an entry of `CUDA_VISIBLE_DEVICES` names, or None: there CUDA ends the list."""
+    """Returns the GPU that an entry of `CUDA_VISIBLE_DEVICES` names, or None: there CUDA ends the list."""
     if entry.isascii() and entry.isdigit():
         return handles[int(entry)] if int(entry) < len(handles) else None
     if entry.startswith("MIG-"):
@@ -145,7 +145,7 @@ def _handle(nvml: Any, entry: str, handles: list[Any], by_uuid: Mapping[str, Any
         except nvml.NVMLError:
             return None
     matches = [handle for uuid, handle in by_uuid.items() if uuid.startswith(entry)]
-    return matches[0] if len(matches) == 1 else None  # a beginning that fits two is none
+    return matches[0] if len(matches) == 1 else None  # an ambiguous prefix names none
 
 
 def _describe(nvml: Any, handle: Any, number: int) -> Gpu:
@@ -175,7 +175,7 @@ def _text(value: str | bytes) -> str:
 
 
 def _is_ours(process_id: int) -> bool:
-    """Whether this process has started it, or one that did."""
+    """True if the process descends from this one."""
     while process_id > 1:
         try:
             with open(f"/proc/{process_id}/stat") as stat:
@@ -196,7 +196,7 @@ def _program(process_id: int) -> str:
 
 
 def environment_for(devices: Sequence[str], environment: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """The variables that give a worker its devices and hide all others, and the names by which it knows them."""
+    """Returns the variables that give a worker its devices and hide all others, and its names for them."""
     gpu_numbers = [int(d.partition(":")[2]) for d in devices if d.startswith("cuda:")]
     if not gpu_numbers:
         return {"CUDA_VISIBLE_DEVICES": ""}, ["cpu"]
@@ -207,7 +207,7 @@ def environment_for(devices: Sequence[str], environment: Mapping[str, str]) -> t
 
 
 def free_host_memory() -> int | None:
-    """Bytes that processes can still take: what Linux calls available, within a container's limit. None elsewhere."""
+    """Returns the bytes that processes can still take, as Linux calls available within a container's limit, or None."""
     available = _figures(Path("/proc/meminfo")).get("MemAvailable")
     if available is None:
         return None
@@ -220,13 +220,13 @@ def free_host_memory() -> int | None:
             room = int(Path(folder, limit).read_text()) - int(Path(folder, used).read_text())
         except (OSError, ValueError):
             continue  # no such group, or `max`
-        cached = _figures(Path(folder, "memory.stat"))  # files that the kernel lets go when memory is wanted
+        cached = _figures(Path(folder, "memory.stat"))  # file cache that the kernel frees when memory is needed
         figures.append(room + cached.get("inactive_file", 0) + cached.get("active_file", 0))
     return max(0, min(figures))
 
 
 def _figures(path: Path) -> dict[str, int]:
-    """The first number of each line of a file of the kernel's, by name; empty where there is no such file."""
+    """Returns the first number of each line of a kernel file, by name; empty if there is no such file."""
     try:
         lines = [line.replace(":", " ").split() for line in path.read_text(encoding="ascii").splitlines()]
     except (OSError, ValueError):

@@ -1,7 +1,7 @@
-"""Environments: the interpreter in which a model runs, and what of ours it is given there.
+"""Environments: finds or makes the interpreter in which a model runs, and gives it our files.
 
-A model's environment needs Python 3.10 or newer, Pillow, and the model's own libraries; nothing of ours. What runs
-beside a model travels as a zip of exactly the layers from `workers` down.
+A model's environment needs Python 3.10 or newer, Pillow, and the model's own libraries; nothing of ours. The code that
+runs beside a model travels as a zip of exactly the layers from `workers` down.
 """
 
 from __future__ import annotations
@@ -61,29 +61,29 @@ Say = Callable[[str], None]
 
 
 def say(text: str) -> None:
-    """Tells whoever is waiting why."""
+    """Tells the user why they are waiting."""
     print(text, file=sys.stderr, flush=True)
 
 
-# -- what a worker is given --
+# -- a worker's command --
 
 
 def worker_command(python: str) -> list[str]:
-    """The command that starts a worker in the environment of `python`; two descriptors are to follow."""
+    """Returns the command that starts a worker in the environment of `python`; append two descriptors."""
     return [python, "-c", START, import_path(python)]
 
 
 def import_path(python: str) -> str:
-    """Where the interpreter `python` finds the layers that run beside a model: our own folder, or the zip."""
+    """Returns where the interpreter `python` finds the layers that run beside a model: our own folder, or the zip."""
     if Path(python) == Path(sys.executable):
         return str(Path(edit_eval.__file__).parents[1])
     return str(layers_zip())
 
 
 def layers_zip() -> Path:
-    """The zip of the layers that run beside a model, in the user's cache, named by its content.
+    """Returns the zip of the layers that run beside a model, in the user's cache, named by its content.
 
-    Raises `ConfigurationError` where the cache cannot be written.
+    Raises `ConfigurationError` if the cache cannot be written.
     """
     data, name = _archive()
     target = cache_folder() / "workers" / name
@@ -103,13 +103,13 @@ def layers_zip() -> Path:
 
 
 def layers_digest() -> str:
-    """By which the layers that run beside a model are known: the same wherever they are the same."""
+    """Returns a digest of the layers that run beside a model: equal wherever they are."""
     return _archive()[1].partition(".")[0]
 
 
 @cache
 def _archive() -> tuple[bytes, str]:
-    """The zip's bytes, and its name."""
+    """Returns the zip's bytes, and its name."""
     root = Path(edit_eval.__file__).parent
     chosen = [root / name for name in FILES] + [p for layer in LAYERS for p in sorted((root / layer).rglob("*.py"))]
     content = io.BytesIO()
@@ -125,10 +125,10 @@ def _archive() -> tuple[bytes, str]:
 
 
 def interpreter(section: ModelSection, note: Say = say) -> str:
-    """The interpreter that a model's `python`, `conda_env` or `uv` names; empty for this one.
+    """Returns the interpreter that a model's `python`, `conda_env` or `uv` names; empty for this one.
 
-    An environment of `uv` requirements is made if it is not there, which `note` is told. Raises `ConfigurationError`,
-    with the key, when there is no such interpreter.
+    A missing environment of `uv` requirements is made, which `note` is told. Raises `ConfigurationError`, with the key,
+    if there is no such interpreter.
     """
     ways: dict[str, Callable[[Any], str]] = {
         "python": named_interpreter,
@@ -145,19 +145,19 @@ def interpreter(section: ModelSection, note: Say = say) -> str:
 
 
 def named_interpreter(python: str) -> str:
-    """The interpreter at a path, or of that name on the PATH. Raises `ConfigurationError`."""
+    """Returns the interpreter at a path, or of that name on the PATH. Raises `ConfigurationError`."""
     found = shutil.which(os.path.expanduser(python))
     if not found:
         there = Text("cannot be run") if Path(python).expanduser().exists() else Text("is not there")
         raise ConfigurationError(Text("{} {}; give the path of an interpreter", python, there))
-    return str(Path(found).absolute())  # no link is followed: a virtual environment's interpreter is one
+    return str(Path(found).absolute())  # links are not followed: a virtual environment's interpreter is one
 
 
 def conda_interpreter(name: str) -> str:
-    """The interpreter of a conda environment, by its name or its folder. `conda run` would lose the pipes.
+    """Returns the interpreter of a conda environment, by its name or folder. `conda run` would lose the pipes.
 
-    conda, mamba and micromamba are asked, whether they are on the PATH or only in `CONDA_EXE` and `MAMBA_EXE` (where
-    they are functions of a shell). Raises `ConfigurationError`.
+    Asks conda, mamba and micromamba, whether on the PATH or only in `CONDA_EXE` and `MAMBA_EXE` (where they are shell
+    functions). Raises `ConfigurationError`.
     """
     if "/" in name:
         return _python_of(Path(name).expanduser().absolute())
@@ -217,20 +217,20 @@ def _python_of(folder: Path) -> str:
 
 
 def uv_folder(requirements: Sequence[str]) -> Path:
-    """Where the environment with these requirements lies, made or not."""
+    """Returns the folder for the environment with these requirements, made or not."""
     key = json.dumps([sys.version_info[:2], list(requirements)])
     return cache_folder() / "environments" / hashlib.sha256(key.encode()).hexdigest()[:16]
 
 
 def uv_is_made(folder: Path) -> bool:
-    """Whether the environment at `folder` is complete; a partial one has no such mark."""
+    """True if the environment at `folder` is complete; a partial one lacks the mark."""
     return (folder / "complete").exists() and (folder / "bin" / "python").exists()
 
 
 def uv_interpreter(requirements: Sequence[str], note: Say = say) -> str:
-    """The interpreter of an environment with these requirements, made once for each list of them.
+    """Returns the interpreter of an environment with these requirements, made once for each list of them.
 
-    Two processes may ask at once: one makes it, the other waits. What was left half made is made anew. Raises
+    Two processes may ask at once: one makes it, the other waits. A half-made one is made anew. Raises
     `ConfigurationError` with the installer's own words.
     """
     folder = uv_folder(requirements)
@@ -253,7 +253,7 @@ def uv_interpreter(requirements: Sequence[str], note: Say = say) -> str:
 
 @contextmanager
 def _alone(folder: Path, when_waiting: Callable[[], None]) -> Iterator[None]:
-    """Holds all other processes of this user off `folder`."""
+    """Locks this user's other processes out of `folder`."""
     lock = FileLock(f"{folder}.lock")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -277,9 +277,8 @@ def create_environment(
 ) -> str:
     """Makes an environment for an edit model (`edit`) or a judge (`judge`); returns its line for the YAML's `params`.
 
-    One that is there is gone on with. `constraints` are files as `pip install -c` takes them, `python` is the
-    interpreter it is made from (default: this one), `shown` lets the installer speak to the terminal. Raises
-    `ConfigurationError`.
+    An existing one is completed. `constraints` are files as `pip install -c` takes them, `python` is the interpreter
+    it is made from (default: this one), `shown` lets the installer write to the terminal. Raises `ConfigurationError`.
     """
     requirements = requirements_for(kind)
     for path in constraints:
@@ -293,39 +292,39 @@ def create_environment(
 
 
 def _is_plain(text: str) -> bool:
-    """Whether YAML reads the text as it stands."""
+    """True if YAML reads the text unquoted."""
     return not any(sign in text for sign in (": ", " #", '"', "'", "\n")) and not text.endswith(":")
 
 
-# -- making them: with uv where there is one, with Python's own venv and pip otherwise --
+# -- making them: with uv if it is there, otherwise with Python's own venv and pip --
 #
-# What a model of edit-eval's own needs is said once, in the metadata: the extra `diffusers`, and the bound of Pillow.
+# The requirements of edit-eval's own models are stated once, in the metadata: the extra `diffusers`, Pillow's bound.
 
 PACKAGES = {
     "edit": ("pillow", "torch", "diffusers", "transformers", "accelerate", "safetensors", "peft", "ftfy"),
     "judge": ("pillow", "torch", "transformers", "accelerate", "safetensors"),
 }
-"""What `edit-eval env create DIR --for KIND` installs."""
+"""Packages that `edit-eval env create DIR --for KIND` installs."""
 
 EXTRAS = ("diffusers", "openai", "metrics")
 """Extras of edit-eval that models need."""
 
 PACKAGE_OF = {"PIL": "pillow", "cv2": "opencv-python-headless", "sklearn": "scikit-learn", "skimage": "scikit-image"}
-"""The package that brings a module of another name."""
+"""Packages whose modules have another name."""
 
 PIP_SETTING = re.compile(r"^(?P<section>global|install|:env:)\.(?P<key>find-links|index-url)=(?P<value>.+)$")
 
 
 def bounds() -> dict[str, str]:
-    """The requirement of each package that edit-eval or its models need, by name: `{"torch": "torch>=2.6", ...}`.
+    """Returns the requirement of each package that edit-eval or its models need: `{"torch": "torch>=2.6", ...}`.
 
-    Read from the installed package's metadata. Raises `ConfigurationError` where edit-eval is not installed.
+    Read from the installed package's metadata. Raises `ConfigurationError` if edit-eval is not installed.
     """
     return {name: requirement for name, (requirement, _) in _needed().items()}
 
 
 def _needed() -> dict[str, tuple[str, str]]:
-    """The same, each with the first extra that brings it; empty for what edit-eval itself needs."""
+    """Returns the same, each with the first extra that brings it; empty for edit-eval's own requirements."""
     try:
         lines = metadata.requires("edit-eval") or []
     except metadata.PackageNotFoundError:
@@ -343,7 +342,7 @@ def _needed() -> dict[str, tuple[str, str]]:
 
 
 def requirements_for(kind: str) -> list[str]:
-    """What an environment for an edit model (`edit`) or a judge (`judge`) needs. Raises `ConfigurationError`."""
+    """Returns the requirements of an edit model (`edit`) or a judge (`judge`). Raises `ConfigurationError`."""
     if kind not in PACKAGES:
         raise ConfigurationError(Text("--for {}: an environment is made for {: or }", kind, PACKAGES))
     known = bounds()
@@ -351,19 +350,19 @@ def requirements_for(kind: str) -> list[str]:
 
 
 def find_uv() -> str | None:
-    """The program `uv`: on the PATH, or beside this interpreter."""
+    """Returns the program `uv`: on the PATH, or beside this interpreter."""
     beside = Path(sys.executable).with_name("uv")
     return shutil.which("uv") or (str(beside) if os.access(beside, os.X_OK) else None)
 
 
 def install_command(python: str, packages: Sequence[str], has_pip: bool) -> str:
-    """The command that a person types to install `packages` for the interpreter `python`."""
+    """Returns the command that installs `packages` for the interpreter `python`."""
     program = f"{python} -m pip install" if has_pip else f"uv pip install --python {python}"
     return " ".join([program, *(f"'{p}'" if re.search(r"[][<>=! ]", p) else p for p in packages)])
 
 
 def install_line(python: str, modules: Sequence[str], has_pip: bool) -> str:
-    """The same for `modules` that are missing there: the extra of edit-eval where that brings them and is at home."""
+    """Returns the same for missing `modules`; in our own environment, edit-eval's extra if that brings them."""
     try:
         needed = _needed()
     except ConfigurationError:
@@ -378,7 +377,7 @@ def install_line(python: str, modules: Sequence[str], has_pip: bool) -> str:
 
 
 def with_install_line(broken: dict[str, Any], specification: WorkerSpecification) -> dict[str, Any]:
-    """A worker's `broken`, with what is to be done in its `error` where a module is missing in its environment."""
+    """Adds advice to the `error` of a worker's `broken` if its environment lacks a module."""
     module = str(broken.get("lacks") or "")
     if not module:
         return broken
@@ -402,9 +401,9 @@ def make_environment(
     python: str = "",
     shown: bool = False,
 ) -> str:
-    """Makes a virtual environment at `folder`, or goes on with one, and returns its interpreter.
+    """Makes a virtual environment at `folder`, or completes an existing one, and returns its interpreter.
 
-    `python` is the interpreter it is made from (default: this one). `shown` lets the installer speak to the terminal.
+    `python` is the interpreter it is made from (default: this one). `shown` lets the installer write to the terminal.
     Raises `ConfigurationError` with the installer's own words.
     """
     made = folder / "bin" / "python"
@@ -453,9 +452,9 @@ def _is_a_file(stream: object) -> bool:
 
 
 def uv_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """pip's `find-links` and `index-url` as variables for uv, which does not read pip's configuration.
+    """Returns pip's `find-links` and `index-url` as variables for uv, which does not read pip's configuration.
 
-    What the user has set for uv stays as it is. A folder that is not there is left out: pip warns of it, uv would stop.
+    The user's own settings for uv stay. A missing folder is left out: pip warns about it, uv would stop.
     """
     settings = _pip_settings()
     variables = {}
@@ -470,7 +469,7 @@ def uv_variables(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _pip_settings() -> dict[str, str]:
-    """pip's own view of its configuration files and variables; empty where there is no pip."""
+    """Returns pip's own view of its configuration files and variables; empty without pip."""
     for pip in ([sys.executable, "-m", "pip"], [shutil.which("pip") or "pip"]):
         try:
             done = subprocess.run([*pip, "config", "list"], capture_output=True, text=True, timeout=60)
@@ -482,7 +481,7 @@ def _pip_settings() -> dict[str, str]:
 
 
 def _read_pip_settings(text: str) -> dict[str, str]:
-    """The values that `pip install` would use: a variable counts more than its own section, that more than `global`."""
+    """Returns the values that `pip install` would use: variables win over its own section, and that over `global`."""
     found: dict[tuple[str, str], str] = {}
     for match in filter(None, (PIP_SETTING.match(line.strip()) for line in text.splitlines())):
         try:

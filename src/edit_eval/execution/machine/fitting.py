@@ -1,8 +1,8 @@
-"""Whether a model fits into the memory of its devices, and what would make it fit: estimates, nothing is loaded.
+"""Estimates whether a model fits into the memory of its devices, and what would make it fit; nothing is loaded.
 
-What the weights take is counted. What an edit or an answer takes on top is a rule of thumb: an edit of one megapixel by
-Qwen-Image-Edit peaks at 59.7 GiB with 53.8 GiB of weights (vLLM-Omni's published measurement on an H200), and nothing
-needs more than half of its weights. A model is said not to fit only where its weights alone do not.
+The weights are counted. What an edit or an answer takes on top is a rule of thumb: an edit of one megapixel by
+Qwen-Image-Edit peaks at 59.7 GiB with 53.8 GiB of weights (vLLM-Omni's published measurement on an H200), and no model
+needs more than half of its weights. A model is said not to fit only if its weights alone do not.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from edit_eval.scheduling.tasks import Model
 from edit_eval.text import Text, counted, joined
 
 CONTEXT = GIB // 2
-"""A process's CUDA context, and its libraries on the host."""
+"""A process's CUDA context, or its libraries on the host."""
 EDIT_WORK = 6 * GIB
-"""Of an edit on one megapixel."""
+"""For an edit of one megapixel."""
 ANSWER_WORK, ANSWER_WORK_EACH = 2 * GIB, GIB
-"""Of a batch, and for each of its members."""
+"""For a batch, and for each of its members."""
 PAIR_TOKENS = 3_600
-"""Of a question: a source of 1472 x 1104 is 1,590, an edit of a megapixel 1,030, a rubric about 950."""
+"""Per question: a source of 1472 x 1104 is 1,590, an edit of a megapixel 1,030, a rubric about 950."""
 MEGAPIXEL = 1 << 20
 SMALLER_JUDGE = "Qwen/Qwen3-VL-8B-Instruct"
 FOUR_BIT = "quantization_config: {load_in_4bit: true}"
@@ -36,16 +36,16 @@ FOUR_BIT = "quantization_config: {load_in_4bit: true}"
 
 @dataclass(frozen=True)
 class Wanted:
-    """One model of the configuration, and where it is to run."""
+    """A model of the configuration, and where it should run."""
 
     model: Model
     section: ModelSection
     weights: Weights
     can_offload: bool = False
     claim: int | None = None
-    """Bytes of each of its GPUs that its server takes at its start, whatever it needs (see `claim_of`)."""
+    """Bytes of each of its GPUs that its server takes at its start, regardless of need (see `claim_of`)."""
     expert_bytes: int = 0
-    """Bytes a token that its experts take where all of them compute (see `weights.expert_bytes`)."""
+    """Bytes per token that its experts take if all of them compute (see `weights.expert_bytes`)."""
 
     @property
     def who(self) -> str:
@@ -59,7 +59,7 @@ class Wanted:
 
     @property
     def on_gpu(self) -> bool:
-        """Whether it is to run on GPUs."""
+        """True if it runs on GPUs."""
         return bool(self.places) and self.places[0][0].startswith("cuda")
 
 
@@ -77,16 +77,16 @@ class Need:
 
 
 def weights_of(section: ModelSection, environment: Mapping[str, str]) -> Weights:
-    """The weights that a model's parameters name; unknown for one that has none of its own (an endpoint, a folder)."""
+    """Returns the weights that a model's parameters name; unknown if it has none of its own (an endpoint, a folder)."""
     _, name, revision, dtype = checkpoint_of(section)
     return find_weights(name, revision, dtype or "bfloat16", environment) if name else Weights("", None)
 
 
 def checkpoint_of(section: ModelSection) -> tuple[str, str, str | None, str | None]:
-    """The parameter that names a model's weights, what it says (empty where there is none), its revision and dtype."""
+    """Returns the parameter that names a model's weights, its value (empty if unset), and their revision and dtype."""
     key, parameters = "model_name", section.parameters
     said = [parameters.get(name) for name in (key, "revision", "dtype")]
-    if section.served and section.served.engine != "command":  # its `revision` is a word of the user's
+    if section.served and section.served.engine != "command":  # its `revision` is the user's own word
         key, arguments = "model", section.served.arguments
         said = [parameters.get(key), *(given(arguments, (flag,)) for flag in ("--revision", "--dtype"))]
     name, revision, dtype = (one if isinstance(one, str) else None for one in said)
@@ -96,16 +96,16 @@ def checkpoint_of(section: ModelSection) -> tuple[str, str, str | None, str | No
 
 
 def claim_of(section: ModelSection, places: Sequence[Sequence[str]], visible: Sequence[Gpu]) -> int | None:
-    """Bytes of each of its GPUs that a model's server takes at its start, whatever it needs; None where it takes none.
+    """Returns the bytes of each of its GPUs that a model's server takes at its start, regardless of need, or None.
 
-    Of GPUs of several sizes it is that of the smallest.
+    If the GPUs differ in size, the smallest counts.
     """
     sizes = [gpu.memory for gpu in visible if gpu.memory and any(gpu.name in place for place in places)]
     return round(section.server_share * min(sizes)) if section.server_share and sizes else None
 
 
 def need_of(wanted: Wanted, *, offload: str | None = None, devices: int | None = None) -> Need | None:
-    """What a replica needs on each device, as configured or with another `offload` or number of `devices`; or None."""
+    """Returns a replica's need on each device, as configured or with another `offload` or `devices`, or None."""
     counted = _counted(wanted, offload, devices)
     if wanted.claim is None:
         return counted
@@ -113,7 +113,7 @@ def need_of(wanted: Wanted, *, offload: str | None = None, devices: int | None =
 
 
 def _counted(wanted: Wanted, offload: str | None = None, devices: int | None = None) -> Need | None:
-    """The same by weights and work."""
+    """Returns the same by weights and work."""
     served = wanted.section.served
     if served and any(given(served.arguments, (name,)) is not None for name in UNCOUNTED):
         return None
@@ -147,7 +147,7 @@ def _counted(wanted: Wanted, offload: str | None = None, devices: int | None = N
 
 
 def fit_findings(wanted: Wanted, visible: Sequence[Gpu], host_free: int | None) -> list[Finding]:
-    """Whether a model fits on each of its GPUs, or on the host for CPU workers."""
+    """Checks whether a model fits on each of its GPUs, or on the host for CPU workers."""
     need = need_of(wanted)
     if need is None:
         if wanted.weights.parts:
@@ -202,7 +202,7 @@ def fit_findings(wanted: Wanted, visible: Sequence[Gpu], host_free: int | None) 
 def _grouped(
     places: Sequence[Place], rooms: Mapping[Place, int], known: Mapping[str, Gpu]
 ) -> dict[tuple[str, str], list[Place]]:
-    """The places where the same is to be said: (what is free there, who uses it) -> places."""
+    """Groups places that get the same message: (free memory, its users) -> places."""
     groups: dict[tuple[str, str], list[Place]] = {}
     for place in places:
         users = ", ".join(user for device in place for user in known[device].users)
@@ -215,7 +215,7 @@ def _on(places: Sequence[Place]) -> str:
 
 
 def estimate(wanted: Wanted, need: Need) -> str:
-    """`about 60.2 GiB a GPU (53.7 GiB of weights, counted in FOLDER)`."""
+    """Returns `about 60.2 GiB a GPU (53.7 GiB of weights, counted in FOLDER)`."""
     if wanted.claim is not None:
         return Text("{} a GPU, which its server takes when it starts", gib(need.weights))
     source = (
@@ -232,7 +232,7 @@ def estimate(wanted: Wanted, need: Need) -> str:
 
 
 def remedies(wanted: Wanted, visible: Sequence[Gpu], room: int, host_free: int | None) -> str:
-    """The settings with which the model would fit into `room` bytes a GPU, or what else to do."""
+    """Returns settings that would make the model fit into `room` bytes a GPU, or other advice."""
     ways: list[str] = []
     placement = wanted.section.placement
     if wanted.claim is not None:
@@ -276,7 +276,7 @@ def remedies(wanted: Wanted, visible: Sequence[Gpu], room: int, host_free: int |
 
 def _on_host(wanted: Wanted, need: Need, host_free: int | None) -> list[Finding]:
     workers = len(wanted.places)
-    if not workers:  # that there is no device for it is a finding of its own
+    if not workers:  # a missing device is a finding of its own
         return []
     wants = workers * (wanted.weights.loaded + CONTEXT)
     text = Text("{}: {} of host memory for {}", wanted.who, gib(wants), counted(workers, "CPU worker"))
@@ -295,7 +295,7 @@ def _on_host(wanted: Wanted, need: Need, host_free: int | None) -> list[Finding]
 
 
 def need_together(wanted: Sequence[Wanted], device: str) -> int | None:
-    """Bytes that all models of a GPU need there when they stay; None where that of one is unknown.
+    """Returns the bytes that all models of a GPU need to stay there; None if one of them is unknown.
 
     Their work adds up although they take turns: a process keeps the memory that it once had.
     """
@@ -304,7 +304,7 @@ def need_together(wanted: Sequence[Wanted], device: str) -> int | None:
 
 
 def together_findings(wanted: Sequence[Wanted], visible: Sequence[Gpu], setting: str) -> list[Finding]:
-    """Whether an edit model and a judge that share GPUs fit there both at once; `setting` is `execution.placement`."""
+    """Checks whether edit models and judges on shared GPUs fit there at once; `setting` is `execution.placement`."""
     gpus = {gpu.name: gpu for gpu in visible if gpu.free is not None}
     sharing = [w for w in wanted if w.on_gpu]
     devices = [d for d in gpus if len({w.model.kind for w in sharing if any(d in place for place in w.places)}) > 1]
@@ -325,7 +325,7 @@ def together_findings(wanted: Sequence[Wanted], visible: Sequence[Gpu], setting:
 
 
 def host_findings(wanted: Sequence[Wanted], load_concurrency: int | str, host_free: int | None) -> list[Finding]:
-    """Whether the host has the memory for what GPUs do not hold: offloaded weights, and files on their way."""
+    """Checks the host's memory for what GPUs do not hold: offloaded weights, and files being loaded."""
     if host_free is None:
         return []
     findings = []
@@ -342,7 +342,7 @@ def host_findings(wanted: Sequence[Wanted], load_concurrency: int | str, host_fr
                 advice = Text("use {} (device_ids)", counted(count, "GPU")) if count else Text("offload: none")
                 findings.append(Finding("host", "problem", Text("{}; {} are free", text, gib(host_free)), advice))
             continue
-        if load_concurrency == "auto":  # which is no more than there is room for
+        if load_concurrency == "auto":  # never more than there is room for
             continue
         loads = min(int(load_concurrency), len(model.places))
         wants = loads * (CONTEXT + GIB)  # a process and the tensors in flight; the files themselves are page cache
@@ -356,5 +356,5 @@ def host_findings(wanted: Sequence[Wanted], load_concurrency: int | str, host_fr
 
 
 def gib(count: float) -> str:
-    """`57.9 GiB`; small numbers in MiB."""
+    """Formats bytes: `57.9 GiB`; small numbers in MiB."""
     return f"{count / GIB:.1f} GiB" if count >= GIB // 10 else f"{max(1, round(count / (1 << 20)))} MiB"

@@ -1,9 +1,8 @@
-"""What the devices' memory and time are used for, measured while a run goes on.
+"""Measures how the devices' memory and time are used during a run.
 
-A thread of its own reads the machine's meters once a second, and at once when a model begins to load, is loaded, or is
-gone: the engine only leaves word and never waits for an answer, but a moment when it has to say who else is there.
-Meters that hang, fail or are not there cost figures, never the run. Of workers on the CPU there is only what they say
-of themselves.
+A thread of its own reads the machine's meters once a second, and at once when a model begins to load, is loaded, or
+ends: the engine only posts requests and never waits, except for a moment to find out who else uses a device. Meters
+that hang, fail or are missing cost figures, never the run. For workers on the CPU there are only their own reports.
 """
 
 from __future__ import annotations
@@ -27,50 +26,50 @@ SAMPLE_EVERY = 1.0
 WRITE_EVERY = 30.0
 """Seconds between two lines about utilisation."""
 PATIENCE = 2.0
-"""Seconds that the end, or a question who else is there, waits for a meter that does not answer."""
+"""Seconds that the end, or a query for other users, waits for a meter that does not answer."""
 
 Reading = Future[int | None]
-"""Bytes in use on a GPU, as soon as its meter was read."""
+"""Bytes in use on a GPU, once its meter has been read."""
 
 _ORDER = ("editing", "judging", "loading", "unloading", "idle")
-"""Of several models on one device the first of these owns the moment, as in `statistics.timing`."""
+"""With several models on one device, the first of these owns the moment, as in `statistics.timing`."""
 
 
 @dataclass(eq=False)
 class _Stage:
-    """One model on one device, from the order to load it until its process is gone."""
+    """One model on one device, from the order to load it until its process has ended."""
 
     number: int
     device: str
     model: str
     kind: str
     where: str
-    """What of the worker's own figures is about this device: `device`, `host`, or empty where it sums several GPUs."""
+    """Which of the worker's own figures concern this device: `device`, `host`, or empty if they sum several GPUs."""
     before: Reading
     loaded: Reading | None = None
     after: Reading | None = None
     held: int | None = None
-    """Bytes that the worker held by its own account when it was loaded."""
+    """Bytes that the worker reported when it was loaded."""
     highest: int | None = None
 
     def see(self, used: int | None) -> None:
-        """Takes in how many bytes were in use at some moment."""
+        """Takes in the bytes in use at some moment."""
         if used is not None:
             self.highest = max(used, self.highest or 0)
 
     def hear(self, memory: Mapping[str, int], loaded: bool) -> None:
-        """Takes in what the worker says of itself."""
+        """Takes in the worker's own figures."""
         self.see(memory.get(f"{self.where}_peak", memory.get(self.where)))
         if loaded:
             self.held = memory.get(self.where)
 
     @property
     def waits(self) -> bool:
-        """Whether an answer of the driver's is still to come."""
+        """True if an answer of the driver is still to come."""
         return any(reading is not None and not reading.done() for reading in (self.before, self.loaded, self.after))
 
     def figures(self) -> dict[str, int | None]:
-        """What is known by now, in bytes."""
+        """Returns what is known by now, in bytes."""
         before, loaded, after = map(_told, (self.before, self.loaded, self.after))
         self.see(before)
         self.see(loaded)
@@ -87,10 +86,10 @@ def _told(reading: Reading | None) -> int | None:
 
 
 class Gauges:
-    """Measures while it is entered, and hands what it finds to `write` as the events `memory` and `utilisation`.
+    """Measures within its block, and passes results to `write` as the events `memory` and `utilisation`.
 
-    It is the engine's observer: it is told what a replica's worker says, and `loading` when that is told to load. All
-    writing is done in the caller's thread, and what `write` raises passes.
+    It is the engine's observer: it hears all that a replica's worker says, and `loading` when the replica is told to
+    load. `write` is called only in the caller's thread, and its exceptions propagate.
     """
 
     def __init__(
@@ -101,23 +100,23 @@ class Gauges:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.latest: dict[str, Meter] = {}
-        """What each GPU was doing when it was last looked at; may be read by other threads."""
+        """Each GPU's last reading; may be read by other threads."""
         self._write, self._machine, self._clock = write, machine, clock
         self._on: dict[str, dict[int, Replica]] = {}
         self._gpus: list[str] = []
         for replica in replicas:
             self._see(replica)
-        self._stages: dict[int, list[_Stage]] = {}  # replica's number -> one a device, until its process is gone
+        self._stages: dict[int, list[_Stage]] = {}  # replica number -> one per device, until its process has ended
         self._unwritten: dict[_Stage, None] = {}
         self._count = 0
         self._samples: dict[str, dict[str, list[float]]] = {}  # device -> kind -> number of samples, their sum
-        self._lock = threading.Lock()  # of what both threads change: stages and samples; never held while asking
+        self._lock = threading.Lock()  # for stages and samples, which both threads change; never held while asking
         self._asked: queue.SimpleQueue[tuple[str, Reading] | Future[Sequence[Gpu]] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._last_write = clock()
 
     def _see(self, replica: Replica) -> None:
-        """Takes in a replica, which may be on devices that joined later."""
+        """Adds a replica, which may be on devices that joined later."""
         for device in replica.place:
             if device not in self._on and device.startswith("cuda"):
                 self._gpus.append(device)
@@ -132,7 +131,7 @@ class Gauges:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Every worker is gone: takes the last readings and writes what is left."""
+        """Takes the last readings, now that every worker has ended, and writes what is left."""
         for number in list(self._stages):
             self._gone(number)
         if self._thread is not None:
@@ -145,7 +144,7 @@ class Gauges:
     # -- the engine's thread --
 
     def __call__(self, replica: Replica, what: str, message: Mapping[str, Any]) -> None:
-        """Something has happened to a replica."""
+        """Hears that something has happened to a replica."""
         if what == "loading":
             self._see(replica)
             self._begin(replica)
@@ -165,9 +164,9 @@ class Gauges:
             self._write_utilisation()
 
     def users(self, devices: Sequence[str]) -> list[str]:
-        """Who else holds memory on these devices, as `doctor` says it; nobody, where that is not told in a moment.
+        """Returns who else holds memory on these devices, as `doctor` shows it; empty if that takes too long.
 
-        Of several devices each with the name of its own.
+        With several devices, each user has its device's name in front.
         """
         if self._thread is None:
             return []
@@ -206,7 +205,7 @@ class Gauges:
         return reading
 
     def _write_memory(self, *, all_of_it: bool = False) -> None:
-        """Writes what is known; of a stage that was written before, the later line counts."""
+        """Writes what is known; a later line about the same stage replaces an earlier one."""
         for stage in [stage for stage in self._unwritten if all_of_it or not stage.waits]:
             del self._unwritten[stage]
             with self._lock:
@@ -231,7 +230,7 @@ class Gauges:
         try:
             with self._machine.meters() as read:
                 self._answer(read)
-        except Exception:  # no library, no driver, no permission: nothing is known, and the run goes on
+        except Exception:  # no library, no driver, no permission: the run goes on without figures
             self.latest.clear()
         while (asked := self._asked.get()) is not None:
             if isinstance(asked, Future):
@@ -274,7 +273,7 @@ class Gauges:
 
 
 def _activity(replica: Replica) -> str:
-    """What a replica does with its device at this moment."""
+    """Returns what a replica is doing with its device now."""
     if replica.state is ReplicaState.LOADED and replica.hands:
         return "editing" if replica.model.kind == "edit" else "judging"
     return {ReplicaState.LOADING: "loading", ReplicaState.STOPPING: "unloading"}.get(replica.state, "idle")

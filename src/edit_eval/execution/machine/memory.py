@@ -1,4 +1,4 @@
-"""What an examination finds out about this machine: its GPUs, its memory, its disks."""
+"""Checks this machine: its GPUs, its memory, its disks."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from edit_eval.execution.machine.fitting import gib
 from edit_eval.text import Text, counted
 
 IMAGE_BYTES = 2_000_000
-"""Of an edit's PNG: about one megapixel at two bytes a pixel."""
+"""Size of an edit's PNG: about one megapixel at two bytes a pixel."""
 
 
 def gpu_findings(machine: Machine, environment: Mapping[str, str]) -> list[Finding]:
-    """The GPUs that the command sees, who uses them, and which are free."""
+    """Reports the GPUs that the command sees, who uses them, and which are free."""
     gpus = machine.gpus() or ()
     findings = _folded(gpus)
     entries = visible(environment)
@@ -61,12 +61,12 @@ def gpu_findings(machine: Machine, environment: Mapping[str, str]) -> list[Findi
 
 
 def is_free(gpu: Gpu) -> bool:
-    """Whether nobody holds a tenth of the GPU's memory."""
+    """True unless other processes hold a tenth of the GPU's memory."""
     return gpu.memory is None or gpu.free is None or gpu.free >= 0.9 * gpu.memory
 
 
 def _folded(gpus: Sequence[Gpu]) -> list[Finding]:
-    """One finding for each GPU; neighbours that are alike and free share one."""
+    """Returns one finding for each GPU; neighbours that are alike share one."""
     findings: list[Finding] = []
     for (text, level), alike in itertools.groupby(gpus, _said_of):
         names = [gpu.name for gpu in alike]
@@ -93,7 +93,7 @@ def _said_of(gpu: Gpu) -> tuple[str, Level]:
 
 
 def host_finding(free: int | None) -> Finding:
-    """Processors and memory."""
+    """Reports processors and memory."""
     memory = Text("{} of memory free", gib(free)) if free is not None else Text("its free memory is unknown")
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return Finding("host", "ok", Text("{}, {}", counted(processors, "processor"), memory))
@@ -103,10 +103,9 @@ def host_finding(free: int | None) -> Finding:
 
 
 def disk_findings(run_folder: Path, images: int | None, downloads: Mapping[Path, int | None]) -> list[Finding]:
-    """Whether there is room for the run's images and for what is downloaded.
+    """Checks whether there is room for the run's images and for downloads.
 
-    `images` is how many edits the run will write, None if that is not known; `downloads` are bytes by folder, None
-    where they are not known.
+    `images` is how many edits the run will write, `downloads` are bytes by folder; None if unknown.
     """
     needs: dict[Path, tuple[str, int]] = {}
     if images is None:
@@ -125,7 +124,7 @@ def disk_findings(run_folder: Path, images: int | None, downloads: Mapping[Path,
         except OSError as error:
             findings.append(Finding("disk", "problem", Text("{} cannot be inspected: {}", existing, error.strerror)))
             continue
-        on_disk[disk] = on_disk.get(disk, 0) + count  # two of them may share it
+        on_disk[disk] = on_disk.get(disk, 0) + count  # two folders may share it
         text = Text("{}: {} free at {}", what, gb(free), existing)
         if not os.access(existing, os.W_OK):
             advice = Text("give a folder that can be written (--run-dir, HF_HOME)")
@@ -142,23 +141,23 @@ def disk_findings(run_folder: Path, images: int | None, downloads: Mapping[Path,
 
 
 def gb(count: float) -> str:
-    """`57.7 GB`; small numbers in MB. For files; memory counts in GiB."""
+    """Formats bytes of files: `57.7 GB`; small numbers in MB. Memory is counted in GiB."""
     return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
 
 
 def nearest_folder(path: Path) -> Path:
-    """The folder itself, or the nearest one above it that exists."""
+    """Returns the folder itself, or its nearest existing parent."""
     path = path.expanduser().absolute()
     while not path.is_dir() and path != path.parent:
         path = path.parent
     return path
 
 
-# -- a model that ran out of it --
+# -- a model that ran out of memory --
 
 
 def memory_figures(memory: Mapping[str, int], users: Sequence[str]) -> str:
-    """What a worker says of its devices' memory when it ran out, and who else is there; empty where nobody knows."""
+    """Returns a worker's figures on its devices' memory when it ran out, and other users; empty if unknown."""
     figures: str = ""
     if peak := memory.get("device_peak"):
         of = f" of {gib(total)}" if (total := memory.get("device_total")) else ""
@@ -167,7 +166,7 @@ def memory_figures(memory: Mapping[str, int], users: Sequence[str]) -> str:
 
 
 def memory_advice(kind: str, error: str, memory: Mapping[str, int]) -> str:
-    """The settings of an `edit` model or a `judge` that would help after this error."""
+    """Returns the settings of an `edit` model or a `judge` that would help after this error."""
     smaller = "a smaller batch_size or max_pixels" if kind == "judge" else "a smaller canvas"
     in_pieces = f"; {SEGMENTS} helps where free memory is in pieces" if _in_pieces(error, memory) else ""
     return f"{smaller}, offload: model, or devices_per_replica: 2 needs less{in_pieces}"
@@ -175,7 +174,7 @@ def memory_advice(kind: str, error: str, memory: Mapping[str, int]) -> str:
 
 SEGMENTS = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
 NEARLY_FULL = 0.9
-"""The share of a device from which on reserved memory is taken to be short for its pieces, too."""
+"""Share of a device's memory above which reserved memory is also taken to be short because of fragmentation."""
 _AMOUNT = r"([\d.]+) (KiB|MiB|GiB) "
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _WANTED = re.compile("Tried to allocate " + _AMOUNT.rstrip() + r"\b")
@@ -183,9 +182,9 @@ _UNUSED = re.compile(_AMOUNT + "is reserved by PyTorch but unallocated")
 
 
 def _in_pieces(error: str, memory: Mapping[str, int]) -> bool:
-    """Whether the allocator held so much unused that other pieces may have sufficed; torch says how much.
+    """True if the allocator held so much unused memory that it may have failed for fragmentation; torch says how much.
 
-    Where it does not, whether the device was nearly full of what it had reserved.
+    If torch does not, true if the device was nearly full of reserved memory.
     """
     wanted, unused = (_bytes(pattern.search(error)) for pattern in (_WANTED, _UNUSED))
     if wanted is not None and unused is not None:

@@ -1,4 +1,4 @@
-"""Where a model's replicas run: `cuda:3` is the machine's fourth GPU; `cpu:0`, `cpu:1` are workers on the CPU."""
+"""Lays out replicas on devices: `cuda:3` is the machine's fourth GPU; `cpu:0`, `cpu:1` are workers on the CPU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Place = tuple[str, ...]
 
 
 def model_on(chosen: tuple[Place, ...], key: str, section: ModelSection, folder: Path) -> Model:
-    """A model of a configuration on its places. Its class says whether it takes memory there; a server of ours does."""
+    """Returns a configured model on its places. Its class says whether it takes memory there; a server of ours does."""
     kind: Kind = "judge" if section.protocol else "edit_model"
     holds_device = True
     with suppress(ConfigurationError):  # only its own environment can import it
@@ -27,9 +27,9 @@ def model_on(chosen: tuple[Place, ...], key: str, section: ModelSection, folder:
 
 
 def places(section: ModelSection, machine: Machine) -> tuple[tuple[Place, ...], str]:
-    """Lays a model's replicas out on devices. Returns each replica's devices, and why these were chosen.
+    """Lays out a model's replicas on devices. Returns each replica's devices, and why these were chosen.
 
-    Raises `ConfigurationError` for GPUs that are not there, with the key that asked for them.
+    Raises `ConfigurationError` for missing GPUs, with the key that asked for them.
     """
     device_ids, per_replica = section.placement.device_ids, section.placement.devices_per_replica
     if device_ids == "auto":
@@ -53,7 +53,7 @@ def places(section: ModelSection, machine: Machine) -> tuple[tuple[Place, ...], 
 
 
 def places_on(section: ModelSection, gpus: Sequence[Gpu]) -> tuple[Place, ...]:
-    """The replicas of a model that takes every GPU, each on one machine; none for one that has its own devices."""
+    """Returns the replicas of a model that takes every GPU, each on one machine; none if it has its own devices."""
     if section.placement.device_ids != "auto":
         return ()
     of_node: dict[str, list[str]] = {}
@@ -68,7 +68,7 @@ def _cut(names: Sequence[str], width: int) -> tuple[Place, ...]:
 
 
 def _all_gpus(section: ModelSection, machine: Machine) -> tuple[tuple[Place, ...], str]:
-    """As many as make whole replicas; without a GPU the CPU. And why."""
+    """Returns as many places as make whole replicas, or the CPU if there is no GPU, and why."""
     gpus = machine.gpus() or ()
     if not gpus:
         return (("cpu:0",),), Text("auto: no GPU is visible, so one CPU worker")

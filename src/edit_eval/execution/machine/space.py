@@ -1,4 +1,4 @@
-"""What a disk lacks that cannot be written any more, and how much of it the rest of a run needs."""
+"""Explains why a disk can no longer be written, and how much space the rest of a run needs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from edit_eval.records import Status
 from edit_eval.store.matrix import Matrix
 from edit_eval.text import Text, counted
 
-BYTES_A_JUDGEMENT = 2_000  # of a journal's line with an answer of some words
+BYTES_A_JUDGEMENT = 2_000  # a journal's line with an answer of some words
 SPARE = 1.2  # pictures differ in size
 SHORT_OF = {
     errno.EMFILE: "this process may open no more files; `ulimit -n` raises the limit",
@@ -23,7 +23,7 @@ SHORT_OF = {
 
 
 def what_is_short(number: int | None, matrix: Matrix, folder: Path) -> str:
-    """One line: what `folder` lacks, or how much space the rest needs. `number` is the `errno` of the failure."""
+    """Returns one line: what `folder` lacks, or how much space the rest needs. `number` is the failure's `errno`."""
     if number in SHORT_OF:
         return SHORT_OF[number]
     if number == errno.ENOENT:
@@ -40,9 +40,9 @@ def what_is_short(number: int | None, matrix: Matrix, folder: Path) -> str:
 
 
 def space_needed(matrix: Matrix, folder: Path) -> str:
-    """One line: how many edits and judgements are left, about how much they need in `folder`, and what is free.
+    """Returns one line: how many edits and judgements are left, about how much space they need, and what is free.
 
-    An edit is taken to be as large as those that are there, or as its source where there is none.
+    An edit is assumed to be as large as the mean of those made, or as its source if none is.
     """
     sizes = [edit.file_bytes for edit in matrix.edits if edit.status is Status.OK]
     left = [number for number, edit in enumerate(matrix.edits) if edit.status is Status.PENDING]

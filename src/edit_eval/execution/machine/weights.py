@@ -1,4 +1,4 @@
-"""Where a model's weights lie on this machine, whether they are whole, and how much memory they take when loaded.
+"""Finds a model's weights on this machine, checks that they are complete, and counts their memory when loaded.
 
 Nothing is downloaded and no tensor is read: the header of a safetensors file names each tensor's type and length.
 """
@@ -27,9 +27,9 @@ from edit_eval.text import Text
 GIB = 1 << 30
 BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
 FLOATING = {"F64", "F32", "F16", "BF16"}
-"""Types that loading converts to the parameter `dtype`; whole numbers and 8 bit floats stay as they are stored."""
+"""Types that loading converts to the parameter `dtype`; integers and 8-bit floats stay as they are stored."""
 USUAL_FILE = 10_000_000_000
-"""Bytes: larger files are rare on the Hub (diffusers cuts here when it saves, transformers for years at half of it)."""
+"""Bytes; larger files are rare on the Hub (diffusers splits here when saving, transformers long did at half of it)."""
 LARGEST_HEADER = 100 << 20  # bytes; the format's own limit
 
 PUBLISHED: dict[str, Mapping[str, float]] = {
@@ -38,8 +38,8 @@ PUBLISHED: dict[str, Mapping[str, float]] = {
     "Qwen/Qwen3-VL-30B-A3B-Instruct": {"model": 31.07},
     "Qwen/Qwen3-VL-8B-Instruct": {"model": 8.77},
 }
-"""10^9 parameters by part. The last two were counted by building them from their configurations without weights; of the
-other judges it is what their names say."""
+"""10^9 parameters by part. The last two were counted by building them from their configurations without weights; the
+other judges have what their names say."""
 
 
 @dataclass(frozen=True)
@@ -48,24 +48,24 @@ class Weights:
 
     name: str
     folder: Path | None
-    """Where they lie; None where they are not on this machine."""
+    """Where they are; None if not on this machine."""
     parts: Mapping[str, int] = field(default_factory=dict)
     """Bytes in memory when loaded, by part (`transformer`, `text_encoder`, `vae`; or `model`); empty if unknown."""
     faults: tuple[str, ...] = ()
-    """Files that are missing, cut off, or no weights at all."""
+    """Files that are missing, truncated, or no weights at all."""
     stored: int = 0
-    """Bytes on the disk; for weights that are not here, bytes to be downloaded (2 a parameter)."""
+    """Bytes on disk; for missing weights, bytes to be downloaded (2 a parameter)."""
     largest: int = 0
-    """Bytes of the largest file; for weights that are not here, the most that repositories put into one."""
+    """Bytes of the largest file; for missing weights, the most that repositories put into one."""
 
     @property
     def loaded(self) -> int:
-        """Bytes in memory when all is loaded; 0 if unknown."""
+        """Bytes in memory when everything is loaded; 0 if unknown."""
         return sum(self.parts.values())
 
 
 def find_weights(name: str, revision: str | None, dtype: str, environment: Mapping[str, str]) -> Weights:
-    """The weights that a `model_name` stands for: in a folder, in the Hugging Face cache, or in the table above."""
+    """Returns the weights that a `model_name` stands for: in a folder, the Hugging Face cache, or the table above."""
     folder = Path(name).expanduser()
     if not folder.is_dir():
         cached = cached_folder(name, revision, environment)
@@ -92,15 +92,15 @@ def find_weights(name: str, revision: str | None, dtype: str, environment: Mappi
 
 
 def _files_of_parts(folder: Path, faults: list[str]) -> Iterator[tuple[str, list[Path]]]:
-    """(part, its files): the folders that `model_index.json` names and that hold a network, or the folder itself.
+    """Yields (part, its files): the folders named by `model_index.json` that hold a network, or the folder itself.
 
-    Of a modular pipeline a part may lie elsewhere."""
+    A part of a modular pipeline may be elsewhere."""
     found = [file for file in ("model_index.json", "modular_model_index.json") if (folder / file).is_file()]
     if found:
         for part, _, _ in parts_in(_read_json(folder / found[0], faults)):
             if not (folder / part).is_dir():
                 faults.extend([Text("{} is missing", folder / part)] if found[0] == "model_index.json" else [])
-            elif (folder / part / "config.json").is_file():  # what has none is a tokenizer, a scheduler, a processor
+            elif (folder / part / "config.json").is_file():  # without one it is a tokenizer, a scheduler, a processor
                 yield part, _weight_files(folder / part, faults)
     elif (folder / "config.json").is_file():
         yield "model", _weight_files(folder, faults)
@@ -109,7 +109,7 @@ def _files_of_parts(folder: Path, faults: list[str]) -> Iterator[tuple[str, list
 
 
 def _weight_files(folder: Path, faults: list[str]) -> list[Path]:
-    """The safetensors that loading reads: those of the index, or the one file; never a second precision beside them."""
+    """Returns the safetensors that loading reads: those of the index, or the one file; never a second precision."""
     for index in sorted(folder.glob("*.safetensors.index.json")):
         if index.name.count(".") == 3:  # `model.safetensors.index.json`; a variant has one more
             names = _read_json(index, faults).get("weight_map", {})
@@ -125,9 +125,9 @@ def _weight_files(folder: Path, faults: list[str]) -> list[Path]:
 
 
 def loaded_bytes(file: Path, dtype: str) -> int:
-    """Bytes that a safetensors file takes in memory once its floating point numbers are of `dtype`.
+    """Returns the bytes that a safetensors file takes in memory once its floating point numbers are of `dtype`.
 
-    Raises `ValueError` with a readable text for a file that is cut off or no safetensors, `OSError` as it comes.
+    Raises `ValueError` with a readable text for a file that is truncated or not safetensors; `OSError` propagates.
     """
     size = file.stat().st_size
     with file.open("rb") as opened:
@@ -163,7 +163,7 @@ def _tensor_bytes(tensor: Mapping[str, Any], float_bytes: int) -> int:
 
 
 def quantised_share(load: Mapping[str, Any], part: str) -> float | None:
-    """What of a part's memory is left by `quantization_config` in the parameter `load`: 1 without; None if unknown."""
+    """Returns the share of a part's memory that `quantization_config` in `load` leaves: 1 without; None if unknown."""
     own = load.get(part)
     config = own.get("quantization_config") if isinstance(own, Mapping) else None
     config = config if config is not None else load.get("quantization_config")
@@ -178,7 +178,7 @@ def quantised_share(load: Mapping[str, Any], part: str) -> float | None:
 
 
 def offline(environment: Mapping[str, str]) -> str:
-    """The variable that forbids asking the Hub, or nothing."""
+    """Returns the variable that forbids asking the Hub, or nothing."""
     names: Iterable[str] = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
     return next((n for n in names if environment.get(n, "").upper() in ("1", "ON", "YES", "TRUE")), "")
 
@@ -195,15 +195,15 @@ def _read_json(path: Path, faults: list[str]) -> dict[str, Any]:
 
 
 THROUGH_TRANSFORMERS = ("qwen3_vl", "transformers")
-"""Types of judges."""
+"""Judge types that load through transformers."""
 PUBLISHED_SHAPES = {"Qwen/Qwen3-VL-30B-A3B-Instruct": (128, 2048, 768)}
-"""Experts of a layer, its width, and theirs, as in the models' `config.json`."""
+"""Experts of a layer, its width, and theirs, from the models' `config.json`."""
 
 
 def expert_bytes(section: ModelSection, weights: Weights) -> int:
-    """Bytes a token of a batch for which all experts of a layer compute; 0 for a judge that computes those chosen.
+    """Returns the bytes per token if all experts of a layer compute; 0 for a judge that computes only those chosen.
 
-    Three copies of its width and two of an expert's for each of them, in 16 bits: 1.97 MB of Qwen3-VL-30B-A3B, as
+    Three copies of its width and two of an expert's for each of them, in 16 bits: 1.97 MB for Qwen3-VL-30B-A3B, as
     counted in transformers 4.57.6 (`Qwen3VLMoeTextExperts.forward` outside training).
     """
     if section.type not in THROUGH_TRANSFORMERS or section.served:
@@ -216,7 +216,7 @@ def expert_bytes(section: ModelSection, weights: Weights) -> int:
 
 
 def transformers_version(section: ModelSection) -> int | None:
-    """The major version of transformers in a model's environment, which is not started for it; None where unknown."""
+    """Returns the major version of transformers in a model's environment, without starting it; None if unknown."""
     requirements = section.placement.uv
     try:
         if requirements and not uv_is_made(uv_folder(requirements)):
@@ -229,7 +229,7 @@ def transformers_version(section: ModelSection) -> int | None:
             return _major(metadata.version("transformers"))
         except metadata.PackageNotFoundError:
             return None
-    # Not resolved: the interpreter of a virtual environment is a link to another one.
+    # Not resolved: a virtual environment's interpreter is a link to another one.
     lib = Path(os.path.abspath(python)).parent.parent / "lib"
     found = sorted(lib.glob("python3*/site-packages/transformers-*.dist-info"))
     return _major(found[-1].name.removeprefix("transformers-")) if found else None
@@ -241,10 +241,10 @@ def _major(version: str) -> int | None:
 
 
 def _shape(weights: Weights) -> tuple[int, int, int] | None:
-    """Experts of a layer, its width, and theirs; None for a model without experts, and where that is unknown."""
+    """Returns the experts of a layer, its width, and theirs; None for a model without experts, or if unknown."""
     index: Mapping[str, Any] = {}
     if weights.folder is not None:
-        with contextlib.suppress(OSError, LoadError):  # what is wrong with it, loading will say
+        with contextlib.suppress(OSError, LoadError):  # loading will report its faults
             index = read_index(weights.folder / "config.json")
     text = index.get("text_config")
     text = text if isinstance(text, Mapping) else index

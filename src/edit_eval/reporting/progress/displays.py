@@ -1,4 +1,4 @@
-"""The displays of the progress: on a terminal, in a log file, and in a notebook."""
+"""Displays of the progress: on a terminal, in a log file, and in a notebook."""
 
 from __future__ import annotations
 
@@ -53,18 +53,18 @@ BAR = 16
 NARROW = 70
 """A terminal with fewer columns gets shorter bars and no meters."""
 TAG = 8
-"""Columns of the word that begins a line."""
+"""Columns of the first word of a line."""
 LABEL = 0.36
-"""Share of the terminal's width that a sample's id takes at most."""
+"""Largest share of the terminal's width for a sample's id."""
 LINES_AT_ONCE = 200
-"""Of more new lines than that at one look only the last are shown."""
+"""New lines shown at one look; of more, only the last are shown."""
 
 _TAGS = {"loaded": "green", "died": "red", "failed": "red", "refused": "yellow", "note": "yellow"}
 _COLOURS = {"editing": "cyan", "judging": "magenta", "waiting": "magenta", "loading": "yellow"}
 
 
 class RichProgress:
-    """Draws on `console`, which is a terminal."""
+    """Draws on `console`, a terminal."""
 
     interval = 1 / 8
 
@@ -76,7 +76,7 @@ class RichProgress:
         self._next_reading = 0.0
 
     def reading(self, so_far: BenchmarkProgress, now: float) -> None:
-        """Shows a bar of its own."""
+        """Shows a separate bar."""
         if now < self._next_reading:
             return
         self._next_reading = now + self.interval
@@ -86,7 +86,7 @@ class RichProgress:
         self._below().update(row, refresh=True)
 
     def has_read(self) -> None:
-        """Takes the bar away."""
+        """Removes the bar."""
         self._end_live()
 
     def write(self, lines: Sequence[Line]) -> None:
@@ -104,7 +104,7 @@ class RichProgress:
         self._console.print(Group(*(rendered(line, width) for line in lines)))
 
     def draw(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
-        """Shows lines, and the bars anew if anything has changed."""
+        """Shows lines, and redraws the bars if anything has changed."""
         now, below = self._clock(), self._below()
         drawn = (snapshot.devices, snapshot.edits, snapshot.judgements, snapshot.controls, int(now), self._console.size)
         if drawn == self._drawn and not lines:
@@ -112,17 +112,17 @@ class RichProgress:
         self._drawn = drawn
         width, height = self._console.size
         bars = bars_of(snapshot, width, height)
-        below.update(bars, refresh=not lines)  # with lines, writing those draws the bars below them
+        below.update(bars, refresh=not lines)  # writing lines also draws the bars below them
         self.write(lines)
 
     def close(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
-        """Takes the bars away and shows the last lines and the end."""
+        """Removes the bars, and shows the last lines and how the run ended."""
         self._end_live()
         self.write(lines)
         self._console.print(tagged(Text("end"), "bold", Styled(ending(snapshot))))
 
     def _below(self) -> Live:
-        """What stands below the lines, and is drawn again and again."""
+        """Returns the area below the lines, which is redrawn continually."""
         if self._live is None:
             self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stdout=False)
             self._live.start()
@@ -138,7 +138,7 @@ class RichProgress:
 
 
 def rendered(line: Line, label: int) -> ConsoleRenderable:
-    """One line of what happens; ids take `label` columns."""
+    """Renders a line; ids take `label` columns."""
     match line:
         case Assignment():
             return plan_table(line)
@@ -155,7 +155,7 @@ def rendered(line: Line, label: int) -> ConsoleRenderable:
 
 
 def tagged(tag: str, style: str, *texts: Styled | Beginning) -> ConsoleRenderable:
-    """A word in its column, and each text beside it in a column of its own; the last one is wrapped within that."""
+    """Puts a word in its column and each text beside it in its own; the last one is wrapped within its column."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(width=TAG, justify="right", no_wrap=True)
     for _ in texts[1:]:
@@ -166,7 +166,7 @@ def tagged(tag: str, style: str, *texts: Styled | Beginning) -> ConsoleRenderabl
 
 
 def plan_table(plan: Assignment) -> ConsoleRenderable:
-    """Each device, its count and its first samples."""
+    """Returns each device with its count and its first samples."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
     table.add_column("", overflow="fold")
     table.add_column(said(Text("device")), overflow="fold")
@@ -187,7 +187,7 @@ def plan_table(plan: Assignment) -> ConsoleRenderable:
 
 
 def bars_of(snapshot: Snapshot, width: int = 80, height: int = 24) -> ConsoleRenderable:
-    """The lower part of the screen: a row a device, as many as fit into `height`, and the whole."""
+    """Draws the lower part of the screen: a row per device, as many as fit into `height`, and the total."""
     meters = width >= NARROW and any(view.meter != Meter() for view in snapshot.devices)
     length = BAR if width >= NARROW else BAR // 2
     rows = list(snapshot.devices)
@@ -226,7 +226,7 @@ def _grid(names: int, bar: int) -> Table:
 
 
 def _device(view: DeviceView, length: int) -> tuple[ConsoleRenderable, str, Styled]:
-    """Bar, figures, and what it is about."""
+    """Returns a device's bar, figures, and what it is working on."""
     fraction, figures = view.fraction, view.figures
     if view.activity == "loading":
         figures = said(Text("{} s", view.seconds))
@@ -245,7 +245,7 @@ def _device(view: DeviceView, length: int) -> tuple[ConsoleRenderable, str, Styl
 
 
 def _clock(seconds: float) -> str:
-    """`0:31:20`."""
+    """Returns `0:31:20`."""
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
 
@@ -253,16 +253,16 @@ def _clock(seconds: float) -> str:
 # -- without a terminal --
 
 CLOSEST = 15.0
-"""Seconds between two lines of progress, at least."""
+"""Fewest seconds between two lines of progress."""
 FURTHEST = 300.0
-"""Seconds between two lines of progress, at most."""
+"""Most seconds between two lines of progress."""
 
 
 class PlainProgress:
-    """Writes lines to `stream`: what happens, and now and then how far it is; each score only with `scores`.
+    """Writes lines to `stream`: events and, now and then, how far the run is; single scores only with `scores`.
 
-    The lines of progress come at each tenth of the whole, and in between after 15 s, 30 s, 1 min and so on, at last
-    every 5 min; never two within 15 s.
+    Lines of progress come at each tenth of the whole, and in between after 15 s, 30 s, 1 min and so on, finally every
+    5 min; never two within 15 s.
     """
 
     interval = 0.5
@@ -282,7 +282,7 @@ class PlainProgress:
         self._tenth = 0
 
     def reading(self, so_far: BenchmarkProgress, now: float) -> None:
-        """Writes a line at once, and again after 5 s, 10 s, 20 s and so on, at last every minute."""
+        """Writes a line at once, and again after 5 s, 10 s, 20 s and so on, finally every minute."""
         if now >= self._next_reading:
             self._next_reading = now + self._reading_pause
             self._reading_pause = min(2 * self._reading_pause, 60.0)
@@ -290,7 +290,7 @@ class PlainProgress:
             self._put(Text("reading the benchmark: {}{}", reading_words(so_far), percent))
 
     def has_read(self) -> None:
-        """Nothing has to be taken away."""
+        """Does nothing: there is no bar to remove."""
 
     def write(self, lines: Sequence[Line]) -> None:
         """Writes lines."""
@@ -298,7 +298,7 @@ class PlainProgress:
             self._put(*sentences(line, scores=self._scores))
 
     def draw(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
-        """Writes lines, and how far it is when it is time for that."""
+        """Writes lines and, if due, how far the run is."""
         self.write(lines)
         if self._last is None:
             self._last, self._tenth = snapshot.seconds, int(10 * snapshot.fraction)
@@ -309,12 +309,12 @@ class PlainProgress:
                 self._pause = min(2 * self._pause, FURTHEST)
             self._last, self._tenth = snapshot.seconds, tenth
             settled = snapshot.edits.settled + snapshot.judgements.settled + snapshot.controls.settled
-            steps = steps_of(snapshot) if settled == self._settled else ""  # something takes long: within it, then
+            steps = steps_of(snapshot) if settled == self._settled else ""  # one edit takes long: show its steps
             self._settled = settled
             self._put(Text("{}{}", how_far(snapshot), steps))
 
     def close(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
-        """Writes the last lines and the end."""
+        """Writes the last lines and how the run ended."""
         self.write(lines)
         self._put(Text("end: {}", ending(snapshot)))
 
@@ -325,7 +325,7 @@ class PlainProgress:
 
 
 def sentences(line: Line, *, scores: bool = False) -> Iterator[str]:
-    """A line of the progress in words; a single score only with `scores`."""
+    """Puts a line of the progress into words; a single score only with `scores`."""
     match line:
         case Assignment():
             if line.rows:
@@ -344,21 +344,21 @@ def sentences(line: Line, *, scores: bool = False) -> Iterator[str]:
 WIDTH = 100
 """Columns."""
 KEPT = 200
-"""Of what happens so many lines stay, but for scores."""
+"""Lines that stay, not counting scores."""
 LATEST = 5
-"""So many scores stand above the bars while the run is at work."""
+"""Scores shown above the bars while the run is at work."""
 HTML = '<pre style="white-space: pre; overflow-x: auto; line-height: 1.25">{code}</pre>'
 
 
 def in_notebook() -> bool:
-    """Whether this process is a notebook's kernel. A terminal's IPython is none."""
-    ipython = sys.modules.get("IPython")  # where nobody has imported it there is no kernel
+    """True if this process is a notebook's kernel, and not a terminal's IPython."""
+    ipython = sys.modules.get("IPython")  # a kernel has imported it
     shell = getattr(ipython, "get_ipython", lambda: None)()
     return getattr(shell, "kernel", None) is not None
 
 
 class NotebookProgress:
-    """Draws into the output of the cell that is at work."""
+    """Draws into the output of the running cell."""
 
     interval = 0.5
 
@@ -371,13 +371,13 @@ class NotebookProgress:
         self._next_reading = 0.0
 
     def reading(self, so_far: BenchmarkProgress, now: float) -> None:
-        """Shows how far a benchmark is read."""
+        """Shows how far a benchmark has been read."""
         if now >= self._next_reading:
             self._next_reading = now + self.interval
             self._put(Styled(Text("reading the benchmark: {}", reading_words(so_far))))
 
     def has_read(self) -> None:
-        """Takes that away."""
+        """Removes that."""
         if self._output is not None:
             self._put()
 
@@ -395,11 +395,11 @@ class NotebookProgress:
             self._put(bars_of(snapshot, WIDTH))
 
     def close(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
-        """Takes bars and scores away; the rest stays, and how it ended."""
+        """Removes bars and scores; the other lines stay, with how the run ended."""
         self._take(lines)
         self._latest.clear()
         self._put(tagged(Text("end"), "bold", Styled(ending(snapshot))))
-        self._output = None  # another run has an output of its own
+        self._output = None  # the next run gets its own output
         self._kept.clear()
 
     def _take(self, lines: Iterable[Line]) -> None:
@@ -420,7 +420,7 @@ class NotebookProgress:
 
 
 def in_both_forms(what: ConsoleRenderable) -> dict[str, str]:
-    """As HTML, in which nothing that a text says is an element, and as plain text."""
+    """Returns HTML, with all text escaped, and plain text."""
     console = Spoken(
         file=io.StringIO(),
         width=WIDTH,

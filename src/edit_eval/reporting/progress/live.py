@@ -1,7 +1,7 @@
-"""The live progress: what a person sees while a run works. It can neither stop a run nor hold it up.
+"""The live progress: what a person sees while a run works. It can neither stop a run nor slow it down.
 
-The engine's thread only takes notes (`ProgressState`). A thread of its own looks at them a few times a second and
-shows them, so that a terminal that was paused, or has gone, costs the run nothing.
+The engine's thread only takes notes (`ProgressState`). A separate thread reads and shows them a few times a second, so
+that a paused or closed terminal costs the run nothing.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ from edit_eval.text import Text
 Mode = Literal["rich", "notebook", "plain", "lines", "none"]
 CONFIGURED = "as configured"
 KEEP_EVERY = 1.0
-"""Seconds between two writings of `live.json`."""
+"""Seconds between two writes of `live.json`."""
 PATIENCE = 2.0
-"""Seconds that the end waits for a display, or a disk, that hangs."""
+"""Seconds to wait at the end for a display or a disk that hangs."""
 
 
 def progress_of(configuration: Configuration) -> Progress:
-    """The progress that a configuration asks for, in the language of its run."""
+    """Returns the progress that a configuration asks for, in the language of its run."""
     speak(configuration.benchmark.language)
     return live_progress(configuration.execution.progress)
 
 
 def live_progress(mode: str, stream: TextIO | None = None, environment: Mapping[str, str] | None = None) -> Progress:
-    """The progress for a `mode` of `execution.progress`, on stderr or in the notebook whose kernel this is.
+    """Returns the progress for a `mode` of `execution.progress`, on stderr or in the notebook whose kernel this is.
 
-    What was chosen is its `mode` and `reason`.
+    Its `mode` and `reason` say what was chosen, and why.
 
-    Raises `ConfigurationError` for another mode.
+    Raises `ConfigurationError` for an unknown mode.
     """
     stream = sys.stderr if stream is None else stream
     chosen, reason = choose(mode, stream, os.environ if environment is None else environment)
@@ -68,7 +68,7 @@ def live_progress(mode: str, stream: TextIO | None = None, environment: Mapping[
 
 
 def choose(mode: str, stream: TextIO, environment: Mapping[str, str]) -> tuple[Mode, str]:
-    """Which progress fits, and why. Bars need a terminal or a notebook, whoever asks for them."""
+    """Returns the fitting progress, and why it fits. Bars need a terminal or a notebook, even if asked for."""
     if mode in ("plain", "lines", "none"):
         return cast(Mode, mode), CONFIGURED
     if mode not in ("auto", "rich"):
@@ -88,7 +88,7 @@ P = ParamSpec("P")
 
 
 def _harmless(method: Callable[Concatenate[Progress, P], None]) -> Callable[Concatenate[Progress, P], None]:
-    """No fault of the display's reaches the run; the first one is kept in `failure`."""
+    """Keeps exceptions of the display from the run; the first one is kept in `failure`."""
 
     @functools.wraps(method)
     def call(self: Progress, /, *arguments: P.args, **named: P.kwargs) -> None:
@@ -101,7 +101,7 @@ def _harmless(method: Callable[Concatenate[Progress, P], None]) -> Callable[Conc
 
 
 def _told(name: str) -> Callable[..., None]:
-    """What the method of `ProgressState` with that name is told, while a run goes on."""
+    """Returns a method that passes its arguments on to that method of `ProgressState` during a run."""
 
     @_harmless
     def tell(self: Progress, /, *told: Any) -> None:
@@ -119,7 +119,7 @@ class Progress:
     ) -> None:
         self.mode, self.reason = mode, reason
         self.failure: Exception | None = None
-        """The first thing that went wrong with showing."""
+        """The first error of a display."""
         self._display, self._clock = display, clock
         self._state: ProgressState | None = None
         self._snapshot = Snapshot()
@@ -127,17 +127,17 @@ class Progress:
         self._threads: list[threading.Thread] = []
         self._over = threading.Event()
 
-    # -- what a run tells --
+    # -- events of a run --
 
     @_harmless
     def reading(self, items: int, read: int, size: int) -> None:
-        """A benchmark has been read so far: `items` samples, `read` of `size` bytes (0 where that is not known)."""
+        """Part of a benchmark has been read: `items` samples, `read` of `size` bytes (0 if unknown)."""
         if self._display is not None:
             self._display.reading(BenchmarkProgress(items, read, size), self._clock())
 
     @_harmless
     def has_read(self) -> None:
-        """The benchmark has been read, or could not be."""
+        """The benchmark has been read, or reading failed."""
         if self._display is not None:
             self._display.has_read()
 
@@ -151,7 +151,7 @@ class Progress:
         meters: Mapping[str, Meter],
         directory: RunDirectory,
     ) -> None:
-        """The run starts. `meters` is kept up to date, and `directory` is the run's."""
+        """The run starts in `directory`. The caller keeps `meters` up to date."""
         if self.mode == "plain" and self._display is not None:
             more = "" if self.reason == CONFIGURED else Text("; `progress: lines` also shows every score")
             self._display.write([Said("note", Text("progress: plain lines ({}{})", self.reason, more))])
@@ -161,15 +161,15 @@ class Progress:
         self._begin_thread("edit-eval live.json", self._keep, directory)
         if self._display is not None:
             self._begin_thread("edit-eval progress", self._show, self._display, self._state)
-        atexit.register(self.end)  # a cursor that was hidden is shown again, whatever happens
+        atexit.register(self.end)  # always shows a hidden cursor again
 
     @_harmless
     def end(self) -> None:
-        """The run is over, one way or another."""
+        """The run is over, successful or not."""
         atexit.unregister(self.end)
         threads, self._threads = self._threads, []
         if threads:
-            with contextlib.suppress(Exception):  # then the one before is the last
+            with contextlib.suppress(Exception):  # the previous snapshot is then the last
                 self._take_snapshot()
             self._over.set()
             for thread in threads:
@@ -178,7 +178,7 @@ class Progress:
 
     @_harmless
     def note(self, text: str) -> None:
-        """Something that a person should know."""
+        """Shows a note to the person watching."""
         if self._state:
             self._state.note(text)
         elif self._display is not None:
@@ -186,7 +186,7 @@ class Progress:
 
     @_harmless
     def tick(self, now: float) -> None:
-        """The engine has gone round once."""
+        """The engine has finished one iteration of its loop."""
         if self._clock() - self._taken >= (KEEP_EVERY if self._display is None else self._display.interval):
             self._take_snapshot()
 
@@ -199,7 +199,7 @@ class Progress:
             self._taken = self._clock()
             self._snapshot = self._state.snapshot()
 
-    # -- the threads that show --
+    # -- display threads --
 
     def _begin_thread(self, name: str, target: Callable[..., None], *arguments: object) -> None:
         thread = threading.Thread(target=target, args=arguments, name=name, daemon=True)
@@ -227,11 +227,11 @@ class Progress:
             self.failure = self.failure or error
 
 
-# -- where it is shown --
+# -- terminals --
 
 
 class Terminal(Spoken):
-    """A console that does not end the program when nobody reads any more."""
+    """A console that does not end the program when its reader has gone."""
 
     def on_broken_pipe(self) -> None:
         """Raises, where rich would close stdout and exit."""
@@ -239,16 +239,16 @@ class Terminal(Spoken):
 
 
 def terminal(stream: TextIO) -> Console:
-    """A console on `stream`; nothing in a text is taken for markup."""
+    """Returns a console on `stream`; no text is taken for markup."""
     return Terminal(file=unbuffered(stream), force_terminal=True, markup=False, emoji=False, highlight=False)
 
 
 def unbuffered(stream: TextIO) -> TextIO:
-    """The stream's descriptor without Python's buffer, or the stream itself where it has none.
+    """Returns the stream's descriptor without Python's buffer, or the stream itself if it has none.
 
-    In the buffer of `sys.stderr`, what a vanished terminal does not take would wait for the end of the program, fail
-    once more, and turn its exit code into 120; a thread that hangs in a write would hold a lock over which Python dies.
-    A notebook's stream is no file: what it has for a descriptor is the terminal in which the server was started.
+    Output for a vanished terminal would stay in the buffer of `sys.stderr` until the program ends, fail once more, and
+    turn the exit code into 120; a thread that hangs in a write would hold a lock that makes Python abort at exit. A
+    notebook's stream is no file: its descriptor is the terminal in which the server was started.
     """
     if not isinstance(stream, io.TextIOWrapper):
         return stream

@@ -1,4 +1,4 @@
-"""The command's own stdout and stderr: a reader that is gone, or slow, or knows few characters is no fault."""
+"""The command's own stdout and stderr, tolerant of readers that are gone or slow, or support few characters."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from typing import IO, Any
 
 
 class Descriptor(io.FileIO):
-    """A stream's descriptor; where another program has made it non-blocking, it is waited for."""
+    """A stream's descriptor; if another program has made it non-blocking, writes wait until it is ready."""
 
     def write(self, data: Any, /) -> int:
-        """Writes all of it: neither who wrote it nor Python's own buffer tries again with what is left."""
+        """Writes all data: neither the caller nor Python's own buffer retries with what is left."""
         left = memoryview(data).cast("B")
         while left:
             written = self._write(left)
@@ -33,9 +33,9 @@ class Descriptor(io.FileIO):
 
 
 class Outlet(Descriptor):
-    """A descriptor that, once nobody reads what is written there any more (`| head -1`), goes nowhere.
+    """A descriptor that discards output once its reader has gone (`| head -1`).
 
-    So a closed pipe is silence, the exit code is what it would have been, and a run goes on to its end.
+    A closed pipe is thus silent, leaves the exit code unchanged, and does not stop a run.
     """
 
     def _write(self, data: memoryview) -> int | None:
@@ -50,14 +50,14 @@ class Outlet(Descriptor):
         return 0
 
     def _is_gone(self, error: OSError) -> bool:
-        """Whether there is no reader any more: of a pipe, or of a terminal that was closed."""
+        """True if the reader of a pipe has gone, or the terminal was closed."""
         if error.errno == errno.EIO:
             return stat.S_ISCHR(os.fstat(self.fileno()).st_mode)
         return isinstance(error, BrokenPipeError)
 
 
 def forgiving(stream: Any) -> Any:
-    """The stream, to which a reader that is gone or a character that the terminal does not know is no fault."""
+    """Returns the stream made tolerant of a reader that has gone, and of characters the terminal does not support."""
     if stream is None:  # closed before we began (`>&-`)
         return open(os.devnull, "w", encoding="utf-8")
     if stream in (sys.__stdout__, sys.__stderr__) and isinstance(stream, io.TextIOWrapper):
@@ -76,16 +76,16 @@ def forgiving(stream: Any) -> Any:
 
 @contextlib.contextmanager
 def set_apart() -> Iterator[IO[str]]:
-    """A stream to what stdout is; what anybody else prints goes to stderr meanwhile, and at the process's end.
+    """Yields a stream to stdout; all other output to stdout goes to stderr meanwhile, and from then to the exit.
 
-    That is for a command whose stdout is one document, while it runs code that is not ours: Python's `print`, C's
-    `printf`, and programs that are started.
+    Used by commands whose stdout is one document while they run code that is not ours, which may call Python's
+    `print`, C's `printf` or other programs.
     """
     before = sys.stdout
     before.flush()
     try:
         descriptor = before.fileno()
-    except (OSError, ValueError):  # no stream of the system's
+    except (OSError, ValueError):  # not a stream of the system
         descriptor = -1
     if descriptor != 1:
         sys.stdout = sys.stderr
@@ -107,7 +107,7 @@ def set_apart() -> Iterator[IO[str]]:
             document.flush()
             os.dup2(kept, 1)
             sys.stdout = before
-            atexit.register(_send_to_stderr)  # the last to be registered is the first to be called
+            atexit.register(_send_to_stderr)  # the last one registered is called first
 
 
 def _send_to_stderr() -> None:

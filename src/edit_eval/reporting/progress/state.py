@@ -1,6 +1,6 @@
-"""The state of a run as the live progress knows it: told by the engine, read as lines and snapshots.
+"""The state of a run for the live progress: updated by the engine, read as lines and snapshots.
 
-Everything here runs in the engine's thread and takes microseconds; a thread of its own does the showing.
+Everything here runs in the engine's thread and takes microseconds; a separate thread does the drawing.
 """
 
 from __future__ import annotations
@@ -47,34 +47,34 @@ from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.matrix import Matrix
 from edit_eval.text import Text
 
-# -- counts while a run goes on: what is settled, what failed, and which category has just had its last score --
+# -- counts during a run: what is settled, what failed, and which category has just received its last score --
 
 Address = tuple[str, str, int, str, int]
-"""Sample, edit model (of a battle both), edit seed, judge, repeat; of an edit no judge."""
+"""Sample, edit model (both of a battle), edit seed, judge, repeat; the judge is empty for an edit."""
 Group = tuple[str, str, str]
 """Category, edit model, judge."""
 
 _RATE_OVER = 100
-"""Over how many of the last edits or judgements a rate is taken."""
+"""Number of the latest edits or judgements over which a rate is taken."""
 
 
 @dataclass
 class Rate:
-    """How often something happened of late."""
+    """How often something happened lately."""
 
     _times: deque[float] = field(default_factory=lambda: deque(maxlen=_RATE_OVER + 1))
 
     def begin(self, now: float) -> None:
-        """From now on it can happen."""
+        """Starts the clock: from now on it can happen."""
         if not self._times:
             self._times.append(now)
 
     def add(self, now: float) -> None:
-        """It happened."""
+        """Counts one occurrence."""
         self._times.append(now)
 
     def per_minute(self, now: float) -> float | None:
-        """Times a minute; None before the first."""
+        """Returns the rate per minute; None before the first occurrence."""
         if len(self._times) < 2 or now <= self._times[0]:
             return None
         return 60 * (len(self._times) - 1) / (now - self._times[0])
@@ -82,13 +82,13 @@ class Rate:
 
 @dataclass
 class _Statuses:
-    """Of things by their address, and how many have each."""
+    """The status of each address, and counts by status."""
 
     of: dict[Address, Status] = field(default_factory=dict)
     counts: Counter[Status] = field(default_factory=Counter)
 
     def put(self, address: Address, status: Status) -> Status | None:
-        """Takes in a status; returns the one before."""
+        """Sets a status; returns the previous one."""
         before = self.of.get(address)
         self.of[address] = status
         self.counts[status] += 1
@@ -107,16 +107,16 @@ class _Group:
     sum: float = 0.0
 
     def put(self, address: Address, score: float | None) -> None:
-        """Takes in a headline; one that was there before no longer counts."""
+        """Sets a headline, which replaces an earlier one."""
         self.sum += (score or 0.0) - self.scores.pop(address, 0.0)
         if score is not None:
             self.scores[address] = score
 
 
 class Tally:
-    """Knows the status of every edit and judgement, of a shard those of its own samples.
+    """Tracks the status of every edit and judgement; in a shard, of those of its own samples.
 
-    Being told the same thing twice changes nothing.
+    Reporting the same thing twice changes nothing.
     """
 
     def __init__(self, matrix: Matrix) -> None:
@@ -149,7 +149,7 @@ class Tally:
                 self._controls.put(address_of(one), one.status)
 
     def _take_battles(self) -> None:
-        """Those of rounds that have begun since, too."""
+        """Adds the battles, including those of rounds begun since the last call."""
         if self._rounds != self._matrix.rounds:
             self._rounds, own = self._matrix.rounds, self._matrix.own
             for one in self._matrix.battles():
@@ -157,12 +157,12 @@ class Tally:
                     self._judgements.put(address_of(one), one.status)
 
     def edit(self, edit: Edit, now: float) -> None:
-        """An edit has come to its end."""
+        """Counts a finished edit."""
         if self._edits.put(address_of(edit), edit.status) is not edit.status:
             self.edit_rate.add(now)
 
     def judgement(self, judgement: Judgement, now: float) -> CategoryDone | None:
-        """A judgement has come to its end, perhaps for want of an edit; the last one of a category sums that up."""
+        """Counts a finished judgement, perhaps one without an edit; returns a summary with the last of a category."""
         address, status = address_of(judgement), judgement.status
         if is_control(judgement):
             self._controls.put(address, status)
@@ -202,7 +202,7 @@ class Tally:
             yield judge
 
     def label(self, address: Address) -> str:
-        """A name that tells one edit or judgement of the run from the others."""
+        """Returns a name that tells one edit or judgement of the run from the others."""
         sample, edit_model, edit_seed, judge, repeat = address
         parts = [sample, *self._models(edit_model, judge)]
         if self._several_seeds:
@@ -213,11 +213,11 @@ class Tally:
 
     @property
     def longest_label(self) -> int:
-        """Terminal columns of the longest label of a judgement."""
+        """Returns the terminal columns of the longest label of a judgement."""
         return max((cell_len(self.label(address)) for address in self._judgements.of), default=0)
 
     def counts(self, now: float) -> tuple[Count, Count, Count]:
-        """Edits, judgements and controls; what belongs to a skipped sample is in none."""
+        """Counts edits, judgements and controls, without those of skipped samples."""
         return (
             _count(self._edits.counts, NO_EDIT, self.edit_rate.per_minute(now)),
             _count(self._judgements.counts, JUDGE_FAILED, self.judgement_rate.per_minute(now)),
@@ -226,7 +226,7 @@ class Tally:
 
     @property
     def means(self) -> tuple[MeanSoFar, ...]:
-        """The mean of each edit model by each judge."""
+        """Returns the mean of each edit model by each judge."""
         if self._means is None:
             sums: dict[tuple[str, str], list[tuple[int, float]]] = {}
             for (_, edit_model, judge), group in self._groups.items():
@@ -240,7 +240,7 @@ class Tally:
 
 
 def address_of(record: Edit | Judgement) -> Address:
-    """Which edit or judgement it is."""
+    """Returns the address of an edit or judgement."""
     if not isinstance(record, Judgement):
         return record.sample_id, record.edit_model, record.edit_seed, "", 0
     whose = f"{record.edit_model} : {record.other}" if record.other else record.edit_model
@@ -248,12 +248,12 @@ def address_of(record: Edit | Judgement) -> Address:
 
 
 def group_of(judgement: Judgement) -> Group:
-    """To which category it counts."""
+    """Returns the group in which a judgement counts."""
     return judgement.category, judgement.edit_model, judgement.judge
 
 
 def is_control(judgement: Judgement) -> bool:
-    """Whether it is of something that no edit model made."""
+    """True if it judges a picture made by no edit model."""
     return judgement.edit_model.startswith(CONTROL)
 
 
@@ -261,20 +261,20 @@ def _count(counts: Counter[Status], failures: Iterable[Status], per_minute: floa
     failed = sum(counts[status] for status in failures)
     total = counts.total() - counts[Status.SKIPPED]
     settled = total - counts[Status.PENDING]
-    # A rate means something only while there is more to come.
+    # A rate only makes sense while there is more to come.
     return Count(counts[Status.OK], failed, total, settled, per_minute if settled < total else None)
 
 
 LINES_KEPT = 1_000
-"""Lines that wait for a slow display; older ones are dropped, and their number said."""
+"""Lines kept for a slow display; older ones are dropped, and their number is shown."""
 
 FORETOLD_EVERY = 1.0
-"""Seconds, at least."""
+"""Fewest seconds between two estimates of the time left."""
 FORETELLING = 200
-"""So many times as long as it took: half a percent of the engine's time."""
+"""Pause after an estimate, as a multiple of the time it took: half a percent of the engine's time."""
 
 _ORDER = ("", "retired", "starting", "waiting", "unloading", "loading", "judging", "editing")
-"""Of several models on one device the last of these is shown."""
+"""With several models on one device, the last of these activities is shown."""
 
 
 @dataclass(slots=True)
@@ -284,11 +284,11 @@ class _ReplicaView:
     state: str = ""
     """`starting`, `loading`, `loaded`, `retired`, or empty."""
     running: dict[int, str] = field(default_factory=dict)
-    """What the device computes: task -> its samples."""
+    """Tasks the device is computing: task -> its samples."""
     step: int = 0
     steps: int = 0
     settled: int = 0
-    """Edits that it has made, or questions that it has answered."""
+    """Edits made, or questions answered."""
 
     @property
     def activity(self) -> str:
@@ -300,9 +300,9 @@ class _ReplicaView:
 
 
 class ProgressState:
-    """What has happened, and what is happening, by a `clock` of seconds.
+    """What has happened and is happening in a run, by a `clock` of seconds.
 
-    `meters` has what each GPU was doing when it was last looked at; somebody else keeps it up to date.
+    `meters` has the latest reading of each GPU; the caller keeps it up to date.
     """
 
     def __init__(
@@ -328,7 +328,7 @@ class ProgressState:
         self._policy = policy
         self._batches_began: dict[str, float] = {}  # model -> when its batch under way began
         self._times = DeviceTimes()
-        self._times.add_all(matrix.edits)  # of earlier starts: the report counts them, too
+        self._times.add_all(matrix.edits)  # edits of earlier starts, which the report counts, too
         self._times.add_all(matrix.judgements())
         self._dropped = 0
         self._last_note = ""
@@ -337,7 +337,7 @@ class ProgressState:
         self._say(plan(matrix, policy, work, self.tally.longest_label))
 
     def _see(self, replica: Replica) -> _ReplicaView:
-        """The view of a replica, which may be on devices that joined later."""
+        """Returns the view of a replica, which may be on devices that joined later."""
         view = self._replicas.get(replica.number)
         if view is None:
             view = self._replicas[replica.number] = _ReplicaView(replica, self._clock())
@@ -353,7 +353,7 @@ class ProgressState:
             self._dropped += 1
 
     def take_lines(self) -> list[Line]:
-        """All lines since the last time, oldest first. May be called from another thread."""
+        """Returns all lines since the last call, oldest first. May be called from another thread."""
         taken: list[Line] = []
         if self._dropped:
             taken.append(skipped(self._dropped))
@@ -362,10 +362,10 @@ class ProgressState:
             taken.extend(self.lines.popleft() for _ in range(len(self.lines)))
         return taken
 
-    # -- what the engine tells --
+    # -- events of the engine --
 
     def replica(self, replica: Replica, state: str, message: Mapping[str, Any]) -> None:
-        """A replica is `preparing`, `loading`, `loaded`, has `ended`, `died`, or is `retired`."""
+        """A replica is `preparing`, `loading` or `loaded`, has `ended` or `died`, or is `retired`."""
         view = self._see(replica)
         model, place = replica.model.title, "+".join(replica.place)
         view.since = self._clock()
@@ -378,24 +378,24 @@ class ProgressState:
             self._say(Said("loaded", loaded(model, place, float(message["seconds"]), order, replicas, memory)))
         elif state == "died":
             reason = str(message.get("reason", ""))
-            if not reason or reason not in self._last_note:  # of one that was killed the note has told
+            if not reason or reason not in self._last_note:  # the note has already reported a killed one
                 self._say(Said("died", Text("{} on {}: {}", model, place, reason or Text("its process is gone"))))
 
     def running(self, replica: Replica, task: Task, about: str) -> None:
-        """A device has begun with a task."""
+        """A device has begun a task."""
         view, now = self._replicas[replica.number], self._clock()
-        view.running[task.number] = about.encode("utf-8", "replace").decode()  # an id may be any text, JSON may not
+        view.running[task.number] = about.encode("utf-8", "replace").decode()  # an id may be any text, JSON not
         view.step, view.since = 0, now
         self._batches_began.setdefault(task.model, now)
         (self.tally.edit_rate if replica.model.kind == "edit" else self.tally.judgement_rate).begin(now)
 
     def step(self, replica: Replica, step: int, steps: int) -> None:
-        """An edit has come so far."""
+        """An edit has reached a step."""
         view = self._replicas[replica.number]
         view.step, view.steps = step, steps
 
     def finished(self, replica: Replica, task: Task) -> None:
-        """A task has come to an end, good or bad."""
+        """A task has finished, successful or not."""
         view = self._replicas[replica.number]
         view.running.pop(task.number, None)
         view.settled += len(task.units)
@@ -406,12 +406,12 @@ class ProgressState:
             self._say(Said("batch", Text("{}/{}{} done in {}", *batch, model, duration(now - began))))
 
     def note(self, text: str) -> None:
-        """Something to be said."""
+        """Adds a note."""
         self._last_note = text
         self._say(Said("note", text))
 
     def edit(self, edit: Edit) -> None:
-        """An edit has come to its end."""
+        """An edit has finished."""
         self.tally.edit(edit, self._clock())
         if edit.status in NO_EDIT:
             tag = "refused" if edit.status in DECLINED else "failed"
@@ -422,7 +422,7 @@ class ProgressState:
         self._timed(edit)
 
     def judgement(self, judgement: Judgement) -> None:
-        """A judgement has come to its end: its last question is answered, or there is no edit to ask about."""
+        """A judgement has finished: its last question is answered, or there is no edit to ask about."""
         one, category = judgement, self.tally.judgement(judgement, self._clock())
         if one.status not in (*NO_EDIT, Status.SKIPPED) and not is_control(one):
             label = self.tally.label(address_of(one))
@@ -432,7 +432,7 @@ class ProgressState:
             self._say(category)
 
     def _timed(self, record: Edit | Judgement) -> None:
-        """Names a device that is slower than the others, when that is no accident of the few things seen."""
+        """Names a device that is slower than the others, once that is statistically sure."""
         time = time_of(record)
         slow = self._times.has_become_slow(*time) if time else None
         if slow is None:
@@ -443,10 +443,10 @@ class ProgressState:
         words = Text("{} is {} % slower than the others at {} with {}: {}", who, percent, doing, slow.model, times)
         self._say(Said("note", words))
 
-    # -- what is shown --
+    # -- snapshots --
 
     def snapshot(self) -> Snapshot:
-        """The run at this moment."""
+        """Returns the run at this moment."""
         now = self._clock()
         edits, judgements, controls = self.tally.counts(now)
         left = self._time_left(now)
@@ -467,7 +467,7 @@ class ProgressState:
         return not all(view.replica.lost for view in self._on_device[device])
 
     def _device(self, device: str, now: float, loaded: Mapping[str, int]) -> DeviceView:
-        """What a device does; `loaded` is how many replicas of each model are."""
+        """Returns what a device is doing; `loaded` counts the loaded replicas of each model."""
         view = max(self._on_device[device], key=lambda v: (_ORDER.index(v.activity), v.since))
         activity, replica = view.activity, view.replica
         about, figures, fraction, expected = "", "", None, None
@@ -499,7 +499,7 @@ class ProgressState:
         )
 
     def _time_left(self, now: float) -> TimeLeft:
-        """As foretold a moment ago, less that moment: the longer that takes to foretell, the more rarely it is done."""
+        """Returns the latest estimate minus its age; the longer an estimate takes, the more rarely one is made."""
         if now >= self._foretell_at:
             before = process_time()
             left = rest_of_a_run(self._work, self._estimates, self._policy, self._elapsed(now))
@@ -523,7 +523,7 @@ class ProgressState:
 
 
 def plan(matrix: Matrix, policy: Policy, work: Work, label: int = 0) -> Assignment:
-    """Who does what: each device's share where tasks are dealt out, else what comes first."""
+    """Returns who does what: each device's share if tasks are dealt out in advance, else what comes first."""
     schedule = policy.schedule
     rows = []
     own = matrix.own

@@ -1,7 +1,7 @@
-"""What a display of the progress is given: lines, each once, and snapshots of what every device is doing.
+"""The input of the progress displays: lines, each given once, and snapshots of what every device is doing.
 
-A snapshot is plain data: it is also what `live.json` holds. The text in all of it is as it came, so a display must pass
-it through `terminal_text.one_line`.
+A snapshot is plain data, and also the content of `live.json`. None of its text is sanitized, so a display must pass it
+through `terminal_text.one_line`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from edit_eval.text import Text, counted, joined
 
 @dataclass(frozen=True)
 class AssignmentRow:
-    """What some devices of a model are to do."""
+    """Work assigned to some devices of a model."""
 
     kind: str
     """`edit` or `judge`."""
@@ -38,30 +38,30 @@ class AssignmentRow:
     devices: tuple[str, ...]
     """The devices of one replica, or of all of them."""
     count: int
-    """How many edits or judgements."""
+    """Number of edits or judgements."""
     first: tuple[int, ...] = ()
     """The first five of these samples, by their index in the benchmark."""
     questions: int = 0
-    """How many questions the judge is asked for all of it, controls included."""
+    """Number of questions for the judge in total, including controls."""
     controls: int = 0
-    """How many controls come on top of `count`."""
+    """Number of controls on top of `count`."""
     scoring: Scoring | None = None
-    """Of a judge: what its scores are."""
+    """How a judge scores; None for an edit model."""
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """Who does what, as far as that is settled when a run starts."""
+    """Who does what, as far as settled when a run starts."""
 
     schedule: str
     """`pull`, `round_robin` or `batch_sync`."""
     rows: tuple[AssignmentRow, ...]
     label: int = 0
-    """Terminal columns of the longest label that lines of this run will have."""
+    """Terminal columns of the longest label in this run's lines."""
 
     @property
     def explanation(self) -> str:
-        """The schedule in a sentence."""
+        """Returns the schedule in a sentence."""
         return {
             "pull": Text("a free device takes the next sample"),
             "round_robin": Text("edit i goes to device i mod N"),
@@ -73,18 +73,18 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Said:
-    """Something that has happened, in words."""
+    """An event in words."""
 
     tag: str
     """`loaded`, `died`, `failed`, `batch`, `note`; empty where lines were left out."""
     words: str
     about: str = ""
-    """What tells an edit or judgement from the others: the sample, and the models where the run has several."""
+    """Tells an edit or judgement from the others: the sample, and the models if the run has several."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A judgement has come to its end, with a score."""
+    """A judgement has finished with a score."""
 
     judgement: Judgement
     about: str
@@ -109,11 +109,11 @@ Line = Assignment | Said | Judged | CategoryDone
 
 @dataclass(frozen=True)
 class DeviceView:
-    """What one device is doing."""
+    """The activity of one device."""
 
     device: str
     activity: str
-    """`starting`, `loading`, `editing`, `judging`, `waiting`, `unloading`, `retired`, or empty: nothing."""
+    """`starting`, `loading`, `editing`, `judging`, `waiting`, `unloading`, `retired`, or empty for none."""
     model: str = ""
     about: str = ""
     """The samples it is working on."""
@@ -122,16 +122,16 @@ class DeviceView:
     fraction: float | None = None
     """How full its bar is, 0 to 1."""
     seconds: int = 0
-    """For how long it has been doing that."""
+    """Time it has been doing that."""
     expected: float | None = None
-    """How many seconds a load is likely to take."""
+    """Seconds that a load is likely to take."""
     meter: Meter = field(default_factory=Meter)
-    """Of a GPU: its memory and how busy it is."""
+    """Memory and utilisation of a GPU."""
 
 
 @dataclass(frozen=True)
 class Count:
-    """Edits, judgements, or controls. However many questions a judgement has, it counts once: when all are answered."""
+    """Counts of edits, judgements, or controls. A judgement counts once, when all its questions are answered."""
 
     ok: int = 0
     failed: int = 0
@@ -148,21 +148,21 @@ class MeanSoFar:
     edit_model: str
     judge: str
     score: str
-    """Its name."""
+    """Name of the score."""
     scale: Scale
     scored: int
     mean: float | None
-    """As the scale says; None while a category that it is taken over has no score."""
+    """Mean as the scale defines it; None while a category that it is taken over has no score."""
 
 
 @dataclass(frozen=True)
 class LatestEdit:
-    """An edit that a service was sent, and what became of it."""
+    """An edit that a service was sent, and its result."""
 
     id: str
     instruction: str
     source: str
-    """A small picture as a data URL; empty where it cannot be read."""
+    """A small picture as a data URL; empty if it cannot be read."""
     edit: str
     status: str
     reason: str
@@ -171,56 +171,56 @@ class LatestEdit:
 
 @dataclass(frozen=True)
 class ServiceView:
-    """What a service is doing besides."""
+    """Further state of a service."""
 
     waiting: int
     """Pairs without an answer."""
     per_second: float
-    """Pairs that were answered, over the last minute."""
+    """Pairs answered per second, over the last minute."""
     p50: float | None
     p99: float | None
-    """Seconds until an answer, of the last thousand."""
+    """99th percentile of the seconds until an answer, over the last thousand."""
     statuses: dict[str, dict[str, int]]
-    """By judge, how many judgements have which."""
+    """Number of judgements by judge and status."""
     near_copies: float | None
-    """Their share in the last window."""
+    """Share of near copies in the last window."""
     canaries: dict[str, float]
     """Kind -> mean reward from 0 to 1, in the last window."""
     alarms: tuple[str, ...]
-    """The last ones."""
+    """The latest alarms."""
     latest: tuple[LatestEdit, ...]
-    """The newest first."""
+    """Latest edits, newest first."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The run at one moment."""
+    """A run at one moment."""
 
     devices: tuple[DeviceView, ...] = ()
     edits: Count = Count()
     judgements: Count = Count()
     controls: Count = Count()
-    """Judgements of what no edit model made; in no other number."""
+    """Judgements of pictures made by no edit model; in no other number."""
     means: tuple[MeanSoFar, ...] = ()
     seconds: float = 0.0
-    """Since the run began."""
+    """Time since the run began."""
     left: int | None = None
-    """Seconds that are left; None while nothing is known."""
+    """Seconds left; None while unknown."""
     left_without: tuple[str, ...] = ()
-    """Kinds (`edit`, `judge`) that come on top of `left`, since nothing is known about them yet."""
+    """Kinds (`edit`, `judge`) not yet included in `left`, because nothing is known about them."""
     batch: tuple[int, int] | None = None
-    """`batch_sync`: which of how many."""
+    """With `batch_sync`, the number of the batch and of all batches."""
     service: ServiceView | None = None
-    """Of a service; else None."""
+    """None unless the run is a service."""
 
     @property
     def failed(self) -> int:
-        """Edits that failed, and judgements that failed over an edit that is there."""
+        """Number of failed edits, and of failed judgements of existing edits."""
         return self.edits.failed + self.judgements.failed
 
     @property
     def fraction(self) -> float:
-        """How much of all edits, judgements and controls is settled, 0 to 1."""
+        """Settled share of all edits, judgements and controls, 0 to 1."""
         counts = (self.edits, self.judgements, self.controls)
         total = sum(count.total for count in counts)
         return sum(count.settled for count in counts) / total if total else 1.0
@@ -228,34 +228,34 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class BenchmarkProgress:
-    """How far the first reading of a benchmark is."""
+    """Progress of the first reading of a benchmark."""
 
     items: int
-    """Samples so far."""
+    """Samples read so far."""
     read: int = 0
-    """Bytes so far; with `size` 0 they are not known."""
+    """Bytes read so far; unknown if `size` is 0."""
     size: int = 0
 
     @property
     def fraction(self) -> float:
-        """The share of the bytes, 0 to 1."""
+        """Share of the bytes read, 0 to 1."""
         return self.read / self.size if self.size else 0.0
 
 
 class Display(Protocol):
-    """Something that shows. It may raise and may block: `Progress` runs it in a thread of its own."""
+    """Shows the progress. It may raise and may block: `Progress` runs it in its own thread."""
 
     interval: float
     """Seconds between two looks."""
 
     def reading(self, so_far: BenchmarkProgress, now: float) -> None:
-        """Shows how far a benchmark has been read, if it is time for that by the clock `now`, in seconds."""
+        """Shows how far a benchmark has been read, if that is due by the clock `now`, in seconds."""
 
     def has_read(self) -> None:
-        """The reading is over, one way or another."""
+        """The benchmark has been read, or reading failed."""
 
     def write(self, lines: Sequence[Line]) -> None:
-        """Shows lines while no run is going on."""
+        """Shows lines while no run is in progress."""
 
     def draw(self, lines: Sequence[Line], snapshot: Snapshot) -> None:
         """Shows new lines and the present state."""
@@ -268,7 +268,7 @@ class Display(Protocol):
 
 
 def means_so_far(judgements: Iterable[Judgement], scoring: Mapping[str, Scoring]) -> tuple[MeanSoFar, ...]:
-    """For each edit model and judge the mean of the headline, in the order of the judgements."""
+    """Returns the mean of the headline for each edit model and judge, in the order of the judgements."""
     scores: dict[tuple[str, str], dict[str, list[float]]] = {}
     for one in judgements:
         found = scores.setdefault((one.edit_model, one.judge), {}).setdefault(one.category, [])
@@ -283,7 +283,7 @@ def means_so_far(judgements: Iterable[Judgement], scoring: Mapping[str, Scoring]
 
 
 def mean_so_far(edit_model: str, judge: str, scoring: Scoring, categories: Sequence[tuple[int, float]]) -> MeanSoFar:
-    """Of the number of scores in each category and their sum. No mean where there is nothing to take it over."""
+    """Returns the mean from the count and sum of scores in each category; no mean if there is nothing to average."""
     scored = sum(count for count, _ in categories)
     parts = (
         categories if scoring.scale.mean_over == "categories" else [(scored, math.fsum(sum_ for _, sum_ in categories))]
@@ -293,28 +293,28 @@ def mean_so_far(edit_model: str, judge: str, scoring: Scoring, categories: Seque
     return MeanSoFar(edit_model, judge, scoring.headline, scoring.scale, scored, mean)
 
 
-# -- `live.json`: what a run at work shows, beside its journals, for everybody who looks at it from elsewhere --
+# -- `live.json`: the state of a run at work, beside its journals, for other processes --
 
 SCHEMA = 1
 MOST_BYTES = 16 << 20
-"""Of a file that is read: a thousand devices take a hundredth of that."""
+"""Largest file that is read: a thousand devices take a hundredth of that."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Live(Snapshot):
-    """A snapshot, and of which start it is."""
+    """A snapshot of one start of a run."""
 
     schema: int
     start: int
-    """Which start of the run, from 1."""
+    """Number of the start, from 1."""
     at: float
-    """When it was taken: seconds since 1970, by the clock of the machine that wrote it."""
+    """Time it was taken: seconds since 1970, by the clock of the machine that wrote it."""
     ended: bool
-    """Whether this start has come to its end."""
+    """True if this start has ended."""
 
 
 def write_live(directory: RunDirectory, snapshot: Snapshot, *, ended: bool = False) -> None:
-    """Puts a snapshot in place of the last one. Where that cannot be written it is left out: no run ends for it."""
+    """Replaces the last snapshot. If it cannot be written it is skipped: that must not end a run."""
     shown = {field.name: getattr(snapshot, field.name) for field in fields(Snapshot)}
     live = Live(schema=SCHEMA, start=directory.number, at=time.time(), ended=ended, **shown)
     temporary = directory.path / f"{TEMPORARY_PREFIX}{os.getpid()}-{LIVE}"
@@ -327,38 +327,38 @@ def write_live(directory: RunDirectory, snapshot: Snapshot, *, ended: bool = Fal
 
 
 def read_live(directory: RunDirectory) -> Live | None:
-    """What the start that is at work shows; None where none is, and where it shows nothing yet."""
+    """Reads the snapshot of the start at work; None if none is at work, or it has written nothing yet."""
     start = directory.start_at_work
     if start is None:
         return None
     try:
         with (directory.path / LIVE).open("rb") as file:
             live = msgspec.json.decode(file.read(MOST_BYTES), type=Live)
-    except (OSError, ValueError):  # msgspec's errors are values, too
+    except (OSError, ValueError):  # msgspec's errors are ValueErrors, too
         return None
     return live if (live.schema, live.start, live.ended) == (SCHEMA, start, False) else None
 
 
-# -- what the displays of the progress say: the same words on a terminal and in a log file --
+# -- the words of the displays, the same on a terminal and in a log file --
 
 DEVICES_NAMED = 8
-"""Devices of a row that are named one by one."""
+"""Devices of a row named one by one."""
 
 
 def plan_sentence(row: AssignmentRow) -> str:
-    """`edits by qwen_image_edit on cuda:0: 45, first 0, 6, 12, 18, 24, …`."""
+    """Returns `edits by qwen_image_edit on cuda:0: 45, first 0, 6, 12, 18, 24, …`."""
     first = [Text("first {}", first_samples(row))] if row.first else []
     whose = Text("{} on {}: {}", work_of(row), devices(row.devices), row.count)
     return joined([whose, *first, *asked_words(row)], ", ")
 
 
 def work_of(row: AssignmentRow) -> str:
-    """`edits by qwen_image_edit`, `scores by qwen3_vl`."""
+    """Returns `edits by qwen_image_edit` or `scores by qwen3_vl`."""
     return Text("edits by {}", row.model) if row.kind == "edit" else Text("scores by {}", row.model)
 
 
 def asked_words(row: AssignmentRow) -> list[str]:
-    """`75 controls`, `615 questions`, `O of viescore`, `out of 10`: how a judge is asked; nothing of an edit model."""
+    """Says how a judge is asked: `75 controls`, `615 questions`, `O of viescore`, `out of 10`; edit models are not."""
     if row.scoring is None:
         return []
     controls = [counted(row.controls, "control")] if row.controls else []
@@ -368,12 +368,12 @@ def asked_words(row: AssignmentRow) -> list[str]:
 
 
 def first_samples(row: AssignmentRow) -> str:
-    """`0, 6, 12, 18, 24, …`"""
+    """Returns `0, 6, 12, 18, 24, …`."""
     return ", ".join([*map(str, row.first), *(["…"] if row.count > len(row.first) else [])])
 
 
 def devices(names: Sequence[str]) -> str:
-    """`cuda:0–7`, `cuda:2, 3, 0`; of very many that do not follow each other the first and the last."""
+    """Returns `cuda:0–7` or `cuda:2, 3, 0`; of very many that are not consecutive, the first and the last."""
     kinds = {name.partition(":")[0] for name in names}
     numbers = [name.partition(":")[2] for name in names]
     if len(kinds) == 1 and len(names) > 2 and all(number.isdecimal() for number in numbers):
@@ -386,25 +386,25 @@ def devices(names: Sequence[str]) -> str:
 
 
 def skipped(count: int) -> Said:
-    """What stands in place of lines for which a display was too slow."""
+    """Returns a stand-in for lines skipped because a display was too slow."""
     return Said("", Text("({} lines skipped)", count))
 
 
 def failed(judgement: Judgement) -> str:
-    """`score out of range: Score: 12`."""
+    """Returns `score out of range: Score: 12`."""
     return Text("{}: {}", judgement.status.words, judgement.reason or judgement.answer)
 
 
 def words_of(judgement: Judgement) -> str:
-    """What the judge says beside the score; nothing where the score is all there is."""
+    """Returns the judge's words beside the score; empty if the answer is only a score."""
     return judgement.reason or (judgement.answer if is_prose(judgement.answer) else "")
 
 
 def loaded(model: str, place: str, seconds: float, order: int, replicas: int, memory: int = 0) -> str:
-    """`qwen_image_edit on cuda:0 in 41 s (3 of 8), 57.7 GiB`: the how manieth load of a model it is, and what it takes.
+    """Returns `qwen_image_edit on cuda:0 in 41 s (3 of 8), 57.7 GiB`: the number of a load of a model, and its cost.
 
-    `seconds` neither counts imports, nor that it had to wait until others were loaded; `memory` is the bytes that the
-    worker holds on its devices, 0 where that is not known.
+    `seconds` excludes imports and waiting for other loads; `memory` is the bytes that the worker holds on its devices,
+    0 if unknown.
     """
     which = Text("{} of {:d}", order, replicas) if order <= replicas else Text("again")
     held = f", {memory / 2**30:.1f} GiB" if memory else ""
@@ -412,7 +412,7 @@ def loaded(model: str, place: str, seconds: float, order: int, replicas: int, me
 
 
 def reading_words(so_far: BenchmarkProgress) -> str:
-    """`120 samples, 577 of 1,280 MB`."""
+    """Returns `120 samples, 577 of 1,280 MB`."""
     count = counted(so_far.items, "sample")
     if so_far.size <= 1e6:
         return count
@@ -420,7 +420,7 @@ def reading_words(so_far: BenchmarkProgress) -> str:
 
 
 def category_sentence(line: CategoryDone) -> str:
-    """`mean 6.43, min 2.00, max 9.50, 48/50 scored`."""
+    """Returns `mean 6.43, min 2.00, max 9.50, 48/50 scored`."""
     scored = Text("{}/{} scored", line.scored, line.total)
     if line.mean is None:
         return Text("no score, {}", scored)
@@ -431,7 +431,7 @@ def category_sentence(line: CategoryDone) -> str:
 
 
 def counts(snapshot: Snapshot) -> list[str]:
-    """`edits 130/270 (3.2/min)`, `scores 20/270 (12/min)`, `controls 12/75`, `batch 20/45`: what this run has to do."""
+    """Returns `edits 130/270 (3.2/min)`, `scores 20/270 (12/min)`, `controls 12/75`, `batch 20/45`, as they apply."""
     parts: list[str] = []
     for name, count in ((Text("edits"), snapshot.edits), (Text("scores"), snapshot.judgements)):
         if count.total:
@@ -445,13 +445,13 @@ def counts(snapshot: Snapshot) -> list[str]:
 
 
 def rate(per_minute: float) -> str:
-    """`12/min`, `3.2/min`, `0.45/min`."""
+    """Returns `12/min`, `3.2/min` or `0.45/min`."""
     digits = 0 if per_minute >= 9.95 else 1 if per_minute >= 0.95 else 2
     return Text("{}/min", f"{per_minute:.{digits}f}")
 
 
 def left(snapshot: Snapshot) -> str:
-    """`12 min 05 s left`, as far as that is known."""
+    """Returns `12 min 05 s left`, as far as known."""
     if snapshot.left is None:
         return Text("time left unknown")
     soon = duration(float(snapshot.left))
@@ -465,13 +465,13 @@ def left(snapshot: Snapshot) -> str:
 
 
 def how_far(snapshot: Snapshot) -> str:
-    """A line of progress."""
+    """Returns a line of progress."""
     failed = [Text("{} failed", snapshot.failed)] if snapshot.failed else []
     return Text("progress: {} %, {:, }", int(100 * snapshot.fraction), [*counts(snapshot), *failed, left(snapshot)])
 
 
 def steps_of(snapshot: Snapshot) -> str:
-    """`; cuda:0 at step 32/50, cuda:1 at step 31/50`: how far the edits under way are, where that is known."""
+    """Returns `; cuda:0 at step 32/50, cuda:1 at step 31/50` for the edits in progress, as far as known."""
     editing = [view for view in snapshot.devices if view.activity == "editing" and view.figures]
     parts = [Text("{} at step {}", view.device, view.figures) for view in editing[:DEVICES_NAMED]]
     more = [Text("and {} more", len(editing) - len(parts))] if len(editing) > len(parts) else []
@@ -479,7 +479,7 @@ def steps_of(snapshot: Snapshot) -> str:
 
 
 def device_words(view: DeviceView) -> str:
-    """`editing 32/50, 00012_social_easy, 98 %, 61/80 GiB`: what one device does."""
+    """Returns what a device is doing: `editing 32/50, 00012_social_easy, 98 %, 61/80 GiB`."""
     figures = Text("{} s", view.seconds) if view.activity == "loading" else view.figures
     doing = worded(view.activity or "free")
     doing = Text("{} {}", doing, figures) if figures else doing
@@ -487,7 +487,7 @@ def device_words(view: DeviceView) -> str:
 
 
 def meter_words(meter: Meter) -> tuple[str, str]:
-    """`98 %` and `61/80 GiB`; empty where nobody tells."""
+    """Returns `98 %` and `61/80 GiB`; empty if unknown."""
     busy = "" if meter.busy is None else f"{100 * meter.busy:.0f} %"
     if meter.used is None or meter.total is None:
         return busy, ""
@@ -495,13 +495,13 @@ def meter_words(meter: Meter) -> tuple[str, str]:
 
 
 def more_devices(views: Sequence[DeviceView]) -> str:
-    """`and 3 more: 2 editing, 1 free`."""
+    """Returns `and 3 more: 2 editing, 1 free`."""
     doing = Counter(view.activity or "free" for view in views)
     return Text("and {} more: {}", len(views), [Text("{} {}", n, worded(what)) for what, n in doing.most_common()])
 
 
 def ending(snapshot: Snapshot) -> str:
-    """How it ended, for the last line."""
+    """Returns how the run ended, for the last line."""
     edits, scores = snapshot.edits, snapshot.judgements
     failed = Text(", {} failed", snapshot.failed) if snapshot.failed else ""
     open_ = sum(count.total - count.settled for count in (edits, scores, snapshot.controls))

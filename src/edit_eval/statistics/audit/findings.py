@@ -1,5 +1,4 @@
-"""All measures of one judge, the floors that they are held against, and the verdict. Why the floors are where they are
-is in docs/audit.md."""
+"""All measures of one judge, their floors, and the verdict. docs/audit.md explains the choice of the floors."""
 
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ from edit_eval.text import Text
 
 ORDER, ORDER_IN_CATEGORY, RIGHT_FIRST = 0.85, 0.70, 0.80
 KINDS_ERROR, KINDS_ERROR_WITHIN = 0.025, 0.01
-"""The errors, one-sided, at which each kind of pair has to be above chance over all scenes (corrected over the kinds),
-and at which one is named that is below it in a category, or where changes of one kind are done in part."""
+"""One-sided errors: for each kind of pair to be above chance over all scenes (corrected over the kinds), and for naming
+one that is below it in a category, or among changes of one kind done in part."""
 LOWEST_QUARTER = 0.25
 LOOKS = 0.75
 FOLLOWS_DOSES = 0.25
@@ -25,9 +24,9 @@ STEADY = 0.07
 GAIN = 0.03
 ONE_SCORE = 0.5
 UNSCORED = 0.05
-"""The floors, and where less is better the ceilings; shares, all of them."""
+"""Floors, or ceilings where less is better; all are shares."""
 VIEWS = {
-    # measure, and the view that it is made of: what should change nothing
+    # measure, and the view behind it, which should change nothing
     "retest": "again",
     "batch": "alone",
     "position": "exchanged",
@@ -37,25 +36,25 @@ VIEWS = {
     "size": "size",
 }
 DECISIVE = ("order", "right_over_copy", "right_over_other", "instruction", "unscored")
-"""Whoever fails one of these fails: its scores say nothing about edits. Failing another one limits what they say."""
+"""A judge that fails one of these fails: its scores say nothing about edits. Failing another one limits them."""
 
 AuditVerdict = Literal["passed", "limited", "failed"]
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What an audit found."""
+    """Findings of an audit."""
 
     trial: Trial | PairTrial
-    """Of single edits, or of two at a time."""
+    """Trial on single edits, or on two at a time."""
     measures: dict[str, Measure]
     categories: dict[str, dict[str, Measure]]
-    """Of each category, and of a kind of change (`hue`, ...) of which something wrong is preferred."""
+    """Measures of each category, and of each kind of change (`hue`, ...) in which a wrong edit is preferred."""
 
     @property
     def verdict(self) -> AuditVerdict:
-        """`failed` where a decisive measure lies on the wrong side of its floor, or a worse edit is shown to be
-        preferred; `limited` where anything else was not passed, be it that too few scenes were shown."""
+        """`failed` if a decisive measure is on the wrong side of its floor, or a worse edit is shown to be preferred;
+        `limited` if anything else was not passed, even for too few scenes."""
         held = [self.measures, *self.categories.values()]
         wrongly = any(one.reversed for name, one in self.measures.items() if "_over_" in name)
         if wrongly or any(self.measures[name].missed for name in DECISIVE):
@@ -64,7 +63,7 @@ class Findings:
 
     @property
     def retest_sd(self) -> float | None:
-        """In points; None of a judge that compares, too."""
+        """In points; None also for a judge of two edits."""
         value = self.measures["retest"].value if "retest" in self.measures else None
         return None if value is None else value * self.trial.span
 
@@ -74,7 +73,7 @@ class Findings:
         return None if self.retest_sd is None else order.smallest_difference(self.retest_sd)
 
     def anchors(self, each: int = 5) -> list[Anchor]:
-        """As many edits of each category as said, one of a rung, from the best to the worst, of scenes far apart."""
+        """Picks `each` edits of each category, one per rung, from the best to the worst, of scenes far apart."""
         if isinstance(self.trial, PairTrial):
             return []
         found = []
@@ -91,8 +90,8 @@ class Findings:
 def findings(
     results: Results, judge: str, *, pictures: int = 2, people: Mapping[str, Measure] | None = None
 ) -> Findings:
-    """All measures of one of the judges of an audit's run. `pictures`: how many it is shown at once. `people`: its
-    measures beside people, if any (`people.people_measures`), which belong to the verdict as all others do."""
+    """Computes all measures of one judge of an audit's run. `pictures`: how many it is shown at once. `people`: its
+    measures of agreement with people, if any (`people.people_measures`), which count in the verdict like all others."""
     if judge in results.battle_judges:
         found = findings_of_two(PairTrial.of(results, judge))
     else:
@@ -101,7 +100,7 @@ def findings(
 
 
 def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Findings:
-    """The same of what was shown. Without `bounds` nothing is resampled, which takes a second."""
+    """Computes the same from what was shown. Without `bounds` nothing is resampled, which saves a second."""
     kinds = order.axes(trial)
     retest = order.scatter(trial, "again", STEADY)
     noise = order.smallest_difference(retest.value or 0.0)
@@ -119,7 +118,7 @@ def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Find
         **{f"words_{one}": order.raised(trial, f"words_{one}", GAIN) for one in LANGUAGES},
         "modal_share": order.modal_share(trial, ONE_SCORE),
         "unscored": order.unscored(trial, UNSCORED),
-        # From here on nothing is asked of them.
+        # Nothing is required of the following.
         "right_first": order.order(trial, None, [("right", worse) for worse in FLAWED]),
         "unscored_gap": order.unscored_gap(trial),
         "full_marks": order.full_marks(trial, FLAWED),
@@ -153,7 +152,7 @@ def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Find
 
 
 def findings_of_two(trial: PairTrial) -> Findings:
-    """The same of a judge that was shown two edits at a time."""
+    """Computes the same for a judge that was shown two edits at a time."""
     measures = measures_of(
         trial, order=ORDER, right_first=RIGHT_FIRST, looks=LOOKS, unscored=UNSCORED, error=KINDS_ERROR
     )

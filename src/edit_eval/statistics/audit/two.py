@@ -1,7 +1,7 @@
-"""What a judge that is shown two edits at once makes of pairs of known worth, and all measures of it.
+"""Measures of a judge that is shown two edits at once, on pairs of known worth.
 
-The better edit of a pair is the first one of its battle. Measures have the names of those of single edits where they
-say the same: the share of pairs in their order, ties and contradictions counting half.
+The better edit of a pair is the first one of its battle. Measures have the same names as those of single edits if they
+mean the same: the share of pairs in their order, ties and contradictions counting half.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from edit_eval.statistics.battles import BACKWARD, FORWARD, Fought, fought, shar
 from edit_eval.text import Text
 
 CONTRADICTIONS = 0.25
-"""The share of battles with a plain winner in which it may contradict itself: half of what chance
-makes."""
+"""Share of battles with a clear winner in which it may contradict itself: half of that by chance."""
 SAME_OUTCOME = 0.75
-"""How often it has to say the same again: half-way between chance and always."""
+"""How often it has to answer the same again: half-way between chance and always."""
 WORDS_GAIN = 0.1
 """By how much words in the picture of the worse edit may raise its share."""
 RIGHT = "right"
@@ -27,7 +26,7 @@ RIGHT = "right"
 
 @dataclass(frozen=True)
 class ShownPair:
-    """Two edits, as they were shown, and what the judge made of them."""
+    """Two edits, as they were shown, and the judge's answer."""
 
     sample: str
     scene: str
@@ -43,11 +42,11 @@ class ShownPair:
     came: Fought
     """`first`: the better one is preferred."""
     share: float | None
-    """What the better one gets, over both orders; None where an order has no answer."""
+    """Share of the better one, over both orders; None if an order has no answer."""
     first: float | None
-    """What the one that was shown first gets, over both orders."""
+    """Share of the one shown first, over both orders."""
     tie: float
-    """How much of the answers is a tie."""
+    """Share of the answers that is a tie."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class PairTrial:
 
     @classmethod
     def of(cls, results: Results, judge: str) -> PairTrial:
-        """What one of the judges of an audit's run said; what was not asked because it is not drawn is left out."""
+        """Collects the answers by one judge of an audit's run; pairs that were not drawn are left out."""
         facts = {sample.id: sample.facts[AUDIT] for sample in results.samples if AUDIT in sample.facts}
         score = results.scoring[judge].headline
         found = []
@@ -91,16 +90,16 @@ class PairTrial:
         return cls(judge, results.scoring[judge].scale, tuple(found))
 
     def scenes(self, category: str = "") -> list[str]:
-        """In their order."""
+        """Returns the scenes in their order."""
         return list(dict.fromkeys(one.scene for one in self.shown if category in ("", one.category)))
 
     def categories(self) -> list[str]:
-        """In their order."""
+        """Returns the categories in their order."""
         return list(dict.fromkeys(one.category for one in self.shown))
 
     @property
     def plain(self) -> list[ShownPair]:
-        """Those with a better edit beyond dispute, as they are, that were answered."""
+        """Answered pairs with a better edit beyond dispute, shown as they are."""
         return [
             one
             for one in self.shown
@@ -108,21 +107,21 @@ class PairTrial:
         ]
 
     def in_view(self, view: str) -> list[tuple[ShownPair, ShownPair]]:
-        """What was answered both in that view and as it is, the plain one first."""
+        """Returns pairs answered both in that view and as they are, the plain one first."""
         plain = {(one.scene, one.better, one.worse): one for one in self.plain}
         pairs = ((plain.get((one.scene, one.better, one.worse)), one) for one in self.shown if one.view == view)
         return [(as_it_is, one) for as_it_is, one in pairs if as_it_is is not None and one.share is not None]
 
 
 def in_order(pairs: Sequence[ShownPair], floor: float | None) -> Measure:
-    """The share that the better one gets."""
+    """Computes the better one's share."""
     return share([one.share or 0.0 for one in pairs], [one.scene for one in pairs], floor=floor)
 
 
 def measures_of(
     trial: PairTrial, *, order: float, right_first: float, looks: float, unscored: float, error: float
 ) -> dict[str, Measure]:
-    """All measures of a judge that compares, held against these floors; `error` is that of the kinds of pairs."""
+    """Returns all measures of a judge of two edits, held against these floors; `error` is for the kinds of pairs."""
     plain, scenes = trial.plain, [one.scene for one in trial.plain]
     gains = {
         one: [(after.scene, (before.share or 0.0) - (after.share or 0.0)) for before, after in trial.in_view(one)]
@@ -156,7 +155,7 @@ def measures_of(
             floor=unscored,
             bound="at_most",
         ),
-        # From here on nothing is asked of them.
+        # Nothing is required of the following.
         "called_equal": _called_equal(trial),
         "first_shown": share([one.first or 0.0 for one in plain], scenes, floor=None),
         "right_first": in_order([one for one in plain if one.better == RIGHT], None),
@@ -168,9 +167,8 @@ def _kind(pairs: Sequence[ShownPair], better: str, worse: str) -> list[ShownPair
 
 
 def _kinds(trial: PairTrial, error: float) -> dict[str, Measure]:
-    """Every other kind of pair by itself: whether the better edit is shown to be preferred more often than by chance,
-    by Holm's correction (see `order.kinds`); of three quarters of a change only that it is not preferred to all of it.
-    """
+    """Tests every other kind of pair: whether the better edit is shown to be preferred more often than by chance, by
+    Holm's correction (see `order.kinds`); three quarters of a change must only not be preferred to all of it."""
     found: dict[str, Measure] = {}
     chances: dict[str, float] = {}
     for better, worse in dict.fromkeys((one.better, one.worse) for one in trial.plain):
@@ -191,15 +189,15 @@ def _kinds(trial: PairTrial, error: float) -> dict[str, Measure]:
 
 
 def _same(trial: PairTrial, view: str) -> Measure:
-    """How often what came of a battle is the same in a view that should change nothing."""
+    """Computes how often the outcome is the same in a view that should change nothing."""
     rows = trial.in_view(view)
     same = [float(before.came is after.came) for before, after in rows]
     return share(same, [after.scene for _, after in rows], floor=SAME_OUTCOME)
 
 
 def _called_equal(trial: PairTrial) -> Measure:
-    """How often one edit, shown twice, is called equal. Who does not is as likely to contradict himself as to prefer
-    either, which raises no strength: nothing is asked of it."""
+    """Computes how often one edit, shown twice, is called equal. A judge that does not is as likely to contradict
+    itself as to prefer either, which raises no strength: nothing is required of it."""
     rows = [one for one in trial.shown if one.better == one.worse and one.share is not None]
     if not any(one.tie for one in trial.shown):
         return Measure(value=None, reason=Text("it never says that two edits are equal"))
