@@ -1,4 +1,4 @@
-"""Edit models that edit nothing: what any measure of editing has to tell from an edit."""
+"""Edit models that edit nothing, which any measure of editing must tell from real edits."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class _Control:
         __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
 
     def __init__(self, parameters: Parameters) -> None:
-        """`parameters` has nothing in it."""
+        """`parameters` is empty."""
 
     def load(self, devices: Sequence[str]) -> None:
-        """Nothing to load; any device will do."""
+        """Does nothing: there is nothing to load."""
 
 
 class CopySource(_Control):
     """A control: the edit is the source as it is."""
 
     def edit(self, request: EditRequest, on_step: OnStep) -> Image:
-        """The pixels of the source, without the entries of its file."""
+        """Returns the pixels of the source, without the entries of its file."""
         copy = request.source.convert("RGB").copy()
         copy.info = {}
         on_step(1, 1)
@@ -45,6 +45,6 @@ class Blank(_Control):
     """A control: the edit is grey all over, in the source's size."""
 
     def edit(self, request: EditRequest, on_step: OnStep) -> Image:
-        """Middle grey, for black counts as a failed edit."""
+        """Returns middle grey, since black counts as a failed edit."""
         on_step(1, 1)
         return blank(request.source.size)

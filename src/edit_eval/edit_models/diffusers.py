@@ -1,4 +1,4 @@
-"""Any pipeline of diffusers that edits by instruction: which class it is, the model's own `model_index.json` says."""
+"""Any pipeline of diffusers that edits by instruction; the model's own `model_index.json` names its class."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ PARTS = (
     "safety_checker",
     "vae",
 )
-"""What the networks of pipelines are called; of these names `load` may have an entry."""
+"""Names of the networks of pipelines; `load` may have an entry for each."""
 LARGE = ("transformer", "unet", "text_encoder", "text_encoder_2", "vision_language_encoder")
-"""Those that are spread over several devices; all others lie on the first."""
+"""Networks that are spread over several devices; all others are on the first."""
 TAKEN = ("prompt", "generator", "output_type", "return_dict", "num_images_per_prompt", "num_inference_steps")
 RESULTS = ("images", "image", "frames")
 
@@ -146,38 +146,38 @@ class DiffusersModel:
         self._settings: Settings | None = None
         self._about: dict[str, str] = {}
 
-    # -- what is known before anything is loaded --
+    # -- known before loading --
 
     @staticmethod
     def revision(parameters: Parameters) -> str:
-        """A digest of a local folder's files, or the Hub's revision; and likewise of each adapter."""
+        """Returns a digest of a local folder's files, or the Hub's revision; likewise for each adapter."""
         weights = folders.revision(parameters.model_name, revision_of(parameters))
         return " ".join([weights, *(lora_revision(lora) for lora in parameters.loras)]).strip()
 
     @staticmethod
     def effective(parameters: Parameters) -> dict[str, Any]:
-        """What is passed to the pipeline's call for every edit, wherever it comes from."""
+        """Returns everything passed to the pipeline's call for each edit, including defaults."""
         return settings_of(parameters, index_of(parameters)).plain
 
     @staticmethod
     def sources(parameters: Parameters) -> int | None:
-        """How many sources an edit may have at most; None: any number."""
+        """Returns how many sources an edit may have at most; None: any number."""
         return row_of(index_of(parameters)).most_sources
 
     @staticmethod
     def cuts_source(parameters: Parameters) -> bool:
-        """Whether the edit shows less than the source does."""
+        """True if the edit shows less than the source does."""
         return row_of(index_of(parameters)).cuts_source
 
     @staticmethod
     def card(parameters: Parameters) -> dict[str, str]:
-        """What is known of these weights: pipeline, licence, terms, steps, canvas, environment, notes."""
+        """Returns what is known about these weights: pipeline, licence, terms, steps, canvas, environment, notes."""
         settings = settings_of(parameters, index_of(parameters))
         return card_of(settings)
 
     @staticmethod
     def presets() -> list[dict[str, str]]:
-        """All published weights that are in the table, each with what is known of it."""
+        """Returns all published weights in the table, with what is known about each."""
         return [
             {"model_name": release.name, **card_of(settle({}, PIPELINE[release.pipeline], release, {}))}
             for release in RELEASES
@@ -185,7 +185,7 @@ class DiffusersModel:
 
     @staticmethod
     def duration(parameters: Parameters) -> tuple[float, float, str] | None:
-        """Seconds of a load and of an edit where somebody has published them: of Qwen-Image-Edit's architecture."""
+        """Returns published seconds of a load and of an edit, for Qwen-Image-Edit's architecture."""
         settings = settings_of(parameters, index_of(parameters))
         if settings.release is None or settings.release.parts is not COUNTED or settings.steps is None:
             return None
@@ -194,7 +194,7 @@ class DiffusersModel:
     # -- loading --
 
     def prepare(self) -> None:
-        """Imports the libraries and has the weights read into the host's page cache; takes no device memory."""
+        """Imports the libraries and starts reading the weights into the host's page cache; takes no device memory."""
         parameters = self.parameters
         with load_errors(parameters.model_name):
             read_ahead(parameters.model_name, revision_of(parameters))
@@ -203,7 +203,7 @@ class DiffusersModel:
             import transformers
 
             location = _located(parameters)
-            getattr(diffusers, str(location.index.get("_class_name")), None)  # the libraries import the rest when asked
+            getattr(diffusers, str(location.index.get("_class_name")), None)  # triggers the libraries' lazy imports
             for _, library, class_name in folders.parts_in(location.index):
                 if library == "transformers":
                     getattr(transformers, class_name, None)
@@ -211,8 +211,8 @@ class DiffusersModel:
     def load(self, devices: Sequence[str], offload: str = "none") -> None:
         """Loads the pipeline; over several devices its large networks are spread layer by layer.
 
-        `offload` keeps the weights in host memory: `model` or `group`. Raises `LoadError`; want of memory passes as it
-        is.
+        `offload` keeps the weights in host memory: `model` or `group`. Raises `LoadError`; passes on out-of-memory
+        errors.
         """
         parameters = self.parameters
         name = parameters.model_name
@@ -265,7 +265,7 @@ class DiffusersModel:
     ) -> Any:
         _refuse_unknown(pipeline_class, inspect.signature(pipeline_class.__call__).parameters, settings)
         by_function = self.parameters.canvas if settings.pipeline.canvas.lever == "calculate_dimensions" else None
-        self._call = call_on_canvas(pipeline_class, by_function)  # before minutes of loading: is there a way?
+        self._call = call_on_canvas(pipeline_class, by_function)  # fails before minutes of loading if it is impossible
         found: dict[str, Any] = {name: (location, {}) for name, _, _ in folders.parts_in(location.index)}
         parts = self._parts(found, settings.pipeline, devices, offload)
         return pipeline_class.from_pretrained(location.name, **parts, **location.keywords)
@@ -297,9 +297,9 @@ class DiffusersModel:
         devices: Sequence[str],
         offload: str,
     ) -> dict[str, Any]:
-        """The networks, where they are to compute, and the processors that would need torchvision.
+        """Returns the networks on their devices, and the processors that would need torchvision.
 
-        `found` has for each part the model that it belongs to, and where in it, if not in the folder of its name.
+        `found` has for each part its model, and where in it the part is, if not in the folder of its name.
         """
         import torch
 
@@ -322,9 +322,9 @@ class DiffusersModel:
     # -- editing --
 
     def edit(self, request: EditRequest, on_step: OnStep) -> Image:
-        """Returns the edited picture, by the pipeline's own canvas rule unless `size` or `canvas` say otherwise.
+        """Returns the edited picture, sized by the pipeline's own canvas rule unless `size` or `canvas` say otherwise.
 
-        A pipeline that paints alpha gives an RGBA picture, which is composited over white where it is written
+        A pipeline that produces alpha gives an RGBA picture, which is composited over white when it is written
         (`edit_eval.pictures.as_rgb`). Raises `PictureError` for too many sources, and for NaN or infinite numbers.
         """
         import torch
@@ -363,7 +363,7 @@ class DiffusersModel:
         return to_picture(_numbers(result, row))
 
     def about(self) -> dict[str, str]:
-        """Versions, the pipeline's class, what is passed to its call, the commit of the weights, what was guessed."""
+        """Returns versions, the pipeline's class, the arguments of its call, the weights' commit, what was guessed."""
         return dict(self._about)
 
 
@@ -391,7 +391,7 @@ def _pipeline_class(index: Mapping[str, Any], parameters: Any) -> Any:
 
 
 def _refuse_unknown(pipeline_class: Any, arguments: Mapping[str, Any], settings: Settings) -> None:
-    """Raises `LoadError` for what the call does not take: every edit would fail of it."""
+    """Raises `LoadError` for arguments that the call does not accept: every edit would fail."""
     if any(getattr(one, "kind", None) is inspect.Parameter.VAR_KEYWORD for one in arguments.values()):
         return
     for parameter, names in (("guidance", settings.guidance), ("call", settings.call)):
@@ -400,7 +400,7 @@ def _refuse_unknown(pipeline_class: Any, arguments: Mapping[str, Any], settings:
 
 
 def _repair(pipeline: Any) -> str:
-    """Text encoders of the Qwen-VL family are given what pipelines drop, and read without cuDNN; returns what for."""
+    """Makes pipelines pass all inputs to Qwen-VL text encoders, and keeps these off cuDNN; returns a description."""
     said = []
     for name, part in pipeline.components.items():
         forward = getattr(part, "forward", None)
@@ -421,7 +421,7 @@ def _repair(pipeline: Any) -> str:
 
 
 class _Bar:
-    """Stands where a pipeline has its progress bar, and tells the steps on."""
+    """Replaces a pipeline's progress bar, and passes the steps on."""
 
     def __init__(self, on_step: OnStep, steps: int) -> None:
         self._on_step, self._steps, self._done = on_step, steps, 0
@@ -437,12 +437,12 @@ class _Bar:
         self._on_step(self._done, self._steps)
 
     def __getattr__(self, name: str) -> Callable[..., None]:
-        return lambda *_, **__: None  # what a progress bar is told besides
+        return lambda *_, **__: None  # other methods of a progress bar
 
 
 @contextlib.contextmanager
 def _steps_told(pipeline: Any, on_step: OnStep) -> Iterator[None]:
-    """Every pipeline has a progress bar; a callback after each step not every one has."""
+    """Reports steps through the progress bar, which every pipeline has, unlike a callback after each step."""
 
     def progress_bar(iterable: Any = None, total: int | None = None) -> Any:
         if iterable is None:
@@ -468,7 +468,7 @@ def _steps_told(pipeline: Any, on_step: OnStep) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _seeded(seed: int) -> Iterator[None]:
-    """The process's own random numbers begin at `seed` inside, and are afterwards as they were."""
+    """Seeds the process's own random numbers inside, and restores their state afterwards."""
     import torch
 
     used = torch.cuda.is_available() and torch.cuda.is_initialized()
@@ -478,7 +478,7 @@ def _seeded(seed: int) -> Iterator[None]:
 
 
 def _numbers(result: Any, row: Pipeline) -> Any:
-    """The edit as one (1, channels, height, width) tensor."""
+    """Returns the edit as one (1, channels, height, width) tensor."""
     import torch
 
     names = RESULTS if row.guessed else (row.result,)
@@ -492,25 +492,25 @@ def _numbers(result: Any, row: Pipeline) -> Any:
     while found.ndim > 3:
         if found.shape[0] != 1 and not (row.video and found.ndim == 4):
             raise PictureError(f"{row.name} returned {found.shape[0]} pictures for one edit")
-        found = found[-1]  # of a batch the only one, of a video the last frame
+        found = found[-1]  # the only one of a batch, the last frame of a video
     return found[None]
 
 
-# -- how long edits take by what others have measured, for `plan`; nothing here was measured by us --
+# -- how long edits take according to others, for `plan`; none of this was measured by us --
 
 FORWARD_SECONDS = 0.50
-"""One forward of Qwen-Image-Edit's transformer at 1 megapixel with stock diffusers: an image of 50 steps with CFG,
-which is 100 forwards, takes 51.5 s in vLLM-Omni's documentation."""
+"""One forward pass of Qwen-Image-Edit's transformer at 1 megapixel with stock diffusers: an image of 50 steps with CFG,
+which is 100 passes, takes 51.5 s in vLLM-Omni's documentation."""
 AROUND_SECONDS = 1.2
 """Both prompt encodings, VAE, post-processing: 1.05 s + 0.11 s on an H100 (published by SGLang and LightX2V)."""
 QWEN_IMAGE_BYTES = 57.7e9
 """Qwen-Image-Edit in bfloat16: 20.43 + 8.29 + 0.13 billion parameters."""
 LOAD_BYTES_A_SECOND = 1.0e9
-"""From a disk that was not read before, imports included."""
+"""From a disk that was not read before, including imports."""
 
 
 def of_qwen_image(steps: int, weight: float) -> tuple[float, float, str]:
-    """Seconds of a load and of an edit of 1 megapixel by a model of Qwen-Image's architecture, and who says so."""
+    """Returns the seconds of a load and of a 1 megapixel edit with Qwen-Image's architecture, and their source."""
     forwards = steps * (2 if weight > 1 else 1)
     source = f"{forwards} forward{'s' * (forwards != 1)} at {FORWARD_SECONDS:g} s, published for an H100"
     return QWEN_IMAGE_BYTES / LOAD_BYTES_A_SECOND, forwards * FORWARD_SECONDS + AROUND_SECONDS, source

@@ -1,5 +1,6 @@
-"""What every adapter of a diffusers pipeline needs: its parts loaded whole and in place, offload, checked pictures, and
-two repairs of what the pipelines do; modular pipelines; adapters (LoRA)."""
+"""Shared by adapters of diffusers pipelines: loading parts complete and in place, offload, checked pictures, two
+repairs of what the pipelines do, modular pipelines, adapters (LoRA).
+"""
 
 from __future__ import annotations
 
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 
 
 STOCK_CANVAS = 1024 * 1024
-"""Pixels that pipelines with a function `calculate_dimensions` scale every source to, whatever its size."""
+"""Pixels that pipelines with a function `calculate_dimensions` scale every source to, of any size."""
 NATIVE = "native"
-"""diffusers' name for torch's own choice of a kernel of attention."""
+"""diffusers' name for torch's own choice of attention kernel."""
 SHORTEST_SIDE = 32
 """Sides are multiples of this, or of half of it."""
 
@@ -40,9 +41,10 @@ SHORTEST_SIDE = 32
 def load_part(
     location: Location, name: str, dtype: str, devices: Sequence[str], offload: str, load: Mapping[str, Any]
 ) -> Any:
-    """Loads one network of the pipeline at `location`, straight to where it will compute (to the host for an offload).
+    """Loads one network of the pipeline at `location` straight to the device it computes on (for an offload, to the
+    host).
 
-    `load` is further keywords of `from_pretrained`; a `dtype` among them is this part's own. Raises `LoadError` where
+    `load` has further keywords of `from_pretrained`; a `dtype` among them is for this part only. Raises `LoadError` if
     weights are missing from the files.
     """
     library, _ = location.index[name]
@@ -52,14 +54,14 @@ def load_part(
     if offload == "none":
         settings.setdefault("device_map", device_map(devices))
     part, report = part_class.from_pretrained(location.name, output_loading_info=True, **settings)
-    # A text encoder is used up to its last hidden state; some are saved without the head.
+    # A text encoder is used only up to its last hidden state; some are saved without the head.
     missing = [key for key in report.get("missing_keys") or () if not key.startswith("lm_head.")]
     check_complete({**report, "missing_keys": missing}, f"{location.name}/{name}")
     return part.eval()
 
 
 def class_of_part(location: Location, name: str) -> Any:
-    """The class that `model_index.json` names for a part; a library it does not know is a folder of diffusers' own."""
+    """Returns the class that `model_index.json` names for a part; an unknown library is a folder of diffusers."""
     library, class_name = location.index[name]
     inside = library in ("diffusers", "transformers") or "." in library
     return getattr(importlib.import_module(library if inside else f"diffusers.pipelines.{library}"), class_name)
@@ -70,12 +72,12 @@ def _dtype_keyword(library: str) -> str:
         import diffusers
 
         if tuple(int(number) for number in diffusers.__version__.split(".")[:2]) < (0, 40):
-            return "torch_dtype"  # `dtype` would be ignored there in silence
+            return "torch_dtype"  # `dtype` would be silently ignored there
     return "dtype"
 
 
 def check_load(load: Mapping[str, Any], parts: Sequence[str]) -> None:
-    """Raises `ValueError` for a parameter `load` that no part can be loaded with. Imports nothing heavy."""
+    """Raises `ValueError` for a parameter `load` that fits no part. Imports nothing heavy."""
     for part in parts:
         own = load.get(part, {})
         if not isinstance(own, Mapping):
@@ -87,16 +89,16 @@ def check_load(load: Mapping[str, Any], parts: Sequence[str]) -> None:
 
 
 def keywords_for(part: str, parts: Sequence[str], load: Mapping[str, Any]) -> dict[str, Any]:
-    """Of the parameter `load` what is for one part: its own entry, and all keys that are no part's name."""
+    """Returns the entries of the parameter `load` for one part: its own, and all keys that are not a part's name."""
     own = load.get(part) or {}
     return {**{key: value for key, value in load.items() if key not in parts}, **own}
 
 
 def offload_weights(pipeline: Any, devices: Sequence[str], offload: str) -> None:
-    """Lets the weights lie in host memory and go to the device when they are needed.
+    """Keeps the weights in host memory and moves them to the device when they are needed.
 
-    `model`: one network at a time. `group`: one layer at a time, the next one copied while this one computes; the
-    small VAE stays on the device.
+    `model`: one network at a time. `group`: one layer at a time, the next one copied while this one computes; the small
+    VAE stays on the device.
     """
     import torch
 
@@ -115,7 +117,7 @@ def offload_weights(pipeline: Any, devices: Sequence[str], offload: str) -> None
 
 
 def check_finite(numbers: Any, what: str) -> None:
-    """Raises `PictureError` for a tensor with a number in it that is none."""
+    """Raises `PictureError` if a tensor has NaN or infinite numbers."""
     import torch
 
     if not bool(torch.isfinite(numbers).all()):
@@ -124,7 +126,7 @@ def check_finite(numbers: Any, what: str) -> None:
 
 
 def to_picture(numbers: Any) -> Image:
-    """Makes a picture of one (1, channels, height, width) tensor of 0 to 1, as the pipeline would, bit for bit.
+    """Converts a (1, channels, height, width) tensor of 0 to 1 to a picture as the pipeline would, bit for bit.
 
     Raises `PictureError` for NaN, which the cast to 8 bits would hide.
     """
@@ -136,12 +138,12 @@ def to_picture(numbers: Any) -> Image:
 
 
 def call_on_canvas(pipeline_class: Any, canvas: int | None) -> Callable[..., Any]:
-    """The pipeline's `__call__`, working on `canvas` pixels instead of its own 1048576 (and in proportion where it
+    """Returns the pipeline's `__call__`, working on `canvas` pixels instead of its own 1048576 (and in proportion if it
     scales the picture for the text encoder).
 
     Some pipelines take their sizes from the function `calculate_dimensions` of their module, and no argument changes
-    that. The call is therefore made anew with the same code and another function under that name; the module and the
-    class stay as they are. Raises `LoadError` where this diffusers has no such function.
+    that. So the call is rebuilt with the same code and another function under that name; the module and the class stay
+    unchanged. Raises `LoadError` if this diffusers has no such function.
     """
     stock: Callable[..., Any] = pipeline_class.__call__
     if canvas is None:
@@ -157,7 +159,7 @@ def call_on_canvas(pipeline_class: Any, canvas: int | None) -> Callable[..., Any
 
     def calculate_dimensions(target_area: float, ratio: float) -> Any:
         width, height, *rest = sizes(target_area * scale, ratio)
-        # On a small canvas a long picture's short side is rounded to 0.
+        # On a small canvas a long picture's short side would be rounded to 0.
         return max(width, SHORTEST_SIDE), max(height, SHORTEST_SIDE), *rest
 
     names = {**code.__globals__, "calculate_dimensions": calculate_dimensions}
@@ -168,8 +170,9 @@ def call_on_canvas(pipeline_class: Any, canvas: int | None) -> Callable[..., Any
 
 
 def native_attention(pipeline: Any, device: str) -> str:
-    """Has all networks compute attention by torch's own choice, whatever `DIFFUSERS_ATTN_BACKEND` says: the environment
-    must not change pixels. Returns diffusers' name of that, on a GPU with the kernel that torch chooses."""
+    """Makes all networks use torch's own choice of attention, even if `DIFFUSERS_ATTN_BACKEND` is set: the environment
+    must not change pixels. Returns diffusers' name for it, on a GPU with the kernel that torch chooses.
+    """
     import torch
     from diffusers.models.attention_dispatch import _AttentionBackendRegistry as registry
 
@@ -179,19 +182,19 @@ def native_attention(pipeline: Any, device: str) -> str:
                 part.set_attention_backend(NATIVE)
     if not str(device).startswith("cuda"):
         return NATIVE
-    numbers = torch.zeros(1, 24, 128, 128, dtype=torch.bfloat16, device=device)  # heads, tokens, width of Qwen-Image
+    numbers = torch.zeros(1, 24, 128, 128, dtype=torch.bfloat16, device=device)  # heads, tokens and width of Qwen-Image
     try:
         kernel = torch.nn.attention.SDPBackend(torch._fused_sdp_choice(numbers, numbers, numbers)).name
-    except (AttributeError, TypeError, ValueError):  # this torch does not say
+    except (AttributeError, TypeError, ValueError):  # this torch does not tell
         return NATIVE
     return f"{NATIVE} ({kernel})"
 
 
 def pass_token_types(encoder: Any) -> None:
-    """Has a text encoder of the Qwen-VL family given `mm_token_type_ids` wherever a caller leaves them out.
+    """Makes sure that a text encoder of the Qwen-VL family gets `mm_token_type_ids`, even if a caller leaves them out.
 
-    transformers 5 needs them to give picture tokens their positions in rows and columns, and without them counts in one
-    line, in silence; the pipelines of diffusers drop them (diffusers issue 14194).
+    transformers 5 needs them for the positions of picture tokens in rows and columns, and silently counts in one line
+    without them; the pipelines of diffusers drop them (diffusers issue 14194).
     """
 
     def add(module: Any, given: Any, keywords: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -205,11 +208,11 @@ def pass_token_types(encoder: Any) -> None:
     encoder.register_forward_pre_hook(add, with_kwargs=True)
 
 
-# -- modular pipelines: blocks with inputs in place of a call with arguments, and parts that may lie elsewhere --
+# -- modular pipelines: blocks with inputs instead of a call with arguments, and parts that may be elsewhere --
 
 
 def assembled(pipeline_class: Any, location: Location, row: Pipeline, settings: Settings) -> Any:
-    """The pipeline without its parts; the block that rewrites prompts is there only if `call` asks for it."""
+    """Returns the pipeline without its parts; it has the block that rewrites prompts only if `call` asks for it."""
 
     def made(blocks: Any = None) -> Any:
         return pipeline_class(blocks=blocks, pretrained_model_name_or_path=location.name, **location.keywords)
@@ -225,23 +228,23 @@ def assembled(pipeline_class: Any, location: Location, row: Pipeline, settings: 
 
 
 def inputs_of(pipeline: Any, row: Pipeline) -> Mapping[str, Any]:
-    """By name, what may be passed to the call: the inputs of all blocks, and the block that rewrites prompts."""
+    """Returns by name what may be passed to the call: inputs of all blocks, and the block that rewrites prompts."""
     inputs = {one.name: one for one in pipeline.blocks.inputs if one.name}
     return inputs | ({row.rewriting: row.rewriting} if row.rewriting else {})
 
 
 def caller(row: Pipeline) -> Callable[..., Any]:
-    """The call, with the result as an attribute, as standard pipelines have it."""
+    """Returns the call, with the result as an attribute, like standard pipelines."""
 
     def call(pipeline: Any, **given: Any) -> Any:
-        given.pop(row.rewriting, None)  # a block, which is there or not
+        given.pop(row.rewriting, None)  # a block, which is present or not
         return SimpleNamespace(**pipeline(output=[row.result], **given))
 
     return call
 
 
 def loops_of(pipeline: Any) -> list[Any]:
-    """All that has a progress bar: a standard pipeline itself, of a modular one each loop among its blocks."""
+    """Returns everything with a progress bar: a standard pipeline itself, each loop among a modular one's blocks."""
     if hasattr(pipeline, "progress_bar"):
         return [pipeline]
     found, waiting = [], [pipeline._blocks]
@@ -253,7 +256,7 @@ def loops_of(pipeline: Any) -> list[Any]:
 
 
 def part_locations(pipeline: Any, location: Location) -> dict[str, tuple[Location, dict[str, Any]]]:
-    """Where each part lies that the blocks need and that is not made on the spot, and its own keywords of loading."""
+    """Returns the location of each part that the blocks need and do not create, and its own keywords for loading."""
     found = {}
     for name in pipeline.pretrained_component_names:
         spec = pipeline.get_component_spec(name)
@@ -268,8 +271,9 @@ def part_locations(pipeline: Any, location: Location) -> dict[str, tuple[Locatio
 
 
 def load_rest(pipeline: Any, parts: Mapping[str, Any], commits: Mapping[str, str]) -> None:
-    """Hands the pipeline its `parts`, and has it load the others (tokenizers, schedulers), each at its commit. Raises
-    `LoadError` where one is missing then: the library only logs it."""
+    """Gives the pipeline its `parts`, and has it load the others (tokenizers, schedulers), each at its commit. Raises
+    `LoadError` if one is missing afterwards, which the library only logs.
+    """
     pipeline.update_components(**parts)
     revisions = {name: commit or None for name, commit in commits.items()}
     pipeline.load_components(pipeline.null_component_names, revision=revisions)
@@ -286,23 +290,24 @@ class Lora:
     name: str
     """A file, a folder, or a name on the Hugging Face Hub."""
     file: str | None = None
-    """Of a folder or a repository, the file."""
+    """The file in a folder or repository."""
     revision: str | None = None
     """Branch, tag or commit on the Hub."""
     weight: float = 1.0
-    """By which it is multiplied."""
+    """Its multiplier."""
     num_inference_steps: int | None = None
-    """Steps that it was trained for; the model's own parameter counts more."""
+    """Steps it was trained for; the model's own parameter takes precedence."""
     guidance: dict[str, float] = field(default_factory=dict)
-    """Weights that it was trained for; the model's own count more."""
+    """Weights it was trained for; the model's own take precedence."""
     scheduler: dict[str, Any] = field(default_factory=dict)
-    """Entries of the scheduler's configuration; `_class_name` is another scheduler."""
+    """Entries of the scheduler's configuration; `_class_name` selects another scheduler."""
 
 
 def lora_revision(lora: Lora) -> str:
-    """What decides an adapter's weights besides its name: a digest of its file or folder, or the revision asked for.
+    """Returns what, besides its name, determines an adapter's weights: the digest of its file or folder, or the
+    revision.
 
-    Raises `ConfigurationError` for the path of no file and no folder.
+    Raises `ConfigurationError` for a path that is neither a file nor a folder.
     """
     path = Path(lora.name).expanduser()
     if path.is_file():
@@ -313,8 +318,9 @@ def lora_revision(lora: Lora) -> str:
 
 
 def known_to(pipeline_class: Any, loras: Sequence[Lora]) -> None:
-    """Raises `LoadError` where the pipeline takes no adapters, `ModuleNotFoundError` without peft: before minutes of
-    loading."""
+    """Raises `LoadError` if the pipeline takes no adapters, `ModuleNotFoundError` without peft: before minutes of
+    loading.
+    """
     if loras and not hasattr(pipeline_class, "load_lora_weights"):
         raise LoadError(f"loras: {pipeline_class.__name__} takes none")
     if loras:
@@ -322,7 +328,7 @@ def known_to(pipeline_class: Any, loras: Sequence[Lora]) -> None:
 
 
 def apply(pipeline: Any, loras: Sequence[Lora]) -> None:
-    """Loads the adapters, weighs them, and changes the schedule as they ask, in their order."""
+    """Loads and weights the adapters, and changes the schedule as they ask, in their order."""
     if not loras:
         return
     import diffusers

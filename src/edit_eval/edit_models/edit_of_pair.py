@@ -13,7 +13,7 @@ from edit_eval.records import Sample
 REGISTERED = {"edit_of_pair": "EditOfPair"}
 
 _DATA: Mapping[str, Any] = {"mmrb2": MMRB2, "genai_bench": GenAIBench, "editreward_bench": EditRewardBench}
-"""A row a data set: what registers benchmarks does not go along into an environment of its own."""
+"""Data sets by name: the registry of benchmarks is not available in an environment of its own."""
 
 
 class EditOfPair(GivenEdits):
@@ -34,7 +34,7 @@ class EditOfPair(GivenEdits):
 
     @staticmethod
     def read(parameters: EditOfPair.Parameters) -> Mapping[str, Sample]:
-        """Each pair's edit on that side. Raises `ConfigurationError` like the benchmark."""
+        """Returns each pair's edit on that side. Raises `ConfigurationError` like the benchmark."""
         data = _DATA[parameters.data]
         rows = data(data.Parameters(data_path=parameters.data_path, edits=parameters.side))
         return {edit.id: edit for edit in rows.samples()}

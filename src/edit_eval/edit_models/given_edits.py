@@ -1,4 +1,4 @@
-"""What edit models have in common whose edits were made elsewhere, and are read as a benchmark reads its sources."""
+"""Base of edit models whose edits were made elsewhere, and are read like a benchmark's sources."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class GivenEdits:
-    """Gives each sample's edit as it is. A subclass says where they are."""
+    """Returns each sample's edit unchanged. Subclasses say where the edits are."""
 
     holds_device = False
 
@@ -28,14 +28,14 @@ class GivenEdits:
     @staticmethod
     @abstractmethod
     def read(parameters: Any) -> Mapping[str, Sample]:
-        """For each sample's id its edit, as the source of a sample; one that is missing has a fault.
+        """Returns each sample id's edit, as the source of a sample; a missing one has a fault.
 
-        Raises `ConfigurationError` for what cannot be read.
+        Raises `ConfigurationError` if they cannot be read.
         """
 
     @abstractmethod
     def absent(self, sample_id: str) -> tuple[str, str]:
-        """What has no edit of a sample, and why where it has no row of it."""
+        """Returns what lacks an edit of a sample, and why, if it has no row for it."""
 
     def load(self, devices: Sequence[str]) -> None:
         """Reads the rows; needs no device. Raises `LoadError` if there are none."""
@@ -45,9 +45,9 @@ class GivenEdits:
             raise LoadError(str(error)) from error
 
     def edit(self, request: EditRequest, on_step: OnStep) -> Image:
-        """Returns the sample's picture as it is, RGB.
+        """Returns the sample's picture unchanged, RGB.
 
-        Raises `ModelError` if there is none, with its reason, and `UnreadableError` for one that has changed.
+        Raises `ModelError`, with the reason, if there is none, and `UnreadableError` for one that has changed.
         """
         edit = self._edits.get(request.sample_id)
         if edit is None or edit.fault:
@@ -60,9 +60,9 @@ class GivenEdits:
 
     @classmethod
     def revision(cls, parameters: Any) -> str:
-        """SHA-256 over the ids and the contents of the pictures, so that a changed one is noticed.
+        """Returns the SHA-256 over the ids and the contents of the pictures, so that changes are noticed.
 
-        Raises `ConfigurationError` as `read` does.
+        Raises `ConfigurationError` like `read`.
         """
         digest = hashlib.sha256()
         for name, edit in cls.read(parameters).items():

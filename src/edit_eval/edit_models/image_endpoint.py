@@ -1,16 +1,16 @@
-"""A server as an edit model: whatever has `POST {base_url}/images/edits` (vLLM-Omni, SGLang, Xinference, OpenAI, ...).
+"""A server as an edit model: any with `POST {base_url}/images/edits` (vLLM-Omni, SGLang, Xinference, OpenAI, ...).
 
-What a server may do to a request, and what is made of it, is in `edit_eval.endpoints.client`. What an answer is:
+How errors of a server are handled is in `edit_eval.endpoints.client`. An answer is one of these:
 
-* a picture, in the answer (`b64_json`) or at an address (`url`), which is asked only on the server's own host or one of
-  `allowed_hosts`. Its size is taken as it comes, whatever was asked for;
+* a picture, in the answer (`b64_json`) or at an address (`url`), which is followed only on the server's own host or one
+  of `allowed_hosts`. Any size is accepted;
 * a refusal: an error with such a code, an answer without a picture and with such a finish reason, a black picture that
   is flagged (the tables are in `image_servers`). It is final, and `Refused`;
-* an answer without a picture, or with one that cannot be decoded: the edit is asked for once more, then it has failed.
+* an answer without a picture, or with one that cannot be decoded: the edit is requested once more, then it has failed.
 
-Of a hundred edits one is asked for twice, where a seed is sent: so shows a server that leaves it aside now and then.
+If a seed is sent, one edit in a hundred is requested twice, to detect a server that sometimes ignores it.
 
-The canary is a tiny edit; with `probe: false`, so that nothing is paid for, the list of the server's models.
+The canary is a tiny edit; with `probe: false`, to avoid any cost, the list of the server's models.
 """
 
 from __future__ import annotations
@@ -60,17 +60,17 @@ REGISTERED = {"image_endpoint": "ImageEndpoint"}
 
 TAKEN_BY_CALL = ("model", "prompt", "image", "image[]", "url", "url[]", "n", "size", "seed", "stream")
 LONGEST_PICTURE = 64 * 2**20
-"""Bytes that an answer may have: a PNG of 3840 x 2160 pixels of noise takes 33 million in base64."""
+"""Most bytes of an answer: a PNG of 3840 x 2160 pixels of noise takes 33 million in base64."""
 TINY = 256
-"""Pixels of a side of the picture that the probe has edited."""
+"""Side, in pixels, of the picture that the probe has edited."""
 REPEATED = range(9, 10**9, 100)
-"""Which edits of a worker's are asked for once more, counted from 0: one of a hundred, from the tenth on."""
+"""Which edits of a worker are requested once more, counted from 0: one in a hundred, from the tenth on."""
 TINY_INSTRUCTION = "Make the picture a little brighter."
 TINY_NEGATIVE_PROMPT = "bright, colourful, sharp, many details"
-"""What the edit that tells whether guidance is on is to be without: as unlike the usual ones as a text can be."""
+"""Negative prompt for the edit that detects guidance: as unlike the usual ones as possible."""
 
 _SAME = "the same picture"
-_REQUEST_ID = re.compile(r"\breq_\w+")  # another one each time: equal reasons are to be equal texts
+_REQUEST_ID = re.compile(r"\breq_\w+")  # it differs each time, but equal reasons must be equal texts
 
 
 class ImageEndpoint:
@@ -133,20 +133,22 @@ class ImageEndpoint:
 
     @staticmethod
     def revision(parameters: ImageEndpoint.Parameters) -> str:
-        """What the dialect sends, beside the parameters; and a digest of the folder that a server of ours loads."""
+        """Returns what the dialect sends besides the parameters, and the digest of the folder that our own server
+        loads.
+        """
         name, dialect = dialect_of(parameters.dialect, parameters.model)
         digest = folders.digest_if_local(parameters.model) if parameters.serve else ""
         return f"{name} {dialect.revision} {digest}".rstrip()
 
     def prepare(self) -> None:
-        """Imports the client. Raises `ImportError` where it is missing."""
+        """Imports the client. Raises `ImportError` if it is missing."""
         import openai  # noqa: F401
 
     def load(self, devices: Sequence[str], server: ServerEnvironment | None = None) -> None:
-        """Connects, and has the same tiny edit made with one seed twice, and with another one.
+        """Connects, and requests the same tiny edit twice with one seed, and once with another.
 
-        With `probe: false` asks for the list of models only. Raises `LoadError` when no answer comes, or it is known
-        that another model is served.
+        With `probe: false` only requests the list of models. Raises `LoadError` if no answer comes, or another model is
+        known to be served.
         """
         self.client.serve(devices, server)
         made: list[Image | Refused] = []
@@ -169,7 +171,7 @@ class ImageEndpoint:
             raise LoadError(text, final=self.parameters.serve is None)
 
     def examine(self, request: EditRequest) -> Image | None:
-        """Has one edit made, and soon gives up; with `probe: false` asks for the list of models, and returns None.
+        """Requests one edit with a short timeout; with `probe: false` requests the list of models, and returns None.
 
         Raises `LoadError` with the reason why there is no answer, and `Refused`.
         """
@@ -181,35 +183,35 @@ class ImageEndpoint:
         return _taken(made)
 
     def close(self) -> None:
-        """Ends the connections; an edit that is under way is cancelled."""
+        """Closes the connections; cancels an edit in progress."""
         self.client.close()
 
     def about(self) -> dict[str, str]:
-        """The server's address, its dialect, and what the probe found: what becomes of a seed, which size comes."""
+        """Returns the server's address, its dialect, and the findings of the probe: effect of a seed, size of edits."""
         return dict(self._about)
 
     def edit(self, request: EditRequest, on_step: OnStep) -> Image:
         """Has the server make an edit. May be called from several threads at once.
 
-        Raises `Refused`, `ModelError` for an edit that failed for good, and `LoadError` when the server itself is not
-        answering any more.
+        Raises `Refused`, `ModelError` for an edit that failed for good, and `LoadError` if the server itself no longer
+        answers.
         """
         (made,) = self.client.answers([self._asked(request)])
         edited = _taken(made)
-        holds = self._dialect.seed and self._about.get("same_seed") == _SAME  # as far as the probe saw
+        holds = self._dialect.seed and self._about.get("same_seed") == _SAME  # as far as the probe could tell
         if next(self._edits) in REPEATED and holds:
             edited.info[UNREPEATABLE] = self._differs(request, edited)
         on_step(1, 1)
         return edited
 
     def _differs(self, request: EditRequest, edited: Image) -> bool:
-        """Whether the same request gives another picture now; no where it gives none."""
+        """True if the same request now gives another picture; False if it gives none."""
         with contextlib.suppress(ModelError):
             (again,) = self.client.answers([self._asked(request)])
             return pixel_digest(_taken(again)) != pixel_digest(edited)
         return False
 
-    # -- what is sent --
+    # -- requests --
 
     def _asked(self, request: EditRequest, *, tiny: bool = False, **instead: str) -> Ask[Image | Refused]:
         pictures = [scaled(picture, self.parameters.max_pixels) for picture in request.pictures.values()]
@@ -252,10 +254,10 @@ class ImageEndpoint:
     def _probe(self, seed: int = 0) -> Ask[Image | Refused]:
         return self._asked(tiny_edit(seed), tiny=True)
 
-    # -- what comes back --
+    # -- replies --
 
     async def _made(self, text: str) -> Image | Refused:
-        """The picture in an answer, or at the address that it names."""
+        """Returns the picture in an answer, or at the address that it names."""
         try:
             document = json.loads(text)
         except (ValueError, RecursionError):
@@ -281,7 +283,7 @@ class ImageEndpoint:
         return picture
 
     def _without(self, document: object, text: str) -> Refused:
-        """What an answer without a picture means. Raises `Failure` where it is no refusal."""
+        """Returns the refusal in an answer without a picture. Raises `Failure` if it is not one."""
         reason = finish_reason(document)
         if FINISHED.get(reason.upper()):
             return self._refused(reason, said_in(document) if _says_why(document) else "", document)
@@ -306,7 +308,7 @@ class ImageEndpoint:
             self._about["model_is_listed"] = "yes" if self.parameters.model in names else "no"
 
     def _guidance(self, first: Image | Refused, other: Image | Refused) -> dict[str, str]:
-        """Whether another negative prompt, and nothing else, makes another picture."""
+        """Finds out if another negative prompt, with all else equal, gives another picture."""
         if isinstance(first, Refused) or isinstance(other, Refused):
             return {"guidance": "unknown: the probe was refused"}
         if self._about["same_seed"] != _SAME:
@@ -317,7 +319,7 @@ class ImageEndpoint:
         return {"guidance": "off", "note": "; ".join(filter(None, (self._about.get("note"), note)))}
 
     def _learned(self, made: Sequence[Image | Refused]) -> dict[str, str]:
-        """What the edits of the probe tell: the first two are the same, the third has another seed."""
+        """Returns what the probe's edits tell: the first two are the same, the third has another seed."""
         pictures = [one for one in made if not isinstance(one, Refused)]
         if not made or len(pictures) < len(made):
             return {"probe": str(made[0]) if made else "none"}
@@ -340,7 +342,7 @@ class ImageEndpoint:
 
 
 def tiny_edit(seed: int = 0) -> EditRequest:
-    """What the probe and the canary ask for."""
+    """Returns the request of the probe and the canary."""
     from PIL import Image as Images
 
     grey = Images.linear_gradient("L").resize((TINY, TINY))
@@ -359,7 +361,7 @@ def _decoded(file: bytes) -> Image:
 
 
 def _as_text(value: object) -> str:
-    """A value as a form field has it: JSON, but for texts."""
+    """Converts a value to a form field: JSON, except for strings."""
     return value if isinstance(value, str) else json.dumps(value)
 
 

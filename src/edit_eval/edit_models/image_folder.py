@@ -1,4 +1,4 @@
-"""Edits that were made elsewhere: a folder of pictures, each named by its sample's id."""
+"""Edits made elsewhere: a folder of pictures, each named by its sample's id."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ImageFolder:
             self._by_id.setdefault(_composed(path.stem), []).append(path)
 
     def edit(self, request: EditRequest, on_step: OnStep) -> Image:
-        """Returns the sample's picture as it is, RGB.
+        """Returns the sample's picture unchanged, RGB.
 
         Raises `ModelError` if there is none or more than one, and `UnreadableError` for one that has changed.
         """
@@ -80,15 +80,16 @@ class ImageFolder:
         return edited
 
     def about(self) -> dict[str, str]:
-        """How many pictures there are."""
+        """Returns how many pictures there are."""
         return {"folder": str(self._folder.absolute()), "pictures": str(sum(map(len, self._by_id.values())))}
 
     @staticmethod
     def revision(parameters: ImageFolder.Parameters) -> str:
-        """SHA-256 over the names and contents of the folder's pictures, so that a changed picture is noticed.
+        """Returns the SHA-256 over the names and contents of the folder's pictures, so that a changed picture is
+        noticed.
 
-        Reads all of them, and keeps what it saw for `load`: `edit` takes no other picture. Raises `ConfigurationError`
-        for a folder that cannot be read or has no picture in it.
+        Reads all of them, and keeps the digests for `load`: `edit` accepts no other picture. Raises
+        `ConfigurationError` for a folder that cannot be read or has no picture in it.
         """
         folder = Path(parameters.folder).expanduser()
         try:
@@ -107,11 +108,11 @@ class ImageFolder:
         return digest.hexdigest()
 
 
-_SEEN: dict[Path, dict[str, str]] = {}  # folder -> what `revision` last saw there in this process
+_SEEN: dict[Path, dict[str, str]] = {}  # folder -> the digests that `revision` last saw in this process
 
 
 def _digests(folder: Path) -> dict[str, str]:
-    """The names of a folder's pictures, in order, and the SHA-256 of their contents."""
+    """Returns the names of a folder's pictures, sorted, with the SHA-256 of their contents."""
     pictures = sorted(
         path
         for path in folder.iterdir()
@@ -127,7 +128,7 @@ def _folders_beside(folder: Path) -> list[str]:
 
 
 def _without_ending(sample_id: str) -> str:
-    """The name of a picture, where an id is its path."""
+    """Returns the name of a picture, if an id is its path."""
     path = PurePosixPath(sample_id)
     return path.stem if path.suffix.lower() in SUFFIXES else sample_id
 

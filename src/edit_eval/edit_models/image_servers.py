@@ -1,4 +1,4 @@
-"""What servers of `POST /v1/images/edits` take and say, as data: a row a dialect, with where that was read."""
+"""Tables of what servers of `POST /v1/images/edits` accept and return: one row per dialect, with its source."""
 
 from __future__ import annotations
 
@@ -12,47 +12,47 @@ from dataclasses import asdict, dataclass, field
 
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
-    """Which form fields a server of one kind is sent, and which sizes it can be asked for."""
+    """The form fields sent to a server of one kind, and the sizes it supports."""
 
     fields: Mapping[str, str]
     """Sent with each edit."""
     seed: bool = True
-    """Whether `seed` is sent."""
+    """True if `seed` is sent."""
     tiny: Mapping[str, str] = field(default_factory=dict)
-    """Sent with the edits of the probe, so that they are quick."""
+    """Sent with the edits of the probe to make them quick."""
     size: str = "{}x{}"
-    """How width and height are written."""
+    """Format of width and height."""
     multiple: int = 16
-    """Both sides are multiples of it, in pixels."""
+    """Both sides are multiples of this many pixels."""
     sizes: tuple[tuple[int, int], ...] = ()
-    """The only ones there are; empty: any."""
+    """The only supported sizes; empty: any."""
     fewest: int = 0
-    """Pixels that a picture must have."""
+    """Fewest pixels of a picture."""
     most: float = math.inf
-    """And may have."""
+    """Most pixels of a picture."""
     longest: float = math.inf
-    """Pixels of a side, at most."""
+    """Most pixels of a side."""
     ratio: float = math.inf
-    """Of the longer side to the shorter one, at most."""
+    """Highest ratio of the longer side to the shorter one."""
     own: bool = False
-    """Whether its list of models is what is loaded there, so that another name means another model."""
+    """True if its list of models is what is loaded, so that another name means another model."""
     source: str
 
     @property
     def revision(self) -> str:
-        """What stands for the row in keys: it decides what is sent, and so the pixels."""
+        """Represents the row in keys, since it determines what is sent, and so the pixels."""
         row = {name: value for name, value in asdict(self).items() if name not in ("tiny", "own", "source")}
         return hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:16]
 
     def nearest(self, width: int, height: int) -> tuple[int, int]:
-        """The size that can be asked for and is nearest to this one, its shape first."""
+        """Returns the supported size nearest to this one; its shape counts first."""
         shape = min(max(width / height, 1 / self.ratio), self.ratio)
         if self.sizes:
             return min(self.sizes, key=lambda size: abs(math.log(size[0] / size[1] / shape)))
         area = min(max(width * height, self.fewest), self.most)
         wide = min(math.sqrt(area * shape), self.longest, self.longest * shape)
         sides = [wide, wide / shape]
-        for rounded in (round, math.ceil, math.floor):  # as near as can be, and else within the bounds
+        for rounded in (round, math.ceil, math.floor):  # as near as possible, else within the bounds
             across, down = (max(1, rounded(side / self.multiple)) * self.multiple for side in sides)
             while max(across, down) > self.ratio * min(across, down):
                 across, down = (side - self.multiple * (side == max(across, down)) for side in (across, down))
@@ -100,12 +100,12 @@ NAMES: tuple[tuple[str, str], ...] = (
     (r"(?:.*/)?gpt-image-.*", "openai"),
     (r".*", "open"),
 )
-"""For `dialect: auto`: names of models, and the dialect of those who serve them. The first that fits counts. Of
-`chatgpt-image-latest` it is only said that the standard sizes are supported."""
+"""For `dialect: auto`: names of models, and the dialect of their servers; the first match counts. For
+`chatgpt-image-latest` only the standard sizes are documented."""
 
 
 def dialect_of(name: str, model: str) -> tuple[str, Dialect]:
-    """The dialect of that name; `auto`: the one that follows from the model's name."""
+    """Returns the dialect of that name; for `auto` the one that follows from the model's name."""
     if name == "auto":
         name = next(dialect for pattern, dialect in NAMES if re.fullmatch(pattern, model))
     return name, DIALECTS[name]
@@ -120,7 +120,7 @@ REFUSALS: Mapping[str, str] = {
     "ContentPolicyViolationError": "litellm's proxy, for whatever is behind it: 400, in the message",
     "DataInspectionFailed": "DashScope: 400; named in secondary sources only",
 }
-"""Codes of an error that is a refusal -> whose."""
+"""Error codes that are refusals -> their origin."""
 
 FINISHED: Mapping[str, bool] = {
     "IMAGE_SAFETY": True,
@@ -136,7 +136,7 @@ FINISHED: Mapping[str, bool] = {
     "IMAGE_OTHER": False,
 }
 """Why an answer with status 200 has no picture (google-genai 3.4.0 `FinishReason`, `BlockedReason`; `content_filter` is
-OpenAI's word) -> whether that is a refusal. The others are worth one more attempt."""
+OpenAI's word) -> True for a refusal. The others are worth one more attempt."""
 FINISH_FIELDS = ("finish_reason", "finishReason", "block_reason", "blockReason")
 FLAGS = ("has_nsfw_concepts", "nsfw_content_detected")
 """Fields that flag a picture which comes back black (fal-client 1.0.3; the pipelines of diffusers)."""
@@ -145,7 +145,7 @@ _DEPTH = 8
 
 
 def values(document: object, names: tuple[str, ...], depth: int = _DEPTH) -> Iterator[object]:
-    """The plain values that a JSON document has under these names, at any depth; those of a list one by one."""
+    """Yields the plain values under these names in a JSON document, at any depth; those of a list one by one."""
     if depth and isinstance(document, (dict, list)):
         inner = document.items() if isinstance(document, dict) else ((None, one) for one in document)
         for name, value in inner:
@@ -156,13 +156,13 @@ def values(document: object, names: tuple[str, ...], depth: int = _DEPTH) -> Ite
 
 
 def refusal_in_error(body: object, said: str) -> str:
-    """Which of `REFUSALS` the body of an error is, in whose message it says `said`; empty where it is none."""
+    """Returns which of `REFUSALS` an error's body is, given its message `said`; empty if none."""
     codes = {str(value) for value in values({"": body}, ("code", "type"))}
     named = (code for code in REFUSALS if code in codes or re.search(rf"\b{code}\b", said))
     return next(named, "")
 
 
 def finish_reason(document: object) -> str:
-    """Why an answer has no picture, as far as it says so; of several reasons one that is a refusal."""
+    """Returns why an answer has no picture, as far as it says; of several reasons, one that is a refusal."""
     reasons = [str(value) for value in values(document, FINISH_FIELDS) if value]
     return next((one for one in reasons if FINISHED.get(one.upper())), reasons[0] if reasons else "")

@@ -1,4 +1,4 @@
-"""Which row of the tables a model is of, and what they and its parameters come to. Nothing heavy, and no network."""
+"""Finds a model's row in the tables, and combines it with the parameters. Imports nothing heavy, uses no network."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ def revision_of(parameters: Any) -> str | None:
 
 
 def index_file(parameters: Any) -> str:
-    """Which file says what the model is made of: `model_index.json`, unless its class is known to be modular or there
-    is only `modular_model_index.json`. Asks no network."""
+    """Returns the file that lists the model's parts: `model_index.json`, unless its class is known to be modular or
+    only `modular_model_index.json` exists. Does not use the network.
+    """
     release = RELEASE.get(parameters.model_name)
     row = PIPELINE.get(release.pipeline if release else parameters.pipeline or "")
     if row is not None:
@@ -40,7 +41,7 @@ def index_file(parameters: Any) -> str:
 
 
 def index_of(parameters: Any) -> Mapping[str, Any]:
-    """As `_index_of`, of a model that is of one of the classes `parameters.only`. Raises `ConfigurationError`."""
+    """Like `_index_of`, for a model of one of the classes in `parameters.only`. Raises `ConfigurationError`."""
     index, only = _index_of(parameters), parameters.only
     if only and index.get("_class_name") not in only:
         kind = index.get("_class_name")
@@ -49,11 +50,11 @@ def index_of(parameters: Any) -> Mapping[str, Any]:
 
 
 def _index_of(parameters: Any) -> Mapping[str, Any]:
-    """`model_index.json` (or `modular_model_index.json`), as far as it is known without asking the Hub, and the same
-    whether the weights are here or not: of a release the table has the class, and for another name on the Hub the
-    parameter `pipeline` may say it.
+    """Returns `model_index.json` (or `modular_model_index.json`), as far as it is known without the Hub, and the same
+    with or without the weights: the table has the class of a release, and for another name on the Hub the parameter
+    `pipeline` may give it.
 
-    Raises `ConfigurationError` for a name of which nobody knows which pipeline it is.
+    Raises `ConfigurationError` for a name whose pipeline is unknown.
     """
     name, release = parameters.model_name, RELEASE.get(parameters.model_name)
     if release is not None:
@@ -77,9 +78,9 @@ def _index_of(parameters: Any) -> Mapping[str, Any]:
         return index
     if folder is not None and folders.local_folder(name):
         raise ConfigurationError(Text("model_name: {} has no {}, so it is not a pipeline", folder.absolute(), INDEX))
-    if parameters.only:  # a plan needs no weights; whoever makes a key asks for their `revision`, which refuses
+    if parameters.only:  # a plan needs no weights; for a key their `revision` is requested, which refuses
         return {"_class_name": parameters.only[0]}
-    folders.revision(name, None)  # a path that leads nowhere
+    folders.revision(name, None)  # raises if it is a path that does not exist
     raise ConfigurationError(
         Text(
             "model_name: nothing is known about {} before it is downloaded: give `pipeline` (the "
@@ -94,7 +95,7 @@ def _index_of(parameters: Any) -> Mapping[str, Any]:
 
 
 def row_of(index: Mapping[str, Any], pipeline_class: Any = None) -> Pipeline:
-    """The row of the table, or for a class that it lacks what its signature tells, once the class is there."""
+    """Returns the table's row; for a class without one, guesses it from the signature, once the class is there."""
     name = str(index.get("_class_name"))
     if name in PIPELINE:
         return PIPELINE[name]
@@ -105,7 +106,7 @@ def row_of(index: Mapping[str, Any], pipeline_class: Any = None) -> Pipeline:
 
 
 def guessed_row(name: str, arguments: Mapping[str, Any]) -> Pipeline:
-    """What the arguments of a pipeline's call tell. Raises `LoadError` where it takes no picture, or no prompt."""
+    """Guesses a row from the arguments of a pipeline's call. Raises `LoadError` if there is no picture or prompt."""
     source = next((one for one in PICTURE_ARGUMENTS if one in arguments), "")
     if not source or "prompt" not in arguments:
         raise LoadError(f"model_name: {name} does not take a picture with a prompt, so it does not edit by instruction")
@@ -128,7 +129,7 @@ def guessed_row(name: str, arguments: Mapping[str, Any]) -> Pipeline:
 
 
 def settings_of(parameters: Any, index: Mapping[str, Any], pipeline_class: Any = None) -> Settings:
-    """What is passed to the call. Raises `ConfigurationError` for what the class does not take."""
+    """Returns what is passed to the call. Raises `ConfigurationError` for what the class does not support."""
     row, wanted = row_of(index, pipeline_class), parameters
     steps = next((lora.num_inference_steps for lora in reversed(wanted.loras) if lora.num_inference_steps), None)
     guidance: dict[str, float] = {}

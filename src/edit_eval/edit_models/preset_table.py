@@ -1,6 +1,6 @@
 """The pipelines of diffusers that edit by instruction: data.
 
-Arguments and defaults are those of the signatures of diffusers 0.42.1, against which a test holds each row; canvas
+Arguments and defaults are from the signatures of diffusers 0.42.1, and a test checks each row against them; canvas
 rules were read in the same sources. Their published weights are in `release_table.py`.
 """
 

@@ -1,8 +1,8 @@
-"""What has to be known of a diffusers pipeline to edit with it, and of a published model: the form of two tables.
+"""What edit-eval has to know about a diffusers pipeline and a published model to edit with them: the form of two
+tables.
 
-The rows are in `preset_table.py` and `release_table.py`. The adapter (`diffusers.py`) has one way through, and reads
-here whatever differs.
-Standard library only: `plan`, `doctor` and keys read it, too.
+The rows are in `preset_table.py` and `release_table.py`. The adapter (`diffusers.py`) has a single code path, and reads
+all differences here. Standard library only: `plan`, `doctor` and keys read it, too.
 """
 
 from __future__ import annotations
@@ -16,92 +16,92 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
 
 UNKNOWN = "not established"
-"""Stands where nobody has looked it up in a primary source."""
+"""Marks what was not found in a primary source."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Canvas:
-    """The size of an edit, and who sees to it."""
+    """The size of an edit, and what determines it."""
 
     rule: str
-    """For people: what it is where no size is given."""
+    """Description for people of the size if none is given."""
     area: int | None = None
-    """Pixels: height and width are computed here, with this area and the source's shape, and passed. None: they are
-    not passed, and the pipeline does as its rule says."""
+    """In pixels: height and width are computed here, from this area and the source's shape, and passed. None: they are
+    not passed, and the pipeline follows its rule."""
     source_sized: bool = False
-    """Height and width of the first source, cut to multiples, are passed."""
+    """True if height and width of the first source, cropped to multiples, are passed."""
     multiple: int = 16
-    """Of the sides that are computed here."""
+    """The sides computed here are multiples of this."""
     lever: str = ""
-    """What the parameter `canvas` (an area) changes besides: `calculate_dimensions`, a function of the pipeline's
-    module; or an argument of the call, and as which `unit`."""
+    """What else the parameter `canvas` (an area) changes: `calculate_dimensions`, a function of the pipeline's module;
+    or an argument of the call, in `unit`."""
     unit: str = "area"
     """`area` or `side` (its root)."""
 
     @property
     def movable(self) -> bool:
-        """Whether another area can be asked for."""
+        """True if another area can be requested."""
         return self.area is not None or bool(self.lever)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pipeline:
-    """A class of diffusers: what its call takes, what comes back, and what one would stumble over."""
+    """A class of diffusers: what its call takes and returns, and its pitfalls."""
 
     name: str
     family: str
-    """What people call it."""
+    """Display name."""
     encoder: str = ""
-    """The family of the vision-language model that reads the instruction, and perhaps the source, as
-    `judges/judge_table.py` calls it: a judge may prefer its own. Empty: it is no model that judges are of."""
+    """The family, named as in `judges/judge_table.py`, of the vision-language model that reads the instruction, and
+    perhaps the source: a judge may prefer its own. Empty: judges do not use its model."""
     source: str = "image"
     """The argument that takes the sources."""
     most_sources: int | None = 1
-    """None: any number. Where it is 1 the argument takes a picture, else a list of them."""
+    """None: any number. If it is 1 the argument takes a picture, else a list of them."""
     longest: int | None = None
-    """A source may be so many times as long as wide, where the processor of its text encoder refuses longer ones."""
+    """Highest ratio of a source's sides, if the processor of its text encoder refuses longer ones."""
     steps: int | None = None
-    """None: as the class has it."""
+    """None: the default of the class."""
     guidance: Mapping[str, float] = field(default_factory=dict)
-    """Each argument that weighs something, with what is passed where nothing else is said."""
+    """Each guidance argument, with its default."""
     negative: str | None = None
-    """The negative prompt where nothing else is said; None: none is passed."""
+    """The default negative prompt; None: none is passed."""
     negative_argument: str = "negative_prompt"
-    """Empty for a class that takes none."""
+    """Empty if the class takes none."""
     without_negative: str = ""
-    """The weight that does nothing, in silence, unless a negative prompt is passed: above 1 one always is."""
+    """The weight that silently does nothing without a negative prompt: above 1 one is always passed."""
     sized: bool = True
-    """Whether the call takes height and width."""
+    """True if the call takes height and width."""
     snaps: bool = False
-    """It takes them, and makes the nearest of its own shapes: no size can be asked for."""
+    """True if it rounds them to the nearest of its own shapes: no size can be requested."""
     with_size: Mapping[str, Any] = field(default_factory=dict)
-    """What is passed where a size is asked for, lest it be overruled; the value `area` stands for its pixels."""
+    """Further arguments if a size is requested, so that it is not overruled; the value `area` becomes its pixels."""
     canvas: Canvas
     result: str = "images"
-    """Attribute of what comes back that holds the pictures."""
+    """Attribute of the result that holds the pictures."""
     video: bool = False
-    """What comes back is a list of videos; the edit is the last frame of the first."""
+    """True if the result is a list of videos; the edit is the last frame of the first."""
     prompt: str = "text"
     """A key of `PROMPTS`."""
     call: Mapping[str, Any] = field(default_factory=dict)
-    """What is always passed, unless the parameter `call` says otherwise."""
+    """Arguments that are always passed, unless the parameter `call` overrides them."""
     load: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """By part, keywords of `from_pretrained`, unless the parameter `load` says otherwise."""
+    """By part, keywords of `from_pretrained`, unless the parameter `load` overrides them."""
     variants: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Where an entry of `model_index.json` is true: `num_inference_steps` and weights that then count."""
+    """Entry of `model_index.json` -> `num_inference_steps` and weights that apply if it is true."""
     rewriting: str = ""
-    """The argument (of a modular pipeline the block) that has the prompt rewritten before the edit; off unless the
-    parameter `call` has it."""
+    """The argument (for a modular pipeline the block) that rewrites the prompt before the edit; off unless the
+    parameter `call` enables it."""
     cuts_source: bool = False
-    """The source is cropped to a table of shapes: the edit shows less than the source does."""
+    """True if the source is cropped to a table of shapes: the edit shows less than the source does."""
     notes: tuple[str, ...] = ()
-    """What else one should know; recorded with every run."""
+    """Further remarks, recorded with every run."""
     figures: str
-    """Where steps and weights come from."""
+    """Sources of steps and weights."""
     modular: bool = False
-    """A modular pipeline: blocks with inputs in place of a call with arguments; `rewriting` names a block of it."""
+    """A modular pipeline: blocks with inputs instead of a call with arguments; `rewriting` names one of its blocks."""
     guessed: bool = False
-    """Read off the signature of a class that nobody has looked at."""
+    """True if guessed from the signature of a class without a row."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,15 +112,15 @@ class Release:
     pipeline: str
     licence: str = UNKNOWN
     gated: bool | None = None
-    """Whether terms have to be accepted on the Hub; None: not established."""
+    """True if terms have to be accepted on the Hub; None: not established."""
     parts: Mapping[str, float] = field(default_factory=dict)
     """10^9 parameters by part; a VAE may be missing. Empty: not established."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """`num_inference_steps`, weights, `negative_prompt` and `area` that differ from the pipeline's."""
     revision: str | None = None
-    """The branch that holds the files in diffusers' form, where it is not the main one."""
+    """The branch with the files in diffusers' form, if it is not the main one."""
     environment: str = ""
-    """What it needs besides `edit-eval[diffusers]`."""
+    """Requirements besides `edit-eval[diffusers]`."""
     figures: str
 
 
@@ -134,12 +134,12 @@ class Settings:
     guidance: Mapping[str, float]
     negative: str | None
     canvas: int | None
-    """The area that height and width are computed for; None where they are not computed."""
+    """The area that height and width are computed for; None if they are not computed."""
     call: Mapping[str, Any]
 
     @property
     def plain(self) -> dict[str, Any]:
-        """What decides pixels, for keys."""
+        """What determines pixels, for keys."""
         return {
             "pipeline": self.pipeline.name,
             "num_inference_steps": self.steps,
@@ -166,25 +166,25 @@ def _as_json(instruction: str, sources: int) -> str:
         given = json.loads(instruction)
     except ValueError:
         given = None
-    if isinstance(given, dict) and "edit_instruction" in given:  # the benchmark speaks the model's own language
+    if isinstance(given, dict) and "edit_instruction" in given:  # the benchmark uses the model's own format
         return instruction
     return json.dumps({"edit_instruction": instruction}, ensure_ascii=False)
 
 
 PROMPTS: dict[str, Callable[[str, int], str]] = {"text": _text, "tags": _with_tags, "json": _as_json}
-"""Of an instruction and the number of its sources, the prompt: as it is; with a tag for each picture in front; as a
-JSON document with the key `edit_instruction`. An instruction that has that form already stays as it is."""
+"""Maps an instruction and the number of its sources to the prompt: unchanged; with a tag for each picture in front; as
+a JSON document with the key `edit_instruction`. An instruction already in that form stays unchanged."""
 
 
 def settle(
     index: Mapping[str, Any], pipeline: Pipeline, release: Release | None, wanted: Mapping[str, Any]
 ) -> Settings:
-    """What is passed where `wanted` (None: whatever is recommended) leaves something open.
+    """Returns what is passed, filling in what `wanted` leaves open (None: the recommended value).
 
-    The pipeline's own defaults count least, then what its variant needs, then the release, then what is wanted. `index`
-    is `model_index.json`, of which an entry may name the variant; for a release the table says all.
+    In increasing precedence: the pipeline's defaults, its variant, the release, `wanted`. `index` is
+    `model_index.json`, which may have an entry for the variant; for a release the table is complete.
 
-    Raises `ConfigurationError`, the parameter's name in front, for what this class does not take.
+    Raises `ConfigurationError`, beginning with the parameter's name, for what this class does not support.
     """
     values: dict[str, Any] = {"num_inference_steps": pipeline.steps, **pipeline.guidance}
     values |= {"negative_prompt": pipeline.negative, "area": pipeline.canvas.area}
@@ -222,7 +222,7 @@ def settle(
 
 
 def size_for(canvas: Canvas, area: int | None, source: tuple[int, int]) -> tuple[int, int] | None:
-    """(width, height) to be passed for a source of that size; None where the pipeline is left to its rule."""
+    """Returns the (width, height) to pass for a source of that size; None if the pipeline follows its own rule."""
     width, height = source
     if canvas.source_sized:
         return _cut(width, canvas.multiple), _cut(height, canvas.multiple)

@@ -1,4 +1,4 @@
-"""Qwen-Image-Edit and Qwen-Image-Edit-Plus (2509, 2511), by the name and parameters that the original scripts know."""
+"""Qwen-Image-Edit and Qwen-Image-Edit-Plus (2509, 2511), under the name and parameters of the original scripts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class QwenImageEdit(DiffusersModel):
         true_cfg_scale: float = 4.0
         """Weight of the instruction against the negative prompt; 1 and below is none, in half the time."""
         only: ClassVar[tuple[str, ...]] = ("QwenImageEditPipeline", "QwenImageEditPlusPipeline")
-        # What `diffusers` has besides, as it is there where nothing is said.
+        # The further parameters of `diffusers`, at their defaults.
         pipeline: ClassVar[str | None] = None
         size: ClassVar[list[int] | None] = None
         loras: ClassVar[list[Lora]] = []
@@ -43,14 +43,15 @@ class QwenImageEdit(DiffusersModel):
 
     @staticmethod
     def effective(parameters: Any) -> dict[str, Any]:
-        """As for `diffusers`, without the pipeline: of an unknown name on the Hub it shows when the model is there, and
-        a key must not change by that."""
+        """Like `diffusers`, without the pipeline: for an unknown name on the Hub it is known only once the model is
+        there, and that must not change a key.
+        """
         found = DiffusersModel.effective(parameters)
         del found["pipeline"]
         return found
 
     @staticmethod
     def duration(parameters: Any) -> tuple[float, float, str] | None:
-        """Seconds of a load and of an edit, as others have measured them; for weights of any name."""
+        """Returns the seconds of a load and of an edit as measured by others; for weights of any name."""
         settings = settings_of(parameters, index_of(parameters))
         return of_qwen_image(settings.steps or 0, settings.guidance["true_cfg_scale"])

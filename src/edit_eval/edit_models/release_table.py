@@ -1,9 +1,8 @@
 """Published weights of the pipelines in `preset_table.py`: data.
 
-What stands beside a release has its source in `figures`; what nobody has looked up in a primary source is not there.
-Steps and guidance are those of an edit, where documentation gives others for that; a release that sets none has its
-pipeline's (`preset_table.py`), held against the signature and the editing examples of diffusers 0.42.1 and its
-documentation at 58eb52c.
+`figures` names the sources of a row; facts not found in a primary source are left out. Steps and guidance are those for
+an edit, if the documentation distinguishes it; a release that sets none uses its pipeline's (`preset_table.py`),
+checked against the signature and the editing examples of diffusers 0.42.1 and its documentation at 58eb52c.
 """
 
 from __future__ import annotations

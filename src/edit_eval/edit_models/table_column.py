@@ -1,4 +1,4 @@
-"""Edits that were made elsewhere: a column of pictures in a table."""
+"""Edits made elsewhere: a column of pictures in a table."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ REGISTERED = {"table_column": "TableColumn"}
 
 
 class _Sources(TableBenchmark):
-    """The table as the benchmark has it; it needs no instructions."""
+    """The table as read by the benchmark, but without required instructions."""
 
     needed = ("source",)
 
 
 class _Edits(_Sources):
-    """The table, its edits being what it has for sources; where it has no ids they are called as the `sources` are."""
+    """The table with its edits as sources; without ids they are named like the `sources`."""
 
     sources = ""
 
@@ -30,7 +30,7 @@ class _Edits(_Sources):
         found = {ours: theirs for ours, theirs in super().find_columns(there).items() if ours in ("id", "source")}
         if "id" not in found:
             fields = {"source": self.sources} if self.sources else {}
-            with suppress(ConfigurationError):  # a table of edits alone: its samples are called as they are
+            with suppress(ConfigurationError):  # a table of only edits: they are named after themselves
                 found[NAMED] = _Sources(replace(self.parameters, fields=fields)).looked_at()[1]["source"]
         return found
 
@@ -61,7 +61,7 @@ class TableColumn(GivenEdits):
 
     @staticmethod
     def read(parameters: TableColumn.Parameters) -> Mapping[str, Sample]:
-        """Each row's edit. Raises `ConfigurationError` for a table that cannot be read, or has no such column."""
+        """Returns each row's edit. Raises `ConfigurationError` for an unreadable table, or one without the column."""
         return _edits(parameters)
 
     def absent(self, sample_id: str) -> tuple[str, str]:
@@ -72,13 +72,13 @@ class TableColumn(GivenEdits):
         )
 
     def about(self) -> dict[str, str]:
-        """How many edits there are."""
+        """Returns how many edits there are."""
         there = sum(not edit.fault for edit in self._edits.values())
         return {"table": self._parameters.table, "column": self._parameters.column, "edits": str(there)}
 
 
 def _edits(parameters: TableColumn.Parameters) -> dict[str, Sample]:
-    """Each row's edit, as the source of a sample; those that are missing have a fault."""
+    """Returns each row's edit, as the source of a sample; a missing one has a fault."""
     try:
         fields = {"source": parameters.column} | ({"id": parameters.id} if parameters.id else {})
         table = _Edits(
