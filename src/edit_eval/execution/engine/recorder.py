@@ -223,7 +223,7 @@ class Recorder:
     def leave(self, task: Task) -> None:
         """Leaves the task and all that waits for it pending until another start.
 
-        Except that an unreadable edit of ours that it follows is made again: no later start may ever look at it.
+        Except that an unreadable edit of ours that it follows is made again: no other task may ever look at it.
         """
         if is_edit(task):
             (number,) = task.units
@@ -267,9 +267,7 @@ class Recorder:
     def _keep_edit(self, number: int, edit: Edit) -> None:
         self._directory.append("edits", {**edit_record(edit), "at": time.time()})
         judged, ended = self._matrix.set_edit(number, edit), [number]
-        for told in (
-            self._matrix.behind(number) if edit.status is Status.OK else ()
-        ):  # what was said of it before counts
+        for told in self._matrix.behind(number) if edit.status is Status.OK else ():  # earlier answers about it count
             self._tell(told, self._work.phase)
         if edit.status in NO_EDIT:
             ended += self._matrix.fail_followers(number)
@@ -289,7 +287,7 @@ class Recorder:
         for one in ended:
             self._work.settle(one)
             for cell in self._about(one):
-                if not is_left(self._matrix, cell):  # whatever waits for its answer
+                if not is_left(self._matrix, cell):  # some tasks may wait for its answer
                     self._work.settle(settled(self._matrix, cell))
 
     def _about(self, number: int) -> list[int]:
