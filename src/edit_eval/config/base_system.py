@@ -1,8 +1,8 @@
-"""The base system's files run as they are: tables of what its names and keys are here, and what reads them.
+"""Runs the base system's files unchanged: tables that map its names and keys to ours, and the code that applies them.
 
 The rows come from its public files (Thomas-uestc/image_edit_benchmark on GitHub: `config_template.yaml`,
 `config_multi_gpu.yaml`, `config_multi_gpu_subprocess.yaml`, `config_full_multi_gpu.yaml`, `main.py`, and the classes
-that read them), and from what its documents and users write.
+that read them), and from its documents and users' files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TYPES = {
     "example_model": "copy_source",
     "example_reward": "testing",
 }
-"""Its names of models -> ours. One GPU or six, this process or another: `params` says that here, not the name."""
+"""Its model names -> ours. Here `params` says how many GPUs and which process, not the name."""
 
 CLASSES = {
     "QwenImageEditModel": "qwen_image_edit",
@@ -31,10 +31,10 @@ CLASSES = {
     "Qwen3VLRewardModel": "qwen3_vl",
     "Qwen3VLSubprocessRewardModel": "qwen3_vl",
     "Qwen3VLMultiGPUSubprocessRewardModel": "qwen3_vl",
-    "ExampleDiffusionModel": "copy_source",  # a placeholder: it gives the source back
+    "ExampleDiffusionModel": "copy_source",  # a placeholder: it returns the source
     "ExampleRewardModel": "testing",  # a placeholder: its scores are drawn at random
 }
-"""Its classes, without their modules -> what replaced them."""
+"""Its classes, without their modules -> our types."""
 
 OURS = frozenset((*TYPES.values(), *CLASSES.values()))
 
@@ -69,14 +69,14 @@ PASSED_OVER = {
     }.items()
     for key in keys.split()
 }
-"""Its keys that decide nothing here -> what replaced them. Those of `params` only beside the types above."""
+"""Its keys that have no effect here -> what replaced them. Those of `params` apply only to the types above."""
 
 PASSED_OVER_IN_THE_TEMPLATE = {
     "*.params.model_name": _TEMPLATE,
     "*.params.temperature": _TEMPLATE,
     "prompts.category_[1-5]": Text("{}; the rubrics of the five categories are packaged", _TEMPLATE),
 }
-"""The same in a file whose models are the placeholders of its template."""
+"""More such keys, in a file whose models are the placeholders of its template."""
 
 WRITTEN_OTHERWISE: dict[str, dict[str, tuple[str, dict[bool, Any]]]] = {
     "qwen3_vl": {
@@ -84,7 +84,7 @@ WRITTEN_OTHERWISE: dict[str, dict[str, tuple[str, dict[bool, Any]]]] = {
         "use_flash_attention": ("attn_implementation", {True: "flash_attention_2", False: "sdpa"}),
     }
 }
-"""Its switches among the `params` of our types -> our key, and its values."""
+"""Its switches in the `params` of our types -> our key, and the values for true and false."""
 
 REFUSED = {
     "seed": _SEED,
@@ -101,8 +101,8 @@ REFUSED = {
     "*.params.compare_with_original": Text("this class's own parameters say what the judge is shown"),
     "*.params.use_flash_attention": Text("this class's own parameters set its attention"),
 }
-"""Its keys that would change what comes out, and have no meaning where they stand -> what to write instead. Consulted
-only for a key that is unknown at that place."""
+"""Its keys that would change results but mean nothing at that place -> what to write instead. Consulted only for keys
+that are unknown there."""
 
 FLAGS = {
     "--config": Text("leave it out: `edit-eval run CONFIG`"),
@@ -116,7 +116,7 @@ FLAGS = {
     "--gpu": Text("`--devices 0,2,3` selects the GPUs"),
     "--device": Text("`--devices 0,2,3` selects the GPUs"),
 }
-"""Flags of its command line, and of others like it -> ours."""
+"""Flags of its command line, and of similar programs -> ours."""
 
 NOISE = Text("noise is drawn on the CPU, not on the GPU, so no edit has the same pixels")
 SEES_MORE = Text("the judge sees source and edit (`protocol: {{images: [edited]}}` shows only the edit)")
@@ -128,16 +128,16 @@ OTHERWISE = (
     Text("a sample's seed is `seed` + its index in the whole benchmark, not within its category"),
     Text("failures are counted, never scored"),
 )
-"""What comes out otherwise: there `torch.Generator` was made on the model's device, and `generate` was called without
+"""Differences in results: the original made its `torch.Generator` on the model's device, and called `generate` without
 `do_sample`, so that the generation_config of Qwen3-VL-Instruct decided."""
 
 ONE_MODEL, SEVERAL_MODELS = ("diffusion_model", "reward_model"), ("edit_models", "judges")
 
 
 def explain_unknown_key(place: Place, names: Iterable[str], otherwise: str) -> str:
-    """The text for an unknown key: what to write instead if it is the base system's, else the nearest of `names`.
+    """Returns the error for an unknown key: what to write instead if it is the base system's, else the nearest name.
 
-    `otherwise` is said when none is near.
+    `otherwise` is used if no name is near.
     """
     parts = list(place)
     if parts[0] in (*ONE_MODEL, *SEVERAL_MODELS):
@@ -148,7 +148,7 @@ def explain_unknown_key(place: Place, names: Iterable[str], otherwise: str) -> s
 
 
 def models_in(raw: dict[str, Any]) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """(place, section) of every edit model and judge that is written as a mapping."""
+    """Yields (place, section) of every edit model and judge written as a mapping."""
     places: list[Place] = [(root,) for root in ONE_MODEL]
     places += [(root, name) for root in SEVERAL_MODELS if isinstance(raw.get(root), dict) for name in raw[root]]
     for root, *name in places:
@@ -158,15 +158,15 @@ def models_in(raw: dict[str, Any]) -> Iterator[tuple[Place, dict[str, Any]]]:
 
 
 def is_base_class(class_path: object, beside: str | None = None) -> bool:
-    """Whether a class path leads into the base system's own source tree, `src`.
+    """True if a class path is in the base system's source tree, `src`.
 
-    That may be the name of a user's folder, too: without a registered type `beside` it only its models are meant.
+    A user's folder may have that name, too: without a registered type `beside` it, only `src.models` counts.
     """
     return isinstance(class_path, str) and class_path.startswith("src." if beside else "src.models.")
 
 
 def wrong_type(written: str, class_path: str, problem: str, names: Iterable[str]) -> str:
-    """The text for an unknown `type` beside a class of the base system's; `problem` says that it is unknown."""
+    """Returns the error for an unknown `type` beside a class of the base system; `problem` says it is unknown."""
     ours = CLASSES.get(class_path.rpartition(".")[2])
     without = (
         Text("leave it out for `{}`, which replaces the class beside it", ours)
@@ -178,18 +178,18 @@ def wrong_type(written: str, class_path: str, problem: str, names: Iterable[str]
 
 
 class BaseFile:
-    """What of a configuration was the base system's: translated in place, then told in a few lines."""
+    """Translates the base system's parts of a configuration in place, and reports them in a few lines."""
 
     def __init__(self) -> None:
         self._found = False
         self._passed_over: dict[str, list[str]] = {}
-        """What replaced them -> the keys."""
+        """Replacement -> the keys without effect."""
         self._replaced: list[str] = []
         self._otherwise: list[str] = []
-        """What a model does otherwise than the one that it replaces."""
+        """Differences of models from those they replace."""
 
     def translate(self, raw: dict[str, Any], faults: Faults, notes: list[str]) -> None:
-        """Rewrites, in place, what only the base system's files have."""
+        """Rewrites, in place, everything that only the base system's files have."""
         models = list(models_in(raw))
         of_the_template = [self._translate_type(section) for _, section in models]
         rows = {**PASSED_OVER, **(PASSED_OVER_IN_THE_TEMPLATE if any(of_the_template) else {})}
@@ -207,7 +207,7 @@ class BaseFile:
         _translate_schedule(raw, faults, notes)
 
     def _compare(self, place: str, section: Mapping[str, Any], protocol: object) -> None:
-        """What comes out otherwise, although the file says nothing of it."""
+        """Notes differences in results that the file does not mention."""
         params = section.get("params")
         params = params if isinstance(params, dict) else {}
         if section.get("type") == "qwen_image_edit":
@@ -221,13 +221,12 @@ class BaseFile:
             self._otherwise.append(Text("{}: {}", place, GREEDY))
 
     def class_is_replaced(self, place: Place, type_name: str) -> None:
-        """Remembers that a class of the base system's gives way to a registered type."""
+        """Notes that a registered type replaces a class of the base system."""
         self._found = True
         self._replaced.append(Text("{:.} by type {}", place, type_name))
 
     def notes(self, others: Sequence[str]) -> list[str]:
-        """What the reader of the file should be told, with the `others`: all in one, where anything was the base
-        system's."""
+        """Returns the notes for the user, the `others` included; merged into one if anything was the base system's."""
         if not self._found:
             return [*others]
         said = [Text("unlike the original scripts: {:; }", [*self._otherwise, *OTHERWISE])]
@@ -244,12 +243,12 @@ class BaseFile:
         for key in [key for key in section if fnmatchcase(key, pattern)]:
             if key == "metrics" and not _is_usual(section[key]):
                 continue
-            if section.pop(key) is not None:  # null is no key of anybody's
+            if section.pop(key) is not None:  # null is the same as not given
                 self._found = True
                 self._passed_over.setdefault(why, []).append(".".join((*place, key)))
 
     def _translate_type(self, section: dict[str, Any]) -> bool:
-        """Gives a section the type that replaced its own, or its class; tells whether it is a placeholder's."""
+        """Sets a section's type to the one that replaced its type or class; True if that was a placeholder."""
         written, class_path = section.get("type"), section.get("class_path")
         name = written
         if written is None and is_base_class(class_path):
@@ -279,12 +278,12 @@ class BaseFile:
 
 
 def _is_usual(metrics: object) -> bool:
-    """Whether nothing is asked for that a report does not have anyway."""
+    """True if all metrics asked for are in every report anyway."""
     return metrics is None or (isinstance(metrics, list) and all(one in METRICS for one in metrics))
 
 
 def _translate_schedule(raw: dict[str, Any], faults: Faults, notes: list[str]) -> None:
-    """Makes `enable_batch_sync` of the models the schedule of the run."""
+    """Turns the models' `enable_batch_sync` into the run's schedule."""
     asked: dict[str, Place] = {}
     for place, section in models_in(raw):
         params = section.get("params")

@@ -1,10 +1,10 @@
-"""The only place where a name becomes a class: names in our own files, entry points of packages, dotted paths.
+"""Maps names to classes, for names in our own files, entry points of packages, and dotted paths; the only such place.
 
 Nothing is imported before it is used. A component in a folder of its kind is one file with a line
 `REGISTERED = {"name": "ClassName"}`, which is read here; a file in `testing/`, or in `published/`, where one file is a
-benchmark and its protocol, says the kind, too (`judge:name`). What comes from elsewhere has an entry point `KIND.NAME`
-in the group `edit_eval.components`: any installed package, and the room `scenes`, of which no other room knows more
-than its names.
+benchmark and its protocol, also gives the kind (`judge:name`). Other components have an entry point `KIND.NAME` in the
+group `edit_eval.components`: those of installed packages, and of `scenes`, which the rest of our code knows only by
+name.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"]
 
 GROUP = "edit_eval.components"
 HOUSE = "edit-eval"
-"""Our own distribution, whose entry points are built in."""
+"""Our own distribution; its entry points count as built in."""
 FOLDERS = {f"{kind}s": kind for kind in KINDS} | {"published": "", "testing": ""}
-"""Where built-in components are, and of which kind; in the last two each name says its kind."""
+"""Folders of built-in components, and their kind; in the last two, each name gives its kind."""
 WORDS: dict[Kind, str] = {
     "benchmark": Text("a benchmark"),
     "edit_model": Text("an edit model"),
@@ -55,7 +55,7 @@ _REGISTERED = b"\nREGISTERED = "
 
 
 class NotHere(ConfigurationError):
-    """A class that cannot be imported by this interpreter; that of its own environment may be able to."""
+    """A class that this interpreter cannot import; its own environment's may be able to."""
 
 
 @dataclass(frozen=True)
@@ -67,15 +67,15 @@ class Component:
     origin: str
     """`built in`, or the package that registers it."""
     summary: str
-    """First line of the class's docstring; empty where its source is not found."""
+    """First line of the class's docstring; empty if its source is not found."""
     about: Mapping[str, str] = field(default_factory=dict)
-    """What a benchmark's class says about its data in `about`, a mapping of plain texts: `source`, `licence`, ..."""
+    """A benchmark class's `about`, plain texts on its data: `source`, `licence`, ..."""
     problem: str = ""
-    """Why its name cannot be used here, as far as that shows without importing it."""
+    """Why its name cannot be used here, as far as can be told without importing it."""
 
 
 class Registered(NamedTuple):
-    """A name that somebody gives to a class."""
+    """A name registered for a class."""
 
     kind: Kind
     name: str
@@ -94,43 +94,43 @@ class Description:
     summary: str
     parameters: tuple[Parameter, ...]
     placement_keys: tuple[str, ...]
-    """What may stand beside the parameters in `params`, and is never part of a result's key."""
+    """Other keys allowed in `params`, which are never part of a result's key."""
     problem: str = ""
-    """Why the class cannot be imported here, in which case its parameters are not known."""
+    """Why the class cannot be imported here; then its parameters are not known."""
     scores: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Of a protocol, the scale of each score (`edit_eval.records.Scale`); none where only its parameters say them."""
+    """For a protocol, the scale of each score (`edit_eval.records.Scale`); empty if that depends on its parameters."""
     headline: str = ""
     presets: Sequence[Mapping[str, str]] = ()
-    """Of an edit model, the models that it knows by name, and what it knows of each."""
+    """For an edit model, the models it knows by name, and facts on each."""
     about: Mapping[str, str] = field(default_factory=dict)
-    """As in `Component`; of a benchmark its protocol, too."""
+    """As in `Component`; for a benchmark, also its protocol."""
     origin: str = ""
     """As in `Component`; empty for a class path."""
 
 
 def built_in() -> dict[Kind, dict[str, str]]:
-    """Kind -> name -> class path of edit-eval's own components, in the order of their names; imports none of them."""
+    """Returns kind -> name -> class path of edit-eval's own components, ordered by name; imports none of them."""
     own = sorted(one for one in registered() if not one.package)
     return {kind: {one.name: one.class_path for one in own if one.kind == kind} for kind in KINDS}
 
 
 def registered() -> tuple[Registered, ...]:
-    """All names, edit-eval's own first. A name may be here twice; `locate` refuses it."""
+    """Returns all names, edit-eval's own first. A name may appear twice; `locate` refuses it."""
     return _of_files() + _of_packages(_installed())[0]
 
 
 def names(kind: Kind) -> list[str]:
-    """All names of a kind."""
+    """Returns all names of a kind."""
     return [one.name for one in registered() if one.kind == kind]
 
 
 def nameless() -> tuple[str, ...]:
-    """A line for each entry point of our group whose name does not say its kind, or whose value is no class."""
+    """Returns an error for each entry point of our group whose name lacks a kind, or that does not name a class."""
     return _of_packages(_installed())[1]
 
 
 def _installed() -> tuple[tuple[str, int], ...]:
-    """The folders on Python's path that packages are installed in, and when each was changed."""
+    """Returns the folders on Python's path that have installed packages, and when each last changed."""
     places = ((os.path.abspath(path), _changed(path)) for path in sys.path)
     return tuple(one for one in dict.fromkeys(places) if _has_packages(*one))
 
@@ -144,7 +144,7 @@ def _changed(path: str) -> int:
 
 @lru_cache(maxsize=1024)
 def _has_packages(path: str, changed: int) -> bool:
-    """Whether a folder may have any; to read what all packages say takes a hundred times as long as to look."""
+    """True if a folder may have packages; checking this is a hundred times faster than reading their metadata."""
     try:
         return not os.path.isdir(path) or any(one.endswith((".dist-info", ".egg-info")) for one in os.listdir(path))
     except OSError:
@@ -153,7 +153,7 @@ def _has_packages(path: str, changed: int) -> bool:
 
 @cache
 def _of_files() -> tuple[Registered, ...]:
-    """What the files of this package register."""
+    """Returns the names registered by files of this package."""
     package, found = Path(__file__).parents[1], []
     for top, usual in FOLDERS.items():
         for file in sorted((package / top).rglob("*.py")):
@@ -174,9 +174,9 @@ def _of_files() -> tuple[Registered, ...]:
 
 @lru_cache(maxsize=1)
 def _of_packages(path: object) -> tuple[tuple[Registered, ...], tuple[str, ...]]:
-    """The entry points of the packages on Python's `path`, and what is wrong with the others of our group."""
+    """Returns valid entry points of the packages on Python's `path`, and errors for the others of our group."""
     found, wrong = [], []
-    said_of: dict[object, tuple[str, str]] = {}  # to read what a package says of itself takes milliseconds
+    said_of: dict[object, tuple[str, str]] = {}  # reading a package's metadata takes milliseconds
     for point in importlib.metadata.entry_points(group=GROUP):
         if point.dist not in said_of:
             about = None if point.dist is None else point.dist.metadata
@@ -197,7 +197,7 @@ def _of_packages(path: object) -> tuple[tuple[Registered, ...], tuple[str, ...]]
 
 
 def known(kind: Kind) -> list[Component]:
-    """All registered components of a kind, built-in ones first. Imports none of them."""
+    """Returns all registered components of a kind, built-in ones first. Imports none of them."""
     entries = []
     for one in sorted((each for each in registered() if each.kind == kind), key=lambda one: (one.package != "", one)):
         summary, about, problem = _said(one.class_path)
@@ -211,7 +211,7 @@ def known(kind: Kind) -> list[Component]:
 
 
 def locate(kind: Kind, name: str) -> str | None:
-    """The class path behind a registered name, or None. Raises `ConfigurationError` for a name that two have."""
+    """Returns the class path of a registered name, or None. Raises `ConfigurationError` for an ambiguous name."""
     found = {one.class_path: one.package or HOUSE for one in registered() if (one.kind, one.name) == (kind, name)}
     if len(found) > 1:
         raise ConfigurationError(
@@ -227,7 +227,7 @@ def locate(kind: Kind, name: str) -> str | None:
 
 
 def named(kind: Kind, name: str) -> Any:
-    """The class behind a name that is registered. Raises `ConfigurationError` as `import_class` does."""
+    """Returns the class of a registered name. Raises `ConfigurationError` as `import_class` does."""
     path = locate(kind, name)
     if path is None:
         raise ConfigurationError(unknown_type(kind, name))
@@ -235,20 +235,20 @@ def named(kind: Kind, name: str) -> Any:
 
 
 def package_of(kind: Kind, class_path: str) -> str:
-    """The package that registers a class (`my-benchmark 1.0`); empty for edit-eval's own and for all others."""
+    """Returns the package that registers a class (`my-benchmark 1.0`); empty for edit-eval's own, or if none does."""
     if class_path.startswith("edit_eval."):
         return ""
     return next((one.package for one in registered() if (one.kind, one.class_path) == (kind, class_path)), "")
 
 
 def called_by(kind: Kind, class_path: str) -> str:
-    """A class as a message names it: with the package that it comes from."""
+    """Returns a class's name for messages, with the package it comes from."""
     package = package_of(kind, class_path)
     return Text("`{}` of {}", class_path, package) if package else Text("`{}`", class_path)
 
 
 def unknown_type(kind: Kind, name: str) -> str:
-    """The text for a name that is not registered."""
+    """Returns the error for a name that is not registered."""
     for other in KINDS:
         if other != kind and locate(other, name):
             return Text("`{}` is {}, not {}", name, WORDS[other], WORDS[kind])
@@ -261,9 +261,9 @@ def unknown_type(kind: Kind, name: str) -> str:
 
 
 def normalise_class_path(written: str) -> str:
-    """`pkg.module:Class` for `pkg.module.Class`; an absolute `/folder/file.py:Class` for a file.
+    """Returns `pkg.module:Class` for `pkg.module.Class`; an absolute `/folder/file.py:Class` for a file.
 
-    A file's path counts from the current directory. Raises `ConfigurationError`.
+    A file's path is relative to the current directory. Raises `ConfigurationError`.
     """
     module, colon, name = written.strip().rpartition(":")
     if not colon:
@@ -282,7 +282,7 @@ def normalise_class_path(written: str) -> str:
 
 @contextlib.contextmanager
 def staying_here() -> Iterator[None]:
-    """Comes back to the current directory, wherever code of the user's goes meanwhile: all paths count from it."""
+    """Restores the current directory in case the user's code changes it: all paths are relative to it."""
     here = os.open(".", os.O_RDONLY)
     try:
         yield
@@ -293,11 +293,11 @@ def staying_here() -> Iterator[None]:
 
 @staying_here()
 def import_class(kind: Kind, class_path: str, folder: Path | None = None) -> type[Any]:
-    """Imports a normalised class path the way a worker does, and checks that it has the methods of its kind.
+    """Imports a normalised class path as a worker does, and checks that it has the methods of its kind.
 
-    `folder` is searched first, but not for classes of edit-eval's own. Raises like `resolve`.
+    `folder` is searched first, except for edit-eval's own classes. Raises `ConfigurationError`.
     """
-    from edit_eval.workers.model_class import find_class  # the worker's own, so that both find the same class
+    from edit_eval.workers.model_class import find_class  # the worker's function, so that both find the same class
 
     module, _, name = class_path.rpartition(":")
     folder = None if module.startswith("edit_eval.") else folder
@@ -305,7 +305,7 @@ def import_class(kind: Kind, class_path: str, folder: Path | None = None) -> typ
     _forget_namesake(module, folder)
     try:
         found = find_class(class_path, [str(folder)] if folder else [])
-    except (Exception, SystemExit) as error:  # a module of the user's may do anything while it is imported
+    except (Exception, SystemExit) as error:  # a user's module may do anything on import
         last = error.__traceback__
         while last is not None and last.tb_next is not None:
             last = last.tb_next
@@ -348,10 +348,9 @@ def import_class(kind: Kind, class_path: str, folder: Path | None = None) -> typ
 
 
 def own_source(class_path: str, folder: Path) -> Path | None:
-    """The source file of a class of the user's own, found without importing anything; None for installed packages.
+    """Finds the source file of a user's own class without importing anything; None for installed packages.
 
-    The user's own is `file.py:Class`, and a module that lies in `folder`, or else on Python's path outside of any
-    `site-packages`.
+    The user's own classes are `file.py:Class`, and modules in `folder` or on Python's path outside `site-packages`.
     """
     module = class_path.rpartition(":")[0]
     if module.endswith(".py"):
@@ -367,10 +366,10 @@ def own_source(class_path: str, folder: Path) -> Path | None:
 
 
 def describe(name: str, folder: Path | None = None) -> list[Description]:
-    """What `edit-eval describe` prints: for each kind that a name is registered as, or of a class path as what it fits.
+    """Returns what `edit-eval describe` prints: a name under each kind it is registered as, or a class path.
 
-    A class path is searched in `folder` first; without one, in the current directory. Raises `ConfigurationError` for
-    what nobody knows. A registered class that cannot be imported here has a `problem` instead of parameters.
+    A class path is searched first in `folder`, by default the current directory. Raises `ConfigurationError` for an
+    unknown name. A registered class that cannot be imported here has a `problem` instead of parameters.
     """
     registered_as = {kind: path for kind in KINDS if (path := locate(kind, name))}
     if not registered_as and "." not in name and ":" not in name:
@@ -412,17 +411,17 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
 
 
 def _scores(cls: type[Any]) -> tuple[dict[str, dict[str, Any]], str]:
-    """The scales of a protocol's scores and its headline, as far as the class says them without parameters."""
+    """Returns the scales of a protocol's scores and its headline, if the class has them without parameters."""
     scores, headline = getattr(cls, "scores", None), getattr(cls, "headline", "")
     try:
         scales = {name: asdict(score.scale) for name, score in scores.items()} if isinstance(scores, Mapping) else {}
-    except (AttributeError, TypeError):  # a class of the user's own
+    except (AttributeError, TypeError):  # a user's own class
         scales = {}
     return scales, headline if isinstance(headline, str) and scales else ""
 
 
 def beside_parameters(kind: Kind) -> tuple[str, ...]:
-    """The keys that may stand beside a model's own parameters in `params` and never reach its class."""
+    """Returns the keys allowed beside a model's own parameters in `params` that never reach its class."""
     if kind not in ("edit_model", "judge"):
         return ()
     hidden = (*PLACEMENT_KEYS_BEFORE, *(("batch_size",) if kind == "edit_model" else ()))
@@ -430,7 +429,7 @@ def beside_parameters(kind: Kind) -> tuple[str, ...]:
 
 
 def _forget_namesake(module: str, folder: Path | None) -> None:
-    """Drops an imported module of that name from another folder: two files may each have their `my_model.py` beside."""
+    """Drops a module of that name imported from another folder: two files may each have their own `my_model.py`."""
     top = module.partition(".")[0]
     loaded = sys.modules.get(top)
     if folder is None or loaded is None or module.endswith(".py") or top in sys.stdlib_module_names:
@@ -442,7 +441,7 @@ def _forget_namesake(module: str, folder: Path | None) -> None:
 
 
 def _said(class_path: str) -> tuple[str, dict[str, str], str]:
-    """First line of a class's docstring, its `about`, and why there are none; nothing is imported."""
+    """Returns the first line of a class's docstring, its `about`, and why they are missing; imports nothing."""
     module, _, name = class_path.rpartition(":")
     source = _source(module)
     if source is None:
@@ -456,7 +455,7 @@ def _said(class_path: str) -> tuple[str, dict[str, str], str]:
     found: ast.ClassDef | None = None
     for part in name.split("."):
         found = next((s for s in body if isinstance(s, ast.ClassDef) and s.name == part), None)
-        if found is None:  # it may come from elsewhere
+        if found is None:  # it may be imported from another module
             return "", {}, ""
         body = found.body
     return (_first_line(ast.get_docstring(found)) if found else ""), _about(body), ""
@@ -475,7 +474,7 @@ def _about(body: list[ast.stmt]) -> dict[str, str]:
 
 
 def _protocol(cls: type[Any]) -> str:
-    """By which protocol a benchmark is judged where nothing else is said."""
+    """Returns a benchmark's default protocol."""
     said = getattr(cls, "protocol", "rubric")
     return str(said.get("type") or said.get("class_path")) if isinstance(said, Mapping) else str(said)
 
@@ -485,14 +484,14 @@ def _plain_texts(value: object) -> dict[str, str]:
 
 
 def _source(module: str, folder: Path | None = None) -> Path | None:
-    """The file of a module, `folder` being searched first; its packages are not imported on the way."""
+    """Finds the file of a module, in `folder` first, without importing its packages."""
     if module.endswith(".py"):
         return Path(module)
     top, *rest = module.split(".")
     ours = top in sys.stdlib_module_names  # Python's own modules come first
     spec = importlib.machinery.PathFinder.find_spec(top, [str(folder)]) if folder and not ours else None
     try:
-        spec = spec or importlib.util.find_spec(top)  # of a top-level name: nothing is imported
+        spec = spec or importlib.util.find_spec(top)  # for a top-level name, this imports nothing
     except (ImportError, ValueError):
         return None
     if spec is None:

@@ -1,7 +1,7 @@
-"""Whether a judge and an edit model share a family: known self-preference, which a reader of scores has to be told.
+"""Detects judges and edit models of the same family, since judges are known to prefer edits from their own family.
 
-A judge's family is that of its weights, an edit model's that of the vision-language model which reads its
-instructions. Nothing is loaded, and no network is asked: what is not known is not said.
+A judge's family is that of its weights, an edit model's that of the vision-language model that reads its instructions.
+Nothing is loaded and no network is used; unknown families are not reported.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BY_CLASS = {family.model: family.lineage for family in FAMILIES}
 
 
 def judge_lineage(section: ModelSection) -> str:
-    """Whose weights a judge has grown from; empty where nobody knows."""
+    """Returns the family of a judge's weights; empty if unknown."""
     name = _name(section)
     if (index := _index(section, "config.json")) and (family := family_of_type(str(index.get("model_type")))):
         return family.lineage
@@ -31,7 +31,7 @@ def judge_lineage(section: ModelSection) -> str:
 
 
 def encoder_lineages(section: ModelSection) -> frozenset[str]:
-    """Which vision-language models read an edit model's instructions; empty where there is none, or nobody knows."""
+    """Returns the families of the vision-language models that read an edit model's instructions; empty if unknown."""
     release = RELEASE.get(_name(section))
     if release is not None:
         return frozenset(filter(None, [PIPELINE[release.pipeline].encoder]))
@@ -46,13 +46,13 @@ def encoder_lineages(section: ModelSection) -> frozenset[str]:
 
 
 def share_a_family(judge: ModelSection, edit_model: ModelSection) -> str:
-    """The family that a judge and an edit model share; empty where they share none, or nobody knows."""
+    """Returns the family that a judge and an edit model share; empty if none is known."""
     lineage = judge_lineage(judge)
     return lineage if lineage in encoder_lineages(edit_model) else ""
 
 
 def shared_families(judges: Iterable[ModelSection], edit_models: Iterable[ModelSection]) -> Iterator[str]:
-    """A sentence for each judge and edit model that share a family."""
+    """Yields a sentence for each judge and edit model that share a family."""
     models = list(edit_models)
     for judge in judges:
         for model in models:
@@ -63,16 +63,16 @@ def shared_families(judges: Iterable[ModelSection], edit_models: Iterable[ModelS
 
 
 def _name(section: ModelSection) -> str:
-    """What a section calls its model: the parameter of those that load one, or of those that ask a server for one."""
+    """Returns the model's name in a section: `model_name` if it is loaded here, `model` if a server has it."""
     given: Mapping[str, Any] = section.parameters
     return next((str(given[key]) for key in ("model_name", "model") if isinstance(given.get(key), str)), "")
 
 
 def _index(section: ModelSection, file: str) -> Mapping[str, Any]:
-    """What a file of the model says, where it lies on this machine; empty where it does not."""
+    """Reads a JSON file of the model, if it is on this machine; empty if not."""
     name, revision = _name(section), section.parameters.get("revision")
     folder = folders.local_folder(name) or folders.cached_folder(name, revision, os.environ)
     try:
         return folders.read_index(folder / file) if folder is not None and (folder / file).is_file() else {}
-    except (LoadError, OSError):  # which loading will say
+    except (LoadError, OSError):  # loading will report it
         return {}

@@ -1,4 +1,4 @@
-"""What is wrong in a configuration, where, and what would be right: collected, then raised as one readable line."""
+"""Collects faults in a configuration (what, where, and the remedy), and raises them as one readable line."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text, joined
 
 Place = tuple[str, ...]
-"""The keys that lead from the top of the configuration to a value."""
+"""Keys leading from the top of the configuration to a value."""
 
 
 class Faults:
     """Collects faults while a configuration is read.
 
-    `source` names the file, `files` those that it extends, by the places that came from them. `origins` says which
-    places came from the command line, and from which flag, or stood under another key: a fault there names the flag or
-    the key.
+    `source` names the file, `files` the files it extends, by the places that came from them. `origins` has places that
+    came from a flag of the command line, or from another key: a fault there names the flag or the key.
     """
 
     def __init__(self, source: str, files: Mapping[Place, str] | None = None) -> None:
@@ -33,21 +32,21 @@ class Faults:
         self._faults: list[tuple[Place, str]] = []
 
     def has(self, place: Place) -> bool:
-        """Whether something is wrong at exactly this place."""
+        """True if there is a fault at exactly this place."""
         return any(p == place for p, _ in self._faults)
 
     def within(self, place: Place) -> bool:
-        """Whether something is wrong at this place or below it."""
+        """True if there is a fault at this place or below it."""
         return any(p[: len(place)] == place for p, _ in self._faults)
 
     def add(self, place: Iterable[object], text: str) -> None:
-        """Notes a fault at `place`. A place keeps its first fault only."""
+        """Notes a fault at `place`. A place keeps only its first fault."""
         where = tuple(str(p) for p in place)
         if not self.has(where):
             self._faults.append((where, text))
 
     def raise_if_any(self) -> None:
-        """Raises `ConfigurationError` with the first fault, the places of the others, and a note for each of those."""
+        """Raises `ConfigurationError` with the first fault, the places of the others, and a note for each of them."""
         if not self._faults:
             return
         first, *others = self._faults
@@ -61,7 +60,7 @@ class Faults:
         raise error
 
     def name(self, place: Place) -> str:
-        """How a person knows a place: its dotted keys, or the flag that a value there came from."""
+        """Returns the user's name for a place: its dotted keys, or the flag that its value came from."""
         dotted = ".".join(place)
         at = _known(place, self.origins)
         if at is None:
@@ -73,12 +72,12 @@ class Faults:
         return flag if whole else ".".join((flag, *place[len(at) :]))
 
     def origin(self, place: Place) -> str:
-        """The flag or the other key that a value came from, or nothing."""
+        """Returns the flag or other key that a value came from, or nothing."""
         at = _known(place, self.origins)
         return "" if at is None else self.origins[at]
 
     def file(self, place: Place) -> str:
-        """The file that this one extends and that a value came from, or nothing."""
+        """Returns the extended file that a value came from, or nothing."""
         at = _known(place, self._files)
         return "" if at is None else self._files[at]
 
@@ -89,12 +88,12 @@ class Faults:
 
 
 def _known(place: Place, places: Mapping[Place, str]) -> Place | None:
-    """The longest beginning of a place that is among `places`."""
+    """Returns the longest prefix of a place that is among `places`."""
     return next((place[:n] for n in range(len(place), 0, -1) if place[:n] in places), None)
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The name that was probably meant, or None."""
+    """Returns the name that was probably meant, or None."""
     by_lower = {n.lower(): n for n in names}
     word = name.strip().lower().replace("-", "_")
     begun = [n for lower, n in by_lower.items() if len(word) > 2 and lower.startswith(word)]
@@ -108,16 +107,16 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """`; did you mean ...?`, or nothing."""
+    """Returns `; did you mean ...?`, or nothing."""
     found = nearest(name, names)
     return Text("; did you mean `{}`?", found) if found else ""
 
 
 def nearest_path(path: str | Path) -> str:
-    """`; nearest existing: ...` for a path that does not exist, or which of its folders is missing, or nothing."""
+    """Returns `; nearest existing: ...` for a missing path, or which of its folders is missing, or nothing."""
     missing = Path(path)
     what: str = ""
-    while not os.path.isdir(missing.parent):  # unlike `Path.is_dir`, it raises for no path
+    while not os.path.isdir(missing.parent):  # unlike `Path.is_dir`, it never raises
         missing = missing.parent
         what = Text("; the folder {} does not exist", missing)
     try:
@@ -125,13 +124,13 @@ def nearest_path(path: str | Path) -> str:
     except OSError:
         return what
     close = difflib.get_close_matches(missing.name, names, n=5, cutoff=0.5)
-    # Any two YAML files are alike in `.yaml`, so what stands before it must be alike, too.
+    # Any two YAML files share `.yaml`, so the stems must be alike, too.
     found = next((name for name in close if difflib.get_close_matches(missing.stem, [Path(name).stem])), None)
     return what + (Text("; nearest existing: {}", missing.parent / found) if found else "")
 
 
 def shown(value: Any) -> str:
-    """A value as it may stand in an error: short, text in quotes, and the YAML words for the rest."""
+    """Returns a value for an error message: short, text in quotes, and YAML's words for the rest."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -145,25 +144,25 @@ def shown(value: Any) -> str:
 
 
 def one_line(text: str) -> str:
-    """Text without line ends and control characters: those are shown as Python writes them."""
+    """Returns text with line ends and control characters escaped as in Python."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def explain(error: ValidationError, value: Any) -> list[tuple[Place, str]]:
-    """What pydantic found wrong with `value`, as (place within it, text); one entry a place.
+    """Returns pydantic's errors for `value` as (place within it, text), one per place.
 
-    The alternatives of a union (`auto` or a whole number) become one sentence.
+    Alternatives of a union (`auto` or a whole number) become one sentence.
     """
     grouped: dict[Place, list[ErrorDetails]] = {}
     for details in error.errors(include_url=False):
         grouped.setdefault(_real_place(details, value), []).append(details)
-    # Of a union that holds lists or mappings, the deeper complaint is the one that helps.
+    # In a union with lists or mappings, the deeper error is the useful one.
     places = [p for p in grouped if not any(q != p and q[: len(p)] == p for q in grouped)]
     return [(place, _sentence(grouped[place])) for place in places]
 
 
 def _real_place(details: ErrorDetails, value: Any) -> Place:
-    """Pydantic's place without the names it gives to the alternatives of a union."""
+    """Returns pydantic's place without the names it gives to alternatives of a union."""
     place: list[str] = []
     for key in details["loc"]:
         if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Which model answers, as far as its answers depend on it; and the digest of plain data, which keys are made of."""
+"""A model's identity, as far as its answers depend on it; and digests of plain data, which keys are made of."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from edit_eval.text import Text
 from edit_eval.workers.model_class import key_parameters, make_parameters, sources_digest
 
 canonical_json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
-"""Sorted keys, no spaces, no NaN."""
+"""Encodes JSON with sorted keys, no spaces and no NaN."""
 
 
 def digest(parts: object) -> str:
-    """SHA-256 (hexadecimal) of the canonical JSON of `parts`: sorted keys, no spaces, UTF-8, no NaN."""
+    """Returns the SHA-256 (hexadecimal) of the canonical JSON of `parts`: sorted keys, no spaces, UTF-8, no NaN."""
     return digest_of_text(canonical_json(parts))
 
 
 def digest_of_text(text: str) -> str:
-    """SHA-256 (hexadecimal) of a text in UTF-8."""
+    """Returns the SHA-256 (hexadecimal) of a text in UTF-8."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True)
 class Identity:
-    """Which model answers, as far as its answers depend on it."""
+    """A model's identity, as far as its answers depend on it."""
 
     name: str
-    """What the configuration calls it; not part of a key."""
+    """Its name in the configuration; not part of a key."""
     type: str
     revision: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -44,26 +44,26 @@ class Identity:
     """The model's `seed`; it enters a key through the sample's seed."""
 
     serves: str = field(default="", compare=False)
-    """Where a server answers, or what we start as one. Not part of a key: a server may move. A passport tells servers
-    apart by it."""
+    """A server's address, or a digest of the server we start. Not part of a key, since servers move; passports tell
+    servers apart by it."""
 
     @cached_property
     def digest(self) -> str:
-        """What stands for the model in a key."""
+        """The model's part of a key."""
         return digest({"type": self.type, "revision": self.revision, "parameters": self.parameters})
 
 
 @staying_here()
 def identity(section: ModelSection, folder: Path, kind: Any) -> Identity:
-    """What of a model enters the keys of its results: type, parameters, and its revision.
+    """Returns the parts of a model that enter the keys of its results: type, parameters and revision.
 
-    The revision is what its class says (`revision(parameters)`); of a class of the user's own that says nothing, the
-    SHA-256 of its source file, so that changed code makes its results anew. The class of an installed package that
-    says nothing is told apart by the package's version.
+    The revision comes from its class (`revision(parameters)`). For a user's own class without that method, it is the
+    SHA-256 of the source file, so that changed code produces new results; for one of an installed package, the
+    package's version enters the type.
     """
     type_name, revision, parameters = section.type or section.class_path, "", section.parameters
     file, _, class_name = section.class_path.rpartition(":")
-    if file.endswith(".py"):  # wherever it lies; what it says decides the result
+    if file.endswith(".py"):  # its content matters, not its folder
         type_name = f"{Path(file).name}:{class_name}"
     package = package_of(kind, section.class_path) if section.type else ""
     source = own_source(section.class_path, folder) if package or not section.type else None
@@ -80,7 +80,7 @@ def identity(section: ModelSection, folder: Path, kind: Any) -> Identity:
             parameters = {**parameters, **json.loads(canonical_json(model_class.effective(made)))}
     except NotHere:
         pass  # a class that only its own environment can import
-    except ConfigurationError as error:  # it begins with the name of a parameter, of which only we know the place
+    except ConfigurationError as error:  # it begins with a parameter's name; its place is added here
         key, _, text = str(error).partition(": ")
         if key not in section.names:
             raise
@@ -91,7 +91,7 @@ def identity(section: ModelSection, folder: Path, kind: Any) -> Identity:
 
 
 def _serves(parameters: Mapping[str, Any]) -> str:
-    """The address of a server, without name, password and query; of one that we start, what is started."""
+    """Returns a server's address without user, password and query; a digest of the command for one that we start."""
     if parameters.get("serve"):
         return f"serve:{digest(parameters['serve'])}"
     try:

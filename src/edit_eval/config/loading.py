@@ -1,4 +1,4 @@
-"""`load_configuration`: a YAML file, or the same in Python, becomes a `Configuration`; or one line says why not."""
+"""`load_configuration` turns a YAML file, or the same in Python, into a `Configuration`, or raises a one-line error."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from edit_eval.text import Text, changed
 
 
 class LoadingOptions(TypedDict, total=False):
-    """What may change a configuration while it is read. The last five replace the benchmark's filters."""
+    """Options that change a configuration as it is read. The last five replace the benchmark's filters."""
 
     overrides: str | Sequence[str] | Mapping[str, Any]
     """`dotted.key=value` texts (`--set`), or a mapping `{"dotted.key": value}`."""
     devices: str | None
     """`0,2,3`, `cpu:4` or `auto` for every model; a model that asks for one `device` keeps one."""
     progress: str | None
-    """In place of `execution.progress`."""
+    """Replaces `execution.progress`."""
     driver: str | None
-    """In place of `execution.driver`."""
+    """Replaces `execution.driver`."""
     categories: Sequence[str] | None
     difficulty: Sequence[str] | None
     tags: Sequence[str] | None
@@ -41,9 +41,9 @@ class LoadingOptions(TypedDict, total=False):
 def load_configuration(
     source: str | Path | Mapping[str, Any], *, data_may_be_missing: bool = False, **options: Unpack[LoadingOptions]
 ) -> Configuration:
-    """Reads, completes and checks a configuration; imports the classes it names, loads and writes nothing.
+    """Reads, completes and checks a configuration; imports the classes it names, but loads and writes nothing.
 
-    With `data_may_be_missing` a benchmark's file that is not there is no fault yet.
+    With `data_may_be_missing`, a missing file of the benchmark is not a fault yet.
     Raises `ConfigurationError`: one line for the first fault, and a note (`__notes__`) for each further one.
     """
     if unknown := sorted(options.keys() - LoadingOptions.__annotations__.keys()):
@@ -51,16 +51,16 @@ def load_configuration(
     try:
         return _load(source, options, data_may_be_missing)
     except ConfigurationError as error:
-        error.args = (changed(str(error), one_line),)  # keys and values are repeated in it, and may hold anything
+        error.args = (changed(str(error), one_line),)  # it repeats keys and values, which may contain anything
         error.__notes__ = [changed(note, one_line) for note in getattr(error, "__notes__", ())]
         raise
 
 
 def as_written(source: str | Path, **options: Unpack[LoadingOptions]) -> tuple[dict[str, Any], Callable[[Place], str]]:
-    """What a file says with what it extends and what `options` change, without defaults; and whence a value came.
+    """Returns a file's values merged with those it extends and with `options`, without defaults; and their origins.
 
-    That is a base's path or a flag; nothing of what the file says itself. Raises `ConfigurationError` as
-    `load_configuration` does.
+    An origin is the path of an extended file, or a flag; empty for the file's own values. Raises `ConfigurationError`
+    as `load_configuration` does.
     """
     load_configuration(source, **options, data_may_be_missing=True)
     _, merged, faults = _written(source, options)
@@ -75,7 +75,7 @@ def _load(source: str | Path | Mapping[str, Any], options: LoadingOptions, data_
 
 
 def _written(source: str | Path | Mapping[str, Any], options: LoadingOptions) -> tuple[str, Merged, Faults]:
-    """The configuration's name, and its values before any of them is looked at."""
+    """Returns the configuration's name, and its values before they are checked."""
     if isinstance(source, Mapping):
         name, label = "run", "configuration"
         merged = extended(_plain(source, ()), label, Path.cwd(), _complete_benchmark)
@@ -88,7 +88,7 @@ def _written(source: str | Path | Mapping[str, Any], options: LoadingOptions) ->
         raise ConfigurationError(Text("{}: {}; a configuration is a mapping with the keys {}", label, what, TOP_KEYS))
     faults = Faults(label, merged.files)
     for place, value in apply_overrides(raw, options.get("overrides", ()), faults):
-        _refuse_secrets(value, place, faults)  # one that a later override replaces, too: the command is recorded
+        _refuse_secrets(value, place, faults)  # even one that is replaced later, since the command is recorded
     if raw.pop(EXTENDS, None) is not None:
         raise ConfigurationError(Text("--set {}: write `{}` into the file", EXTENDS, EXTENDS))
     _complete_benchmark(raw)
@@ -105,12 +105,12 @@ def _written(source: str | Path | Mapping[str, Any], options: LoadingOptions) ->
             Text("{}, or a --set: text that is not UTF-8 ({!r})", label, error.object[error.start])
         ) from None
     _refuse_secrets(raw, (), faults)
-    faults.raise_if_any()  # before anything else looks at a value: no other error may repeat a secret
+    faults.raise_if_any()  # before any other check, so that no error repeats a secret
     return name, merged, faults
 
 
 def _complete_benchmark(raw: Any) -> None:
-    """`benchmark: gedit` is short for its `type`, and `benchmark: my.csv` for a `table` with that `data_path`."""
+    """Expands `benchmark: gedit` to its `type`, and `benchmark: my.csv` to a `table` with that `data_path`."""
     written = raw.get("benchmark") if isinstance(raw, dict) else None
     if isinstance(written, str) and written.strip():
         table = {"type": "table", "data_path": written}
@@ -141,7 +141,7 @@ def _refuse_secrets(value: Any, place: Place, faults: Faults) -> None:
 
 
 def _plain(value: Any, place: Place) -> Any:
-    """A deep copy of values given in Python, as a file would have them."""
+    """Returns a deep copy of values given in Python, as a file would have them."""
     if isinstance(value, Mapping):
         return {str(key): _plain(inner, (*place, str(key))) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -154,33 +154,33 @@ def _plain(value: Any, place: Place) -> Any:
     raise ConfigurationError(Text("configuration: {:.}: must be text, a number, a list or a dict, not {}", place, kind))
 
 
-# -- `extends: other.yaml`: a configuration that says only what differs from another one --
+# -- `extends: other.yaml`: a configuration with only the differences from another one --
 #
-# Mappings are merged key by key; any other value, lists among them, takes the place of the base's. A section that names
-# another class (`type` or `class_path`) stands alone: the base's parameters are not for it.
+# Mappings are merged key by key; any other value, lists included, replaces the base's. A section that names another
+# class (`type` or `class_path`) is not merged, since the base's parameters are not for it.
 
 EXTENDS = "extends"
 _CLASS = ("type", "class_path")
 _INSTEAD = {"diffusion_model": "edit_models", "reward_model": "judges"}
 _INSTEAD |= {several: one for one, several in _INSTEAD.items()}
-"""A model, and several: who gives the one means it in place of the base's other."""
+"""Keys for one model and for several: either one replaces the other of the base."""
 
 
 @dataclass
 class Merged:
-    """The values of a file and of those that it extends."""
+    """The values of a file merged with those it extends."""
 
     values: Any
     files: dict[Place, str] = field(default_factory=dict)
-    """Place -> the base that a value there came from; a place below it has the same, unless it says otherwise."""
+    """Place -> the base that its value came from; also applies to places below, unless they have their own entry."""
     folder: Path = field(default_factory=Path.cwd)
-    """Beside which file classes of one's own lie: the first of the chain that names any."""
+    """Folder of the user's own classes: that of the first file in the chain that names any."""
 
 
 def read_extended(source: str | Path, complete: Callable[[Any], None], chain: tuple[Path, ...] = ()) -> Merged:
-    """A file merged with what it extends. `complete` writes out short forms, in place, before anything is merged.
+    """Reads a file merged with those it extends. `complete` expands short forms, in place, before merging.
 
-    Raises `ConfigurationError` with the name of the file in which something is wrong.
+    Raises `ConfigurationError` naming the faulty file.
     """
     here = Path(source).resolve()
     return extended(read_file(source), str(source), here.parent, complete, (*chain, here))
@@ -189,7 +189,7 @@ def read_extended(source: str | Path, complete: Callable[[Any], None], chain: tu
 def extended(
     values: Any, label: str, folder: Path, complete: Callable[[Any], None], chain: tuple[Path, ...] = ()
 ) -> Merged:
-    """The same for values that were read already; `folder` is where a relative path of `extends` counts from."""
+    """Merges values already read with those they extend; a relative path in `extends` starts from `folder`."""
     complete(values)
     if not isinstance(values, dict) or (written := values.pop(EXTENDS, None)) is None:
         return Merged(values, folder=folder)
@@ -210,7 +210,7 @@ def extended(
 
 
 def _base(written: Any, label: str, folder: Path) -> Path:
-    """The file that `extends` means."""
+    """Returns the file named by `extends`."""
     if not isinstance(written, str) or not written.strip():
         raise ConfigurationError(
             Text(
@@ -241,7 +241,7 @@ def _merge(
     file: str,
     files: dict[Place, str],
 ) -> dict[str, Any]:
-    """The base's keys first, in its order, so that the result reads as the base does."""
+    """Merges two mappings; the base's keys come first, in its order, so that the result reads like the base."""
     merged: dict[str, Any] = {}
     for key in (*base, *(key for key in own if key not in base)):
         inner = (*place, key)
@@ -265,7 +265,7 @@ def _another_class(own: Mapping[str, Any], base: Mapping[str, Any]) -> bool:
 
 
 def _origin(place: Place, files: Mapping[Place, str]) -> str:
-    """The base that a value came from, or nothing."""
+    """Returns the base that a value came from, or nothing."""
     return next((files[place[:n]] for n in range(len(place), 0, -1) if place[:n] in files), "")
 
 

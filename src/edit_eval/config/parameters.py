@@ -1,4 +1,4 @@
-"""A class's own parameters: its nested dataclass `Parameters`, checked for a file and described for people."""
+"""A class's own parameters, its nested dataclass `Parameters`: checks their values, and describes them to users."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ class Parameter:
 
     name: str
     type: str
-    """As it stands in the source: `int`, `str | None`."""
+    """As in the source: `int`, `str | None`."""
     default: str
-    """As Python writes it; empty for a parameter without default."""
+    """As Python's `repr`; empty for a parameter without default."""
     doc: str
 
     @property
     def required(self) -> bool:
-        """Whether the file must give it."""
+        """True if the file must give it."""
         return not self.default
 
 
 def parameters_of(cls: type[Any]) -> type[Any] | None:
-    """The nested dataclass, or None for a class without (it gets the file's values as they are).
+    """Returns the nested dataclass, or None for a class without one (it gets the file's values unchanged).
 
-    Raises `TypeError` with a readable text for a `Parameters` that is no dataclass.
+    Raises `TypeError` with a readable text if `Parameters` is not a dataclass.
     """
     nested = getattr(cls, "Parameters", None)
     if nested is None:
@@ -52,7 +52,7 @@ def parameters_of(cls: type[Any]) -> type[Any] | None:
 
 
 def names_of(cls: type[Any]) -> tuple[str, ...]:
-    """The names of the class's parameters, in order."""
+    """Returns the names of the class's parameters, in order."""
     nested = parameters_of(cls)
     return tuple(f.name for f in dataclasses.fields(nested) if f.init) if nested else ()
 
@@ -65,10 +65,10 @@ def check_parameters(
     also: tuple[str, ...],
     described_as: str,
 ) -> dict[str, Any]:
-    """The plain values of all parameters of `cls`, defaults filled in; faults are noted at `place`.
+    """Returns plain values of all parameters of `cls`, with defaults; faults are noted at `place`.
 
-    `also` are the keys that may stand beside them in the file, for the nearest name. `described_as` is what the class
-    is called on the command line.
+    `also` are other keys allowed beside them in the file, considered when suggesting a name. `described_as` is the
+    class's name on the command line.
     """
     try:
         nested: Any = parameters_of(cls)
@@ -91,13 +91,13 @@ def check_parameters(
             faults.add((*place, key), explain_unknown_key((*place, key), (*names, *also), hint))
     known = {key: value for key, value in values.items() if key in names}
     try:
-        # Through JSON and strict: a list may be a tuple and text a path, but "50" is no number and true is no 1.
+        # Strict and through JSON: a list may become a tuple, and text a path, but "50" is not a number, nor true a 1.
         checked = adapter.validate_json(json.dumps(known), strict=True)
     except ValidationError as error:
         docs = {p.name: p.doc for p in describe_parameters(cls)}
         for where, wrong in explain(error, known):
             if not where and (said := re.match(r"(\w+):? (.+)", wrong)) and said[1] in names:
-                where, wrong = (said[1],), said[2]  # `steps: 0 is too few`, as a class's own check says it
+                where, wrong = (said[1],), said[2]  # a class's own check: `steps: 0 is too few`
             if wrong == "missing" and docs.get(where[-1]):
                 wrong += Text(" ({})", docs[where[-1]].rstrip("."))
             faults.add((*place, *where), wrong)
@@ -109,16 +109,16 @@ def check_parameters(
 
 @lru_cache(maxsize=256)
 def _adapter(nested: Any) -> TypeAdapter[Any]:
-    """What checks the values of a dataclass; to make it takes ten times as long as to check."""
+    """Returns the checker of a dataclass's values; making one takes ten times as long as a check."""
     adapter: TypeAdapter[Any] = TypeAdapter(nested)
-    adapter.rebuild(raise_errors=True)  # says now which type is not defined, if one is not
+    adapter.rebuild(raise_errors=True)  # raises now if a type is undefined
     return adapter
 
 
 def describe_parameters(cls: type[Any]) -> tuple[Parameter, ...]:
-    """Every parameter with its type, default and the docstring below its field (or `metadata["doc"]`).
+    """Returns every parameter with its type, default and the docstring below its field (or `metadata["doc"]`).
 
-    A field that has none, and stands in a base class, too, has that one's.
+    A field without a docstring inherits that of the same field in a base class.
     """
     nested = parameters_of(cls)
     if nested is None:
@@ -137,7 +137,7 @@ def describe_parameters(cls: type[Any]) -> tuple[Parameter, ...]:
 
 
 def _written_fields(cls: type[Any]) -> Iterator[tuple[str, str, str]]:
-    """(name, type, docstring) of each annotated name in the class's source; nothing where there is no source."""
+    """Yields (name, type, docstring) of each annotated name in the class's source, if that is available."""
     if cls is object:
         return
     try:

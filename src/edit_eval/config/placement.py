@@ -1,4 +1,4 @@
-"""Where and how a model runs: the keys of `params` that never reach its class and are part of no result's key."""
+"""Where and how a model runs: the keys of `params` that never reach its class, and are not part of any result's key."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ class Placement(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     device_ids: Devices = "auto"
-    """`auto`, or names: `cuda:3` among the GPUs visible to the command, `cpu:0` for a worker on the CPU."""
+    """`auto`, or names: `cuda:3` among the GPUs visible to the command, `cpu:0` for a CPU worker."""
     single: bool = False
-    """Asked for one `device`."""
+    """True if one `device` was asked for."""
     devices_per_replica: PositiveInteger = 1
     offload: Offload = "none"
     python: str | None = None
     conda_env: str | None = None
     uv: tuple[str, ...] = ()
     timeout: PositiveNumber = 600.0
-    """Seconds without a step."""
+    """Most seconds without a step."""
     load_timeout: PositiveNumber = 3600.0
-    """Seconds."""
+    """Most seconds for loading."""
     batch_size: PositiveInteger = 1
 
     @property
     def foreign(self) -> bool:
-        """Whether the model runs in an environment of its own."""
+        """True if the model runs in an environment of its own."""
         return bool(self.python or self.conda_env or self.uv)
 
     def as_plain(self) -> dict[str, Any]:
-        """The keys as they stand in a file; what is not used is left out."""
+        """Returns the keys as in a file, without unused ones."""
         plain = self.model_dump(mode="json", exclude={"device_ids", "single"})
         plain = {key: value for key, value in plain.items() if value not in (None, [])}
         if self.single and self.device_ids != "auto":
@@ -56,7 +56,7 @@ class Placement(BaseModel):
 
 
 class _Written(BaseModel):
-    """The keys as a file has them."""
+    """The keys as written in a file."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -77,13 +77,13 @@ class _Written(BaseModel):
 
 
 PLACEMENT_KEYS = tuple(_Written.model_fields)
-"""What the configuration takes out of `params`; and `seed`, which reaches the model as an argument."""
+"""Keys taken out of `params`, besides `seed`, which the model gets as an argument."""
 PLACEMENT_KEYS_BEFORE = ("python_path", "use_batch_inference", "enable_batch_sync", "disable_progress_bar")
-"""Of these, the ones that only the base system's files have: read, and shown to nobody."""
+"""Those found only in the base system's files: accepted, but never listed."""
 
 
 def without_placement(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """A resolved configuration (as in the YAML) without what says where and how it runs, which decides no result."""
+    """Returns a full configuration (as in the YAML) without the keys on where and how it runs."""
     left = {key: value for key, value in plain.items() if key not in ("execution", "trackers")}
     for section in ("edit_models", "judges", "rewrite"):
         for name, model in (left.get(section) or {}).items():
@@ -93,7 +93,7 @@ def without_placement(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_placement(written: Mapping[str, Any], place: Place, faults: Faults, notes: list[str]) -> Placement:
-    """Makes a `Placement` of the placement keys found in the `params` at `place`; faults are noted, not raised."""
+    """Builds a `Placement` from the placement keys in the `params` at `place`; faults are noted, not raised."""
     try:
         keys = _Written.model_validate_json(json.dumps(dict(written)), strict=True)
     except ValidationError as error:
@@ -159,7 +159,7 @@ def _check_replicas(names: tuple[str, ...], count: int) -> None:
 
 
 def device_names(written: str | int | list[str | int]) -> tuple[str, ...]:
-    """The devices' names: `3` is `cuda:3`, `cpu:4` alone is four workers `cpu:0` to `cpu:3`; in a list it is a name.
+    """Returns device names: `3` is `cuda:3`; `cpu:4` alone is four workers `cpu:0` to `cpu:3`, but a name in a list.
 
     Raises `ValueError` with a readable text.
     """
@@ -187,13 +187,13 @@ def _device_name(written: str | int) -> str:
 
 
 def written_as(key: str, written: Mapping[str, Any]) -> str:
-    """Under which of its names a key of `Placement` stands in a file."""
+    """Returns the name under which a key of `Placement` was written in a file."""
     other = {"device_ids": "device", "python": "python_path"}.get(key, key)
     return other if written.get(key) is None and written.get(other) is not None else key
 
 
 def read_devices_flag(text: str) -> Devices:
-    """What `--devices` says: `auto`, `cpu:4`, or `0,2,3`. Raises `ValueError` with a readable text."""
+    """Parses `--devices`: `auto`, `cpu:4`, or `0,2,3`. Raises `ValueError` with a readable text."""
     text = text.strip()
     if text == "auto":
         return "auto"
@@ -202,7 +202,7 @@ def read_devices_flag(text: str) -> Devices:
 
 
 def replace_devices(placement: Placement, devices: Devices) -> Placement:
-    """`placement` with other devices; one that asked for one `device` keeps one. Raises `ValueError`."""
+    """Returns `placement` with other devices; one that asked for a single `device` keeps one. Raises `ValueError`."""
     if devices != "auto":
         if placement.single:
             devices = devices[:1]

@@ -19,17 +19,17 @@ from edit_eval.privacy import is_secret_name
 from edit_eval.records import Language
 from edit_eval.text import Text
 
-# -- what must not be in a configuration, which is written into the run's directory: keys and passwords --
+# -- secrets: keys and passwords must not be in a configuration, since it is written into the run directory --
 #
-# They are known by the name of their key, by their place in an address, and by their own form.
+# They are recognised by the name of their key, their place in a URL, and their own form.
 
 SECRET_SHOWN = Text("<from the environment>")
 
 REQUEST_PARTS = ("extra_query", "extra_body", "extra_headers", "default_query", "default_headers", "headers")
-"""Keys under which parts of a request stand."""
+"""Keys that hold parts of a request."""
 
 KEYS = "sk-|sk_|rk_|gsk_|hf_|ghp_|github_pat_|glpat-|xai-|nvapi-|pplx-|csk-|r8_|xoxb-|AIza|AKIA|ASIA"
-"""How the keys of well-known services begin: OpenAI and Anthropic, Stripe, Groq, Hugging Face, GitHub, GitLab, xAI,
+"""Prefixes of the keys of well-known services: OpenAI and Anthropic, Stripe, Groq, Hugging Face, GitHub, GitLab, xAI,
 NVIDIA, Perplexity, Cerebras, Replicate, Slack, Google, AWS."""
 
 _SECRET_NAME = re.compile(
@@ -38,7 +38,7 @@ _SECRET_NAME = re.compile(
     r"|^(?:x_)?auth(?:_key)?$|^(?:token|authorization|bearer|jwt|cookie)$",
     re.IGNORECASE,
 )
-_SECRET_IN_REQUEST = re.compile(r"key|sig|signature|pass|pwd|code|authentication", re.IGNORECASE)  # elsewhere innocent
+_SECRET_IN_REQUEST = re.compile(r"key|sig|signature|pass|pwd|code|authentication", re.IGNORECASE)  # harmless elsewhere
 _PASSWORD_IN_URL = re.compile(r"(?<=://)[^/@\s]*:[^/@\s]*@")
 _ADDRESS = re.compile(r"https?://[^\s\"'<>]+", re.IGNORECASE)
 _A_KEY = re.compile(rf"(?:{KEYS})(?=.*[0-9])[A-Za-z0-9_-]{{16,}}|(?:Bearer|Basic)\s+\S{{8,}}")
@@ -47,7 +47,7 @@ _NO_NAME = re.compile(rf"(?:{KEYS})\w{{8,}}|(?:.*_)?(?=[A-Za-z]*[0-9])(?=[0-9]*[
 
 
 def is_secret(place: Sequence[str], value: object) -> bool:
-    """Whether the value at a place must not stand in a file; the place's last part is its own key."""
+    """True if the value at a place is a secret, which no file may have; the last part of the place is its own key."""
     name = place[-1] if place else ""
     if isinstance(value, str):
         if _PASSWORD_IN_URL.search(value) or any(map(_carries_secret, _ADDRESS.findall(value))):
@@ -59,10 +59,10 @@ def is_secret(place: Sequence[str], value: object) -> bool:
 
 
 def is_secret_command(place: Sequence[str], value: object) -> bool:
-    """Whether what is at a place is a server's command line (`serve.command`, `serve.args`) with a key in it.
+    """True if the value is a server's command line (`serve.command`, `serve.args`) with a key in it.
 
-    `--api-key x`, `--api-key=x`, `HF_TOKEN=x`, and a key by its form, each also within a shell's script. `$NAME` is
-    none: the shell puts the key there.
+    Finds `--api-key x`, `--api-key=x`, `HF_TOKEN=x`, and a key by its form, also within a shell script. `$NAME` is
+    allowed: the shell fills in the key.
     """
     if tuple(place[-2:]) not in (("serve", "command"), ("serve", "args")) or not isinstance(value, list | tuple):
         return False
@@ -82,13 +82,13 @@ def is_secret_command(place: Sequence[str], value: object) -> bool:
 
 
 def are_prompts(place: Sequence[str], value: object) -> bool:
-    """Whether what is at a place are a judge's prompts by category, which are free to speak of passwords."""
+    """True if the value is a judge's prompts by category, which may mention passwords."""
     here = tuple(place) == ("prompts",) or tuple(place[-2:]) == ("protocol", "prompts")
     return here and isinstance(value, Mapping)
 
 
 def without_secrets(value: Any, place: tuple[str, ...] = ()) -> Any:
-    """A copy in which every secret is replaced by `<from the environment>`."""
+    """Returns a copy with every secret replaced by `<from the environment>`."""
     if are_prompts(place, value):
         return value
     if place and (is_secret(place, value) or is_secret_command(place, value)):
@@ -106,7 +106,7 @@ def _is_secret_name(name: str, in_request: bool) -> bool:
 
 
 def _carries_secret(address: str) -> bool:
-    """Whether a user, a password or a key stands in an address."""
+    """True if a URL contains a user, a password or a key."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -129,7 +129,7 @@ class Filters(Section):
     """Which samples of the benchmark take part. An empty list filters nothing."""
 
     categories: tuple[str, ...] = ()
-    """As in the file, or canonical: `物理` and `physical` are the same."""
+    """As in the file, or canonical: `物理` equals `physical`."""
     difficulty: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     sample_ids: tuple[str, ...] = ()
@@ -152,7 +152,7 @@ class BenchmarkSection(Section):
 
     @property
     def source(self) -> str:
-        """What its samples are made of, as a message names it: its file, or else its type."""
+        """Its name in messages: its file, or else its type."""
         return str(self.parameters.get("data_path") or self.type or self.class_path)
 
 
@@ -182,65 +182,65 @@ class ModelSection(Section):
     """Plain values of the class's `Parameters`, defaults filled in: part of every key."""
     placement: Placement = Placement()
     names: dict[str, str] = Field({}, exclude=True)
-    """How an error names a key of `params`: `device_ids` is `diffusion_model.params.device`, or `--devices`."""
+    """Names of the keys of `params` for errors: `device_ids` is `diffusion_model.params.device`, or `--devices`."""
     seed: Annotated[int, Field(ge=0, le=2**62)] = 0
     protocol: ProtocolSection | None = None
     """What a judge is asked, complete; None for an edit model."""
 
     @property
     def served(self) -> Serve | None:
-        """The server that edit-eval starts for it, if it does: `python`, `conda_env` and `uv` are then the server's."""
+        """The server that edit-eval starts for it, if any; then `python`, `conda_env` and `uv` are the server's."""
         serve = self.parameters.get("serve")
         return Serve(**serve) if isinstance(serve, dict) and "engine" in serve else None
 
     @property
     def server_share(self) -> float | None:
-        """The share of each GPU's memory that its server takes at its start, whatever it needs; None where none is."""
+        """Share of each GPU's memory that its server reserves at start; None without a server of ours."""
         return self.served.share(self.route) if self.served else None
 
     @property
     def route(self) -> Route:
-        """What its server is asked for, if it has one."""
+        """The kind of request its server is sent, if it has one."""
         return "chat" if self.protocol else "images"
 
     def named(self, key: str) -> str:
-        """How an error names this key of `params`: as it was written, and where."""
+        """Returns the name of this key of `params` for errors: as written, and where."""
         return self.names.get(key, key)
 
 
 class EvaluationSection(Section):
-    """How often it is done, and what counts as done."""
+    """How often edits are made and judged, and what counts as complete."""
 
     min_coverage: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 1.0
     edit_seeds: Annotated[int, Field(ge=1, le=1000)] = 1
     repeats: Annotated[int, Field(ge=1, le=1000)] = 1
     readings: Annotated[int, Field(ge=1, le=1000)] = 1
     controls: Annotated[int, Field(ge=0)] = 25
-    """How many samples are judged with a picture whose score is known beforehand: the source, grey, another's edit."""
+    """Number of samples judged with a picture of known worth: the source, a grey one, another sample's edit."""
 
 
 class RoundsSection(Section):
-    """An edit, a critique of it, and an edit that is told the critique."""
+    """Rounds of an edit, its critique, and a new edit that is told the critique."""
 
     critic: str
-    """The judge whose words it is told."""
+    """The judge that writes the critiques."""
     max: Annotated[int, Field(ge=2, le=100)] = 3
-    """Edits of a sample, the first one included."""
+    """Edits per sample, the first included."""
     source: Annotated[Literal["source", "last"], Field(alias="from")] = "source"
-    """What each is made from: the sample's source, or the edit before."""
+    """What each edit starts from: the sample's source, or the previous edit."""
     stop: Annotated[float, Field(allow_inf_nan=False)] | None = None
-    """The critic's headline that is good enough: the edit is kept in all later rounds."""
+    """The critic's headline score that is good enough: the edit is then kept in all later rounds."""
     template: str = ""
-    """The instruction of a later round; with `{critique}`, and perhaps `{instruction}`, the sample's own."""
+    """Instruction of later rounds, with `{critique}` and optionally `{instruction}`, the sample's own."""
 
 
 class ExecutionSection(Section):
-    """In which order and on which devices at once; never part of a key."""
+    """The order of work, and its spread over devices; never part of a key."""
 
     driver: Literal["local", "ray"] = "local"
     """What starts workers: this machine, or a Ray cluster."""
     address: Annotated[str, Field(min_length=1)] | None = None
-    """Of the Ray cluster: `auto` is the one that this machine belongs to. None takes that, or starts one here."""
+    """Address of the Ray cluster; `auto` is the one this machine belongs to. None uses that, or starts one here."""
     schedule: Literal["pull", "round_robin", "batch_sync"] = "pull"
     order: Literal["by_stage", "by_category"] = "by_stage"
     placement: Literal["auto", "swap", "together"] = "auto"
@@ -251,39 +251,39 @@ class ExecutionSection(Section):
 
 
 class Configuration(Section):
-    """All of it."""
+    """A whole configuration."""
 
     name: str
     """The file's stem, or `run`."""
     folder: Path
-    """The first on the import path of a class that is given by its path: the YAML's folder, or its `import_from`."""
+    """Searched first for classes given by path: the YAML file's folder, or its `import_from`."""
     benchmark: BenchmarkSection
     edit_models: dict[str, ModelSection]
     judges: dict[str, ModelSection]
     evaluation: EvaluationSection = EvaluationSection()
     rounds: RoundsSection | None = None
     rewrite: tuple[str, ...] = ()
-    """Those of the judges that rewrite the instructions before the first edit; each is crossed with the edit models."""
+    """Judges that rewrite the instructions before the first edit; each is crossed with the edit models."""
     execution: ExecutionSection = ExecutionSection()
     trackers: dict[str, dict[str, Any]] = {}
-    """Who else is told of the run, by name, with what that one is to know; in no key."""
+    """Parameters of the trackers, by name; in no key."""
     notes: tuple[str, ...] = ()
-    """What the reader of the file should be told, one line each."""
+    """Notes for the user, one line each."""
 
     @property
     def models(self) -> dict[str, ModelSection]:
-        """All edit models, then all judges, as tasks call them: `edit:NAME`, `judge:NAME`. The first judges are those
-        that edits wait for, so that a device loads the others once they are all that is left."""
+        """All edit models, then all judges, by their names in tasks: `edit:NAME`, `judge:NAME`. Judges that edits wait
+        for come first, so that a device loads the others only when nothing else is left."""
         edit_models = {f"edit:{name}": section for name, section in self.edit_models.items()}
         first = [*self.rewrite, *([self.rounds.critic] if self.rounds else [])]
         judges = sorted(self.judges, key=lambda name: name not in first)
         return edit_models | {f"judge:{name}": self.judges[name] for name in judges}
 
     def as_plain(self) -> dict[str, Any]:
-        """The resolved configuration in the YAML's own shape, without secrets.
+        """Returns the full configuration in the YAML's shape, without secrets.
 
-        Reading it again gives the same, wherever the file lies: `import_from` says where classes of one's own are, and
-        the paths of the benchmark are absolute. (Those among a model's parameters are part of keys and stay.)
+        It reads back as the same from any folder: `import_from` says where the user's own classes are, and the paths of
+        the benchmark are absolute. (Paths in a model's parameters are part of keys, and stay unchanged.)
         """
         b = self.benchmark
         models = self.models.values()
@@ -329,7 +329,7 @@ def _plain_model(model: ModelSection, language: str) -> dict[str, Any]:
     params = {**model.placement.as_plain(), "seed": model.seed, **model.parameters}
     plain: dict[str, Any] = {**_which(model.type, model.class_path), "params": params}
     if protocol := model.protocol:
-        # What is filled in from elsewhere is left out, so that it is filled in again.
+        # Left out if filled in from elsewhere, since reading fills it in again.
         filled_in = {"measures": protocol.parameters.get("measures"), "language": language}
         own = {k: v for k, v in protocol.parameters.items() if k not in filled_in or v != filled_in[k]}
         plain["protocol"] = {**_which(protocol.type, protocol.class_path), **own, "retries": protocol.retries}

@@ -1,4 +1,4 @@
-"""Plain values to sections: each key checked, each default filled in, each class found; faults are collected."""
+"""Turns plain values into sections: checks keys, fills in defaults, finds classes, and collects faults."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ TOP_KEYS = (
     "execution",
     "trackers",
     "import_from",
-    "extends",  # which is merged before anybody looks at the rest
+    "extends",  # merged before anything else is read
 )
 BENCHMARK_KEYS = ("type", "class_path", "language", "on_bad_sample", *Filters.model_fields)
 MODEL_KEYS = ("type", "class_path", "params")
@@ -71,14 +71,14 @@ _NAMED: dict[tuple[str, int], Kind] = {
     ("rewrite", 2): "judge",
     ("protocol", 1): "protocol",
 }
-"""Sections that are about one class: their first key, and how many keys lead there."""
+"""Sections that name a class: their first key and depth."""
 DEFAULT_BENCHMARK = "five_dimensions"
 REWRITING_PROTOCOL = "rewriting"
 TEMPLATES = {
     "en": "{instruction}\n\nAn earlier attempt was criticised like this; do better: {critique}",
     "zh": "{instruction}\n\n上一次的结果受到如下批评，请改进：{critique}",
 }
-"""What the edit model of a later round is told."""
+"""Default instruction of later rounds, by language."""
 
 _LETTERS = r"A-Za-z0-9_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 NAME = re.compile(f"[{_LETTERS}][{_LETTERS}.-]*")
@@ -89,7 +89,7 @@ S = TypeVar("S", bound=Section)
 
 @dataclass
 class Sections:
-    """Makes a `Configuration` of plain values. A wrong value is noted and replaced by its default until the end."""
+    """Builds a `Configuration` from plain values. Faults are noted, and defaults used until all are known."""
 
     raw: dict[str, Any]
     faults: Faults
@@ -100,10 +100,10 @@ class Sections:
     base: BaseFile = field(default_factory=BaseFile)
     asked: dict[str, JudgeDraft] = field(default_factory=dict)
     protocol: Layer = field(default_factory=lambda: Layer({"type": DEFAULT_PROTOCOL}, ()))
-    """The benchmark's."""
+    """The benchmark's protocol."""
 
     def configuration(self, name: str) -> Configuration:
-        """The whole. Raises `ConfigurationError` where anything is wrong."""
+        """Builds the configuration. Raises `ConfigurationError` if anything is wrong."""
         self.base.translate(self.raw, self.faults, self.notes)
         self._take_over_protocol()
         self._refuse_unknown((), self.raw, TOP_KEYS)
@@ -136,7 +136,7 @@ class Sections:
         )
 
     def _import_from(self) -> Path:
-        """Where classes given by their path are looked for first: beside the file, unless it says otherwise."""
+        """Returns the folder searched first for classes given by path: the file's, unless `import_from` is given."""
         written = _with_home(self.raw.get("import_from"))
         if written is None:
             return self.folder
@@ -149,7 +149,7 @@ class Sections:
         return self.folder
 
     def _take_over_protocol(self) -> None:
-        """`answer` and `retries` once stood under `evaluation`."""
+        """Moves `answer` and `retries` from `evaluation`, where they once were, to `protocol`."""
         evaluation = self.raw.get("evaluation")
         if not isinstance(evaluation, dict):
             return
@@ -157,7 +157,7 @@ class Sections:
             if (value := evaluation.pop(key, None)) is None:
                 continue
             if not isinstance(protocol := filled(self.raw, "protocol"), dict):
-                continue  # which is said
+                continue  # reported elsewhere
             if protocol.setdefault(key, value) != value:
                 self.faults.add(("evaluation", key), Text("`protocol.{}` is also given; keep that one", key))
             elif ("protocol", key) not in self.faults.origins:
@@ -179,7 +179,7 @@ class Sections:
         section = self._validated(BenchmarkSection, values, place)
         parameters: dict[str, Any] = {}
         if cls is not None:
-            # A benchmark to which the language or bad samples make a difference declares a parameter of that name.
+            # A benchmark that handles languages or bad samples itself declares a parameter of that name.
             shared = [key for key in ("language", "on_bad_sample") if key in declared(cls)]
             self.protocol = default_layer(cls, self.faults)
             own = {key: value for key, value in written.items() if key not in BENCHMARK_KEYS}
@@ -193,7 +193,7 @@ class Sections:
                 names = components.names("benchmark") if type_name == "table" else []
                 beside = Path(os.path.relpath(self.folder / data_path))
                 meant = nearest_path(data_path) or did_you_mean(data_path, names)
-                if os.path.exists(beside):  # a name may be too long for `Path.exists`
+                if os.path.exists(beside):  # unlike `Path.exists`, it accepts too long a name
                     meant = Text(
                         "; paths count from where you type: write {}, or type `cd {}` first", beside, beside.parent
                     )
@@ -226,7 +226,7 @@ class Sections:
         return {}
 
     def _model(self, kind: Kind, place: Place, name: str | None) -> ModelSection | None:
-        """One model; `name` None takes the type's. None where its class is not known."""
+        """Reads one model, named after its type if `name` is None. Returns None if its class is not known."""
         written, params_place = self._mapping(place), (*place, "params")
         if not written and self.faults.has(place):
             return None
@@ -280,7 +280,7 @@ class Sections:
     def _class(
         self, kind: Kind, place: Place, written: Mapping[str, Any], *, foreign: bool
     ) -> tuple[str, str, type[Any] | None]:
-        """(registered name or "", class path or "", class); without a class where only `foreign` can import it."""
+        """Returns (registered name or "", class path or "", class); no class if only a `foreign` environment has it."""
         given = {key: written[key] for key in ("type", "class_path") if written.get(key) is not None}
         type_name, class_path = given.get("type", ""), given.get("class_path", "")
         at = "class_path" if class_path else "type"
@@ -346,7 +346,7 @@ class Sections:
         return rounds.model_copy(update={"template": template})
 
     def _rewrite(self) -> tuple[str, ...]:
-        """The judges that rewrite instructions: written like others, and asked by a protocol of their own."""
+        """Reads the judges that rewrite instructions: written like others, with a default protocol of their own."""
         names = []
         for name in self._mapping(("rewrite",)):
             place: Place = ("rewrite", name)
@@ -365,7 +365,7 @@ class Sections:
     # -- values --
 
     def _validated(self, model: type[S], values: Mapping[str, Any], place: Place) -> S:
-        """`values` as a section; null is the same as not given."""
+        """Returns `values` as a section; null is the same as not given."""
         values = {key: value for key, value in values.items() if value is not None}
         try:
             return model.model_validate_json(json.dumps(values), strict=True)
@@ -392,7 +392,7 @@ class Sections:
                 self.faults.add((*place, key), explain_unknown_key((*place, key), names, hint))
 
     def _mapping(self, place: Place) -> dict[str, Any]:
-        """The mapping at `place`; an empty one where there is none, which is a fault if there is another value."""
+        """Returns the mapping at `place`, empty if nothing is there; notes a fault for any other value."""
         value = self._at(place)
         if isinstance(value, dict):
             return value
@@ -404,7 +404,7 @@ class Sections:
         return {}
 
     def _as_a_mapping(self, place: Place, value: Any) -> str:
-        """What to write where somebody wrote the name alone."""
+        """Suggests what to write in place of a bare name."""
         kind = _NAMED.get((place[0], len(place)))
         if kind is None or not isinstance(value, str):
             return ""
@@ -427,7 +427,7 @@ def _no_judge(name: str, judges: Mapping[str, ModelSection]) -> str:
 
 
 def _name_problem(name: str, others: Mapping[str, object]) -> str:
-    """Why a name cannot be that of a model and of its folder; empty if it can."""
+    """Returns why a name is invalid for a model and its folder; empty if it is valid."""
     if not NAME.fullmatch(name):
         made_of = Text("letters (Latin, Chinese, Japanese, Korean), digits, `.`, `_` and `-`, the first no `.` or `-`")
         return Text("not a valid model name; use {}", made_of)
@@ -438,7 +438,7 @@ def _name_problem(name: str, others: Mapping[str, object]) -> str:
 
 
 def _as_list(key: str, value: Any) -> Any:
-    """Filters forgive one word without brackets, and ids that look like numbers."""
+    """Accepts a filter's single word without brackets, and ids that look like numbers."""
     if key == "limit":
         return value
     values = value if isinstance(value, list) else [value]
@@ -446,7 +446,7 @@ def _as_list(key: str, value: Any) -> Any:
 
 
 def _with_home(value: Any) -> Any:
-    """A copy in which text that begins with `~/` begins with the home directory."""
+    """Returns a copy with the home directory in place of a leading `~/`."""
     if isinstance(value, dict):
         return {key: _with_home(v) for key, v in value.items()}
     if isinstance(value, list):
@@ -458,7 +458,7 @@ def _with_home(value: Any) -> Any:
 
 
 def _read_trackers(written: Any, faults: Faults) -> dict[str, dict[str, Any]]:
-    """Each tracker's parameters by its name. What is wrong is noted, not raised."""
+    """Returns each tracker's parameters by name. Faults are noted, not raised."""
     place: Place = ("trackers",)
     entries = written if isinstance(written, list) else [written] if written else []
     found: dict[str, dict[str, Any]] = {}
@@ -494,25 +494,25 @@ def _of_tracker(name: str, written: Any, faults: Faults) -> dict[str, Any]:
 
 DEFAULT_PROTOCOL = "rubric"
 MEASURING_PROTOCOL = "numbers"
-"""Of a judge that measures, and is asked nothing."""
+"""Protocol of judges that measure instead of answering questions."""
 WHICH = ("type", "class_path")
 PROTOCOL_KEYS = (*WHICH, "retries")
-"""The keys that are not parameters of the protocol's class."""
+"""Keys that are not parameters of the protocol's class."""
 
 Found = tuple[str, str, type[Any] | None]
-"""A class: its registered name or "", its class path or "", itself."""
+"""A registered name or "", a class path or "", and the class."""
 
 
 @dataclass(frozen=True)
 class Layer:
-    """Some keys of a protocol, and where they were written."""
+    """Some keys of a protocol, and the place they come from."""
 
     keys: Mapping[str, Any]
     place: Place
 
     @property
     def named(self) -> tuple[Any, ...] | None:
-        """Which protocol it is about; None where it does not say. Below the name of another one nothing counts."""
+        """The protocol it names; None if it names none. A layer that names another protocol discards those before."""
         names = tuple(self.keys.get(key) for key in WHICH)
         return names if any(name is not None for name in names) else None
 
@@ -523,23 +523,23 @@ class JudgeDraft:
 
     section: ModelSection
     judge_class: type[Any] | None
-    """None: only its own environment can import it."""
+    """None if only its own environment can import it."""
     place: Place
     own: Layer
-    """What it says of its protocol."""
+    """Its own `protocol` keys."""
 
     @property
     def measures(self) -> bool:
-        """Whether it gives numbers, and is asked nothing."""
+        """True if it gives numbers, and is asked no questions."""
         return callable(getattr(self.judge_class, "measures", None))
 
 
 def own_layer(
     judge_class: type[Any] | None, written: Mapping[str, Any], params: dict[str, Any], place: Place, faults: Faults
 ) -> Layer:
-    """The `protocol` of the judge at `place`, as `written`; with the `images` of its `params`, which are taken out.
+    """Returns the `protocol` of the judge at `place`, as `written`, with `images` moved from its `params`.
 
-    There they stood before there were protocols; they stay where the judge's class has a parameter of that name.
+    That was their place before protocols existed; they stay if the judge's class has a parameter of that name.
     """
     keys, there = dict(written), (*place, "protocol")
     names = declared(judge_class)
@@ -553,7 +553,7 @@ def own_layer(
 
 
 def default_layer(benchmark_class: type[Any] | None, faults: Faults) -> Layer:
-    """The benchmark's own protocol: what its class says (`protocol`, a name or a mapping), else the rubrics."""
+    """Returns the benchmark's protocol: its class's `protocol` (a name or a mapping), else the rubrics."""
     said = getattr(benchmark_class, "protocol", DEFAULT_PROTOCOL)
     where = f"{getattr(benchmark_class, '__name__', '')}.protocol"
     keys = {"type": said} if isinstance(said, str) else said
@@ -564,7 +564,7 @@ def default_layer(benchmark_class: type[Any] | None, faults: Faults) -> Layer:
 
 
 def notes_on_readings(judges: Mapping[str, ModelSection], readings: int) -> list[str]:
-    """A line for each judge whose several readings would all say the same, and for orders that never change."""
+    """Returns a note for each judge whose readings would all be equal, or whose `orders` have no effect."""
     notes: list[str] = []
     for name, judge in judges.items():
         asked = judge.protocol.parameters if judge.protocol else {}
@@ -590,7 +590,7 @@ def notes_on_readings(judges: Mapping[str, ModelSection], readings: int) -> list
 
 
 def declared(cls: type[Any] | None) -> tuple[str, ...]:
-    """The names of a class's parameters; none where its `Parameters` are wrong, which `check_parameters` says."""
+    """Returns the names of a class's parameters; none if `Parameters` is invalid, as `check_parameters` reports."""
     try:
         return names_of(cls) if cls is not None else ()
     except TypeError:
@@ -599,23 +599,23 @@ def declared(cls: type[Any] | None) -> tuple[str, ...]:
 
 @dataclass
 class Protocols:
-    """Gives each judge its protocol, with all parameters."""
+    """Gives each judge its protocol with all parameters."""
 
     faults: Faults
-    """Where what is wrong is noted."""
+    """Collects what is wrong."""
     find: Callable[[Place, Mapping[str, Any]], Found]
-    """Looks up the class that the keys of a place name."""
+    """Finds the class named by the keys at a place."""
     default: Layer
     """The benchmark's protocol."""
     common: Layer
     """The configuration's `protocol:`."""
     filled_in: Mapping[str, Any]
-    """What a class is given that declares it."""
+    """Values given to classes that declare them."""
     used: set[str] = field(default_factory=set)
-    """Of `filled_in` and `protocol`, what some judge's protocol took."""
+    """Keys of `filled_in`, and `protocol`, that some judge has used."""
 
     def of(self, judges: Mapping[str, JudgeDraft]) -> dict[str, ModelSection]:
-        """The judges with what they are asked."""
+        """Returns the judges with their protocols."""
         found = {name: self._with_protocol(judge, judges) for name, judge in judges.items()}
         if all(model.protocol for model in found.values()):
             self._refuse_unused(found)
@@ -630,7 +630,7 @@ class Protocols:
             self.faults.add(self.common.place, Text("no judge follows it (protocols: {}); leave it out", types))
 
     def _with_protocol(self, judge: JudgeDraft, judges: Mapping[str, JudgeDraft]) -> ModelSection:
-        """`protocol:` concerns the judges that are asked; those that measure, if it is theirs or all of them do."""
+        """Applies `protocol:` to judges that are asked; to those that measure, only if it is theirs, or all measure."""
         if judge.measures:
             numbers = Layer({"type": MEASURING_PROTOCOL}, judge.own.place)
             default = self.default if self._is_for_measuring(self.default) else numbers
@@ -652,11 +652,14 @@ class Protocols:
         return layer.named is not None and "measures" in declared(self.find(layer.place, layer.keys)[2])
 
     def _protocol(self, judge: JudgeDraft, layers: list[Layer]) -> ProtocolSection | None:
-        """The protocol of the judge, each key as the last of the layers has it."""
+        """Builds the judge's protocol; each key comes from the last layer that has it."""
         place = judge.own.place if judge.own.keys else self.common.place
         written = [(key, value, layer.place) for layer in layers for key, value in layer.keys.items()]
         below = [(layer.keys.get("retries"), layer.place) for layer in (self.default, self.common)]
-        written = [*(("retries", *one) for one in below), *written]  # it has a meaning under any protocol
+        written = [
+            *(("retries", *one) for one in below),
+            *written,
+        ]  # `retries` is valid for any protocol, so it is kept
         chosen = {key: (value, where) for key, value, where in written if not (value is None and key in PROTOCOL_KEYS)}
         for key, (_, where) in chosen.items():
             if where != place:
@@ -676,7 +679,7 @@ class Protocols:
     def _given(
         self, judge: JudgeDraft, cls: type[Any], own: Mapping[str, Any], which: Place, named: str
     ) -> dict[str, Any]:
-        """What the class is given beside its `own` parameters; `which` is the place of its name."""
+        """Returns what the class is given besides its `own` parameters; `which` is the place of its name."""
         names, add, called = declared(cls), self.faults.add, judge.section.type or judge.section.class_path
         given = {key: value for key, value in self.filled_in.items() if key in names and key not in own and value}
         self.used |= given.keys()

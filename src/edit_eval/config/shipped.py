@@ -1,4 +1,4 @@
-"""The configurations that come with edit-eval, known by their names: `edit-eval run demo`."""
+"""The configurations that come with edit-eval, and are known by name: `edit-eval run demo`."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ FOLDER = Path(__file__).parents[1] / "configs"
 
 
 def shipped() -> dict[str, Path]:
-    """Name -> file."""
+    """Returns the files by name."""
     return {path.stem: path for path in sorted(FOLDER.glob("*.yaml"))}
 
 
 def summary(path: Path) -> str:
-    """What a configuration says of itself: the first sentence of its first comment."""
+    """Returns a configuration's description: the first sentence of its first comment."""
     lines = takewhile(lambda line: line.startswith("# "), path.read_text(encoding="utf-8").splitlines())
     words = " ".join(line.removeprefix("#").strip() for line in lines)
     return words.partition(". ")[0].rstrip(".") + "."
 
 
 def file_of(source: str | Path) -> str | Path:
-    """The file that a command's CONFIG means: a path where there is one, else a configuration of that name.
+    """Returns the file for a command's CONFIG argument: a path if it exists, else the configuration of that name.
 
     Raises `ConfigurationError` for a bare word that is neither.
     """

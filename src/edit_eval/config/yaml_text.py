@@ -1,8 +1,8 @@
-"""YAML text to plain values (dicts, lists, text, numbers, booleans, null; nothing else), and back; `--set`.
+"""Converts YAML text to plain values (dicts, lists, text, numbers, booleans and null only) and back; applies `--set`.
 
-Scalars are read by the core schema of YAML 1.2, not by PyYAML's 1.1: `no` and `on` are text, `1e-4` is a number, and
-`00012` and `2026-11-20` stay the text that an id is made of. Keys are always text. A key given twice, a tag such as
-`!!python/...` and aliases that expand beyond reason are errors.
+Scalars follow the core schema of YAML 1.2, not PyYAML's 1.1: `no` and `on` are text, `1e-4` is a number, and `00012`
+and `2026-11-20` stay text, as ids need. Keys are always text. A key given twice, a tag such as `!!python/...`, and
+aliases that expand excessively are errors.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ for _tag, _pattern, _first in (
 
 
 def read_file(path: str | Path) -> Any:
-    """The plain values of a YAML file. Raises `ConfigurationError` with the file's name and, where known, the line."""
+    """Reads a YAML file to plain values. Raises `ConfigurationError` with the file's name and, if known, the line."""
     try:
         mode = os.stat(path).st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a pipe would be waited for, perhaps for ever
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # reading a pipe could block for ever
             raise ConfigurationError(Text("{}: is a pipe or a device, not a file; save the YAML as a file", path))
         with open(path, "rb") as file:
             data = file.read(LARGEST_FILE + 1)
@@ -82,12 +82,12 @@ def read_file(path: str | Path) -> Any:
 
 
 def parse_ours(text: str) -> Any:
-    """The values of a file that comes with us or that we wrote, by PyYAML in C where it has that: ten times as fast."""
+    """Parses a file that we ship or wrote, with PyYAML's C loader if available, which is ten times as fast."""
     return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def _in_its_place(folder: Path) -> str:
-    """What to give where somebody gave a folder."""
+    """Suggests what to give in place of a folder."""
     if files := sorted((folder / "config").glob("[0-9]*.yaml")):
         return Text(" of a run; `edit-eval status {}` shows the run, `edit-eval run {}` repeats it", folder, files[-1])
     files = sorted(path for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))
@@ -97,7 +97,7 @@ def _in_its_place(folder: Path) -> str:
 
 
 def parse(text: str, source: str) -> Any:
-    """The plain values of YAML text. Raises `ConfigurationError` with `source`, the line and the column."""
+    """Parses YAML text to plain values. Raises `ConfigurationError` with `source`, line and column."""
     try:
         loader = _Loader(text)
         try:
@@ -123,7 +123,7 @@ def parse(text: str, source: str) -> Any:
 
 
 class _Values:
-    """Turns composed nodes into values, counting them, so that an explosion of aliases is noticed while it is small."""
+    """Turns composed nodes into values, counting them, so that exploding aliases are stopped early."""
 
     def __init__(self, loader: _Loader, source: str) -> None:
         self._loader = loader
@@ -132,7 +132,7 @@ class _Values:
         self._open: set[int] = set()
 
     def value(self, node: yaml.Node) -> Any:
-        """The value of `node`."""
+        """Returns the value of `node`."""
         self._count += 1 + (len(node.value) // 1000 if isinstance(node, yaml.ScalarNode) else 0)
         if self._count > MOST_VALUES:
             raise self._error(node, Text("more than {} values once its aliases (`*name`) are expanded", MOST_VALUES))
@@ -189,7 +189,7 @@ WIDTH = 100
 
 
 def scalar(value: Any, *, inside: bool = False) -> str:
-    """A value in one line; `inside`: within brackets."""
+    """Formats a value on one line; with `inside`, for use within brackets."""
     if isinstance(value, Mapping):
         return (
             "{" + ", ".join(f"{scalar(str(k), inside=True)}: {scalar(v, inside=True)}" for k, v in value.items()) + "}"
@@ -202,7 +202,7 @@ def scalar(value: Any, *, inside: bool = False) -> str:
 
 
 def _is_plain(text: str, inside: bool) -> bool:
-    """Whether text needs no quotes."""
+    """True if text needs no quotes."""
     try:
         return bool(parse(f"[{text}]" if inside else f"k: {text}", "") == ([text] if inside else {"k": text}))
     except ConfigurationError:
@@ -210,7 +210,7 @@ def _is_plain(text: str, inside: bool) -> bool:
 
 
 def write_yaml(values: Mapping[str, Any], remark: Callable[[Place], str] = lambda place: "") -> str:
-    """A mapping, a key a line; `remark` says what stands behind a value as a comment, if anything."""
+    """Formats a mapping as YAML, one key per line; `remark` returns the comment after a value, or nothing."""
     return "\n".join(_lines(values, (), remark)) + "\n"
 
 
@@ -220,7 +220,7 @@ def _lines(values: Mapping[str, Any], place: Place, remark: Callable[[Place], st
     for key, value in values.items():
         inner = (*place, str(key))
         head = f"{indent}{scalar(str(key))}:"
-        said = "".join(["  # ", text]) if (text := remark(inner)) else ""  # a comment is English
+        said = "".join(["  # ", text]) if (text := remark(inner)) else ""  # comments are in English
         if isinstance(value, Mapping) and value:
             found += [head, *_lines(value, inner, remark)]
         elif isinstance(value, str) and "\n" in value and _is_block(value):
@@ -234,7 +234,7 @@ def _lines(values: Mapping[str, Any], place: Place, remark: Callable[[Place], st
 
 
 def _is_block(text: str) -> bool:
-    """Whether text of several lines comes back the same from a block."""
+    """True if text of several lines survives a round trip as a block."""
     lines = text.removesuffix("\n").split("\n")
     wrong = text.startswith((" ", "\n")) or text.endswith("\n\n") or any(line != line.rstrip() for line in lines)
     return not wrong and text.replace("\n", "").isprintable()
@@ -243,12 +243,11 @@ def _is_block(text: str) -> bool:
 def apply_overrides(
     raw: dict[str, Any], overrides: str | Sequence[str] | Mapping[str, Any], faults: Faults
 ) -> list[tuple[Place, Any]]:
-    """Applies each `dotted.key=value` in order, in place; the value is YAML, an index leads into a list.
+    """Applies each `dotted.key=value` in order, in place; values are YAML, and an index leads into a list.
 
-    Those of a mapping, `{"dotted.key": value}`, are taken as they are.
-    Returns where each went and what it was, those that a later one replaces among them. What is unknown is found later,
-    like any wrong key of the file: `faults.origins` remembers that `--set` wrote it.
-    Raises `ConfigurationError` for what cannot be applied at all.
+    Values of a mapping, `{"dotted.key": value}`, are used unchanged. Returns the place and value of each, including
+    those replaced by a later one. Unknown keys are found later, like those of the file: `faults.origins` records that
+    they came from `--set`. Raises `ConfigurationError` for an override that cannot be applied at all.
     """
     applied = []
     given = [overrides] if isinstance(overrides, str) else overrides
@@ -269,7 +268,7 @@ def apply_overrides(
 
 
 def filled(section: dict[str, Any], key: str) -> Any:
-    """What is at a key; a new mapping where nothing is."""
+    """Returns the value at a key, first setting it to a new mapping if nothing is there."""
     if section.get(key) is None:
         section[key] = {}
     return section[key]
@@ -301,7 +300,7 @@ def _set(target: dict[str, Any] | list[Any], keys: list[str], value: Any, dotted
 
 
 def _next_key(target: dict[str, Any] | list[Any], keys: list[str]) -> tuple[str, list[str]]:
-    """The next key on the way; a key of the file with dots in it (`qwen3.5`) is found, too."""
+    """Returns the next key and the rest; also finds keys of the file with dots in them (`qwen3.5`)."""
     if isinstance(target, dict):
         for length in range(len(keys), 1, -1):
             joined = ".".join(keys[:length])

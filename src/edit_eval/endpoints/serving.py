@@ -2,9 +2,9 @@
 
 A server leads a process group of its own: an engine may kill its whole group (SGLang's scheduler can be told to), and
 the worker must not be in it. A guard waits in that group, holding the end of a pipe that only the worker has open: it
-ends the group when the worker is gone, however that went.
+ends the group when the worker ends, for any reason.
 
-Whatever answers at the port must be the server that was started. Between the choice of a free port and the engine's own
+The server at the port must be the one that was started. Between the choice of a free port and the engine's own
 binding of it, which takes some engines a minute, another process may have taken it, and may even serve the same model;
 so the kernel is asked who owns the port, if it tells (Linux). A port owned by another is left, and a new one is tried.
 

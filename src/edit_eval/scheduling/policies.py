@@ -310,7 +310,7 @@ class Policy:
             self._break_the_tie()
 
     def _break_the_tie(self) -> None:
-        """Two barriers wait for each other: one waiting replica makes room for one that was dealt a task."""
+        """Two barriers wait for each other: a waiting replica makes room for one that was dealt a task."""
         for idle in self._idle.values():
             for replica in list(idle.values()):
                 if any(self._queues[rival.key].belongs_to(rival.index) for rival in self._fleet.rivals(replica)):
@@ -431,6 +431,7 @@ class Places:
         else:
             enough = self._work.left(name) - queue.closed_to(replica.index) <= there
             there += self._leaving
+        # No if the replicas at hand will take every task; yes for a model's first replica.
         if enough or not there:
             return not enough
         load, unit = self._estimates.load[name].value, self._estimates.unit[name].value
@@ -551,6 +552,7 @@ class Places:
             return False
         rest = self._estimates.rest(self._work, rival.key)
         judging_takes = loading + rest / (self._fleet.active[rival.key] + self._leaving + 1)
+        # The others finish the edits before this place, once its hands are empty, would have judged everything.
         return (edits_take - finish_hands) / (editing - 1) <= finish_hands + judging_takes
 
     def _comes_after(self, judge: Replica) -> float:

@@ -1,4 +1,4 @@
-"""Connections on which no request has come: they have little time, and never keep those out that ask for something."""
+"""Connections waiting for a request: they get little time, and never keep out those that have sent one."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from typing import Any
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 WITHIN = 10.0
-"""Seconds in which a request must have come, a vote's body with it."""
+"""Seconds in which a whole request must arrive, including a vote's body."""
 MOST_WAITING = 256
-"""Connections that may wait at once: with one more the oldest is closed. Half of the server's limit of connections."""
+"""Connections that may wait at once: one more closes the oldest. Half of the server's limit of connections."""
 
 
 class Connection(H11Protocol):
-    """uvicorn's own, which is closed where half a request is all that comes.
+    """uvicorn's connection, closed if only part of a request arrives.
 
-    uvicorn bounds connections and has no such time: whoever opens enough of them, and needs no token for that, would
-    have everybody else answered with 503. Of h11, whose headers have a limit: httptools, which uvicorn takes where it
-    is installed, reads one that never ends.
+    uvicorn limits connections but has no such timeout: opening enough of them, which needs no token, would get all
+    others a 503. Uses h11, which limits headers: httptools, uvicorn's choice where installed, would read one that never
+    ends.
     """
 
     def connection_made(self, transport: Any) -> None:
-        """Begins to wait for a request."""
+        """Starts to wait for a request."""
         super().connection_made(transport)
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Waits no more once a request is there as a whole."""
+        """Stops waiting once a whole request has arrived."""
         super().data_received(data)
         if self._is_asked():
             self._wait_no_more()
@@ -34,7 +34,7 @@ class Connection(H11Protocol):
             self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Ends."""
+        """Stops waiting."""
         self._wait_no_more()
         super().connection_lost(exc)
 
@@ -43,7 +43,7 @@ class Connection(H11Protocol):
 
     @property
     def _waiting(self) -> dict[Connection, Any]:
-        """All of this server that wait, the oldest first, with what ends their time."""
+        """This server's waiting connections, oldest first, with their timers."""
         found: dict[Connection, Any] = self.server_state.__dict__.setdefault("waiting", {})
         return found
 

@@ -1,4 +1,4 @@
-"""A run as it stands, read while it is written: each time only the lines that have come since."""
+"""The current state of a run, read while it is written: each time only the new lines."""
 
 from __future__ import annotations
 
@@ -20,51 +20,51 @@ from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text
 
 READ_WHOLE_AGAIN = 60.0
-"""Seconds after which a run that has changed is read from its beginning: then a line counts for its equals, too."""
+"""Seconds after which a changed run is read again from the beginning: then a line also counts for its equals."""
 TRY_AGAIN = 5.0
-"""Seconds after which one that could not be read is tried again."""
+"""Seconds after which an unreadable run is tried again."""
 SILENT_AFTER = 10.0
-"""Seconds without a new `live.json` after which a run that should be at work is said to be silent."""
+"""Seconds without a new `live.json` after which a run that should be at work counts as silent."""
 
 
 @dataclass(frozen=True)
 class RunState:
-    """What a run is doing."""
+    """The state of a run."""
 
     kind: str
-    """`working`, `silent` (it should be at work, and says nothing), `stopped` (something is left), `complete`,
-    `damaged` (`reason` says how)."""
+    """`working`, `silent` (should be at work, but has no news), `stopped` (with work left), `complete`, `damaged`
+    (`reason` says how)."""
     reason: str = ""
     live: Live | None = None
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What has come since the last look."""
+    """Changes since the last look."""
 
     samples: frozenset[str] = frozenset()
-    """The ids of those that are to be shown anew."""
+    """Ids of samples to show again."""
     anew: bool = False
-    """All of it was read again, perhaps of another experiment."""
+    """True if everything was read again, perhaps from another experiment."""
 
     def __bool__(self) -> bool:
         return self.anew or bool(self.samples)
 
 
 class Following:
-    """One run. Not for two threads at once."""
+    """Follows one run. Not thread-safe."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.fault = ""
-        """Why nothing can be shown; empty where something can."""
+        """Why nothing can be shown; empty if something can."""
         self.matrix: Matrix | None = None
         self.directory = RunDirectory(path)
         self._described: tuple[str, ...] = ()
         self._read_at = 0.0
         self._changed = False
         self._complete: bool | None = None
-        """Whether every judgement has come to its end; None where nobody has looked."""
+        """True if every judgement has finished; None if not yet checked."""
         self._live: Live | None = None
         self._live_at = 0.0
         self._was_at_work: int | None = None
@@ -73,7 +73,7 @@ class Following:
     # -- reading --
 
     def _begin(self) -> None:
-        """Reads all of it; meanwhile pages are shown what was read before."""
+        """Reads the whole run; meanwhile pages show what was read before."""
         found, self._complete = None, None
         self._read_at, self._changed = time.monotonic(), False
         try:
@@ -91,7 +91,7 @@ class Following:
             self.fault = str(error)
         except OSError as error:
             self.fault = Text("{} cannot be read ({})", error.filename or self.path, error.strerror or error)
-        except Exception as error:  # records may be a stranger's, and say anything
+        except Exception as error:  # records may come from anywhere, and hold anything
             self.fault = Text("{} is damaged ({}: {})", self.path, type(error).__name__, error)
         self.matrix = found
         if found is not None:
@@ -106,12 +106,12 @@ class Following:
         self.samples = {sample.id: place for place, sample in enumerate(matrix.samples)}
 
     def _descriptions(self) -> tuple[str, ...]:
-        """What says which experiment it is: the configurations and lists of samples that there are."""
+        """Returns the identity of the experiment: its files of configurations and sample lists."""
         files = (path for name in ("config", "samples") for path in (self.path / name).glob("[0-9]*"))
         return tuple(sorted(f"{path.name} {path.lstat().st_size} {path.lstat().st_mtime_ns}" for path in files))
 
     def catch_up(self) -> Changes:
-        """Takes in what has been written since."""
+        """Reads what has been written since the last call."""
         try:
             if (self._descriptions() != self._described and not self._grows()) or self._is_due():
                 self._begin()
@@ -120,7 +120,7 @@ class Following:
                 return Changes()
             found = frozenset(self._take())
             self.matrix.look()
-        except (OSError, EditEvalError):  # it was moved, or removed
+        except (OSError, EditEvalError):  # moved or removed
             self._begin()
             return Changes(anew=True)
         self._changed = self._changed or bool(found)
@@ -128,7 +128,7 @@ class Following:
         return Changes(found)
 
     def _grows(self) -> bool:
-        """Whether it is a service's, which has more samples every moment: it is read again now and then."""
+        """True for a service's run, whose samples grow all the time: it is read again now and then."""
         if self.matrix is None or not self.matrix.experiment.grows:
             return False
         self._changed = True
@@ -163,7 +163,7 @@ class Following:
                 continue
             edit_number = matrix.cells.parts(matrix.cells.judgement_of(cell))[0]
             if not matrix.is_there(edit_number) or not matrix.can_be_asked(cell) or matrix.key(cell) != line.key:
-                self._waiting.append(line)  # its edit, or the reply that it comes after, is read next time
+                self._waiting.append(line)  # its edit, or the reply before it, is yet to be read
                 continue
             if line.ask == 0 and matrix.replies[cell]:
                 matrix.forget_replies(cell)
@@ -179,10 +179,10 @@ class Following:
             self._cells = {matrix.address(cell): cell for cell in range(len(matrix.cells))}
         return self._cells.get(line.to)
 
-    # -- what there is --
+    # -- lookups --
 
     def state(self) -> RunState:
-        """What the run is doing now."""
+        """Returns what the run is doing now."""
         at_work = self.directory.start_at_work is not None
         live = read_live(self.directory) if at_work else None
         if live is not None and (self._live is None or (live.start, live.at) != (self._live.start, self._live.at)):
@@ -200,7 +200,7 @@ class Following:
         return RunState("complete" if self._complete else "stopped")
 
     def run(self) -> Run:
-        """The run with all that has been read. Raises `RunDirectoryError` where nothing could be."""
+        """Returns the run with everything read so far. Raises `RunDirectoryError` if nothing could be read."""
         if self.matrix is None:
             raise RunDirectoryError(self.fault)
         return Run.opened(self.directory, self.matrix)
@@ -208,7 +208,7 @@ class Following:
     def of_sample(
         self, sample_id: str
     ) -> tuple[Sample, list[tuple[Edit, list[Judgement]]], list[Judgement], list[Judgement]]:
-        """A sample with its edits, each with its judgements; its battles; and what critics say of its edits."""
+        """Returns a sample with its edits, each with its judgements; its battles; and the critiques of its edits."""
         matrix = self.matrix
         assert matrix is not None
         place = self.samples[sample_id]
@@ -216,18 +216,18 @@ class Following:
         for number in range(place, matrix.cells.edits, len(matrix.samples)):
             every = [matrix.shown_judgement(one) for one in matrix.cells.judgements_of(number)]
             found.append((matrix.shown_edit(number), [one for one in every if one.judge not in critics]))
-            if matrix.kept(number) is None:  # of that which is kept it is said where it was made
+            if matrix.kept(number) is None:  # a kept edit has its critique where it was made
                 critiques += [one for one in every if one.judge in critics]
         battles = [one for battle in matrix.battles_of(place) for one in matrix.cells.judgements_of(battle)]
         return matrix.samples[place], found, [matrix.judgement(one) for one in battles], critiques
 
     def find_edit(self, key: str) -> Edit | None:
-        """The edit of that key, if it was made."""
+        """Returns the edit of that key, if it was made."""
         numbers = self._numbers.get(key) if self.matrix else None
         edit: Edit | None = self.matrix.edits[numbers[0]] if self.matrix and numbers else None
         return edit if edit is not None and edit.status is OK else None
 
     def find_picture(self, digest: str) -> Any:
-        """The sample's picture of that digest; None where there is none."""
+        """Returns the samples' picture with that digest; None if there is none."""
         samples = self.matrix.samples if self.matrix else ()
         return next((one for sample in samples for one in sample.pictures.values() if one.digest == digest), None)

@@ -1,10 +1,10 @@
-"""Who may ask, and for what: what is not plainly this user's own page gets a 4xx before anything is looked at.
+"""Access control: a request that is not clearly from this user's own page gets a 4xx before anything is looked up.
 
-The server listens on this machine alone unless it is told otherwise. That keeps other machines out, but neither the web
-pages that this user has open (they can send requests to any address, and by a name of their own that leads to 127.0.0.1
-even read the answers) nor, on a machine that several people use, the others. Hence: the `Host` must be a name of this
-machine, the `Origin` the same, the browser must not say that another site asks; and wherever the server listens for
-others, and wherever it is wanted, nothing is answered without a token.
+By default the server listens on this machine only. That keeps out other machines, but neither web pages open in this
+user's browser (which can send requests to any address and, with a domain that resolves to 127.0.0.1, even read the
+answers) nor other users of a shared machine. So the `Host` must be a name of this machine, the `Origin` the same, and
+the browser must not report another site as the sender; if the server listens for others, or is asked to, nothing is
+answered without a token.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LONGEST_ADDRESS = 2_000
 LONGEST_BODY = 16_384
 _HOST = re.compile(r"(?P<name>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(?P<port>:\d{1,5})?")
 _VOTE = re.compile(r"/run/[0-9a-f]{12}/votes")
-"""The only address that anything is sent to."""
+"""The only address that accepts a body."""
 
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -39,12 +39,12 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cache-Control": "no-store",
 }
-"""Of every answer, unless it has its own."""
+"""Headers of every answer, unless it has its own."""
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a request is not answered."""
+    """Why a request is refused."""
 
     status: int
     why: str
@@ -52,7 +52,7 @@ class Refusal:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a server that listens there is reached from this machine alone."""
+    """True if a server that listens there can be reached from this machine only."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -60,7 +60,7 @@ def is_loopback(host: str) -> bool:
 
 
 class Guard:
-    """Refuses, or lets through, before any handler sees a request (ASGI)."""
+    """Refuses requests, or passes them on, before any handler sees them (ASGI)."""
 
     def __init__(self, app: Any, *, token: str = "", anywhere: bool = False) -> None:
         self._app, self._token, self._anywhere = app, token, anywhere
@@ -68,7 +68,7 @@ class Guard:
             raise ValueError(Text("a server that others can reach needs a token"))
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
-        """Answers one connection."""
+        """Handles one request."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] != "http":
@@ -83,7 +83,7 @@ class Guard:
             await self._app(scope, _limited(receive), _with_headers(send))
 
     def refusal(self, scope: Scope) -> Refusal | None:
-        """Why a request is refused; None for one that is let through."""
+        """Returns why a request is refused; None if it is passed on."""
         headers: dict[str, list[str]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
@@ -131,7 +131,7 @@ class Guard:
         )
 
     def _without_token(self, scope: Scope) -> str:
-        """Where a page that was opened with the token in its address goes, so that nobody sends it on; else empty."""
+        """Returns the redirect for a page opened with the token in its address, so it is not passed on; else empty."""
         asked = _asked(scope)
         if not self._token or "token" not in asked or scope["method"] != "GET":
             return ""
@@ -187,7 +187,7 @@ async def _answer(send: Any, status: int, why: str, headers: Mapping[str, str]) 
     body = f"{said(why)}\n".encode() if why else b""
     shown = {**HEADERS, "Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body)), **headers}
     if status >= 400:
-        shown["Connection"] = "close"  # what was sent with it is not read
+        shown["Connection"] = "close"  # its body is not read
     raw = [(name.lower().encode(), value.encode("latin-1")) for name, value in shown.items()]
     await send({"type": "http.response.start", "status": status, "headers": raw})
     await send({"type": "http.response.body", "body": body})
@@ -205,7 +205,7 @@ def _with_headers(send: Any) -> Any:
 
 
 def _limited(receive: Any) -> Any:
-    """Reads no more of a body than a vote may have, whatever its length was said to be."""
+    """Reads no more of a body than a vote may have, whatever length it declares."""
     so_far = 0
 
     async def receiving() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The viewer's pages: the report's own for a run, and plain ones that scripts fill from their data."""
+"""The viewer's pages: the report's page for a run, and plain ones that scripts fill with data."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ _PLACES = re.compile(r"\d{1,7}(-\d{1,7})?(,\d{1,7}(-\d{1,7})?)*", re.A)
 
 @cache
 def own(name: str) -> str:
-    """A file of this room's templates."""
+    """Reads a file of this package's templates."""
     return files("edit_eval.viewer").joinpath(f"templates/{name}").read_text("utf-8").strip()
 
 
 def run_page(watched: WatchedRun) -> str:
-    """The report of a run as it stands, with what it is doing above it; what comes later is pushed to it.
+    """Returns the report of a run as it stands, below its activity; later changes are pushed to the page.
 
-    Raises what `Run` raises for one that cannot be read.
+    Raises the errors of `Run` if it cannot be read.
     """
     with watched.lock:
         run = watched.following.run()
@@ -77,10 +77,10 @@ def run_page(watched: WatchedRun) -> str:
 
 
 def selection_page(watched: WatchedRun, places: str, file: Path) -> str:
-    """Writes the page of some samples of a run, with their pictures in it, to `file`; returns a name for it.
+    """Writes the page of some samples of a run, with embedded pictures, to `file`; returns a name for it.
 
-    `places` says which in the run's order, from 0, as `0-3,7`. Raises `ConfigurationError` for others, and for what
-    cannot be written.
+    `places` are the samples' numbers in the run's order, from 0, as `0-3,7`. Raises `ConfigurationError` for invalid
+    places, or if the file cannot be written.
     """
     with watched.lock:
         run = watched.following.run()
@@ -88,12 +88,12 @@ def selection_page(watched: WatchedRun, places: str, file: Path) -> str:
     refuse_what_leads_elsewhere(watched.path)  # it may have changed since it was opened
     ids = [results.samples[place].id for place in _places(places, len(results.samples))]
     export(results, {}, file, language=language, samples=ids)
-    name = os.fsencode(watched.path.name).decode("utf-8", "replace")  # a folder's may be any bytes
+    name = os.fsencode(watched.path.name).decode("utf-8", "replace")  # a folder's name may be any bytes
     return f"{name}-{len(ids)}.html"
 
 
 def _places(text: str, total: int) -> list[int]:
-    """The numbers that `0-3,7` names, of `total`."""
+    """Returns the numbers named by `0-3,7`, all below `total`."""
     if not _PLACES.fullmatch(text):
         raise ConfigurationError(Text("samples: places in the run's order, such as 0-3,7"))
     ends = [tuple(map(int, part.split("-"))) for part in text.split(",")]
@@ -103,7 +103,7 @@ def _places(text: str, total: int) -> list[int]:
 
 
 def comparison_page(compared: Sequence[WatchedRun]) -> str:
-    """Several runs on one page: who wins, and the edits of all of them beside each other, as they stand now.
+    """Returns several runs on one page, as they stand now: who wins, and the edits of all runs side by side.
 
     Raises `ConfigurationError` for runs that cannot be compared.
     """
@@ -122,7 +122,7 @@ def comparison_page(compared: Sequence[WatchedRun]) -> str:
     )
     comparison = compare_runs(runs).document()
     shown = {sample.id for sample in one.samples}
-    for pair in comparison["pairs"]:  # two models of one run may differ most on a sample that the other runs lack
+    for pair in comparison["pairs"]:  # two models of one run may differ most on a sample missing in the other runs
         pair["largest"] = [sample for sample in pair["largest"] if sample["sample_id"] in shown]
     summary = {**summarise(one), "comparison": comparison}
     return served_page(one, summary, served, language=language)
@@ -130,11 +130,11 @@ def comparison_page(compared: Sequence[WatchedRun]) -> str:
 
 @dataclass(frozen=True)
 class _OfSeveral:
-    """The pictures of several runs (see `edit_eval.reporting.page.gallery.PictureAddresses`)."""
+    """Pictures of several runs (see `edit_eval.reporting.page.gallery.PictureAddresses`)."""
 
     first: ServedPictures
     of: Mapping[str, ServedPictures]
-    """By the name of the edit model."""
+    """By name of the edit model."""
 
     def of_sample(self, sample: Sample, name: str = "source") -> dict[str, Any] | None:
         return self.first.of_sample(sample, name)
@@ -151,7 +151,7 @@ def plain_page(
     language: str = "en",
     served: bool = True,
 ) -> str:
-    """A page that `scripts` fill from `data`. Not `served`: for the disk."""
+    """Returns a page that `scripts` fill from `data`. Not `served`: for opening from disk."""
     titles = both(lambda one: f"{said(title, one)} · edit-eval")
     style = stylesheet("page.css", "gallery.css", more=f"{own('live.css')}\n{own('plain.css')}")
     program = closed("elements.js", more="\n".join(map(own, scripts)))
@@ -174,20 +174,20 @@ def plain_page(
     )
 
 
-# -- A page on which people vote without a server: all pairs and pictures in one file, and nothing of who made what --
+# -- A page on which people vote without a server: all pairs and pictures in one file, without the names of models --
 
 PAIRS = 100
-"""In a page, where nobody says otherwise."""
+"""Default number of pairs in a page."""
 _SCRIPTS = ("ballot.js", "raters.js")
 
 
 def write_raters_page(run: Path, target: Path, *, pairs: int = PAIRS, side: int = SIDE, force: bool = False) -> int:
-    """Writes the page to `target`; returns how many pairs are in it: `pairs`, or all that are left.
+    """Writes the page to `target`; returns its number of pairs: `pairs`, or all that are left.
 
-    What its tickets stand for is kept in the run (`votes/pages/`), and is not in the page. Pairs that are in an earlier
-    page come again only as those that several raters are to see. A file that is there is replaced with `force` alone.
-    Raises `ConfigurationError` where the page cannot be written or nothing can be asked, `RunDirectoryError` for a run
-    that cannot be read.
+    The pairs behind its tickets are kept in the run (`votes/pages/`), not in the page. Pairs of an earlier page are
+    repeated only as those that several raters should see. An existing file is replaced only with `force`. Raises
+    `ConfigurationError` if the page cannot be written or there is nothing to ask, `RunDirectoryError` for a run that
+    cannot be read.
     """
     in_limits(side)
     if pairs < 1:
@@ -234,7 +234,7 @@ def _drawn(following: Following, count: int) -> list[SidedPair]:
     first = {item_of(line) for line in others}
     found: dict[Any, SidedPair] = {}
     while len(found) < count:
-        # What others have seen comes only as shared; when nothing else is left, so does the rest of it.
+        # Pairs seen by others are repeated only as shared ones, until nothing else is left.
         pair = draw.next(found.keys(), others, avoid=first) or draw.next(found.keys(), ())
         if pair is None:
             break
@@ -243,7 +243,7 @@ def _drawn(following: Following, count: int) -> list[SidedPair]:
 
 
 class _Shown:
-    """The pictures of a page, in the order in which they are shown first."""
+    """Pictures of a page, in order of first appearance."""
 
     def __init__(self, run: Path) -> None:
         self._run = run
@@ -273,7 +273,7 @@ def _task(shown: _Shown, line: AskedPair, pair: SidedPair, sample: Sample) -> di
 
 
 def _write(file: Path, html: str, paths: Sequence[Path], size: CopyLimits) -> None:
-    above, below = html.split('<script type="application/json"')  # what comes from records has no "<"
+    above, below = html.split('<script type="application/json"')  # text from records has no "<"
     with file.open("w", encoding="utf-8", errors="backslashreplace", newline="") as out:
         out.write(above)
         out.writelines(_elements(paths, size))

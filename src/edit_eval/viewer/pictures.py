@@ -1,4 +1,4 @@
-"""The pictures of a run, by what its records call them, never by a path that somebody sends."""
+"""The pictures of a run, by their names in its records, never by a path from a request."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from edit_eval.viewer.following import Following
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
 MOST_BYTES = 256 << 20
-"""Of a picture's file: it is read into memory."""
+"""Largest file of a picture, which is read into memory."""
 MOST_KEPT = 32 << 20
-"""Bytes of thumbnails that are kept."""
+"""Bytes of thumbnails kept."""
 AT_ONCE = max(1, min(4, os.cpu_count() or 1))
-"""Pictures that are decoded at the same time: each takes tens of megabytes."""
+"""Pictures decoded at the same time: each takes tens of megabytes."""
 
 KINDS = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp", b"GIF8": "image/gif"}
 OTHER = "application/octet-stream"
-"""What a browser does not show: no file of another kind is ever named otherwise."""
+"""Media type of all other files, which a browser does not show."""
 
 
 class ServedPictures:
@@ -40,13 +40,13 @@ class ServedPictures:
         self.base = base
 
     def of_sample(self, sample: Sample, name: str = "source") -> dict[str, Any] | None:
-        """Of one of the sample's pictures, if the user's cache has it."""
+        """Returns the addresses of one of the sample's pictures, if the user's cache has it."""
         picture = sample.pictures.get(name)
         known = picture is not None and may_be_known(picture)
         return self._addresses("source", picture.digest) if picture and known else None
 
     def of_edit(self, edit: Edit) -> dict[str, Any] | None:
-        """Of an edit that was made."""
+        """Returns the addresses of an edit that was made."""
         return self._addresses("edit", edit.key)
 
     def _addresses(self, kind: str, name: str) -> dict[str, Any]:
@@ -54,19 +54,19 @@ class ServedPictures:
 
 
 def read_edit(run: Following, key: str) -> bytes | None:
-    """The file of an edit's picture; None where there is none, or where its place is no file of the run's own."""
+    """Reads an edit's picture; None if there is none, or its path is not a file of the run."""
     edit = run.find_edit(key)
     return None if edit is None else read_within(run.path, edit.image)
 
 
 def read_source(run: Following, digest: str) -> bytes | None:
-    """The file of one of the samples' pictures, if the user's cache knows it."""
+    """Reads one of the samples' pictures, if the user's cache knows it."""
     picture = run.find_picture(digest)
     return None if picture is None else read_known_source(picture)
 
 
 def read_within(folder: Path, name: str, room: str = "images") -> bytes | None:
-    """The bytes of a file in a `room` of a run; None for what is no plain file that is reached without any link."""
+    """Reads a file in a `room` of a run; None unless it is a plain file reached without links."""
     parts = PurePosixPath(name).parts
     if len(parts) < 2 or parts[0] != room or ".." in parts or "\0" in name:
         return None
@@ -90,12 +90,12 @@ def read_within(folder: Path, name: str, room: str = "images") -> bytes | None:
 
 
 def kind_of(data: bytes) -> str:
-    """The media type by the first bytes."""
+    """Returns the media type by the first bytes."""
     return next((kind for begin, kind in KINDS.items() if data.startswith(begin)), OTHER)
 
 
 class Thumbnails:
-    """Thumbnails, made when they are first asked for; those asked for last are kept."""
+    """Thumbnails, made on first request; the most recently requested are kept."""
 
     def __init__(self) -> None:
         self._made: OrderedDict[tuple[str, str], bytes] = OrderedDict()
@@ -103,14 +103,14 @@ class Thumbnails:
         self._lock, self._room = threading.Lock(), threading.Semaphore(AT_ONCE)
 
     def of(self, run: Following, kind: str, name: str) -> bytes | None:
-        """The thumbnail of `edit` KEY or `source` DIGEST; None where there is no picture that can be read."""
+        """Returns the thumbnail of `edit` KEY or `source` DIGEST; None if there is no readable picture."""
         edit = run.find_edit(name) if kind == "edit" else None
         digest = edit.pixels if edit else name if kind == "source" and run.find_picture(name) else ""
         read = read_edit if kind == "edit" else read_source
         return self._thumbnail(run.path, f"{kind}/{name}", digest, lambda: read(run, name))
 
     def of_file(self, run: Path, image: str, pixels: str) -> bytes | None:
-        """The thumbnail of an edit's file in a run that nobody has read; None alike."""
+        """Returns the thumbnail of an edit's file in a run that has not been read; None likewise."""
         return self._thumbnail(run, f"file/{image}/{pixels}", pixels, lambda: read_within(run, image))
 
     def _thumbnail(self, run: Path, name: str, digest: str, read: Callable[[], bytes | None]) -> bytes | None:
@@ -138,7 +138,7 @@ class Thumbnails:
 
 
 def _kept(run: Path, digest: str) -> bytes | None:
-    """The small copy that a worker or a report has left in the run."""
+    """Returns the small copy that a worker or a report has left in the run."""
     if not DIGEST.fullmatch(digest):
         return None
     data = read_within(run, f"report/thumbnails/{small_copy_name(digest)}", "report")

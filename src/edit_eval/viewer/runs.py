@@ -1,4 +1,4 @@
-"""Which runs there are, how each stands, and those that pages look at."""
+"""The runs in some folders, the state of each, and the runs watched by pages."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ from edit_eval.text import Text
 from edit_eval.viewer.following import Following, RunState
 from edit_eval.viewer.pictures import ServedPictures
 
-# -- runs that pages look at: read once for all, looked at again while anybody looks, and let go of afterwards --
+# -- runs watched by pages: read once for all pages, checked again while a page is open, and released afterwards --
 
 LOOK_EVERY = {"working": 0.6, "silent": 1.0}
 """Seconds between two looks at a run that is at work."""
 OTHERWISE = 1.5
 HEARTBEAT = 15.0
-"""Seconds after which a page that is told nothing is told that somebody is there."""
+"""Seconds without news after which a page is told that the server is still there."""
 LINGER = 20.0
-"""Seconds for which a run is looked at after the last page has gone."""
+"""Seconds for which a run is still watched after its last page has closed."""
 
 
 def event(name: str, data: Any) -> str:
-    """One message of a stream of server-sent events."""
+    """Returns one message of a stream of server-sent events."""
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=True, separators=(",", ":"))
     return f"event: {name}\ndata: {text}\n\n"
 
 
 class Watched:
-    """Something that changes, and those who want to know. `look` is called in a thread, and says whether it did."""
+    """Something that changes, and the pages to be told. `look` runs in a thread, and returns whether there is news."""
 
     def __init__(self) -> None:
         self._listeners = 0
@@ -61,11 +61,11 @@ class Watched:
 
     @property
     def is_watched(self) -> bool:
-        """Whether a page is open on it."""
+        """True if a page is open on it."""
         return self._listeners > 0 or (self._task is not None and not self._task.done())
 
     def look(self) -> bool:
-        """Whether there is something new to tell."""
+        """Looks for changes; returns whether there is news."""
         raise NotImplementedError
 
     def every(self) -> float:
@@ -73,11 +73,11 @@ class Watched:
         return OTHERWISE
 
     def news(self, seen: Any) -> tuple[list[str | bytes], Any]:
-        """The messages for one who has seen so much; and what it has seen then."""
+        """Returns the messages for a page that has seen `seen`, and what it has seen after them."""
         raise NotImplementedError
 
     async def messages(self, seen: Any) -> AsyncIterator[str | bytes]:
-        """A stream without end: what is new since, and from then on."""
+        """Yields the news since `seen`, and all further news, without end."""
         self._listeners += 1
         try:
             if self._task is None or self._task.done():
@@ -109,17 +109,17 @@ class Watched:
 
 
 class WatchedRun(Watched):
-    """One run: its samples as they stand, each with the number of the look at which it last changed."""
+    """One run with the current state of its samples, each with the number of the look at which it last changed."""
 
     def __init__(self, path: Path, base: str) -> None:
         super().__init__()
         self.path, self.base = path, base
         self.lock = threading.RLock()
-        """Held by whoever reads, or looks something up in what was read."""
+        """Held while reading the run, or looking something up in it."""
         self.pictures = ServedPictures(base)
         self.following = Following(path)
         self.boot = secrets.token_hex(4)
-        """What numbers of looks are counted from: another one in each process, and each time that all is read anew."""
+        """Identifies the counting of looks: new in each process, and each time everything is read again."""
         self.number = 0
         self._changed: dict[str, int] = {}
         self._entries: dict[str, str] = {}
@@ -131,7 +131,7 @@ class WatchedRun(Watched):
     # -- looking --
 
     def look(self) -> bool:
-        """Takes in what has come."""
+        """Reads what is new."""
         with self.lock:
             changes = self.following.catch_up()
             state = self.following.state()
@@ -157,21 +157,21 @@ class WatchedRun(Watched):
 
     @property
     def seen(self) -> str:
-        """What a page that is made now has seen."""
+        """What a page made now has seen."""
         return f"{self.boot}.{self.number}"
 
     @property
     def experiment(self) -> str:
-        """What tells one experiment from another: pages of another one have to be made anew."""
+        """Digest of the experiment: pages of another one must be made again."""
         matrix = self.following.matrix
         if matrix is None:
             return ""
-        edits = [] if matrix.experiment.grows else matrix.edit_keys  # those of a service come and come
+        edits = [] if matrix.experiment.grows else matrix.edit_keys  # a service keeps adding edits
         about = [m.name for m in matrix.edit_models], [j.name for j in matrix.judges], edits
         return hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16]
 
     def news(self, seen: Any) -> tuple[list[str | bytes], Any]:
-        """What has changed for a page that has seen `BOOT.NUMBER`, and how the run stands."""
+        """Returns the changes for a page that has seen `BOOT.NUMBER`, and the state of the run."""
         seen, told = seen if isinstance(seen, tuple) else (seen, -1)
         with self.lock:
             boot, _, number = str(seen).partition(".")
@@ -189,7 +189,7 @@ class WatchedRun(Watched):
             return found, (self.seen, self._state_number)
 
     def _samples(self, ids: tuple[str, ...]) -> bytes:
-        """The message about these samples; pages that are told the same share it."""
+        """Returns the message about these samples, shared by pages that get the same one."""
         if self._shared[0] != (self.seen, ids):
             message = event("samples", f"[{','.join(map(self._entry, ids))}]")
             self._shared = (self.seen, ids), message.encode("ascii")
@@ -204,7 +204,7 @@ class WatchedRun(Watched):
         return self._entries[sample_id]
 
     def _state_data(self) -> dict[str, Any]:
-        """How the run stands, as pages are told."""
+        """Returns the state of the run as sent to pages."""
         state, matrix = self.state, self.following.matrix
         live = None if state.live is None else msgspec.to_builtins(state.live, str_keys=True)
         if live is not None:
@@ -219,36 +219,36 @@ class WatchedRun(Watched):
         }
 
     def state_data(self) -> dict[str, Any]:
-        """The same for the page that is made now."""
+        """Returns the same for a page made now."""
         with self.lock:
             return {**self._told, "seen": self.seen, "experiment": self.experiment}
 
 
 DEPTH = 3
-"""How far below a folder runs are looked for."""
+"""Levels below a folder that are searched for runs."""
 MOST_RUNS = 1_000
 FIND_EVERY = 5.0
 """Seconds between two searches of the folders."""
 MOST_OPEN = 3
-"""Runs that are kept read while no page is open on them."""
+"""Runs kept in memory while no page is open on them."""
 PICTURES = 3
-"""Of each run in the list."""
+"""Pictures of each run in the list."""
 QUIET = 5.0
-"""Seconds between two looks at the files of a run at which nobody works."""
+"""Seconds between two looks at the files of a run that is not at work."""
 _NAMED = re.compile(r"^  (?:type|class_path|data_path):.*\n(?:   .*\n)*", re.M)
 _HEAD = 64 << 10
-"""Bytes of a journal that are looked at for pictures."""
+"""Bytes of a journal that are searched for pictures."""
 
 
 def is_run(folder: Path) -> bool:
-    """Whether a folder looks like a run directory."""
+    """True if a folder looks like a run directory."""
     return any((folder / "config").glob("[0-9][0-9][0-9][0-9].yaml")) or (
         (folder / "lock").exists() and (folder / "holder.json").exists()
     )
 
 
 def find_runs(places: Sequence[Path]) -> list[Path]:
-    """The runs that these are, or that lie in them. No link is followed below them."""
+    """Returns the runs among these places or below them, without following links."""
     found: dict[Path, None] = {}
     for place in places:
         place = Path(os.path.abspath(place))
@@ -274,7 +274,7 @@ def _below(folder: Path, depth: int) -> Iterator[Path]:
 
 @dataclass
 class Card:
-    """A run in the list of all."""
+    """A run in the list of all runs."""
 
     id: str
     path: Path
@@ -285,27 +285,27 @@ class Card:
     models: list[str] = field(default_factory=list)
     judges: list[str] = field(default_factory=list)
     fraction: float | None = None
-    """How much is settled, 0 to 1."""
+    """Settled share, 0 to 1."""
     benchmark: str = ""
-    """The type, and the name of the file or folder."""
+    """Its type, and the name of its file or folder."""
     samples: int = 0
     results: list[dict[str, Any]] = field(default_factory=list)
-    """Of each edit model under each judge: `edit_model`, `judge`, `score`, `value` and its interval `ends`; `mean`,
-    `interval` and `bounds` (what the mean could be with what is missing) as they are written; `scored`, `total`."""
+    """For each edit model under each judge: `edit_model`, `judge`, `score`, `value` and its interval `ends`; `mean`,
+    `interval` and `bounds` (of the mean, given the missing scores) as text; `scored`, `total`."""
     failures: list[dict[str, Any]] = field(default_factory=list)
-    """What has no score: `count` and `reason`, the most frequent first."""
+    """Missing scores: `count` and `reason`, the most frequent first."""
     changed: float = 0.0
-    """When anything was last recorded: seconds since 1970."""
+    """Time of the last record: seconds since 1970."""
     pictures: list[tuple[str, str]] = field(default_factory=list)
-    """Of the first edits: their files in the run, and the digests of their pixels."""
+    """Files of the first edits in the run, and the digests of their pixels."""
     signature: tuple[Any, ...] = ()
     looked: float = 0.0
     told: str = ""
-    """What pages were told last, and in `number` with which message."""
+    """The state last sent to pages; `number` is that of the message."""
     number: int = 0
 
     def plain(self) -> dict[str, Any]:
-        """As the page gets it."""
+        """Returns the card as sent to the page."""
         own = ("signature", "path", "pictures", "looked", "told", "number")
         shown = {name: value for name, value in vars(self).items() if name not in own}
         return {**shown, "folder": str(self.path.parent), "pictures": len(self.pictures)}
@@ -331,7 +331,7 @@ class Runs(Watched):
         self.find()
 
     def find(self) -> None:
-        """Looks for runs."""
+        """Searches for runs."""
         with self._lock:
             self._found_at = time.monotonic()
             paths = find_runs(self.places)
@@ -342,12 +342,12 @@ class Runs(Watched):
             self.cards = found
 
     def find_again(self) -> None:
-        """Looks for runs, unless that was done a moment ago."""
+        """Searches for runs, unless that was done a moment ago."""
         if time.monotonic() - self._found_at > 1.0:
             self.find()
 
     def open(self, run: str) -> WatchedRun:
-        """The run of that id, read. Raises `KeyError` for one that there is not."""
+        """Opens the run with that id. Raises `KeyError` if there is none."""
         with self._lock:
             if run not in self.cards:
                 self.find_again()
@@ -368,10 +368,10 @@ class Runs(Watched):
                 del self._open[one]
             return watched
 
-    # -- how each stands --
+    # -- the state of each run --
 
     def look(self) -> bool:
-        """Looks at those that have changed; at most for a second, so that pages hear of the first ones soon."""
+        """Looks at runs that have changed, for at most a second, so that pages hear of the first ones soon."""
         if time.monotonic() - self._found_at > FIND_EVERY:
             self.find()
         until = time.monotonic() + 1.0
@@ -391,7 +391,7 @@ class Runs(Watched):
         return 0.05 if any(card.state == "reading" for card in self.cards.values()) else 1.0
 
     def news(self, seen: Any) -> tuple[list[str | bytes], Any]:
-        """Which runs there are, and those of them that have changed."""
+        """Returns the ids of all runs, and the cards of those that have changed."""
         if seen == self._number and self._there:
             return [], seen
         since = seen if isinstance(seen, int) else -1
@@ -401,7 +401,7 @@ class Runs(Watched):
 
 
 def _look_at(card: Card) -> bool:
-    """Reads how a run stands, where that may have changed; returns whether it did."""
+    """Reads the state of a run if it may have changed; returns whether it did."""
     directory = RunDirectory(card.path)
     at_work = directory.start_at_work
     if at_work is not None:
@@ -447,7 +447,7 @@ def _look_at(card: Card) -> bool:
         card.state, card.reason = "complete" if summary["status"] == "complete" else "stopped", ""
     except EditEvalError as error:
         card.state, card.reason = "damaged", str(error)
-    except Exception as error:  # records may be a stranger's
+    except Exception as error:  # records may come from anywhere
         card.state, card.reason = "damaged", f"{type(error).__name__}: {error}"
     return True
 
@@ -469,7 +469,7 @@ def _line(part: Entry) -> dict[str, Any]:
 
 
 def _battle_lines(judge: str, of: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Of a judge that compares two edits: for each edit model how often it would be preferred to the average one."""
+    """Yields, for a judge that compares two edits, how often each edit model would be preferred to the average one."""
     score, found = next(iter(of["scores"].items()))
     coverage = of["coverage"]
     for one in sorted(found["strengths"], key=lambda one: -(one["strength"] or 0.0)):
@@ -488,14 +488,14 @@ def _battle_lines(judge: str, of: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _glance(card: Card) -> None:
-    """What can be seen of a run without reading it: its benchmark, and its first pictures."""
+    """Fills in what is known of a run without reading it: its benchmark, and its first pictures."""
     with contextlib.suppress(OSError, EditEvalError, ValueError, AttributeError):
         if not card.benchmark:
             text = max((card.path / "config").glob("[0-9]*.yaml")).read_text("utf-8")
             section = re.split(r"^(?=\S)", text.partition("benchmark:\n")[2], maxsplit=1, flags=re.M)[0]
             said = parse("".join(_NAMED.findall(section)), "")
             kind = str(said.get("type") or said.get("class_path") or "")
-            kind = PurePath(kind).name  # of a class in a file
+            kind = PurePath(kind).name  # a class in a file
             card.benchmark = " · ".join(filter(None, (kind, PurePath(str(said.get("data_path") or "")).name)))
         if len(card.pictures) < PICTURES:
             card.pictures = list(itertools.islice(_first_edits(card.path), PICTURES))
@@ -517,7 +517,7 @@ def _settled(coverage: dict[str, Any]) -> tuple[int, int]:
 
 
 def _signature(run: Path) -> tuple[tuple[str, float, int], ...]:
-    """What changes when anything is recorded."""
+    """Returns a value that changes whenever anything is recorded."""
     found = []
     for name in ("config", "samples", "edits", "replies", "report"):
         with contextlib.suppress(OSError), os.scandir(run / name) as inside:
@@ -529,7 +529,7 @@ def _signature(run: Path) -> tuple[tuple[str, float, int], ...]:
 
 
 def _written(run: Path, changed: float) -> dict[str, Any] | None:
-    """The summary of the report, if it is younger than all records."""
+    """Reads the summary of the report, if it is newer than all records."""
     path = run / "report" / "summary.json"
     try:
         if path.is_symlink() or path.parent.is_symlink() or path.stat().st_mtime < changed:

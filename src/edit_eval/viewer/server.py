@@ -1,4 +1,4 @@
-"""The viewer's server: which address shows what."""
+"""The viewer's server and its addresses."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from edit_eval.viewer.voting import NotAVote, Voting
 PORT = 7860
 MOST_COMPARED = 8
 FRESH_FOR = 2.0
-"""Seconds for which the page of a run at work is handed out as it was made: what came since is pushed to it."""
+"""Seconds for which the page of a run at work is reused: later changes are pushed to it."""
 VOTE_SCRIPTS = ("follow.js", "ballot.js", "vote.js")
 PICTURES_LIVE = "private, max-age=86400, immutable"
-"""Their addresses say which pixels they are."""
+"""Pictures may be cached, because their addresses identify their pixels."""
 
 try:
     from fastapi import FastAPI, Request
@@ -52,14 +52,14 @@ except ImportError as missing:
 
 
 class Pages:
-    """The page of each run as it was made last, packed."""
+    """The latest page of each run, compressed."""
 
     def __init__(self) -> None:
         self._made: dict[str, tuple[str, float, bytes]] = {}
         self._making = threading.Lock()
 
     def of(self, watched: WatchedRun) -> bytes:
-        """The page of a run as it stands now, or stood a moment ago."""
+        """Returns the page of a run as it is now, or was a moment ago."""
         with self._making:
             seen, at, page = self._made.get(watched.base, ("", 0.0, b""))
             boot = seen.partition(".")[0]
@@ -76,7 +76,7 @@ class Pages:
 
 
 def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Pages | None = None) -> Any:
-    """The application (ASGI), guarded; `pages` may have been made before."""
+    """Returns the guarded ASGI application; `pages` may have been made before."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     pages, thumbnails = pages or Pages(), Thumbnails()
     voting: dict[str, Voting] = {}
@@ -144,7 +144,7 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
 
     def selection(run: str, request: Request) -> Response:
         if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            # It takes a while, so a link on somebody's page must not start it.
+            # An export takes a while, so a link on another site must not start it.
             raise HTTPException(403, Text("the request comes from another site's page"))
         watched = opened(run)
         folder = Path(tempfile.mkdtemp(prefix="edit-eval-"))
@@ -187,7 +187,7 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
     async def vote(run: str, request: Request) -> Response:
         try:
             body = await request.body()
-        except ClientDisconnect:  # half a vote, or one that is too long; nobody hears the answer
+        except ClientDisconnect:  # an incomplete or too long vote; the answer reaches no one
             return Response(status_code=400)
         return await asyncio.to_thread(told, lambda: voting_of(run).add(body))
 
@@ -212,7 +212,7 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
 
 
 def told(answer: Callable[[], dict[str, Any]]) -> Response:
-    """What a voting says, or why it cannot."""
+    """Returns the answer of a voting, or why there is none."""
     try:
         return JSONResponse(answer())
     except NotAVote as refused:
@@ -222,27 +222,27 @@ def told(answer: Callable[[], dict[str, Any]]) -> Response:
 
 
 def html(page: str | bytes, headers: dict[str, str] | None = None) -> Response:
-    """A page; what it may do stands in its own head, by digests of its scripts."""
+    """Returns a page; the policy in its head allows its scripts by their digests."""
     policy = "frame-ancestors 'none'"
     return HTMLResponse(page, headers={"Content-Security-Policy": policy, **(headers or {})})
 
 
 def unreadable(name: str, state: dict[str, Any], events: str) -> Response:
-    """A page that says why there is nothing to show; it looks again when that may have changed."""
+    """Returns a page that says why there is nothing to show; it reloads when that may have changed."""
     return html(
         plain_page(Text("Runs"), ("follow.js", "unreadable.js"), {"live": state, "name": name, "events": events})
     )
 
 
 def image(data: bytes | None) -> Response:
-    """A picture; 404 for none."""
+    """Returns a picture; 404 for none."""
     if data is None:
         return PlainTextResponse(Text("there is no such picture\n"), 404)
     return Response(data, media_type=kind_of(data), headers={"Cache-Control": PICTURES_LIVE})
 
 
 def stream(watched: Watched, seen: Any) -> Response:
-    """Server-sent events, without end."""
+    """Returns server-sent events, without end."""
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(watched.messages(seen), media_type="text/event-stream", headers=headers)
 
@@ -255,10 +255,10 @@ def serve(
     token: str = "",
     tell: Callable[[str], None] = print,
 ) -> None:
-    """Serves the runs in these places until it is interrupted. `tell` is told the address.
+    """Serves the runs in these places until interrupted. `tell` is called with the address.
 
-    On loopback alone unless `host` says otherwise; then, and with a `token`, nothing is answered without it (`auto`
-    makes one). Raises `ConfigurationError` for a place that is not there, and an address that cannot be listened on.
+    Listens on loopback unless `host` is another address; then, or with a `token`, nothing is answered without the token
+    (`auto` makes one). Raises `ConfigurationError` for a missing place, or an address it cannot listen on.
     """
     import uvicorn
 
@@ -297,20 +297,20 @@ def serve(
 
 
 def _prepare(runs: Runs, only: str, pages: Pages) -> None:
-    """Makes the page that will be opened first; what is wrong with it is said when it is opened."""
+    """Makes the page that will be opened first; errors are shown when it is opened."""
     with contextlib.suppress(Exception):
         if only:
             pages.of(runs.open(only))
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens there. Raises `ConfigurationError`."""
+    """Returns a listening socket. Raises `ConfigurationError` if it cannot listen there."""
     try:
         family, kind, _, _, where = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
         opened = socket.socket(family, kind)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         opened.bind(where)
-        opened.listen(128)  # whoever opens the address as soon as it is told waits, and is not turned away
+        opened.listen(128)  # a request right after the address is announced waits instead of being refused
         return opened
     except (OSError, OverflowError) as error:
         raise ConfigurationError(
@@ -324,7 +324,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def address_of(host: str, port: int) -> str:
-    """How others reach it."""
+    """Returns the address by which others reach it."""
     name = host.strip("[]")
     if name in ("0.0.0.0", "::"):
         name = socket.gethostname()

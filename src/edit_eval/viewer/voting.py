@@ -1,4 +1,4 @@
-"""Blind votes: which pair a rater is shown next, and what came of it."""
+"""Blind votes: choosing the next pair for a rater, and recording the answer."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ from edit_eval.text import Text
 from edit_eval.viewer.following import Following
 from edit_eval.viewer.runs import WatchedRun
 
-# -- which pair of edits a rater is shown next: of which models, of which sample, and on which sides --
+# -- choosing the next pair of edits for a rater: the models, the sample, and the sides --
 
 
 @dataclass(frozen=True)
 class SidedPair:
-    """Two edits of one sample, on sides drawn by chance."""
+    """Two edits of one sample, on random sides."""
 
     sample: str
     edit_seed: int
     left: Edit
     right: Edit
     weight: float
-    """The inverse of the chance with which its sample was drawn."""
+    """Inverse of the probability with which its sample was drawn."""
     how: str
-    """`telling`, or `shared`: another rater is asked about it, too."""
+    """`telling`, or `shared` if another rater was asked about it, too."""
 
     @property
     def item(self) -> Item:
-        """What it is about."""
+        """The item it is about."""
         return Item.of_two(self.left.edit_model, self.right.edit_model, self.sample, self.edit_seed)
 
 
 def item_of(line: AskedPair | VoteLine) -> Item:
-    """What a vote, or a pair that somebody was asked about, is about."""
+    """Returns the item of a vote, or of a pair that a rater was asked about."""
     return Item.of_two(line.left, line.right, line.sample, line.edit_seed)
 
 
 def asked_pair(ticket: str, pair: SidedPair, page: str = "") -> AskedPair:
-    """A pair as it is written down; `page`: the raters' page that it is in."""
+    """Returns the record of a pair; `page` is the raters' page that contains it."""
     return AskedPair(
         ticket=ticket,
         page=page,
@@ -68,9 +68,9 @@ def asked_pair(ticket: str, pair: SidedPair, page: str = "") -> AskedPair:
 
 
 class PairDraw:
-    """Pairs from a run as it stands, one after the other; each is taken into account when the next is drawn.
+    """Draws pairs from a run as it stands, one after the other, each taking the earlier ones into account.
 
-    `disputed`: of each sample and seed, 0 to 1 (see `disputed`).
+    `disputed`: 0 to 1 for each sample and seed (see `disputed`).
     """
 
     def __init__(
@@ -93,16 +93,16 @@ class PairDraw:
             self._count(vote.sample_id, vote.edit_seed)
 
     def planned(self, lines: Iterable[AskedPair]) -> None:
-        """Takes into account what somebody was asked, and has not answered yet."""
+        """Takes into account pairs that raters were asked about but have not answered yet."""
         for line in lines:
             self._plan(line.left, line.right, line.sample, line.edit_seed)
 
     def next(
         self, seen: Collection[Item], others: Sequence[AskedPair | VoteLine], *, avoid: Collection[Item] = ()
     ) -> SidedPair | None:
-        """One that is not among the `seen`; None where all are.
+        """Returns a pair that is not among the `seen`; None if all are.
 
-        `others`: what other raters were asked, of which some are drawn again; those to `avoid` only in that way.
+        `others`: pairs of other raters, some of which are drawn again; those to `avoid` are drawn only in that way.
         """
         shared = [line for line in others if item_of(line) not in seen and self._is_there(line)]
         if shared and self._chance.random() < SHARED:
@@ -138,15 +138,15 @@ class PairDraw:
 
 
 def _phase(sample: str, seed: int) -> float:
-    """A number from 0 to 1 that is always the same, and says nothing of the sample."""
+    """Returns a fixed number from 0 to 1, unrelated to the sample's content."""
     return (zlib.crc32(f"{sample}\n{seed}".encode("utf-8", "surrogatepass")) + 0.5) / 2**32
 
 
 def disputed(following: Following) -> dict[tuple[str, int], float]:
-    """Of each sample and seed with two edits or more, 0 to 1: how undecided the judges are about them.
+    """Returns how undecided the judges are, 0 to 1, about each sample and seed with two or more edits.
 
-    That is how close the edits are to each judge, and how far apart two judges are about any two of them. It is one
-    number for all pairs of models: how often a sample comes must not depend on which two are asked about.
+    That is how close the edits are to each judge, and how far apart two judges are about any two of them. All pairs of
+    models share one number, because how often a sample is drawn must not depend on the two models asked about.
     """
     matrix = following.matrix
     assert matrix is not None
@@ -181,7 +181,7 @@ MOST_TICKETS = 10_000
 
 
 class NotAVote(Exception):
-    """What was sent is no vote; `status` is that of the answer."""
+    """Raised for a request that is not a valid vote; `status` is that of the answer."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
@@ -190,14 +190,14 @@ class NotAVote(Exception):
 
 @dataclass(frozen=True)
 class Ticket:
-    """A pair that was shown to somebody."""
+    """A pair that was shown to a rater."""
 
     rater: str
     pair: SidedPair
 
 
 def _settled(votes: Sequence[Vote], edit_models: Sequence[str]) -> dict[str, int]:
-    """Of how many `pairs` of edit models votes tell the order: the interval of their difference has no 0 in it."""
+    """Counts `pairs` of edit models, and those with an order `settled` by votes: an interval that excludes 0."""
     apart = one_sided(votes)
     fit = fit_strengths([vote for vote in votes if vote.choice in SHARES and vote.rater not in apart], edit_models)
     pairs = list(combinations(np.eye(len(edit_models)), 2))
@@ -206,14 +206,14 @@ def _settled(votes: Sequence[Vote], edit_models: Sequence[str]) -> dict[str, int
 
 
 def rater_name(name: object) -> str:
-    """A rater's name as it is kept. Raises `NotAVote` for what is none."""
+    """Returns a rater's name as it is kept. Raises `NotAVote` for an invalid one."""
     if not isinstance(name, str) or not is_rater_name(name.strip()):
         raise NotAVote(400, Text("say who votes: a name of 1 to 60 characters"))
     return name.strip()
 
 
 class Voting:
-    """The votes on one run; `opened` gives it as it stands."""
+    """The votes on one run; `opened` returns its current state."""
 
     def __init__(self, opened: Callable[[], WatchedRun]) -> None:
         self._opened = opened
@@ -224,7 +224,7 @@ class Voting:
         self._lock = threading.Lock()
 
     def next(self, rater: str) -> dict[str, Any]:
-        """The next pair for a rater, or `done`; and how many votes there are."""
+        """Returns the next pair for a rater, or `done`, and the numbers of votes."""
         rater = rater_name(rater)
         watched = self._opened()
         with self._lock, watched.lock:
@@ -269,7 +269,7 @@ class Voting:
             }
 
     def add(self, body: bytes) -> dict[str, Any]:
-        """Keeps a vote, and returns what is next. Raises `NotAVote`, and `OSError` where it cannot be kept."""
+        """Records a vote and returns what is next. Raises `NotAVote`, or `OSError` if it cannot be recorded."""
         try:
             sent = json.loads(body)
         except (ValueError, RecursionError):

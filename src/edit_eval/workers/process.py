@@ -281,7 +281,7 @@ class Worker:
         self._end()
 
     def _end(self) -> NoReturn:
-        with contextlib.suppress(Exception):  # whatever it has started is killed anyway
+        with contextlib.suppress(Exception):  # all that it has started is killed anyway
             getattr(self._model, "close", lambda: None)()
         self.send(event="ended", memory=memory())
         _exit(0)

@@ -1,4 +1,4 @@
-"""Turns a task into what a model is handed: its pictures opened, checked to be the right ones, and prepared for view.
+"""Turns a task into a model's request: its pictures are opened, checked to be the right ones, and shown as asked.
 
 A task to edit:  `pictures`, a list of `name`, `path` and `digest`; `instruction`, `seed`, `sample`, `output` (path);
     perhaps `small_copies`: the `folder` of small copies of edit and source for reports, and their size (`side`,

@@ -241,7 +241,7 @@ def examine(
 ) -> list[Finding]:
     """Returns the findings of all checks; without a configuration, those of the machine. `more` are context fields.
 
-    `refused` is why the given configuration would not run; whatever else of it can be checked still is, except for the
+    `refused` is why the given configuration would not run; the rest of it is checked all the same, except for the
     benchmark. Problems are findings, not exceptions.
     """
     machine = machine or LocalMachine()
@@ -505,7 +505,7 @@ def fits(context: Context, wanted: Wanted) -> list[Finding]:
 
 
 def _out_of_reach(wanted: Wanted, environment: Mapping[str, str]) -> Finding | None:
-    """Finds weights that are neither in the cache nor to be had from the Hub; None if they are.
+    """Returns a problem if weights are neither here nor available from the Hub, else None.
 
     Takes `HUB_SECONDS` at most. The libraries would retry for a minute.
     """

@@ -28,8 +28,8 @@ from edit_eval.text import Text
 PROMPT_TOKENS = 2 * 1024 + 1300
 """For a pair: two pictures and the text."""
 PROMPT_SECONDS = 0.1
-"""Time for Qwen3-VL-30B-A3B to read a pair: 33.6 TFLOP, counted from its configuration; comparable mixtures of experts
-compute about 330 a second on an H100. Also used for other mixtures."""
+"""Time for Qwen3-VL-30B-A3B to read a pair: 33.6 TFLOP, counted from its configuration, at some 330 a second as
+others' mixtures of experts compute on an H100. Also used for other mixtures."""
 DENSE_FLOPS = 4.0e14
 """FLOP per second of a dense model reading there: 40 % of the card's 989 TFLOP/s in bfloat16. Not measured."""
 TOKEN_SECONDS = 0.05
@@ -96,7 +96,7 @@ def too_short(
 ) -> Iterator[str]:
     """Yields a line for each model that is slower than its published duration by an unpublished factor.
 
-    That is one on the CPU, and one that is offloaded: its weights are moved to the GPU again and again.
+    These run on the CPU, or are offloaded: their weights are moved to the GPU again and again.
     """
     for model in models:
         known, offload = durations[model.key], configuration.models[model.key].placement.offload

@@ -1,7 +1,7 @@
 """Decides whose fault a failure is, what follows for the task and the replica, and when to try again.
 
-There are two budgets. A task that failed twice is set aside. A replica on which `SLOT_FAILURES` tasks in a row failed,
-none of them proven bad, is retired; that budget is the larger one, so that a bad sample is set aside before the last
+There are two budgets. A task that failed twice is given up. A replica on which `SLOT_FAILURES` tasks in a row failed,
+none of them proven bad, is retired; that budget is the larger one, so that a bad sample is given up before the last
 replica is. Suspects run after healthy work and alone, so that no innocent neighbour is charged, and on another replica
 while there is one, so that a bad device is told from a bad sample; a replica is acquitted of a failure that is proven
 to be the sample's.
@@ -68,7 +68,7 @@ class Blame:
     # -- failures --
 
     def charge(self, replica: Replica, task: Task, reason: str, final: bool = False) -> None:
-        """Charges the task with a failure: it is retried as a suspect, or set aside."""
+        """Charges the task with a failure: it is retried as a suspect, or given up."""
         self._keep_attempt(replica, reason)
         # Suspects run last, one after the other: a second failure is no news about the machine.
         if not task.alone:
@@ -97,7 +97,7 @@ class Blame:
             self._try_elsewhere(replica, task, reason, alone=True)
 
     def ran_out_of_memory(self, replica: Replica, task: Task, error: str, memory: Mapping[str, int]) -> None:
-        """Has another device try the task, or sets it aside as too large once it has been tried enough."""
+        """Has another device try the task, or gives it up as too large once it has been tried enough."""
         self._keep_attempt(replica, error, "out_of_memory")
         key, number = (task.model, task.units), replica.number
         tried = self._short_of.setdefault(key, {})

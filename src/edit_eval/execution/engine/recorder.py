@@ -223,7 +223,7 @@ class Recorder:
     def leave(self, task: Task) -> None:
         """Leaves the task and all that waits for it pending until another start.
 
-        Except that an unreadable edit of ours that it follows is made again: no later start may ever look at it.
+        Except that an unreadable edit of ours that it follows is made again: no other task may ever look at it.
         """
         if is_edit(task):
             (number,) = task.units
@@ -267,9 +267,7 @@ class Recorder:
     def _keep_edit(self, number: int, edit: Edit) -> None:
         self._directory.append("edits", {**edit_record(edit), "at": time.time()})
         judged, ended = self._matrix.set_edit(number, edit), [number]
-        for told in (
-            self._matrix.behind(number) if edit.status is Status.OK else ()
-        ):  # what was said of it before counts
+        for told in self._matrix.behind(number) if edit.status is Status.OK else ():  # earlier answers about it count
             self._tell(told, self._work.phase)
         if edit.status in NO_EDIT:
             ended += self._matrix.fail_followers(number)
@@ -289,7 +287,7 @@ class Recorder:
         for one in ended:
             self._work.settle(one)
             for cell in self._about(one):
-                if not is_left(self._matrix, cell):  # whatever waits for its answer
+                if not is_left(self._matrix, cell):  # some tasks may wait for its answer
                     self._work.settle(settled(self._matrix, cell))
 
     def _about(self, number: int) -> list[int]:
@@ -357,7 +355,7 @@ class Recorder:
                 self._ask_later(cell, phase)
 
     def _damage(self, cell: int, reason: str, task: Task, known: frozenset[int]) -> None:
-        """Has a picture that has changed made again, once, and all questions about it asked again.
+        """Orders a changed picture to be made again, once, and all questions about it to be asked again.
 
         `known` has the edits found damaged before the task was ordered; one found since is no second damage.
         """
@@ -388,7 +386,7 @@ class Recorder:
             self._ask_later(cell, task.phase)
 
     def _ask_later(self, cell: int, phase: int) -> None:
-        """Has an unfinished question asked once everything it needs has been made again."""
+        """Adds a task for an unfinished question, to start once everything it needs has been made again."""
         if is_left(self._matrix, cell):
             model = f"judge:{self._matrix.judge_of(cell).name}"
             self._work.add(model, [cell], after=self._pending(self._needs(cell)), phase=phase)
