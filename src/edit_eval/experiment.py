@@ -1,7 +1,7 @@
 """Defines what a run evaluates: samples, edit models, and judges, each with its protocol.
 
-An experiment is made from a configuration, or read back from a run's records. The store writes it down, compares it
-with another one, and unfolds it into cells. Results depend on nothing else."""
+An experiment is made from a configuration, or read back from a run's records. It is written down, compared with
+others, and unfolded into cells by the store. Results depend on nothing else."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Data(NamedTuple):
 
 
 class Control(NamedTuple):
-    """A picture judged in place of an edit."""
+    """A control: something judged in place of an edit."""
 
     kind: str
     sample: int

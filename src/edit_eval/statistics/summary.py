@@ -51,7 +51,7 @@ def controls_of(results: Results, judge: str, score: str) -> list[Judgement]:
 
 
 def beside_edits(results: Results, judge: str, series: Series) -> dict[str, dict[str, Any]]:
-    """Returns for each kind of control the edit model furthest from it: `{"edit_model", "n", ..., "below"}`.
+    """Returns for each kind of control the edit model most clearly above it: `{"edit_model", "n", ..., "below"}`.
 
     Paired on the samples of the controls: `edits` and `control` are the means over the `n` samples (of `images` source
     images) that have both, `difference` is edits less control, `ci95` its interval, clustered on the source image.
