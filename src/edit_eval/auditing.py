@@ -5,7 +5,7 @@ verdict, a page and a passport of its answers.
     print(audit("config.yaml").passport.verdict)
 
 An audit is an evaluation like any other: the benchmark is `ladder`, the edit model `scene_rungs`, and the protocol asks
-what the judge's own asks. So it is resumed, spread over devices and kept as a run is.
+the same as the judge's own. So it is resumed, spread over devices and kept like any run.
 """
 
 from __future__ import annotations
@@ -380,7 +380,7 @@ def _draw(made: Audit, samples: tuple[Sample, ...] = ()) -> None:
     write_audit_page(results, made.findings, made.passport, made.page, ways=made.ways, language=made.run.language)
 
 
-# -- is the judge of a run still the one that was examined? --
+# -- whether a run's judge is still the one that was examined --
 #
 # The anchor edits of its passport are judged once more. They are drawn again and judged as in the audit, in a run of
 # their own within the run, so they are resumed and kept like any other. They are left out of the run's numbers.

@@ -264,7 +264,7 @@ def report(
 
         told = translate(made, read_bridge(bridge), as_)
         return answer_with(lambda: told, translated_sheet(told), spoken(made.language), markdown)
-    made.summary  # noqa: B018 (what is no run is said here, not by the process that draws)
+    made.summary  # noqa: B018 (a folder that is no run is reported here, not by the process that draws)
     if examined := drawn_again(made):
         print_audited(examined)
         return

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Options = LoadingOptions
 else:
-    Options = dict  # imported, it would hold up `--help`
+    Options = dict  # importing it would slow down `--help`
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -161,7 +161,7 @@ def _as_ours(sentence: str) -> str:
 
 def main() -> None:
     """Runs the command line and ends the process with the right exit code."""
-    if sys.getfilesystemencoding() != "utf-8":  # a sample's id may be Chinese, and becomes a file's name
+    if sys.getfilesystemencoding() != "utf-8":  # ids of samples may be Chinese, and become file names
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, "PYTHONUTF8": "1"})
     sys.stdout, sys.stderr = forgiving(sys.stdout), forgiving(sys.stderr)
     speak("")  # forget the language of anything this process did before

@@ -10,7 +10,7 @@
     `-- ModelError                1  raised beside a model: the edit or the answer failed, the run goes on
         |-- Refused                  the model, or its server, declines to make this edit
         |-- PictureError             not a picture, truncated, too large, NaN, black
-        |   `-- UnreadableError      its file is not there, or not as it was: no fault of the picture
+        |   `-- UnreadableError      its file is missing or has changed: no fault of the picture
         |-- ChangedError             the code or pictures behind a key have changed: nothing more is made under it
         `-- LoadError                the model cannot be loaded here
 

@@ -1,7 +1,7 @@
 """Defines what a run evaluates: samples, edit models, and judges, each with its protocol.
 
-An experiment is made from a configuration, or read back from a run's records. The store writes it down, compares it
-with another one, and unfolds it into cells. Results depend on nothing else."""
+An experiment is made from a configuration, or read back from a run's records. It is written down, compared with
+others, and unfolded into cells by the store. Results depend on nothing else."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Data(NamedTuple):
 
 
 class Control(NamedTuple):
-    """A picture judged in place of an edit."""
+    """A control: something judged in place of an edit."""
 
     kind: str
     sample: int
@@ -225,10 +225,10 @@ class Experiment:
     def fingerprint(self) -> str:
         """Digest of everything asked, leaving out paths, which may differ between machines."""
         asked = self.record(Path())
-        asked.pop("benchmark")  # words about it
+        asked.pop("benchmark")  # for people only
         return digest([asked, [asdict(_anywhere(one)) for one in self.samples]])
 
-    # -- what is asked --
+    # -- questions --
 
     @cached_property
     def asked(self) -> dict[str, list[tuple[SampleQuestion, ...]]]:
@@ -403,10 +403,10 @@ class Experiment:
             )
         return self
 
-    # -- compared --
+    # -- comparison --
 
     def is_as(self, other: Experiment | None) -> bool:
-        """True if it is the same evaluation: every key would be the same, in any place of the sources."""
+        """True if it is the same evaluation: all keys would be equal, regardless of where the sources are."""
         if other is None or len(self.samples) != len(other.samples):
             return False
         return self._decides() == other._decides() and all(map(_same_sample, self.samples, other.samples))
@@ -657,7 +657,7 @@ def _benchmark(configuration: Configuration) -> Any:
     return benchmark_class(make_parameters(benchmark_class, section.parameters))
 
 
-# -- what is asked of a sample --
+# -- samples --
 
 
 def _with_fault(sample: Sample, judges: Sequence[AskedJudge]) -> Sample:
@@ -696,7 +696,7 @@ def with_clusters(samples: Sequence[Sample]) -> tuple[Sample, ...]:
     return tuple(found)
 
 
-# -- compared --
+# -- comparison --
 
 
 def _identity_of(plain: Mapping[str, Any]) -> Identity:

@@ -89,7 +89,7 @@ def gate(
                 )
             )
         tell(size.told(margin))
-    # Neither takes anything over from the other: another server of the same model has the same keys.
+    # Neither run reuses the other's work: another server of the same model has the same keys.
     made = [
         evaluate(configuration, run_dir=folder / name, command=command)
         for name, configuration in zip((BASELINE, CANDIDATE), both, strict=True)

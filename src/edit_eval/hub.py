@@ -77,8 +77,8 @@ def snapshot(repository: Repository, wanted: Sequence[str], key: str, ignored: S
     """Returns the folder of a repository at its revision in the hub's cache, with all files of the `wanted` patterns.
 
     Missing files are downloaded, with progress on a terminal. Raises `ConfigurationError` for a repository or a
-    revision that is missing, not accessible, or not reachable without a network, and `Stopped` for a hub that
-    fails, or a full disk; errors begin with `key`.
+    revision that is missing, not accessible, or neither cached nor reachable, and `Stopped` for a hub that fails, or a
+    full disk; errors begin with `key`.
     """
     try:
         from huggingface_hub import snapshot_download
@@ -103,7 +103,7 @@ def snapshot(repository: Repository, wanted: Sequence[str], key: str, ignored: S
                 tqdm_class=Late,
             )
         )
-    except Exception as error:  # its own, those of its HTTP client, and the disk's
+    except Exception as error:  # raised by the library, its HTTP client, or the disk
         raise _failed(repository, error, key, repository.command(wanted)) from error
 
 
@@ -169,7 +169,7 @@ def _failed(repository: Repository, error: Exception, key: str, by_hand: str) ->
         )
         return ConfigurationError(Text("{}: {}", key, text))
     unnamed = (errors.HFValidationError, errors.RevisionNotFoundError)
-    if isinstance(error, unnamed) or type(error) is ValueError:  # a name, of it or of a file in it
+    if isinstance(error, unnamed) or type(error) is ValueError:  # the name of the repository, or of a file in it
         return ConfigurationError(Text("{}: {} {} cannot be downloaded ({})", key, what, repository, _one_line(error)))
     if isinstance(error, OSError) and error.errno in _UNWRITABLE:
         return ConfigurationError(

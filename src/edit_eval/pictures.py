@@ -12,7 +12,7 @@ How any picture becomes RGB (`as_rgb`):
 * floating point is taken as 0 to 1 if no value is above 1, otherwise as 0 to 255, rounded and clipped; NaN and infinity
   are an error;
 * CMYK, YCbCr, HSV and LAB are converted by Pillow's formulas; colour profiles are not applied;
-* of an animation or a file of several pages, the first picture is taken.
+* the first picture of an animation, or of a file of several pages, is taken.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def read_picture(file: IO[bytes], name: str, *, max_pixels: int = MAX_PIXELS) ->
         raise
     except Exception as error:  # Pillow's decoders raise nearly anything for damaged data
         if isinstance(error, OSError) and error.errno is not None:
-            raise  # the disk's words, not the decoder's
+            raise  # the disk's error, not the decoder's
         raise PictureError(Text("{}: truncated or damaged ({})", name, _words(error))) from error
     clean.info = {str(key): str(text) for key, text in texts.items() if isinstance(text, str) and _is_text(key)}
     return clean, "JPEG" if kind == "MPO" else kind

@@ -74,9 +74,9 @@ JUDGE_FAILED = tuple(status for status in Status if status.ending is Ending.NO_S
 FAILED = (*EDIT_LOST, *JUDGE_FAILED)
 """Statuses that reports advise to retry."""
 CUT_SHORT = (Status.CUT_OFF, Status.REFUSED, Status.JUDGE_ERROR)
-"""Endings of a reply that is not complete (`ok`)."""
+"""Endings of a reply other than complete (`ok`)."""
 
-# Python 3.11 takes ten times as long to look a member up in its class.
+# A name of its own, since Python 3.11 takes ten times as long to look a member up in its class.
 _OK = Status.OK
 
 
@@ -120,7 +120,7 @@ class Sample:
     rationale: str = ""
     """Notes on what a right edit pays attention to, in the language of the run; shown, not given to the judge."""
     alone: bool = False
-    """True if a judge is asked about it in a batch of its own, regardless of its `batch_size`."""
+    """True if a judge is asked about it in a batch of its own, regardless of `batch_size`."""
     fault: str = ""
     """Why the sample cannot be used; empty for a good one. A bad sample has the status `skipped` everywhere."""
 

@@ -211,7 +211,7 @@ def _folder(folder: Path, instruction: str) -> Pictures:
     try:
         table = find_table(folder)
     except ConfigurationError as error:
-        if [name for name in _names(folder) if name.lower().endswith(TEXT_TABLES)]:  # several, and none is named
+        if [name for name in _names(folder) if name.lower().endswith(TEXT_TABLES)]:  # several, none of them chosen
             raise _from_flag(error) from None
         table = None
     if isinstance(table, PictureFolder):

@@ -57,8 +57,8 @@ class Benchmark(Protocol):
         An attribute `notes`, set by the time this is exhausted, lists oddities that are not faults, each with how it
         was handled (`index 4 ('a'): ...`). Leave out what `benchmarks/selection.py` detects itself.
 
-        A benchmark that keeps its sources may have a method `verify() -> str`, called before this one on `run
-        --verify`: it reads what is kept and returns one line on what did not match its record.
+        A benchmark that keeps its sources may have a method `verify() -> str`, called before this one on
+        `run --verify`: it reads what is kept and returns one line on what did not match its record.
 
         A benchmark that reads a large file may have an attribute `position`: bytes read so far, and bytes in total. It
         is shown as progress if reading takes more than a second.

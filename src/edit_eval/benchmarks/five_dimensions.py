@@ -52,14 +52,14 @@ class FiveDimensions(RowBenchmark):
 
     The file is a list of items, an object of category -> list, or JSONL.
 
-    A sample's source is the embedded picture (`src_img_b64`), or, for an item without one, the file that `src_img_path`
-    or `original_image_path` names, which must lie in the folder of the JSON or below. Its id is the stem of
+    A sample's source is the embedded picture (`src_img_b64`), or, without one, the file named by `src_img_path` or
+    `original_image_path`, which must be in the folder of the JSON or below. Its id is the stem of
     `original_image_path`; without that the field `id`; without that index and category, as in `00003_物理`. With
-    `fields: {id: NAME}` it is that field as it is. The item's own `seed` is not used: it is how its source was made.
+    `fields: {id: NAME}` it is that field, unchanged. The item's own `seed` is not used: it made the source.
 
-    A sample with several things wrong names all of them in its `fault`. Of samples with one id all but the first are
-    faulty, and get their index appended to it, so that ids are unique. The content of a picture decides what it is:
-    a JPEG under a name with `.png` is used, and said in `notes`.
+    A sample's `fault` lists everything wrong with it. If several samples have one id, all but the first are faulty, and
+    get their index appended, so that ids are unique. A picture's content determines its format: a JPEG under a name
+    with `.png` is used, with a remark in `notes`.
     """
 
     @dataclass

@@ -49,7 +49,7 @@ class ChoiceParameters(RowParameters):
 class MMRB2(FilesBenchmark):
     """MMRB2's 1,000 pairs of edits, as its scripts build them: `edit.json`, `images`, `input_images`.
 
-    A sample is a pair; its category is the benchmark from which its instruction is. Some have several sources.
+    A sample is a pair; its category is the benchmark that its instruction comes from. Some have several sources.
     """
 
     @dataclass

@@ -69,10 +69,10 @@ class NoColumn(ConfigurationError):
 class TableBenchmark(RowBenchmark):
     """Your own pictures and instructions: CSV, TSV, JSON, JSONL, Parquet, or a folder of pictures with a text each.
 
-    `benchmark: my.csv` is short for it. Columns are found by common names, which a note says; `fields` says otherwise.
-    Needed are instruction and source. A source is a path below the table's folder, a picture's bytes, or base64;
+    `benchmark: my.csv` is short for it. Columns are found by common names, as a note reports; `fields` overrides them.
+    Instruction and source are required. A source is a path below the table's folder, a picture's bytes, or base64;
     several are `source_2` (or `image2`), or a list. A sample's id is its `id`, else its picture's file name without the
-    ending where no two rows have the same, else its row (`00003`).
+    ending if these are unique, else its row (`00003`).
     """
 
     @dataclass

@@ -113,10 +113,11 @@ class PipelineParameters:
 class DiffusersModel:
     """Any pipeline of diffusers that edits by instruction: FLUX, Qwen-Image, GLM-Image, LongCat, OmniGen, ...
 
-    What its class takes and what is recommended for its weights stands in two tables. A class that is not in them
-    works if it takes a picture and a prompt; what was guessed of it is recorded.
+    Two tables have what its class takes and what is recommended for its weights. A class without a row works if it
+    takes a picture and a prompt; guesses about it are recorded.
 
-    The noise is drawn on the CPU, so that the pixels depend on no GPU's random numbers. On the CPU one thread computes.
+    The noise is drawn on the CPU, so that pixels do not depend on a GPU's random numbers. The CPU computes with one
+    thread.
     """
 
     @dataclass

@@ -29,11 +29,11 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 class ImageFolder:
     """Edits that were made elsewhere: pictures in a folder, each named by its sample's id.
 
-    A sample's edit is `<folder>/<sample id>.png` (or `.jpg`, `.jpeg`, `.webp`, in any case). Of an id that is a
-    picture's path, such as `photos/cat.jpg`, it is `<folder>/cat.png`.
+    A sample's edit is `<folder>/<sample id>.png` (or `.jpg`, `.jpeg`, `.webp`, in any case). If the id is a picture's
+    path, such as `photos/cat.jpg`, it is `<folder>/cat.png`.
 
-    Ids are compared with the names in the folder, in Unicode's composed form (macOS writes the decomposed one); they
-    are never made a path, so an id such as `../x` finds nothing. Folders within the folder are not looked at.
+    Ids are compared with the names in the folder, in Unicode's composed form (macOS writes the decomposed one), and
+    never turned into a path, so an id such as `../x` finds nothing. Subfolders are ignored.
     """
 
     holds_device = False

@@ -15,7 +15,7 @@ REGISTERED = {"qwen_image_edit": "QwenImageEdit"}
 class QwenImageEdit(DiffusersModel):
     """Qwen-Image-Edit, and -Plus (2509, 2511), through diffusers' pipelines.
 
-    Which of the two pipelines, the model's `model_index.json` says. `diffusers` is the same with further parameters.
+    The model's `model_index.json` decides between the two pipelines. `diffusers` is the same with more parameters.
     """
 
     @dataclass

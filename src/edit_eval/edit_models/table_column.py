@@ -38,8 +38,8 @@ class _Edits(_Sources):
 class TableColumn(GivenEdits):
     """Edits that were made elsewhere: a column of pictures in a table, a row each.
 
-    The table may be the benchmark's own or another one; a row's edit is that of the sample with its id: its `id`, else
-    its source's file name, else its row, as the benchmark `table` has it. Several models are several columns.
+    The table may be the benchmark's own or another one; a sample's edit is in the row with its id: the row's `id`, else
+    its source's file name, else its number, as in the benchmark `table`. Several models are several columns.
     """
 
     @dataclass

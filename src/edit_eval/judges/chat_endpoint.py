@@ -62,9 +62,8 @@ _CONTROL_TOKEN = re.compile(r"<\|(?=[^|<>]{1,40}\|>)")
 class ChatEndpoint:
     """A server that speaks the OpenAI chat protocol: vLLM, SGLang, llama.cpp, Ollama, OpenAI, ...
 
-    It is asked about several edits at once.
-
-    It needs no GPU: with `device_ids: cpu:1` it judges while the GPUs still edit.
+    It is asked about several edits at once, and needs no GPU: with `device_ids: cpu:1` it judges while the GPUs still
+    edit.
     """
 
     probabilities = True

@@ -13,7 +13,8 @@ REGISTERED = {"qwen3_vl": "Qwen3VL"}
 class Qwen3VL(TransformersJudge):
     """Qwen3-VL or Qwen2.5-VL through transformers, with greedy answers, or drawn ones.
 
-    One padded batch a call. On the CPU one thread computes. `transformers` is the same judge with further parameters.
+    Each call is one padded batch. The CPU computes with one thread. `transformers` is the same judge with more
+    parameters.
     """
 
     @dataclass

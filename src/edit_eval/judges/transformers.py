@@ -127,7 +127,7 @@ OF_LABELS = "of whole labels, from the logits"
 class TransformersJudge:
     """Any image-text-to-text model of transformers: Qwen-VL, Qwen3.5, Gemma, InternVL, GLM-V, MiniCPM-V, ...
 
-    One padded batch a call. On the CPU one thread computes.
+    Each call is one padded batch. The CPU computes with one thread.
     """
 
     @dataclass

@@ -76,10 +76,10 @@ def _all(sample: Sample, values: Values) -> float:
 class Checklist:
     """Puts yes/no questions about each edit, its sample's own, and counts how many are answered as they should be.
 
-    A sample has them in `facts: {checks: [{ask: TEXT, expect: yes, box: [left, top, right, bottom]}, ...]}`. `expect`
-    is `yes` where it is left out; a `box`, in pixels of the source, is cut out of the edit at the source's size. Gives
-    the share of the checks that hold, 0 to 1, and whether all do. With `answer: probabilities` a check holds as far as
-    its answer is likely, and all do with the product of these: no check tells of another.
+    They are in the sample's `facts: {checks: [{ask: TEXT, expect: yes, box: [left, top, right, bottom]}, ...]}`.
+    `expect` defaults to `yes`; a `box`, in pixels of the source, is cut out of the edit at the source's size. Gives the
+    share of the checks that hold, 0 to 1, and if all do. With `answer: probabilities` a check counts with the
+    probability of its answer, and all of them with the product, as if independent.
     """
 
     @dataclass(frozen=True)

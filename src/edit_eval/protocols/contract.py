@@ -19,9 +19,10 @@ from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Scoring,
 
 Values = Mapping[str, float]
 Step = tuple[str | int, ...]
-"""What is done to a picture before it is shown: `("longest", 1024)` scales its longest side down to that, `("fit",
-1024)` also up, `("crop", left, top, right, bottom)` cuts in pixels, `("clip", ...)` likewise but within the picture,
-`("like", "source")` gives it that picture's size, `("jpeg", 90)` encodes it with that quality and decodes it again."""
+"""What is done to a picture before it is shown: `("longest", 1024)` scales its longest side down to that,
+`("fit", 1024)` also up, `("crop", left, top, right, bottom)` cuts in pixels, `("clip", ...)` likewise but within the
+picture, `("like", "source")` gives it that picture's size, `("jpeg", 90)` encodes it with that quality and decodes it
+again."""
 
 MEASURED = "measured"
 """The form of a question to a judge that measures."""
@@ -136,10 +137,10 @@ def parts(names: Iterable[str], scale: Scale) -> dict[str, Score]:
 class Protocol(Shape):
     """How a benchmark asks a judge and turns its replies into scores.
 
-    A class has its parameters as a nested standard-library dataclass `Parameters` with `__pydantic_config__ = {"extra":
-    "forbid"}`, built from the YAML's `protocol:` and passed to the constructor. A parameter `language` is filled with
-    the benchmark's, `prompts` with the configuration's `prompts:`, `measures` with what a judge that measures says
-    about its values.
+    A class has its parameters as a nested standard-library dataclass `Parameters` with
+    `__pydantic_config__ = {"extra": "forbid"}`, built from the YAML's `protocol:` and passed to the constructor. A
+    parameter `language` is filled with the benchmark's, `prompts` with the configuration's `prompts:`, `measures` with
+    what a judge that measures says about its values.
 
     A class whose wording comes from elsewhere (a packaged rubric, a file of the user's) has a static method
     `texts(parameters)` that reads it as plain data, and is constructed with (parameters, texts). The texts are kept

@@ -189,7 +189,7 @@ class CriteriaProtocol:
 class Criteria(CriteriaProtocol):
     """Asks the questions of a rubric of your own, and takes the mean of all numbers that a sample's questions give.
 
-    The scale of the score is that of the rubric's questions, which is one and the same for all of them.
+    The scale of the score is that of the rubric's questions, which must all share one.
     """
 
     @dataclass(frozen=True, kw_only=True)

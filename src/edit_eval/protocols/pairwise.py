@@ -256,8 +256,8 @@ class Comparing(Meeting):
 class Pairwise(Comparing):
     """Asks which of two edits of a sample is the better one, in both orders.
 
-    By one question or several, each of which is a score: the share that the first edit gets, 0 to 1. The first of them
-    is the headline.
+    It asks one question or several, each with a score: the share that the first edit gets, 0 to 1. The first score is
+    the headline.
     """
 
     @dataclass(frozen=True)

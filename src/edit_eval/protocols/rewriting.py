@@ -42,7 +42,7 @@ class Rewriting:
 
     before_edits = True
     headline = "words"
-    scores = {"words": Score(scale=Scale(lowest=0))}  # noqa: RUF012 (nobody writes it)
+    scores = {"words": Score(scale=Scale(lowest=0))}  # noqa: RUF012 (never modified)
 
     def __init__(self, parameters: Parameters) -> None:
         self._parameters = parameters

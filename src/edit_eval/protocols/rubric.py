@@ -59,9 +59,9 @@ _SCORE = {"score": Score(scale=_SCALE, needs=("score",))}
 class Rubric:
     """Asks about an edit by the rubric of the sample's category, for one score from 0 to 10.
 
-    Of the five dimensions the rubrics are packaged, and a general one for samples without a category; `prompts:` of the
-    configuration replace any, and give one to a category of a benchmark's own. Where each item is asked for (`json`,
-    `labels`, `one_by_one`) each is a score of its own, too: the criteria from -1 to 1, the first item as the highest
+    The rubrics of the five dimensions are packaged, with a general one for samples without a category; `prompts:` of
+    the configuration replace any, and add one for a benchmark's own category. If items are asked for separately
+    (`json`, `labels`, `one_by_one`), each is also a score: the criteria from -1 to 1, the first item as the highest
     score that it allows.
     """
 

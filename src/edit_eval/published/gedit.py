@@ -132,8 +132,8 @@ _COLUMNS = ("task_type", "key", "instruction", "instruction_language", "Intersec
 class GEdit(ParquetBenchmark):
     """GEdit-Bench: real instructions of eleven task types, in English or Chinese, judged as `viescore`.
 
-    A sample's category is its task type; its id is made of task type, language and key, for keys repeat. A row whose
-    language is unknown is a bad sample in either language.
+    A sample's category is its task type; its id consists of task type, language and key, since keys repeat. A row of
+    unknown language is a bad sample in either language.
     """
 
     @dataclass
@@ -197,14 +197,14 @@ def _overall(sample: Sample, values: Values) -> float:
 class VIEScore:
     """Asks two questions an edit: was the instruction followed (SC), and is the picture well made (PQ).
 
-    SC shows source and edit, and gives two numbers from 0 to 10: success, and restraint. PQ shows the edit alone, and
+    SC shows source and edit, and gives two numbers from 0 to 10: success, and restraint. PQ shows only the edit, and
     gives naturalness and freedom from artifacts. SC and PQ are the lesser of their two, O is the square root of SC
     times PQ; means are over the categories (GEdit's task types), and O is the headline.
 
-    `published` has GEdit-Bench's own G_SC, G_PQ and G_O: as `calculate_statistics.py` has them, edits that failed left
-    out, and for a reply that cannot be read a whole number from 0 to 10 that is guessed. Without `guess_seed` there is
-    no such number where one had to be guessed. The authors' own reader also takes numbers outside of 0 to 10 and lists
-    of any length; here these count as not readable.
+    `published` has GEdit-Bench's own G_SC, G_PQ and G_O, computed like `calculate_statistics.py`: failed edits are left
+    out, and an unreadable reply counts as a random whole number from 0 to 10. If that is needed and there is no
+    `guess_seed`, there is no such number. The authors' own reader also accepts numbers outside 0 to 10 and lists of any
+    length; here these are unreadable.
     """
 
     @dataclass(frozen=True)

@@ -187,8 +187,8 @@ RUBRIC = {
 class ImgEdit(FilesBenchmark):
     """ImgEdit-Bench: 737 English instructions of nine edit types (Basic); harder ones (UGE); edits of several turns.
 
-    Basic is judged by three scores of its edit type, the others by one score. A sample's id is its key in the file; of
-    a turn, key and number. A turn's source is the edit of the turn before it.
+    Basic is judged by three scores of its edit type, the others by one score. A sample's id is its key in the file; for
+    turns, key and number. A turn's source is the edit of the previous turn.
     """
 
     @dataclass
@@ -264,10 +264,10 @@ class ImgEditScores(CriteriaProtocol):
 
     The score is their mean; its mean is over the categories (Basic's nine types).
 
-    `published` has the authors' `Overall`: each edit's mean and each type's are rounded to two decimals, then the
-    types' mean is taken. With their prompts a reply is read as they read it: lines of `NAME: NUMBER` count, all
-    others are left out, and an edit without such a line is left out, too; with ours, an edit whose reply cannot be read
-    is left out. Their script stops where an edit or a reply is missing: then there is no such number.
+    `published` has the authors' `Overall`: each edit's mean and each type's are rounded to two decimals, then the mean
+    of the types is taken. With their prompts a reply is read as they read it: only lines of `NAME: NUMBER` count, and
+    an edit without such a line is left out; with ours, an edit with an unreadable reply is left out. Their script stops
+    at a missing edit or reply: then there is no such number.
     """
 
     rubric = RUBRIC

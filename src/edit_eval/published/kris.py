@@ -191,8 +191,8 @@ RUBRIC = {
 class Kris(FilesBenchmark):
     """KRIS-Bench: 1,267 English instructions that take knowledge: factual, conceptual, procedural.
 
-    A sample's category is its type, its tags are level and dimension, its id is made of type and key. Some have up to
-    five sources; of a sequence of frames, the one to be made is the one that is missing.
+    A sample's category is its type, its tags are level and dimension, its id consists of type and key. Some have up to
+    five sources; in a sequence of frames the missing one is to be made.
     """
 
     names = ("annotation.json", "final_data.json")
@@ -257,13 +257,13 @@ def _frames(row: Row) -> dict[str, Any]:
 class KrisScores(CriteriaProtocol):
     """Asks two to four questions an edit, whole numbers from 1 to 5, recorded as (n - 1) * 25.
 
-    `VC`: is the rest as it was. `VQ`: is the picture well made (the edit is shown alone). `IF`: was the instruction
-    followed. `KP`: is the result what knowledge lets one expect, where the benchmark asks for that. `AVG` is the mean
-    of those that an edit has.
+    `VC`: is the rest unchanged. `VQ`: is the picture well made (only the edit is shown). `IF`: was the instruction
+    followed. `KP`: is the result what knowledge lets one expect, if the benchmark asks for that. `AVG` is the mean of
+    those that an edit has.
 
-    `published` has the authors' numbers, `Overall` and one a level: the mean of all numbers of all edits, so that an
-    edit with four weighs more than one with three. An edit that is missing, or of which one reply cannot be read, is
-    left out. With their prompts a reply is read as they read it: JSON, else the first digit from 1 to 5 anywhere.
+    `published` has the authors' numbers, `Overall` and one per level: the mean of all numbers of all edits, so that an
+    edit with four weighs more than one with three. A missing edit, or one with an unreadable reply, is left out. With
+    their prompts a reply is read as they read it: JSON, else the first digit from 1 to 5 anywhere.
     """
 
     rubric = RUBRIC

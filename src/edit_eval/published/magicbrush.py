@@ -41,9 +41,9 @@ OF_EARLIER = "earlier_"
 class MagicBrush(FilesBenchmark):
     """MagicBrush: English instructions for photographs, up to three turns in a row, measured against right edits.
 
-    `turns: final`: each turn's source is the edit of the turn before it, and the category says which are the last of
-    their session. `turns: all`: each turn's source is the right edit of the turn before it, whatever was made of that.
-    A sample's id is made of session and turn. No judge is asked: see the protocol `magicbrush`.
+    `turns: final`: each turn's source is the edit of the previous turn, and the category marks the last turn of a
+    session. `turns: all`: each turn's source is the right edit of the previous turn. A sample's id consists of session
+    and turn. No judge is asked: see the protocol `magicbrush`.
     """
 
     @dataclass
@@ -146,10 +146,10 @@ class MagicBrush(FilesBenchmark):
 class MagicBrushScores(Numbers):
     """What a judge measured, each value a score of its own, as in `numbers`.
 
-    Where turns follow one another the authors compare the last ones alone, and so does each of these scores; those of
-    the turns before are `earlier_...` beside them. `published` has the authors' means. Their script stops where one
-    picture is missing: then there is no such number. L1 and L2 take `picture_metrics: {bicubic: true}`; which of CLIP-I
-    and DINO it is, is said by the encoder of `embedding_metrics`.
+    If turns build on one another, the authors compare only the last ones, and so does each of these scores; those of
+    earlier turns are `earlier_...` beside them. `published` has the authors' means. Their script stops at a missing
+    picture: then there is no such number. L1 and L2 need `picture_metrics: {bicubic: true}`; the encoder of
+    `embedding_metrics` decides between CLIP-I and DINO.
     """
 
     def __init__(self, parameters: Numbers.Parameters) -> None:

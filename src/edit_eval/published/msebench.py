@@ -68,8 +68,8 @@ RUBRIC = {
 class MSEBench(ParquetBenchmark):
     """MSE-Bench: 100 sessions of five English instructions, each about the edit that came of the one before.
 
-    A sample is a turn, its category the operation, its tag the turn, its id made of the session's number and the
-    turn's. A turn that fails fails those behind it.
+    A sample is a turn, its category the operation, its tag the turn, its id consists of the session's number and the
+    turn's. A failed turn fails all later ones.
     """
 
     @dataclass
@@ -161,13 +161,13 @@ def _numbers_of(one: Judgement | None) -> Values:
 class MSEScores(CriteriaProtocol):
     """Asks of each turn two whole numbers from 0 to 10: was the instruction followed (PF), is the rest as it was (C).
 
-    `success`, the headline, is 1 where both are above 6; `O` is the root of their product. Shown are the edit before
-    and the edit, told the instructions so far; the authors show all pictures of the session, for which there is no
-    way here, so that their prompt is not taken.
+    `success`, the headline, is 1 if both are above 6; `O` is the root of their product. The judge sees the previous
+    edit and the edit, and the instructions so far. The authors show all pictures of the session, which is not supported
+    here, so their prompt is not used.
 
     `published` has the authors' numbers for each turn: `Success`, the share of all sessions in which this turn and all
-    before succeeded, and `Overall`, the sum of the turns' O that were reached so, divided by all sessions. They do not
-    judge a turn behind one that failed. Their script stops at a missing edit or reply on the way: then there is no such
+    before succeeded, and `Overall`, the sum of O over the turns reached that way, divided by all sessions. They do not
+    judge turns after a failed one. Their script stops at a missing edit or reply on the way: then there is no such
     number.
     """
 

@@ -114,8 +114,8 @@ class OmniContextScores(CriteriaProtocol):
     """Asks two questions an edit, whole numbers from 0 to 10: instruction (PF) and likeness (SC).
 
     Both show all sources and then the edit. O, the headline, is the root of PF times SC; means are taken over the task
-    types. `published` has the authors' averages: an edit that is missing is left out, and for a reply that cannot be
-    read a whole number from 0 to 10 is guessed: without `guess_seed` there is no such number then.
+    types. `published` has the authors' averages: a missing edit is left out, and an unreadable reply counts as a random
+    whole number from 0 to 10; if that is needed and there is no `guess_seed`, there is no such number.
     """
 
     @dataclass(frozen=True)

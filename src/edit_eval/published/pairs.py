@@ -119,9 +119,9 @@ class PublishedPairs(Comparing):
 class GenArena(PublishedPairs):
     """Asks which of two edits is the better one altogether, without ties, in both orders, as the authors do.
 
-    Their reader takes the first of the letters A and B that it finds in any word; here only the answer counts, and one
-    that is none is asked again. `as_others_rate.genarena` is their rating of the same answers: orders that differ, or
-    are without an answer, are a tie.
+    Their reader takes the first letter A or B that it finds in any word; here only the answer counts, and an invalid
+    one is asked for again. `as_others_rate.genarena` is their rating of the same answers: orders that differ, or lack
+    an answer, are a tie.
     """
 
     aspects: ClassVar[Mapping[str, Aspect]] = {"better_response": "overall"}
@@ -151,7 +151,7 @@ class GenArena(PublishedPairs):
 class GEditBenchV2(PublishedPairs):
     """Asks which of two edits follows the instruction, is the better picture, and leaves the rest alone.
 
-    A tie is an answer. Each question is put in both orders; the authors put it in one, that by name.
+    A tie is an answer. Each question is asked in both orders; the authors ask in one, determined by name.
     `as_others_rate.geditbench_v2` is their rating of the same answers: Davidson's model over all three at once.
     """
 

@@ -44,7 +44,7 @@ class PICABench(ParquetBenchmark):
     """PICABench: 900 edits with a physical consequence: light, reflection, support, deformation, states that change.
 
     A sample's category is its law of physics, its tags are the field (optics, mechanics, state) and the operation, its
-    id is the number of its row. People drew a box for each yes/no question about the edit.
+    id is its row's number. People drew a box for each yes/no question about the edit.
     """
 
     @dataclass
@@ -117,12 +117,12 @@ def _plain(answer: str) -> str:
 class PICAEval(Checklist):
     """Puts the sample's own yes/no questions, each about the part of the edit that its box encloses.
 
-    `accuracy`, the headline, is the share of an edit's questions that are answered as they should be; `all` is 1 where
-    all are. The edit is brought to the source's size first, for the boxes were drawn on the source; with `edit_size:
-    own` it is cut as it is, which is what the authors do.
+    `accuracy`, the headline, is the share of an edit's questions that are answered rightly; `all` is 1 if all are. The
+    edit is first scaled to the source's size, on which the boxes were drawn; with `edit_size: own` it is cropped at its
+    own size, as the authors do.
 
-    `published` has the authors' numbers, `Overall` and one a law, times 100: an edit that is missing is left out; a
-    reply that cannot be read, or never came, is a wrong answer. Of a reply in words they take the first yes or no.
+    `published` has the authors' numbers, `Overall` and one per law, times 100: a missing edit is left out; an
+    unreadable or missing reply is a wrong answer. In a reply in words they take the first yes or no.
     """
 
     @dataclass(frozen=True)

@@ -189,8 +189,8 @@ RUBRIC = {
 class RISEBench(FilesBenchmark):
     """RISEBench: English instructions whose result has to be worked out, in time, cause, space and logic.
 
-    A sample's category is the kind of reasoning, its tag the subtask, its id the authors' index. What a right edit
-    shows is a text (`reference`, `reference_txt`) or a picture (`reference_img`).
+    A sample's category is the kind of reasoning, its tag the subtask, its id the authors' index. The right result is
+    given as a text (`reference`, `reference_txt`) or a picture (`reference_img`).
     """
 
     @dataclass
@@ -290,14 +290,14 @@ def full_marks(values: Values) -> float:
 class RISEBenchScores(CriteriaProtocol):
     """Asks up to three questions an edit, a whole number from 1 to 5 each, for puzzles yes or no (5 or 1).
 
-    `accuracy`, the headline, is 1 for full marks in all that is asked. `score` weighs consistency 0.3, reasoning 0.5
-    and plausibility 0.2 (without consistency 0, 0.8, 0.2; puzzles 0.3, 0.7), and halves the score of an edit whose
-    result is wrong.
+    `accuracy`, the headline, is 1 for full marks in all questions asked. `score` weights consistency 0.3, reasoning 0.5
+    and plausibility 0.2 (without consistency 0, 0.8, 0.2; puzzles 0.3, 0.7), and halves the score of an edit with a
+    wrong result.
 
-    `published` has the authors' numbers: a sample with one reply that cannot be read counts as no success in
-    `Accuracy`, and is left out of `Score`. Their script stops where a picture is missing. Where some samples are free
-    of consistency, it weighs all that are no puzzles as if they were; so does `Score`, which `score` does not. With
-    their prompts a puzzle's solution is asked for as their script asks, which looks at the file where it means the row.
+    `published` has the authors' numbers: a sample with an unreadable reply counts as a failure in `Accuracy`, and is
+    left out of `Score`. Their script stops at a missing picture. If some samples are not asked about consistency, it
+    weights all but puzzles as if none were; so does `Score`, but not `score`. With their prompts a puzzle's solution is
+    asked for as in their script, which checks the file instead of the row.
     """
 
     rubric = RUBRIC

@@ -55,8 +55,8 @@ TEXTS = {
 class StructEditBench(ParquetBenchmark):
     """StructEditBench: 1,714 edits of charts, formulas, graphs, puzzles, figures and tables, with questions about each.
 
-    A sample's category is one of six, its tag what the row calls it where that is a kind of chart, its id the number of
-    its row.
+    A sample's category is one of six, its tag the row's name for it if that is a kind of chart, its id its row's
+    number.
     """
 
     @dataclass
@@ -156,12 +156,12 @@ def _counted(score: str, one: Judgement) -> float:
 class StructScore:
     """Puts the sample's questions about the edit, and has each answer held against the right one, without the picture.
 
-    `accuracy`, the headline, is 0.9 of the questions about the change and 0.1 of those about the rest that are answered
-    rightly; all of the first, where there are none about the rest. `editing` and `maintain` are the two shares.
+    `accuracy`, the headline, is 0.9 of the share of right answers about the change plus 0.1 of that about the rest;
+    only the first if there are no questions about the rest. `editing` and `maintain` are the two shares.
 
-    `published` has the authors' numbers, times 100, overall and by category: an edit that is missing is left out, an
-    answer that did not come or cannot be read is a wrong one, and an edit without questions about the rest counts as 0
-    in their `Maintain`. They crop each picture to one of forty shapes first; here it is shown as it is.
+    `published` has the authors' numbers, times 100, overall and by category: a missing edit is left out, a missing or
+    unreadable answer is wrong, and an edit without questions about the rest counts as 0 in their `Maintain`. They crop
+    each picture to one of forty shapes first; here it is shown unchanged.
     """
 
     @dataclass(frozen=True)

@@ -24,8 +24,8 @@ REGISTERED = {"benchmark:unireditbench": "UniREditBench", "protocol:unireditbenc
 class UniREditBench(FilesBenchmark):
     """UniREditBench: 2,700 English instructions whose result has to be worked out, in the real world and in games.
 
-    A sample's category is its `name`, its id is made of name and `idx`. What a right edit shows is a picture and a
-    text. The rules of a game stand before its instruction, for the edit model, too.
+    A sample's category is its `name`, its id consists of name and `idx`. The right result is given as a picture and a
+    text. The rules of a game precede its instruction, for the edit model, too.
     """
 
     @dataclass
@@ -66,10 +66,10 @@ class UniREditBench(FilesBenchmark):
 class UniREditBenchScores(RISEBenchScores):
     """Asks three questions an edit, a whole number from 1 to 5 each: consistency, reasoning, plausibility.
 
-    `score`, the headline, weighs them 0.3, 0.5 and 0.2; `accuracy` is 1 for full marks in all three.
+    `score`, the headline, weights them 0.3, 0.5 and 0.2; `accuracy` is 1 for full marks in all three.
 
-    `published` has the authors' numbers: an edit that is missing, or of which one reply cannot be read, is left out of
-    both; of a reply with several numbers the first counts.
+    `published` has the authors' numbers: a missing edit, or one with an unreadable reply, is left out of both; in a
+    reply with several numbers the first counts.
     """
 
     official_file = AuthorsFile(

@@ -113,7 +113,7 @@ class WiseEdit(FilesBenchmark):
     """WiseEdit: 1,220 instructions in English and Chinese that take knowledge or imagination, with one to five sources.
 
     A sample's category is its task (Awareness, Interpretation, Imagination, Complex), its tag the subset, whose name
-    ends with the number of sources; its id is made of subset and `idx`.
+    ends with the number of sources; its id consists of subset and `idx`.
     """
 
     @dataclass
@@ -206,14 +206,14 @@ def _of_task(task: str, judgements: Sequence[Judgement]) -> float:
 class WiseEditScores(CriteriaProtocol):
     """Asks three to five questions an edit, whole numbers from 1 to 10, recorded as (n - 1) / 9 * 100.
 
-    `IF`: was the instruction followed. `DP`: is the rest as it was. `VQ`: is the picture well made (the edit is shown
-    alone). `KF`: does it agree with what has to be known. `CF`: is something new made of the sources. `AVG`, the
+    `IF`: was the instruction followed. `DP`: is the rest unchanged. `VQ`: is the picture well made (only the edit is
+    shown). `KF`: does it agree with the required knowledge. `CF`: is something new made from the sources. `AVG`, the
     headline, is the mean of those that an edit is asked for.
 
-    `published` has the authors' numbers, one a task, and `Basic Overall`, the mean of three of them: an edit that is
-    missing, or of which one reply cannot be read, is left out of all, and each metric's mean is rounded to one decimal
-    before they are averaged. Their script reads both languages at once and drops a row in both where one lacks a
-    number; a run has one language.
+    `published` has the authors' numbers, one per task, and `Basic Overall`, the mean of three of them: a missing edit,
+    or one with an unreadable reply, is left out of all, and each metric's mean is rounded to one decimal before
+    averaging. Their script reads both languages at once and drops a row in both if one lacks a number; a run has one
+    language.
     """
 
     rubric = RUBRIC

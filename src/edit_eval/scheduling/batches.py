@@ -19,7 +19,7 @@ FEWEST_IN_PILOT = 3
 
 
 def first_samples(categories: Sequence[str]) -> list[int]:
-    """Returns the samples for a pilot: the first of each category, then, up to three, the next ones in turn.
+    """Returns the samples for a pilot: the first of each category and, if fewer than three, the next ones in turn.
 
     They are numbers in the order of `categories`, which has the category of each sample left to do.
     """
@@ -53,7 +53,7 @@ def cut_batches(categories: Sequence[str], size: int) -> list[int]:
     """
     alone = set(pilots(categories))
     batches = []
-    open_batches: dict[str, tuple[int, int]] = {}  # category -> its last batch and that batch's members
+    open_batches: dict[str, tuple[int, int]] = {}  # category -> its last batch, and how many are in it
     count = 0
     for index, category in enumerate(categories):
         number, members = open_batches.get(category, (-1, size))

@@ -1,6 +1,6 @@
 """Agreement of two instruments about the edits that both have answered: the one way in which judges are compared.
 
-With each other and with people, over a bridge from one to the other, with themselves some time later, and in an audit.
+With each other and with people, over a bridge from one to the other, with their earlier selves, and in an audit.
 Like is compared with like: a judge against one person beside one person against another. Against the mean of people,
 which is less noisy, a judge looks better than that, and so does a person.
 """
@@ -141,7 +141,7 @@ class Agreement:
     # -- which of two edits --
 
     def choices(self) -> dict[str, Any]:
-        """Returns `{"pairs", "images", "agrees", "ci95"}`: how often `one` prefers the same edit as one of `other`'s.
+        """Returns `{"pairs", "images", "agrees", "ci95"}`: how often `one` and a rater of `other` agree.
 
         A tie where the other has none is half right. `pairs` counts items that both have answered about; the interval
         is clustered on source images.
@@ -643,7 +643,7 @@ def people_measures(
             n=n,
             scenes=images,
             reason=none if of["value"] is None else "",
-        ).held_against(None if of["ci95"] is None else FLOORS[name])  # without an interval nothing is asked
+        ).held_against(None if of["ci95"] is None else FLOORS[name])  # without an interval nothing is required
         for name, of, n, none in (
             ("as_one_person", both.as_one_rater(), len(both.items), not_shown),
             ("pairs_ordered", ordered["pairs_ordered"], ordered["separated"], none_apart),

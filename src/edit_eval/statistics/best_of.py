@@ -76,7 +76,7 @@ def _alike(scores: Sequence[float | None]) -> list[tuple[float, int]]:
 
 
 def all_fail(failed: int, edits: int, size: int) -> float:
-    """Returns the chance that all `size` of so many edits are among those that failed."""
+    """Returns the chance that `size` edits, drawn from `edits`, are all among the failed ones."""
     return math.comb(failed, size) / math.comb(edits, size)
 
 
@@ -149,7 +149,7 @@ def _family(known: Mapping[str, Any] | None) -> str:
     return lineage_of_name(name) or name or str(known["type"])
 
 
-# -- what choosing is worth --
+# -- the worth of choosing --
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +167,7 @@ class _Candidates:
 
 
 class _Choice(NamedTuple):
-    """The result of choosing among so many of a sample's candidates."""
+    """The result of choosing among some of a sample's candidates."""
 
     chances: list[float]
     reported: float | None
@@ -196,7 +196,7 @@ def _weighted(weights: Sequence[float], values: Sequence[float | None]) -> float
 
 
 def sizes_of(edits: int) -> list[int]:
-    """Returns 1, 2, 4, 8, ... up to so many edits, and all of them."""
+    """Returns 1, 2, 4, 8, ... up to the number of edits, and that number."""
     powers = [2**power for power in range(edits.bit_length()) if 2**power <= edits]
     return sorted({*powers, edits})
 

@@ -154,7 +154,7 @@ def bridge(
     count as `pairs.clusters`; one may have none in `pairs`). As `calibration`, and
 
     - `held_out`: for each edit model that both have scored, `bridged`, the mean by a map fitted to the *other* models,
-      beside the `mean` by the second judge: a bridge is for models that the second never saw;
+      beside the `mean` by the second judge, since a bridge is for models that the second never saw;
     - `off_by`: the root mean square of these differences. Two means on the two sides of a bridge that are closer than
       that are not told apart. None with fewer than two models.
     - `edit_models`: for each of `continued` its mean `before` (by the first judge) and `bridged`, with an interval: a

@@ -368,7 +368,7 @@ def _pair(both: _Both, tests: int, detect: float | None) -> Pair:
         category_mean=category_mean,
         p=found.p_value() if found else None,
         p_adjusted=None,
-        outcome=Outcome("cannot_be_told"),  # until `_judged` knows all pairs
+        outcome=Outcome("cannot_be_told"),  # replaced by `_judged`, which knows all pairs
         identical=bool(common) and not differences.any(),
         detectable=detectable_difference(found, span, alpha=alpha) if found else None,
         worst_case_difference=both.bound(worst, best),

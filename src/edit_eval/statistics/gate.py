@@ -1,7 +1,7 @@
 """Decides whether another column may replace the first: `compare --fail-if-worse` for every column but the first.
 
 Only the pairs with the first are tested, so power falls little with their number. A column that cannot be tested does
-not pass, and missing scores help none: a column passes only if it would for every score that could be missing, on all
+not pass, and missing scores never help: a column passes only if it would for every score that could be missing, on all
 samples that either has.
 """
 

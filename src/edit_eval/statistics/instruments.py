@@ -102,7 +102,7 @@ class Instrument:
 def judges_of(results: Results, score: str | None = None) -> dict[str, Instrument]:
     """Returns the judges of a run by their headlines, or those that give `score`; in the order of its edit models.
 
-    A run has judgements alike of judges that are asked, that measure, and that replay what was recorded elsewhere.
+    Judges that are asked, that measure, and that replay recorded answers are all treated alike.
     Raises `ConfigurationError` for a `score` that no judge gives.
     """
     series, given = series_of(results, score), given_by(results)
@@ -394,7 +394,7 @@ _Told = Sequence[tuple[Instrument, Sequence[Judgement]]]
 
 
 def _mean(judge: Instrument, repeats: Sequence[Judgement], missing: float) -> float:
-    """Returns the mean of its scores, with `missing` for each that there is none of."""
+    """Returns the mean of its scores, with `missing` in place of each missing one."""
     scores = [one.scores.get(judge.score, missing) for one in repeats] or [missing]
     return math.fsum(scores) / len(scores)
 

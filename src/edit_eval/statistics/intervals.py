@@ -224,21 +224,24 @@ def estimate(values: FloatArray, clusters: IntArray, groups: IntArray | None = N
     means = np.bincount(of_group, values) / sizes
     counts = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
     sums = np.bincount(cells, values - means[of_group], shape[0] * shape[1]).reshape(shape)
-    weights = 1 / (shape[1] * sizes)
+    weights = 1 / (shape[1] * sizes)  # of one value in the mean of the groups' means
     shares = (weights * counts).sum(axis=1)
     square = float((shares**2).sum())
     found = Estimate(float(means.mean()), 0.0, 0.0, 0.0, shape[0], 1 / square, 0.0, 0.0, "one_image")
     if (counts == sizes).any():
         return found
     held = counts / sizes
+    # CR2: residuals of a cluster are too small by the share that it holds of each group's mean.
     adjusted = weights / np.sqrt(1 - held)
     error = math.sqrt(math.fsum(((adjusted * sums).sum(axis=1) ** 2).tolist()))
+    # Traces of P and P P, without forming P.
     own, shared = (counts * adjusted**2).sum(axis=1), counts * adjusted / np.sqrt(sizes)
     squares, products = (shared**2).sum(axis=1), shared.T @ shared
     trace = float((own - squares).sum())
     trace_of_square = float((own**2 - 2 * own * squares).sum() + (products**2).sum())
     freedom = trace**2 / trace_of_square
     spread = error > 1e-12 * max(1.0, float(np.abs(values).max()))
+    # L: inflation of the error if all values of a cluster are equal.
     scaled = adjusted * counts
     whole = scaled.sum(axis=1)
     alike = float((whole**2 - 2 * whole * (scaled * held).sum(axis=1)).sum())

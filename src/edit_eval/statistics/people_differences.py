@@ -320,7 +320,7 @@ class Corrected:
         return [max(lowest, low), min(highest, high)]
 
     def half_width(self, error: Jackknife, images: int) -> float:
-        """Returns about half the width of the interval with so many of the same images rated: t sqrt(A / images + F).
+        """Returns about half the width of the interval with that many of the images rated: t sqrt(A / images + F).
 
         F = V2 (images + others) / others is left when all are rated by the judge alone, A / images is the
         rest of the squared standard error.
@@ -358,9 +358,9 @@ def corrected(people: FloatArray, judge: FloatArray, images: IntArray, weights: 
     the sample was drawn.
 
     R are the samples with an answer, U the others, r = |U| / (|R| + |U|). Y and F are weighted means of people and
-    judge over R, F1 the judge's plain mean over R, G its plain mean over U (where r = 0, r G is 0), V the variance of
+    judge over R, F1 the judge's plain mean over R, G its plain mean over U (for r = 0, r G is 0), V the variance of
     the judge over all samples, and b = max(0, S_fy) / max(S_ff, V sum w) with S_fy = sum w (f - F) (y - Y) and S_ff =
-    sum w (f - F)^2 over R; b is 0 where V is at most 1e-12 of the judge's mean square:
+    sum w (f - F)^2 over R; b is 0 if V is at most 1e-12 of the judge's mean square:
 
         theta = Y - b (F - (1 - r) F1 - r G)        (with equal weights Y - b r (F - G); lambda of PPI++ is b r)
 

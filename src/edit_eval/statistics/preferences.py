@@ -223,6 +223,7 @@ def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str], *, looks: i
         strengths, information = newton(total, won)
         bounded = bool(np.abs(strengths).max() > LARGEST_STRENGTH)
     if bounded:
+        # One tie more between every two models that met keeps the strengths finite.
         met = (total > 0) * float(np.mean(weights))
         strengths, information = newton(total + met, won + met / 2)
     design = np.zeros((len(votes), count))
@@ -238,7 +239,7 @@ def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str], *, looks: i
     of_raters, persons = _clustered(scores, raters)
     if persons > 1:
         cells, _ = _clustered(scores, raters * (int(images.max()) + 1) + images)
-        added = of_raters - cells
+        added = of_raters - cells  # the cells of image and rater are in both sums
         covariance = _no_less(of_images + added, LEAST_KEPT * of_images)
         own, theirs = float(np.trace(of_images)), float(np.trace(covariance - of_images))
         freedom = (own + theirs) ** 2 / (own**2 / (groups - 1) + theirs**2 / (persons - 1))
@@ -276,13 +277,13 @@ def davidson(votes: Sequence[Vote], edit_models: Sequence[str], *, looks: int = 
     tie = np.array([vote.tie for vote in votes])
     won = np.array([vote.left_gets for vote in votes]) - tie / 2
     has_ties = bool(tie.any())
-    design = np.zeros((len(votes), count + 1))  # of the difference: strengths, and the side
+    design = np.zeros((len(votes), count + 1))  # derivatives of the log-odds: strengths, and the side
     rows = np.arange(len(votes))
     design[rows, left] += 1
     design[rows, right] -= 1
     design[:, count] = 1
     penalty = np.diag(np.full(count + 1, PENALTY))
-    beta, odds = np.zeros(count + 1), 0.0  # of a tie, as a logarithm
+    beta, odds = np.zeros(count + 1), 0.0  # log-odds of a tie
     for _ in range(100):
         apart = design @ beta
         first, second = np.exp(apart / 2), np.exp(-apart / 2)
@@ -447,7 +448,7 @@ def _agreement(votes: Sequence[Vote], resamples: int) -> dict[str, Any] | None:
     }
 
 
-# -- which pair is next --
+# -- choice of the next pair --
 
 
 BLIND_SHARE = 0.3

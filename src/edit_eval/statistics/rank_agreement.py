@@ -169,7 +169,7 @@ class MeanAgreement:
         found = [part(weights) for part in self._parts]
         if all(isinstance(part, Within) for part in self._parts):
             return _through_z(found, [0] * len(found), len(weights))
-        return np.asarray(np.mean(found, axis=0), dtype=np.float64)  # of few models, where a correlation is often 1
+        return np.asarray(np.mean(found, axis=0), dtype=np.float64)  # over few models, a correlation is often 1
 
 
 def with_interval(agreement: Within | Between | MeanAgreement, samples: Samples) -> dict[str, Any]:
@@ -291,7 +291,7 @@ class OrdinalRatings:
     def __init__(self, ratings: FloatArray) -> None:
         given = ~np.isnan(ratings)
         given[given.sum(axis=1) < 2] = False
-        self._edits = np.nonzero(given)[0]  # of each rating
+        self._edits = np.nonzero(given)[0]  # edit of each rating
         self._levels = levels(ratings[given])
         self._counts = given.sum(axis=1).astype(np.float64)
 

@@ -51,7 +51,7 @@ def controls_of(results: Results, judge: str, score: str) -> list[Judgement]:
 
 
 def beside_edits(results: Results, judge: str, series: Series) -> dict[str, dict[str, Any]]:
-    """Returns for each kind of control the edit model furthest from it: `{"edit_model", "n", ..., "below"}`.
+    """Returns for each kind of control the edit model most clearly above it: `{"edit_model", "n", ..., "below"}`.
 
     Paired on the samples of the controls: `edits` and `control` are the means over the `n` samples (of `images` source
     images) that have both, `difference` is edits less control, `ci95` its interval, clustered on the source image.
@@ -252,7 +252,7 @@ def _coverage(counts: Sequence[int], asked_again: int) -> dict[str, Any]:
 
 def _covered(judgements: Sequence[Judgement], min_coverage: float) -> dict[str, Any]:
     coverage = _coverage(_counts(judgements), sum(map(_asked_again, judgements)))
-    # The tolerance is for the product's rounding only: .07 * 100 is 7.000000000000001.
+    # The tolerance is only for rounding of the product: .07 * 100 is 7.000000000000001.
     reached = coverage["scored"] >= min_coverage * coverage["total"] - 1e-9
     return {**coverage, "required": float(min_coverage), "reached": reached}
 
@@ -339,7 +339,7 @@ def _controls(results: Results) -> dict[str, Any]:
     for judge, series in series_of(results).items():
         beside = beside_edits(results, judge, series)
         if beside:
-            scale = replace(series.scale, mean_over="samples")  # they are few, and not of every category
+            scale = replace(series.scale, mean_over="samples")  # controls are few, and not of every category
             blocks = {}
             for kind in beside:
                 of_kind = [one for one in controls_of(results, judge, series.score) if kind_of(one) == kind]

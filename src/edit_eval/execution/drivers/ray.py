@@ -58,7 +58,7 @@ class RayMachine(Machine):
         return len(self.gpus())
 
     def limit(self) -> str:
-        """Returns the cluster, if it has no free GPU."""
+        """Names the cluster as the limit if it has no free GPU."""
         return "" if self._driver.nodes() else "the Ray cluster has no GPU that is free"
 
     def free_host_memory(self) -> int | None:

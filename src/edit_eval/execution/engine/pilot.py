@@ -98,7 +98,7 @@ class Pilot:
         self._audience = audience
         self._when_over = when_over
         self._at_work = models_at_work(matrix)
-        self._edits: dict[str, list[int]] = {}  # edits due of each edit model
+        self._edits: dict[str, list[int]] = {}  # what each edit model, and judge, has to show
         self._judgements: dict[str, list[int]] = {}
         for number in sorted(cells.edits):
             self._edits.setdefault(f"edit:{matrix.edits[number].edit_model}", []).append(number)

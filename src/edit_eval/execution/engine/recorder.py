@@ -355,7 +355,7 @@ class Recorder:
                 self._ask_later(cell, phase)
 
     def _damage(self, cell: int, reason: str, task: Task, known: frozenset[int]) -> None:
-        """Has a picture that has changed made again, once, and all questions about it asked again.
+        """Orders a changed picture to be made again, once, and all questions about it to be asked again.
 
         `known` has the edits found damaged before the task was ordered; one found since is no second damage.
         """
@@ -386,7 +386,7 @@ class Recorder:
             self._ask_later(cell, task.phase)
 
     def _ask_later(self, cell: int, phase: int) -> None:
-        """Has an unfinished question asked once everything it needs has been made again."""
+        """Adds a task for an unfinished question, to start once everything it needs has been made again."""
         if is_left(self._matrix, cell):
             model = f"judge:{self._matrix.judge_of(cell).name}"
             self._work.add(model, [cell], after=self._pending(self._needs(cell)), phase=phase)

@@ -103,7 +103,7 @@ def layers_zip() -> Path:
 
 
 def layers_digest() -> str:
-    """Returns a digest of the layers that run beside a model: equal wherever they are."""
+    """Returns a digest of the layers that run beside a model, equal on all machines that have the same layers."""
     return _archive()[1].partition(".")[0]
 
 

@@ -182,7 +182,7 @@ _UNUSED = re.compile(_AMOUNT + "is reserved by PyTorch but unallocated")
 
 
 def _in_pieces(error: str, memory: Mapping[str, int]) -> bool:
-    """True if the allocator held so much unused memory that it may have failed for fragmentation; torch says how much.
+    """True if the allocator held enough unused memory that fragmentation may be to blame; torch says how much.
 
     If torch does not, true if the device was nearly full of reserved memory.
     """

@@ -258,7 +258,7 @@ def of_rung(trial: Trial, rung: str) -> Iterator[ShownEdit]:
     return (one for one in trial.shown if one.rung == rung and not one.view)
 
 
-# -- what it looks at --
+# -- attention: does it look at what it is asked and shown? --
 
 Z = 1.959963984540054
 """The two-sided 5 % point of the standard normal distribution."""

@@ -1,5 +1,5 @@
-// One pair after the other: who made which is not in this page, nor in what it is told. Where pairs come from and votes
-// go to is said by `ask()` and `keep(choice, seconds)`, which another script has.
+// Shows one pair after the other; neither the page nor its data says which model made which. Another script provides
+// `ask()`, which gets pairs, and `keep(choice, seconds)`, which stores votes.
 function redrawCharts() {}
 const main = document.getElementById('main');
 const CHOICES = [
@@ -10,9 +10,9 @@ const CHOICES = [
   ['skip', 's', "Skip"],
 ];
 const SIDES = [['source', "Source"], ['left', "First"], ['right', "Second"]];
-const MOST = 12; // times enlarged
+const MOST = 12; // largest zoom factor
 const STEP = 1.5;
-// `past`: pairs that were voted on, which can be shown again; `later`: those that wait meanwhile.
+// `past`: pairs already voted on, which can be shown again; `later`: pairs that wait meanwhile.
 const page = { rater: '', task: null, shownAt: 0, busy: false, past: [], later: [], looked: new Set() };
 const look = { scale: 1, x: 0.5, y: 0.5 };
 const isPhone = matchMedia('(max-width: 720px)');
@@ -67,7 +67,7 @@ function figure(picture, name, side) {
   return make('figure', { class: side }, frame, make('figcaption', {}, say('span', name)));
 }
 
-// -- all pictures are enlarged in the same place --
+// -- all pictures are zoomed at the same place --
 
 function enlarge(scale, x = look.x, y = look.y) {
   const within = (value) => Math.max(0, Math.min(1, value));
@@ -77,7 +77,7 @@ function enlarge(scale, x = look.x, y = look.y) {
   pictures.classList.toggle('enlarged', look.scale > 1);
 }
 
-// What is under the pointer stays there: a point `p` is drawn at `o + (p - o) * scale` for an origin `o`.
+// The point under the pointer stays there: a point `p` is drawn at `o + (p - o) * scale` for an origin `o`.
 function enlargeAt(frame, scale, clientX, clientY) {
   const box = frame.getBoundingClientRect();
   const wanted = Math.max(1, Math.min(MOST, scale));
@@ -125,7 +125,7 @@ pictures.addEventListener('click', (event) => {
   if (frame && !moved) enlargeAt(frame, look.scale > 1 ? 1 : 3, event.clientX, event.clientY);
 });
 
-// -- on a phone one picture fills the screen; a vote waits until both were looked at --
+// -- on a phone one picture fills the screen; a vote waits until both were viewed --
 
 function turnTo(side) {
   pictures.dataset.shown = side;
@@ -162,14 +162,14 @@ function show(task) {
   instruction.focus({ preventScroll: true });
 }
 
-// `progress` and `more` are sentences with their values; `near` is how much of the goal is reached, 0 to 1.
+// `progress` and `more` are sentences with their values; `near` is the share of the goal reached, 0 to 1.
 function tellProgress(task) {
   progress.replaceChildren(say('span', ...task.progress), ...(task.more || []).flatMap((one) => [' ', say('span', ...one)]));
   near.replaceChildren(make('i'));
   near.firstChild.style.width = `${Math.min(1, task.near || 0) * 100}%`;
 }
 
-// What comes after a vote: the pair that waited while an earlier one was shown again, else the new one.
+// After a vote: the pair that waited while an earlier one was shown again, else the new one.
 function goOn(task) {
   const waited = page.later.pop();
   show(waited ? { ...waited, progress: task.progress, more: task.more, near: task.near } : task);
@@ -206,7 +206,7 @@ addEventListener('keydown', (event) => {
   else if (key === '-' || key === '−') enlarge(look.scale / STEP);
   else if (key === 'z') enlarge(1, 0.5, 0.5);
   else if (key in MOVES && look.scale > 1) enlarge(look.scale, look.x + MOVES[key][0] / 4 / look.scale, look.y + MOVES[key][1] / 4 / look.scale);
-  else if (key === ' ' && !event.target.matches('button, a')) pictures.classList.add('flipped'); // the second in the place of the first
+  else if (key === ' ' && !event.target.matches('button, a')) pictures.classList.add('flipped'); // the second in place of the first
   else if (key === 'o') pictures.classList.add('original');
   else return;
   event.preventDefault();

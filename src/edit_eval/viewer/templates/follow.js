@@ -1,4 +1,4 @@
-// What a server pushes, and what is said when it does not answer.
+// Messages pushed by the server, and what to say if it does not answer.
 const STATES = { // of a run
   reading: "reading",
   working: "at work",
@@ -20,7 +20,7 @@ function sayLost(yes) {
   }
 }
 
-// Pushed messages while the page is looked at: a page that nobody sees holds no connection, for a browser has few.
+// Receives messages while the page is visible: a hidden page keeps no connection, because browsers allow only a few.
 function follow(address, seen, handlers) {
   let source = null;
   let retry = null;

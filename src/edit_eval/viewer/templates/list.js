@@ -1,12 +1,12 @@
-// All runs as a table: those that change are pushed, and their rows alone are drawn again. What is searched for, how the
-// table is sorted and which trend is open stand in the address.
+// All runs as a table: changed runs are pushed, and only their rows are redrawn. The address holds the search, the
+// order and the open trend.
 function redrawCharts() {}
 const main = document.getElementById('main');
 const picked = new Set();
 const runs = new Map();
 let reading = false; // some are not read yet
-const rows = new Map(); // of each run its row, and what it was drawn from
-const LINES = 6; // of a run
+const rows = new Map(); // each run's row, and the data it was drawn from
+const LINES = 6; // lines per run
 const LAST = 12; // runs in a small trend
 const ORDER = { working: 0, silent: 0, reading: 1 };
 const SVG = 'http://www.w3.org/2000/svg';
@@ -21,12 +21,12 @@ const COLUMNS = [
   ['changed', "Changed", (run) => run.changed, false],
 ];
 
-function best(run) { // of the models by the first judge that has any
+function best(run) { // the best model by the first judge that has means
   const scored = run.results.filter((one) => one.value !== null && one.judge === run.results[0].judge);
   return scored.reduce((top, one) => (!top || one.value > top.value ? one : top), null);
 }
 
-const formats = new Map(); // to make one takes far longer than to use it
+const formats = new Map(); // making one takes far longer than using it
 
 function formatOf(kind, style) {
   const key = `${language} ${JSON.stringify(style)}`;
@@ -45,7 +45,7 @@ function ageWords(seconds) {
   return formatOf(Intl.RelativeTimeFormat, { numeric: 'auto' }).format(-Math.floor(passed / size), unit);
 }
 
-// -- one configuration over time: runs of the same benchmark, as many samples, with this model and judge --
+// -- one configuration over time: runs of the same benchmark and number of samples, with this model and judge --
 
 function trendKey(run, line) {
   return JSON.stringify([run.benchmark, run.samples, line.edit_model, line.judge, line.score]);
@@ -195,14 +195,14 @@ function isWanted(run, wanted) {
   return wanted.every((word) => said.includes(word));
 }
 
-// The rows that are wanted, in their order; a row that stays where it is keeps what is under the reader's fingers.
+// Puts the wanted rows in order; a row that keeps its place is not touched, so neither are focus and selection in it.
 function arrange() {
   const wanted = search.value.toLowerCase().split(/\s+/).filter(Boolean);
   const [, , value] = COLUMNS.find(([name]) => name === sorting.by) || [];
   const byState = (one, other) => (ORDER[one.state] ?? 2) - (ORDER[other.state] ?? 2) || other.changed - one.changed;
   const compared = (one, other) => {
     const [a, b] = [value(one), value(other)];
-    if (a === null || b === null) return (a === null) - (b === null); // what has none comes last, whichever way
+    if (a === null || b === null) return (a === null) - (b === null); // missing values come last in either order
     return (a < b ? -1 : a > b ? 1 : 0) * (sorting.up ? 1 : -1);
   };
   const found = [...runs.values()].filter((run) => isWanted(run, wanted)).sort(byState);
@@ -219,7 +219,7 @@ function arrange() {
 }
 
 function takeRuns({ there, changed: told, anew = false }) {
-  // A connection begins with all runs, whatever the page has of them.
+  // A new connection begins with all runs, even those the page already has.
   const changed = told.filter((run) => anew || JSON.stringify(runs.get(run.id)) !== JSON.stringify(run));
   for (const run of changed) runs.set(run.id, run);
   for (const id of [...runs.keys()]) {

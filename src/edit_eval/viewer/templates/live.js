@@ -1,4 +1,4 @@
-// A run as it goes on: its server pushes what changes; nothing is asked for twice.
+// A run in progress: the server pushes its changes; nothing is requested twice.
 const strip = document.getElementById('live');
 let lastState = data.live;
 const ACTIVITIES = {
@@ -32,7 +32,7 @@ function deviceRow(one) {
   return made;
 }
 
-// A service: its pace, what became of edits, what its watches see, and the newest edits.
+// A service: its pace, the outcomes of edits, its checks and alarms, and the newest edits.
 function serviceParts(service) {
   const seconds = (value) => value === null ? '–' : value.toFixed(2);
   const number = (template, ...values) => say('span', template, values);
@@ -85,7 +85,7 @@ function showState(state) {
   strip.replaceChildren(...parts);
 }
 
-// New pictures and scores: the card that shows them changes in its place, all others stay as they are.
+// New pictures and scores: their card is updated in place, all others stay as they are.
 function takeSamples(entries) {
   const places = new Map(data.samples.map((sample, place) => [sample.id, place]));
   const wanted = wantedNow();

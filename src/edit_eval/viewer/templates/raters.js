@@ -1,4 +1,4 @@
-// Pairs that are all in this page; votes are kept by the browser, where it may, and saved as a file.
+// All pairs are in this page; votes are kept by the browser, if it allows that, and saved as a file.
 const votes = new Map();
 let saved = 0;
 let isKept = false;
@@ -9,7 +9,7 @@ const TABLE = Array.from({ length: 256 }, (_, byte) => {
   return rest >>> 0;
 });
 
-// A record as one line with its CRC-32, as journals have it.
+// A record as one line with its CRC-32, as in journals.
 function sealed(record) {
   const body = JSON.stringify(record);
   const crc = new TextEncoder().encode(body).reduce((so_far, byte) => (so_far >>> 8) ^ TABLE[(so_far ^ byte) & 255], -1);
@@ -26,7 +26,7 @@ function picture(number) {
   return packed ? { thumbnail: file, file } : null;
 }
 
-// Every rater has an order of his own, which is the same when he comes back.
+// Every rater has their own order, the same on each visit.
 function inOrder() {
   const rank = (pair) => sealed({ pair: pair.ticket, rater: page.rater }).slice(-11);
   return [...data.pairs].sort((one, other) => (rank(one) < rank(other) ? -1 : 1));

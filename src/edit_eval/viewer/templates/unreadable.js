@@ -1,4 +1,4 @@
-// A run of which nothing can be shown yet: why, until there is something.
+// A run that cannot be shown yet: says why, until it can.
 function redrawCharts() {}
 const main = document.getElementById('main');
 const about = make('section', { class: 'wide' });

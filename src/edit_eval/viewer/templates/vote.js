@@ -1,7 +1,7 @@
-// Pairs from the server, and votes to it. The goal is the rater's own.
+// Gets pairs from the server, and sends votes to it. The goal is the rater's own.
 const goal = make('input', { type: 'number', id: 'goal', min: 1, max: 9999, value: recall('edit-eval-goal') || 50 });
 begin.lastChild.before(make('label', { for: 'goal' }, say('span', "How many votes you want to give")), goal);
-let settled = null; // of how many pairs of models the votes told the order, before this vote
+let settled = null; // number of pairs of models settled by the votes before this one
 
 function told(answer) {
   const wanted = Number(goal.value) || 50;
@@ -34,7 +34,7 @@ async function send(address, options) {
       }
       return;
     } catch (error) {
-      sayLost(true); // the vote is not lost: it is sent until somebody takes it
+      sayLost(true); // the vote is not lost: it is sent again until accepted
       await new Promise((done) => { setTimeout(done, 1000); });
     }
   }

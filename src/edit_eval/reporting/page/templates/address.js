@@ -1,11 +1,11 @@
-// What is shown stands in the address: a reload, the way back and a link that is sent show the same. The keys are those
-// of address.py, in its order; what is as it is without them is left out.
+// The address holds what is shown, so that a reload, the back button or a shared link show the same. The keys are those
+// of `KEYS` in entries.py, in its order; defaults are left out.
 const FILTERS = {
   model: 'edit_model', judge: 'judge', score: 'score', min: 'lowest', max: 'highest', status: 'status', outcome: 'outcome', category: 'category',
   difficulty: 'difficulty', tag: 'tag', search: 'search', differ: 'differ', by: 'by', wrong: 'wrong', bar: 'bar', sort: 'sort', view: 'view',
 };
 const DEFAULTS = { sort: 'benchmark', view: 'beside' };
-const WAIT = 250; // milliseconds for which a reader who types or zooms goes on: browsers count changes of the address
+const WAIT = 250; // milliseconds after typing or zooming: browsers limit how often an address may change
 
 function isState(hash) {
   return hash.includes('=');
@@ -36,7 +36,7 @@ function linkTo(sample, more = {}, state = filtersNow()) {
 
 let waiting = null;
 
-// Puts what is shown into the address: as a step of its own to which the way back leads, or in the place of the last.
+// Puts what is shown into the address, as a new step for the back button or in place of the last one.
 function writeAddress({ push = false } = {}) {
   clearTimeout(waiting);
   const hash = addressOf({ ...filtersNow(), ...openNow() });
@@ -51,7 +51,7 @@ function writeAddressSoon() {
   waiting = setTimeout(writeAddress, WAIT);
 }
 
-// A choice of which this page knows nothing is left out, and said.
+// A choice unknown to this page is ignored, with a note.
 function takeFilters(asked) {
   const unknown = [];
   const set = (key) => {
@@ -65,7 +65,7 @@ function takeFilters(asked) {
     field.value = (readable && given) || DEFAULTS[key] || '';
     if (field.selectedIndex < 0) field.selectedIndex = 0;
     if (field.value === given) return;
-    const offered = !(field.parentElement && field.parentElement.hidden); // what is the only one is no choice
+    const offered = !(field.parentElement && field.parentElement.hidden); // a single option is not offered as a choice
     if (given && offered) unknown.push(`${key}=${given}`);
   };
   const before = JSON.stringify(wantedNow());
@@ -99,10 +99,10 @@ function showGallery() {
 function followAddress() {
   if (isState(location.hash)) showAsked(new URLSearchParams(location.hash.slice(1)));
   else if (!location.hash) showAsked(new URLSearchParams());
-  else if (detail.open) detail.close(); // to a section of the page: what is chosen stays
+  else if (detail.open) detail.close(); // a section of the page: the filters stay
 }
 
-// To where a link leads: with the sample open, or with the gallery before the reader.
+// Follows a link: opens its sample, or scrolls to the gallery.
 function go(hash) {
   if (hash !== location.hash) history.pushState(null, '', location.pathname + location.search + hash);
   if (!showAsked(new URLSearchParams(hash.slice(1)))) showGallery();

@@ -1,23 +1,23 @@
-// Draws the charts one after the other, in the page's language, font and colours: those near the window at once, the
-// others when there is nothing else to do. A chart costs a tenth of a second or, with thousands of bars, a whole one:
-// who opens the page waits for none that is not to be seen.
+// Draws the charts one by one, in the page's language, font and colours: those near the window at once, the others when
+// idle. A chart takes a tenth of a second or, with thousands of bars, a whole second, so opening the page must not wait
+// for charts out of sight.
 const charts = new Map(); // figure -> { bodies, views, near, drawn }
 const NEAR = '60% 0%';
 
-// How many names of a legend stand side by side: beside the axis' labels about two thirds of the width are left.
+// Columns of a legend: the axis labels leave about two thirds of the width.
 function legendColumns(name, width) {
   if (name === 'timeline' || name === 'utilisation') return Math.max(1, Math.floor(width / 110));
   const longest = Math.max(...[...data.edit_models, ...data.judges].map((one) => one.length));
   return Math.max(1, Math.floor((width * 0.64) / Math.min(290, longest * 6.5 + 36)));
 }
 
-// How high a chart will be, before it is drawn: whatever stands below stays where it is, and a link leads to its place.
-// Around the plot Vega puts lines of the sizes that `chartTheme` gives, whatever font a browser has for them.
+// The height of a chart before it is drawn, so that content below does not move, and links to it scroll to its place.
+// Around the plot, Vega uses the line sizes set by `chartTheme`, in any font.
 const AXIS = 43; // labels and title
 const TITLE = 23;
 const LEGEND = 6;
 const LEGEND_ROW = 14;
-const HALF_A_LABEL = 6; // the highest one of an axis of numbers stands half above the plot, if nothing else does
+const HALF_A_LABEL = 6; // the topmost label of a numeric axis extends half above the plot, if nothing else does
 const PADDING = { top: 5, bottom: 5 }; // Vega's own
 
 function chartHeight(specification, name, width) {
@@ -30,7 +30,7 @@ function chartHeight(specification, name, width) {
   return specification.height + AXIS + above + (specification.title ? TITLE : 0) + top + bottom;
 }
 
-// A figure's charts: those of the choice of scores in which it stands.
+// A figure's charts: those of its choice of scores.
 function specificationsOf(figure) {
   const choice = figure.closest('[data-score]');
   const score = choice ? choice.dataset.score : undefined;
@@ -99,11 +99,11 @@ async function drawChart(figure) {
       renderer: name === 'timeline' ? 'canvas' : 'svg',
       tooltip: { disableDefaultStyle: true, theme: 'page' },
     });
-    // A mark is a link to its samples, which Vega follows; they stand further down.
+    // A mark links to its samples, further down the page; Vega follows the link.
     chart.views[place].view.addEventListener('click', (event, item) => {
       if (item && item.href) showGallery();
     });
-    // Vega describes every mark in English; the picture as a whole has a name, and the tables have the numbers.
+    // Vega describes every mark in English; the chart as a whole has a label, and the tables have the numbers.
     for (const described of [body, ...body.querySelectorAll('[aria-roledescription], [aria-label]')]) {
       for (const attribute of ['role', 'aria-label', 'aria-roledescription']) described.removeAttribute(attribute);
     }
@@ -113,7 +113,7 @@ async function drawChart(figure) {
   }
 }
 
-// A reader who switches twice must end up with the last; a pause before each keeps the page answering.
+// After two switches in a row the last one must win; a pause before each chart keeps the page responsive.
 let drawing = Promise.resolve();
 
 function drawNear() {
@@ -129,7 +129,7 @@ function drawNext(figure, chart) {
     .catch((error) => console.error(error));
 }
 
-// Printing waits for nobody: what is not drawn when it begins is white on paper.
+// Printing does not wait: charts not yet drawn when it begins stay blank on paper.
 const idle = window.requestIdleCallback || ((then) => setTimeout(then, 200));
 let isWaiting = false;
 
@@ -151,7 +151,7 @@ function redrawCharts() {
   drawNear();
 }
 
-// Labels and legends have their room from the width at which a chart was drawn.
+// The room for labels and legends depends on the width at which a chart was drawn.
 function redrawWhenResized() {
   let width = root.clientWidth;
   let waiting;
@@ -178,7 +178,7 @@ function startCharts() {
   redrawWhenResized();
 }
 
-// The scores of which the charts and tables of the breakdown are; the gallery follows where its judge has that score.
+// The choice of scores in the breakdown's charts and tables; the gallery follows if its judge has that score.
 function startChoice() {
   const control = document.getElementById('choice');
   if (!control) return;

@@ -1,5 +1,5 @@
 // A card's pictures: source and edit beside each other, under a slider, or as their difference.
-// Thumbnails stand behind this script: undefined for one that the browser has not read yet, '' for one that is none.
+// Thumbnails come after this script: undefined for one the browser has not read yet, '' for a missing one.
 function thumbnailOf(picture) {
   if (typeof picture.thumbnail === 'string') return picture.thumbnail; // an address: a server hands it out
   const element = document.getElementById(`thumbnail-${picture.thumbnail}`);
@@ -51,7 +51,7 @@ function image(picture, alt, values, whole = null) {
   });
   showThumbnail(shown, picture);
   if (whole && picture.file) {
-    // The file itself takes the thumbnail's place if it is still there.
+    // The file itself replaces the thumbnail if it still exists.
     const file = new Image();
     file.onload = () => {
       shown.src = file.src;

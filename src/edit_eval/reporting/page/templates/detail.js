@@ -1,18 +1,18 @@
-// One sample, large: reached by its address, left by Escape, walked through by the keyboard.
+// One sample, large: opened by its address, closed with Escape, browsed with the keyboard.
 const detail = document.getElementById('detail');
 const WAYS = ['beside', 'slider', 'difference', 'flip'];
 const BADGES = { left: "Left", right: "Right" };
 const SIDES = ['left', 'right'];
-// What is open: names of two pictures (see `picturesOf`), and how they are compared, where the reader has said how.
+// What is open: names of two pictures (see `picturesOf`), and the way to compare them, if the reader chose one.
 // `picked`: the reader chose the two.
 const shown = { sample: null, left: 'source', right: '', way: '', picked: false };
 
-// Two edits stand side by side, an edit and its source under a slider, unless the reader wants it otherwise.
+// Two edits are side by side, an edit and its source under a slider, unless the reader chooses another way.
 function wayNow() {
   return shown.way || (SIDES.every((side) => shown[side].startsWith('edit:')) ? 'beside' : 'slider');
 }
 
-// For the address: what of the detail it takes to see the same again.
+// For the address: what is needed to see the same detail again.
 function openNow() {
   if (!shown.sample) return {};
   const { left, right } = shown;
@@ -21,8 +21,8 @@ function openNow() {
   return { sample: shown.sample.id, left, right, way: wayNow(), ...enlarged };
 }
 
-// Opens a sample with the two pictures that an address asks for, or else with those of before, or else with its source
-// and an edit that the filters are about.
+// Opens a sample with the two pictures of an address, else the previous two, else its source and an edit that the
+// filters match.
 function openDetail(sample, asked = new URLSearchParams()) {
   const before = shown.right;
   shown.sample = sample;
@@ -43,7 +43,7 @@ function openDetail(sample, asked = new URLSearchParams()) {
   showDetail();
 }
 
-// Whether one of these is an edit that the filters have left.
+// True if one of these is an edit that the filters match.
 function isAbout(sample, names) {
   const { matching } = chosenOf(sample, wantedNow());
   return !matching.length || names.some((name) => matching.includes((pictureNamed(sample, name) || {}).edit));
@@ -58,8 +58,8 @@ function defaultSides(sample, before) {
   return { left, right };
 }
 
-// An edit that the filters are about; among those the one for which the sample has its place in the order, the one as
-// before, or else the first that can be looked at.
+// An edit that the filters match: the one that gives the sample its place in the order, else the previous one, else the
+// first that can be shown.
 function defaultEdit(sample, before) {
   const wanted = wantedNow();
   const { edits, matching, lowest, highest } = chosenOf(sample, wanted);
@@ -77,7 +77,7 @@ function walk() {
   return all.includes(shown.sample) ? all : data.samples;
 }
 
-// The next sample with the same two pictures, as far enlarged.
+// The next sample with the same two pictures and zoom.
 function step(by) {
   const all = walk();
   const next = all[all.indexOf(shown.sample) + by];
@@ -113,14 +113,14 @@ function showDetail() {
   writeAddress();
 }
 
-// What stands on one side: which picture it is, and of an edit each judge's own score.
+// The label of one side: the name of the picture and, for an edit, each judge's own score.
 function showSide(side) {
   const { sample } = shown;
   const select = document.getElementById(`pick-${side}`);
   const names = picturesOf(sample).map(({ name }) => name);
   const found = pictureNamed(sample, shown[side]);
   const value = found ? found.name : shown[side];
-  if (!found) names.push(value); // of another sample: it stays chosen, and this one has none
+  if (!found) names.push(value); // a picture that only another sample has: it stays chosen
   const offered = JSON.stringify(names.map((name) => [name, labelOf(sample, name)]));
   if (select.offered !== offered) select.replaceChildren(...names.map((name) => sayWords('option', labelOf(sample, name), { value: name })));
   select.offered = offered;
@@ -201,7 +201,7 @@ function onKey(event) {
     if (!event.repeat) flip(true);
     return;
   }
-  // The arrows and letters belong to what is chosen with them while it has the focus.
+  // A control that uses arrows and letters keeps them while it has the focus.
   if (target.matches('select') || (key.startsWith('Arrow') && target.matches('input'))) return;
   const digit = /^Digit([1-9])$/.exec(event.code);
   const edit = digit && shown.sample.edits[digit[1] - 1];
@@ -218,7 +218,7 @@ async function copyLink() {
   try {
     await navigator.clipboard.writeText(location.href);
     said.replaceChildren(say('span', "Copied"));
-  } catch (error) { // no clipboard here: at least it is there, selected
+  } catch (error) { // no clipboard here: at least it is selected
     const field = make('input', { type: 'text', readonly: true, value: location.href, 'aria-label': words("Copy link") });
     said.replaceChildren(field);
     field.select();
@@ -236,17 +236,17 @@ function startDetail() {
   startStage();
   detail.addEventListener('keydown', onKey);
   detail.addEventListener('keyup', (event) => { if (event.key === ' ' && !event.target.closest('button')) flip(false); });
-  // With a pointer a button is used, not stayed on: the space bar flips again.
+  // After a click a button loses the focus, so that the space bar flips again.
   detail.addEventListener('click', (event) => {
     if (event.target === detail) detail.close();
     else if (event.detail && event.target.closest('.detail-body button, .detail-steps button')) stage.focus({ preventScroll: true });
   });
   detail.addEventListener('close', () => {
-    if (detail.open) return; // the event comes late: an address has opened the next sample meanwhile
+    if (detail.open) return; // a late event: an address has already opened the next sample
     const closed = shown.sample;
     shown.sample = null;
     flip(false);
-    const asked = new URLSearchParams(location.hash.slice(1)).get('sample'); // perhaps another one, which is yet to open
+    const asked = new URLSearchParams(location.hash.slice(1)).get('sample'); // may be another one, not open yet
     if (closed && asked === closed.id) writeAddress();
   });
 }

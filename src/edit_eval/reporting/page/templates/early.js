@@ -1,4 +1,4 @@
-// Runs in the head: what the reader chose before, if the browser remembers it for pages on a disk.
+// Runs in the head: applies the reader's earlier choices, if the browser remembers them for pages on disk.
 (() => {
   'use strict';
   try {

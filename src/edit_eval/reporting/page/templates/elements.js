@@ -4,8 +4,8 @@ document.getElementById('data').remove();
 
 let language = data.language;
 
-// A sentence in both languages, {en, zh}. What stands in double quotes in these scripts is English for people: the page is
-// given the Chinese that the catalogue has for it. All other strings are in single quotes.
+// A sentence in both languages, {en, zh}. Strings in double quotes in these scripts are English for people: the page
+// gets their Chinese from the catalogue. All other strings are in single quotes.
 function both(template, values = []) {
   const inOne = (code, words) => {
     let next = 0;
@@ -31,7 +31,7 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-// An element whose text follows the page's language: a sentence, or something that has its own words in each: {en, zh}.
+// An element whose text follows the page's language: a sentence, or words in each language: {en, zh}.
 function say(tag, template, values = [], attributes = {}) {
   return sayWords(tag, both(template, values), attributes);
 }
@@ -40,7 +40,7 @@ function sayWords(tag, said, attributes = {}) {
   return make(tag, { 'data-words': JSON.stringify(said), ...attributes }, inLanguage(said));
 }
 
-// An attribute that does.
+// An attribute that follows the page's language.
 const FOLLOWING = { label: 'aria-label', alt: 'alt', placeholder: 'placeholder' };
 
 function labelled(kind, template, values) {
@@ -48,7 +48,7 @@ function labelled(kind, template, values) {
   return { [FOLLOWING[kind]]: inLanguage(said), [`data-words-${kind}`]: JSON.stringify(said) };
 }
 
-// A reason from the records, which are English; `data.reasons` has the Chinese of those that the program gave.
+// A reason from the records, which are English; `data.reasons` has the Chinese of the program's own reasons.
 function sayReason(tag, reason) {
   return sayWords(tag, { en: reason, zh: (data.reasons || {})[reason] || reason }, { class: 'reason' });
 }

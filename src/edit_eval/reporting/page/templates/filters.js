@@ -74,7 +74,7 @@ function wrongName(value) {
   return data.edit_models.length === 2 ? both("both models") : both("all models");
 }
 
-// The scores of the chosen judge, its headline first; bounds and orders as the chosen score has them.
+// The scores of the chosen judge, its headline first; bounds and orders are those of the chosen score.
 function fillScores() {
   const { judge } = wantedNow();
   const { headline, scores } = data.scoring[judge];
@@ -108,7 +108,7 @@ function fillBounds() {
   }
 }
 
-// From elsewhere on the page; empty for the headline.
+// Called from elsewhere on the page; empty for the headline.
 function chooseScore(name) {
   const { judge } = wantedNow();
   const { headline, scores } = data.scoring[judge];
@@ -128,12 +128,12 @@ function scoreChanged() {
 function wantedNow() {
   const form = Object.fromEntries(new FormData(filters));
   const bound = (text) => (text === '' || Number.isNaN(Number(text)) ? null : Number(text));
-  const judge = form.judge || data.judges[0] || ''; // a single judge is not asked for
-  const score = form.score || data.scoring[judge].headline; // nor is a single score
+  const judge = form.judge || data.judges[0] || ''; // a single judge has no field
+  const score = form.score || data.scoring[judge].headline; // nor has a single score
   return { ...form, judge, score, search: form.search.trim().toLowerCase(), lowest: bound(form.lowest), highest: bound(form.highest), by: bound(form.by), bar: bound(form.bar) };
 }
 
-// All of a sample's text that the search looks through, made when first asked for.
+// All text of a sample that is searched, made on first use.
 const searchable = new Map();
 
 function textOf(sample) {
@@ -170,7 +170,7 @@ function differs(spread, { by }) {
   return spread !== null && (by === null ? spread > 0 : spread >= by);
 }
 
-// All that a judge said in one judgement.
+// All words of a judge in one judgement.
 function wordsOf(judgement) {
   return judgement.readings.flatMap((reading) => Object.values(reading).flatMap(({ text, reason }) => [text, reason]));
 }
@@ -181,7 +181,7 @@ function sorted(chosen, { judge, score, sort }) {
   const [worst, best] = scaleOf(judge, score).higher_is_better ? [up, down] : [down, up];
   const [key, sign] = { worst, best, models: ['models', -1], answers: ['answers', -1] }[sort] || [null, 0];
   if (!key) return chosen;
-  // What has no number to sort by comes last, whichever way the rest is sorted.
+  // Samples without a number to sort by come last in either order.
   const missing = chosen.filter((one) => one[key] === null);
   const known = chosen.filter((one) => one[key] !== null);
   return [...known.sort((one, other) => sign * (one[key] - other[key])), ...missing];

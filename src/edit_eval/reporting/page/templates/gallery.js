@@ -1,4 +1,4 @@
-// The cards: one page of them at a time, made when they are to be seen.
+// The cards: one page of them at a time, made when they come into view.
 const CARDS_A_PAGE = 24;
 const cards = document.getElementById('cards');
 const pages = document.getElementById('pages');
@@ -37,7 +37,7 @@ function card({ sample, edits }, wanted, state = filtersNow()) {
   const shape = shapeOf(sample);
   if (shape) made.style.setProperty('--shape', shape);
   made.addEventListener('click', (event) => {
-    const { right } = (event.target.closest('.tile') || made).dataset; // the edit that was meant
+    const { right } = (event.target.closest('.tile') || made).dataset; // the edit that was clicked
     if (!event.target.closest('a, input')) go(linkTo(sample, right ? { left: 'source', right } : {}));
   });
   return made;
@@ -66,7 +66,7 @@ function showPage(number, most = CARDS_A_PAGE) {
   pages.querySelector('p').replaceChildren(say('span', "Page {} of {}", [pageNumber + 1, count]));
 }
 
-// Whose scores are shown, and which, where it could be others.
+// Which scores are shown, and by which judge, if there are several.
 function judgedBy({ judge, score }) {
   const said = data.judges.length > 1 ? [' · ', say('span', "judged by {}", [judge])] : [];
   const several = Object.keys(data.scoring[judge].scores).length > 1;
@@ -81,7 +81,7 @@ function showChosen(page = 0) {
   showPage(page);
 }
 
-// Frames have the shape of the sample's first edit, so that they leave little room empty, within what a grid bears.
+// Frames have the shape of the sample's first edit, to leave little empty room, within limits that suit a grid.
 function shapeOf(sample) {
   const edit = sample.edits.find((one) => one.height);
   return edit && Math.min(1.78, Math.max(0.75, edit.width / edit.height)).toFixed(3);
@@ -99,7 +99,7 @@ function startGallery() {
     if (target.matches('select')) writeAddress({ push: true });
     else writeAddressSoon();
   });
-  // Order and view stand outside of the form; another view leaves the reader on the page of cards.
+  // Order and view are outside the form; changing the view keeps the page of cards.
   document.querySelector('#gallery .gallery-head').addEventListener('input', ({ target }) => {
     if (!['view', 'sort'].includes(target.name)) return;
     if (target.name === 'view') showPage(pageNumber);

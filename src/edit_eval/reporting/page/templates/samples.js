@@ -1,4 +1,4 @@
-// What the gallery needs to know of each sample beyond what is recorded. Only scored judgements have a number.
+// What the gallery computes for each sample from the records. Only scored judgements have a number.
 function sayStatus(tag, status, attributes = {}) {
   return sayWords(tag, nameOf('status', status), attributes);
 }
@@ -23,7 +23,7 @@ function written(value, { digits }) {
   return Number(text) ? text : text.replace('-', '');
 }
 
-// What became of one score of a judgement; null where it does not apply to the sample.
+// The outcome of one score of a judgement; null if it does not apply to the sample.
 function outcomeOf(judgement, score) {
   if (Object.hasOwn(judgement.scores, score)) return { status: 'ok', score: judgement.scores[score], reason: '' };
   if (Object.hasOwn(judgement.missing, score)) {
@@ -34,7 +34,7 @@ function outcomeOf(judgement, score) {
   return nothing ? { status: judgement.status, reason: judgement.reason } : null;
 }
 
-// One score of one edit by one judge: the mean, and how many there should be. No number mixes two judges or scores.
+// One score of one edit by one judge: its mean and its outcomes. No number mixes two judges or scores.
 function scoring(edit, { judge, score }) {
   const judgements = edit.judgements.filter((one) => one.judge === judge);
   const outcomes = judgements.map((one) => outcomeOf(one, score)).filter(Boolean);
@@ -42,7 +42,7 @@ function scoring(edit, { judge, score }) {
   return { outcomes, scores, mean: meanOf(scores), complete: scores.length === outcomes.length };
 }
 
-// The mean of all that a judge gives by one score: who is stricter than another disagrees about no edit by that alone.
+// The mean of one score over all edits of a judge: being stricter than another judge is no disagreement about an edit.
 const levels = new Map();
 
 function levelOf(judge, score) {
@@ -54,8 +54,8 @@ function levelOf(judge, score) {
   return levels.get(key);
 }
 
-// Where judges and repeats are about an edit, each beside its judge's level: of the judges that give the score, or whose headline it is with
-// the chosen judge, on the same scale.
+// Scores of an edit by judges and repeats, relative to each judge's level: of judges that give the score, or have it as
+// headline like the chosen judge, on the same scale.
 function answersOf(edit, { judge, score }) {
   const alike = (one, other) => ['lowest', 'highest', 'higher_is_better'].every((key) => one[key] === other[key]);
   const leads = data.scoring[judge].headline === score;
@@ -67,7 +67,7 @@ function answersOf(edit, { judge, score }) {
   });
 }
 
-// What edits and judgements the filters leave of a sample, with the numbers to sort by.
+// The edits and judgements of a sample that pass the filters, with the numbers to sort by.
 function chosenOf(sample, wanted) {
   const edits = sample.edits.filter((edit) => !wanted.edit_model || edit.model === wanted.edit_model);
   const scorings = edits.map((edit) => scoring(edit, wanted));
@@ -84,15 +84,15 @@ function chosenOf(sample, wanted) {
   };
 }
 
-// Where wrong begins: what the reader says, else the middle of the scale, else, on an open one, the mean of all.
+// The bar below which an edit is wrong: the reader's, else the middle of the scale, or the mean of all on an open one.
 function barOf({ judge, score, bar }) {
   if (bar !== null) return bar;
   const { lowest, highest } = scaleOf(judge, score);
   return lowest === null || highest === null ? levelOf(judge, score) : (lowest + highest) / 2;
 }
 
-// Whether an edit model got a sample wrong: it made no edit, or its edits' mean lies on the worse side of the bar. Null where
-// nobody knows, because a judge gave no score or the sample is not for it.
+// True if an edit model got a sample wrong: it made no edit, or its edits' mean is on the worse side of the bar. Null if
+// unknown, because the judge gave no score or the sample is not for it.
 function gotWrong(sample, model, wanted) {
   const edits = sample.edits.filter((edit) => edit.model === model);
   const means = edits.map((edit) => scoring(edit, wanted).mean).filter((mean) => mean !== null);
@@ -101,7 +101,7 @@ function gotWrong(sample, model, wanted) {
   return scaleOf(wanted.judge, wanted.score).higher_is_better ? over < 0 : over > 0;
 }
 
-// `all` edit models or `none`, or `only:` one of them while all others got it right.
+// True if `all` edit models got the sample wrong, if `none` did, or if `only:` the named one did.
 function isWrong(sample, wanted) {
   return data.edit_models.every((model) => gotWrong(sample, model, wanted) === (wanted.wrong === 'all' || wanted.wrong === `only:${model}`));
 }
@@ -110,7 +110,7 @@ function scoresOf(outcomes) {
   return outcomes.filter((one) => one.status === 'ok').map((one) => one.score);
 }
 
-// Whether the chosen score of an edit has the status and lies within the bounds that are asked for.
+// True if the chosen score of an edit has the wanted status and is within the wanted bounds.
 function matches(outcomes, { status, lowest = null, highest = null }) {
   const unscored = (one) => one.status !== 'ok';
   if (status && !outcomes.some((one) => (status === 'unscored' ? unscored(one) : one.status === status))) return false;
@@ -123,14 +123,14 @@ function editName(sample, edit) {
   return several ? `${edit.model} · ${words("seed {}", [edit.seed])}` : edit.model;
 }
 
-// How many of its battles an edit has won; null where it is in none, as one that was not made.
+// How many of its battles an edit has won; null if it has none, or was not made.
 function wonLabel(edit, judge) {
   if (edit.status !== 'ok') return null;
   const [won, lost] = edit.won[judge] || [];
   return won === undefined ? null : say('span', "won {}, lost {}", [won, lost], { class: 'won' });
 }
 
-// The score of an edit as the reader sees it: a number only if there is one, the status if not.
+// The score of an edit as shown: its number, or its status if it has none.
 function scoreLabel(edit, wanted) {
   if (!wanted.judge) return wonLabel(edit, data.battle_judges[0]);
   const { outcomes, scores, mean, complete } = scoring(edit, wanted);

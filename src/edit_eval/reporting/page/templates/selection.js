@@ -1,15 +1,15 @@
-// What the filters leave, to take along: scores as CSV, and what it takes for a page of these samples alone.
+// Exports of the filtered samples: scores as CSV, and the command or link for a page of these samples alone.
 const COLUMNS = ['sample_id', 'category', 'edit_model', 'judge', 'edit_seed', 'seed', 'repeat', 'score_name', 'status', 'score', 'spread', 'reason'];
-const LONGEST = 1_800; // letters of an address that the viewer takes
+const LONGEST = 1_800; // longest address, in characters, that the viewer accepts
 const FORMULA = /^'*[=+\-@\t\r\n＝＋－＠]/;
 const SIGNED = /^[-+](\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i;
 
-// The edits that are meant: those that match, where a status or bounds are asked for.
+// The chosen edits: those that match, if the filters have a status or bounds.
 function selectedEdits({ edits, matching }, { status, lowest, highest }) {
   return status || lowest !== null || highest !== null ? matching : edits;
 }
 
-// The rows of `scores.csv` that are about the chosen samples and edits, of every judge.
+// The rows of `scores.csv` about the chosen samples and edits, of every judge.
 function selectionRows() {
   const wanted = wantedNow();
   return chosen.flatMap((one) => selectedEdits(one, wanted).flatMap((edit) => edit.judgements.flatMap((judgement) => (
@@ -22,7 +22,7 @@ function selectionRows() {
     })))));
 }
 
-// Text that a spreadsheet would run gets an apostrophe before it, as in `scores.csv`.
+// Text that a spreadsheet would execute gets an apostrophe before it, as in `scores.csv`.
 function csvField(value) {
   const text = typeof value === 'string' && FORMULA.test(value) && !SIGNED.test(value) ? `'${value}` : String(value);
   return /[\x22\r\n,]/.test(text) ? `"${text.replace(/\x22/g, '""')}"` : text;
@@ -49,7 +49,7 @@ function showSelection() {
   const edits = chosen.reduce((sum, one) => sum + selectedEdits(one, wanted).length, 0);
   document.getElementById('selection-count').replaceChildren(say('span', "{} edits of {} samples, as they are filtered now", [edits, chosen.length]));
   const typed = document.getElementById('selection-typed');
-  if (!typed || (data.runs && data.runs.length > 1)) return; // several runs together are no run that can be exported
+  if (!typed || (data.runs && data.runs.length > 1)) return; // several runs together cannot be exported
   document.getElementById('selection-command').textContent = `edit-eval export ${quoted(data.run)} selection.html --samples selection.csv`;
   const served = data.links && data.links.selection;
   const address = served && `${served}?samples=${placesOf(chosen.map((one) => one.sample))}`;
@@ -60,7 +60,7 @@ function showSelection() {
   document.getElementById('selection-page').href = address;
 }
 
-// For a shell, which takes some letters for its own.
+// Quotes text for a shell.
 function quoted(text) {
   return /^[\w./@%+=:,-]+$/.test(text) ? text : `'${text.replaceAll('\'', '\'\\\'\'')}'`;
 }

@@ -1,16 +1,16 @@
-// Any two pictures of a sample, large: beside each other, under a slider, as their difference, or one in the place of the
-// other. How far they are enlarged, and which part of them is seen, is the same for both, to the pixel.
+// Any two pictures of a sample, large: side by side, under a slider, as their difference, or one in place of the other.
+// Zoom and position are the same for both, to the pixel.
 const stage = document.getElementById('stage');
 const gain = document.getElementById('gain');
 const zoomShown = document.getElementById('zoom-shown');
-const look = { zoom: null, x: 0.5, y: 0.5, slide: 50 }; // screen pixels a picture pixel (null: all of it); middle; slider
+const look = { zoom: null, x: 0.5, y: 0.5, slide: 50 }; // screen pixels per picture pixel (null: fit); middle; slider
 const CALLED = { source: "Source", reference: "Reference", mask: "Mask" };
 const MOST = 32;
 const STEP = 1.25;
 const PAN = 60; // pixels that a key moves
 const NEAR_HANDLE = 24;
 
-// Every picture of a sample under the name that an address has for it: {name, picture, edit}.
+// Every picture of a sample with its name in an address: {name, picture, edit}.
 function picturesOf(sample) {
   return [
     { name: 'source', picture: sample.source },
@@ -24,7 +24,7 @@ function pictureName(sample, edit) {
   return several ? `edit:${edit.model}:${edit.edit_seed}` : `edit:${edit.model}`;
 }
 
-// The picture of that name; of a model with several edits the first, where none is named. Null where there is none.
+// The picture of that name; without a number, the first of a model's edits. Null if there is none.
 function pictureNamed(sample, name) {
   const all = picturesOf(sample);
   return all.find((one) => one.name === name) || all.find(({ edit }) => edit && name === `edit:${edit.model}`)
@@ -43,7 +43,7 @@ function labelOf(sample, name) {
   return Object.hasOwn(CALLED, kind) ? both(CALLED[kind]) : { en: name, zh: name };
 }
 
-// Why there is nothing to look at; null where there is.
+// Why there is nothing to show; null if there is something.
 function nothingOf(one) {
   if (!one) return ["This sample has no such picture.", '', ''];
   if (one.edit && one.edit.status !== 'ok') return [MISSING.no_edit, one.edit.status, one.edit.reason];
@@ -55,14 +55,14 @@ function altOf(sample, name, one) {
   return name === 'source' ? ["Source image of {}", [sample.id]] : ["{}, {}", [labelOf(sample, name), sample.id]];
 }
 
-// Fills the stage; returns the way in which the two can be shown.
+// Fills the stage; returns the way in which the two are shown, null if they cannot be compared.
 function showStage({ sample, left, right, way }) {
   const names = [left, right];
   const found = names.map((name) => pictureNamed(sample, name));
   const nothing = found.map(nothingOf);
   const layered = !nothing.some(Boolean);
   const used = layered ? way : 'beside';
-  // What is on the stage already stays there: a score that comes in makes no picture flicker.
+  // What is already on the stage stays, so that a new score does not make pictures flicker.
   const drawn = JSON.stringify([sample.id, names, used, found.map((one) => one && [one.picture, one.edit && one.edit.status])]);
   if (drawn === stage.drawn) {
     arrange();
@@ -102,7 +102,7 @@ function showStage({ sample, left, right, way }) {
   return layered ? used : null;
 }
 
-// For the keyboard and those who hear the page; a pointer takes hold of the picture itself.
+// For the keyboard and screen readers; a pointer drags the picture itself.
 function slider() {
   const made = make('input', {
     type: 'range', min: 0, max: 100, step: 0.5, value: look.slide, class: 'slider',
@@ -112,14 +112,14 @@ function slider() {
   return made;
 }
 
-// The size of the larger picture: the other is laid over all of it.
+// The size of the larger picture: the other one is scaled to cover it.
 function worldSize() {
   const sizes = [...stage.querySelectorAll('img')].map((one) => [
     Math.max(one.naturalWidth, Number(one.dataset.width)), Math.max(one.naturalHeight, Number(one.dataset.height))]);
   return sizes.reduce((most, one) => (one[0] * one[1] > most[0] * most[1] ? one : most), [0, 0]);
 }
 
-// {width, height} of a frame, `fit`, `scale` (both in CSS pixels a picture pixel), and where the picture lies in it.
+// {width, height} of a frame, `fit`, `scale` (both in CSS pixels per picture pixel), and the picture's position in it.
 function geometry() {
   const frame = stage.querySelector('.frame:not(.missing)');
   const [w, h] = worldSize();
@@ -136,7 +136,7 @@ function arrange() {
   stage.classList.toggle('enlarged', look.zoom !== null);
   for (const side of ['left', 'right']) sayPictureSize(side);
   if (!at) return;
-  if (look.zoom !== null) { // what cannot be in the middle is not remembered as if it could
+  if (look.zoom !== null) { // only remember points that can be in the middle
     look.x = at.w > at.width ? (at.width / 2 - at.x) / at.w : 0.5;
     look.y = at.h > at.height ? (at.height / 2 - at.y) / at.h : 0.5;
   }
@@ -152,7 +152,7 @@ function arrange() {
   document.getElementById('zoom-actual').setAttribute('aria-pressed', String(look.zoom === 1));
 }
 
-// What is seen: the picture itself, or the smaller copy that is in the page.
+// Says what is shown: the picture itself, or the smaller copy in the page.
 function sayPictureSize(side) {
   const one = stage.querySelector(`img[data-side=${side}]`);
   const place = document.getElementById(`size-${side}`);
@@ -166,21 +166,21 @@ function sayPictureSize(side) {
   place.replaceChildren(say('span', said, values));
 }
 
-// -- enlarging and moving --
+// -- zooming and panning --
 
 function moved() {
   arrange();
   writeAddressSoon();
 }
 
-// By a factor, with the point of the picture that is at (x, y) of its frame staying there.
+// Zooms by a factor; the point of the picture at (x, y) of its frame stays there.
 function zoomBy(factor, x = null, y = null) {
   const at = geometry();
   if (!at) return;
   const [px, py] = [x ?? at.width / 2, y ?? at.height / 2];
   const least = Math.min(at.fit, 1 / devicePixelRatio);
   const scale = Math.min(MOST, Math.max(least, at.scale * factor));
-  const passed = (at.scale - at.fit) * (scale - at.fit) <= 0 && Math.abs(at.scale - at.fit) > 1e-9; // all of it once more
+  const passed = (at.scale - at.fit) * (scale - at.fit) <= 0 && Math.abs(at.scale - at.fit) > 1e-9; // back to the whole picture
   const [u, v] = [(px - at.x) / at.w, (py - at.y) / at.h];
   const grown = scale / at.scale;
   look.zoom = passed || Math.abs(scale - at.fit) < 1e-9 ? null : scale * devicePixelRatio;
@@ -214,7 +214,7 @@ function slideTo(x) {
   arrange();
 }
 
-// The other picture in the place of the one that is seen.
+// Shows the other picture in place of the visible one.
 function flip(on) {
   detail.classList.toggle('flipped', on);
   document.getElementById('flip').setAttribute('aria-pressed', String(on));
@@ -225,8 +225,8 @@ function placeIn(frame, event) {
   return [event.clientX - box.left, event.clientY - box.top];
 }
 
-const held = new Map(); // pointers on the stage: where they are
-let grip = null; // what a single one does: 'slide', 'pan' or 'flip'
+const held = new Map(); // pointers on the stage and their positions
+let grip = null; // the action of a single pointer: 'slide', 'pan' or 'flip'
 
 function onPress(event) {
   const frame = event.target.closest('.frame:not(.missing)');

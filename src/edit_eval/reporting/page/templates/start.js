@@ -1,5 +1,5 @@
-// Printing waits for nobody: before it begins all charts are drawn, as wide as the paper and in light colours, and all
-// chosen cards, tables and scores are there. Listings of the configuration are as the reader left them.
+// Printing does not wait, so before it begins all charts are drawn in paper width and light colours, and all chosen
+// cards, tables and scores are made. Listings of the configuration stay as the reader left them.
 let beforePrinting = null;
 
 function everythingShown() {
@@ -11,7 +11,7 @@ function everythingShown() {
   root.dataset.theme = 'light';
   root.classList.add('printing');
   reserveRoom();
-  for (const figure of charts.keys()) drawChart(figure).catch((error) => console.error(error)); // ends before the paper is laid out
+  for (const figure of charts.keys()) drawChart(figure).catch((error) => console.error(error)); // finishes before the paper is laid out
   showPage(0, Math.max(1, chosen.length));
 }
 
@@ -33,7 +33,7 @@ function startPrinting() {
   addEventListener('afterprint', asBefore);
 }
 
-// Everything is there: begin.
+// Everything is defined: start.
 function startCopying() {
   for (const button of document.querySelectorAll('[data-copy]')) {
     button.addEventListener('click', async () => {
@@ -58,5 +58,5 @@ startAddress();
 startPreferences();
 startCopying();
 startPrinting();
-// Vega stands behind this script: it takes longer to read than the cards to make.
+// Vega comes after this script: parsing it takes longer than making the cards.
 addEventListener('vega', startCharts, { once: true });

@@ -1,4 +1,4 @@
-// What is known of a sample and of its edits, and what judges said.
+// The facts about a sample and its edits, and the judges' words.
 const INSTRUCTIONS = { en: "Instruction, English", zh: "Instruction, Chinese" };
 const FLAGS = {
   identical_to_source: "identical to the source",
@@ -23,10 +23,10 @@ function aboutSample(sample) {
   return parts;
 }
 
-// What became of one of the two that are compared: each judge's own numbers and words, never a mean of judges.
+// The results of one of the two compared edits: each judge's own numbers and words, never a mean of judges.
 function aboutEdit(sample, edit) {
   if (data.no_edit.includes(edit.status)) {
-    // It was not made once, whatever judges would have seen it.
+    // A failed edit is named once, not for each judge.
     const failed = make('section', { class: 'verdict' },
       make('header', {}, make('span', { class: 'judge' }, edit.model), sayStatus('strong', edit.status, { class: 'unscored' })),
       edit.reason ? sayReason('p', edit.reason) : null);
@@ -57,7 +57,7 @@ function verdict(judgement, repeated) {
   return made;
 }
 
-// What judges said who were shown two edits: of the two that are compared, or where that is one with each other; then all others.
+// Answers of judges that were shown two edits: first about the two compared, or about the one with each other, then the rest.
 function aboutBattles(sample, edits) {
   const taking = (one) => edits.filter((edit) => one.models.includes(edit.model) && one.edit_seed === edit.edit_seed).length;
   const most = Math.max(0, ...sample.battles.map(taking));
@@ -109,13 +109,13 @@ function answerOf(battle, one) {
   return make('div', { class: 'reply' }, head, why, one.text ? quote(one.text) : null);
 }
 
-// The column of the first round of an edit's; an edit that has no rounds is its own.
+// The column of an edit's first round; an edit without rounds is its own.
 function firstOf(model) {
   const told = data.told[model];
   return told && told.before ? firstOf(told.before) : model;
 }
 
-// The rounds of those that are compared, each a row: an edit, what the critic says of it, the edit that is told so.
+// The rounds of the compared edits, a row each: an edit, its critique, and the edit made from that.
 function aboutRounds(sample, edits) {
   const chains = edits.map((edit) => sample.edits.filter((one) => one.edit_seed === edit.edit_seed && firstOf(one.model) === firstOf(edit.model)));
   const shownOnce = chains.filter((chain, place) => chain.length > 1 && chains.findIndex((other) => other[0] === chain[0]) === place);
@@ -138,13 +138,13 @@ function inFilm(sample, edit) {
   return make('div', {}, button, kept ? say('p', FLAGS.kept, [], { class: 'quiet' }) : null, said);
 }
 
-// What the edit model was told in place of the sample's instruction.
+// The instruction given to the edit model in place of the sample's.
 function toldWhat(edit) {
   if (!edit.instruction || edit.flags.includes('kept')) return [];
   return [say('h3', "The edit model was told"), make('p', { class: 'told' }, edit.instruction)];
 }
 
-// A score with its name, or what became of it.
+// A score with its name, or why it is missing.
 function value(judgement, score, tag, named) {
   const { status } = outcomeOf(judgement, score);
   const scale = scaleOf(judgement.judge, score);
@@ -169,7 +169,7 @@ function quote(text) {
   return make('blockquote', { ...labelled('label', "Answer") }, ...inWords(text));
 }
 
-// What the judge said: to one question as it came, to several each under its name.
+// The judge's answers: a single one as it is, several each under its name.
 function replies(judgement) {
   const found = judgement.readings.flatMap((reading, number) => Object.entries(reading).map(([question, one]) => ({ question, number, ...one })));
   if (found.length === 1 && found[0].mass === undefined) return found[0].text ? [quote(found[0].text)] : [];
@@ -191,7 +191,7 @@ function replies(judgement) {
   });
 }
 
-// What a judge wrote: JSON in it as a list of names and what is said of each, with the answer as it came folded beneath.
+// A judge's answer: JSON in it as a list of names and values, with the original answer folded below.
 function inWords(text) {
   const [begin, end] = [text.search(/[{[]/), Math.max(text.lastIndexOf('}'), text.lastIndexOf(']')) + 1];
   const found = begin >= 0 && end > begin ? parsed(text.slice(begin, end)) : null;
@@ -232,7 +232,7 @@ function facts(sample, edit) {
     fullSize(sample.source, outside(sample.source) ? "Source at full size, on this computer" : "Source at full size", "The source at full size is not on this computer."));
 }
 
-// A link to a picture's file, or what became of it: edits move with the run directory, sources stay where they are.
+// A link to a picture's file, or why there is none: edits move with the run directory, sources stay where they are.
 function fullSize(picture, words, gone) {
   if (!picture.file) return null;
   const item = make('li', {}, say('a', words, [], { href: picture.file, target: '_blank', rel: 'noopener' }));
