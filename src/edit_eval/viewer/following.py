@@ -172,7 +172,7 @@ class Following:
             for told in matrix.told_of(matrix.cells.judgement_of(cell)):
                 matrix.tell(told)
             yield line.sample
-        del self._waiting[:-1000]
+        del self._waiting[:-1000]  # some may wait for an edit that never comes
 
     def _cell(self, matrix: Matrix, line: ReplyLine) -> int | None:
         if not self._cells:

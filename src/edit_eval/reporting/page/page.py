@@ -309,7 +309,7 @@ def _in(language: str, value: object) -> object:
 
 
 def _facts(results: Results) -> list[tuple[Text, list[str]]]:
-    """What was measured with what: (of what, lines), read from the configuration as far as it says."""
+    """Returns (title, lines) for edit models, judges and benchmark, as far as the configuration has them."""
     facts = [
         (Text("Edit model") if len(results.edit_models) == 1 else Text("Edit models"), _models(results, "edit_models")),
         (Text("Judge") if len(results.judges) == 1 else Text("Judges"), _models(results, "judges")),

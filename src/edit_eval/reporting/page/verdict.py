@@ -355,7 +355,7 @@ def _of_judge(one: Verdict, several: bool, pictures: _Pictures, places: Mapping[
 
 
 def _people(summary: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What people would say."""
+    """Returns what people would say of each pair."""
     people = people_in(summary)
     if people is None:
         return None

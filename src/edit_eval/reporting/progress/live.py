@@ -234,7 +234,7 @@ class Terminal(Spoken):
     """A console that does not end the program when its reader has gone."""
 
     def on_broken_pipe(self) -> None:
-        """Raises, where rich would close stdout and exit."""
+        """Raises an error instead of closing stdout and exiting, as rich does."""
         raise BrokenPipeError("nobody reads stderr")
 
 

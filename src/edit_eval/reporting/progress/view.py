@@ -358,7 +358,7 @@ def work_of(row: AssignmentRow) -> str:
 
 
 def asked_words(row: AssignmentRow) -> list[str]:
-    """Says how a judge is asked: `75 controls`, `615 questions`, `O of viescore`, `out of 10`; edit models are not."""
+    """How a judge is asked: `75 controls`, `615 questions`, `O of viescore`, `out of 10`; empty for edit models."""
     if row.scoring is None:
         return []
     controls = [counted(row.controls, "control")] if row.controls else []
