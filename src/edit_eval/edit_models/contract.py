@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 OnStep = Callable[[int, int], None]
-"""`on_step(step, steps)`: called after each step of an edit, from 1 to `steps`; a sign of life, and the progress bar."""
+"""`on_step(step, steps)`: called after each step of an edit, from 1 to `steps`, for progress and as a sign of life."""
 
 
 @dataclass(frozen=True, kw_only=True)
