@@ -114,7 +114,7 @@ class FileTree:
 
     @staticmethod
     def origin(found: FoundFile) -> tuple[Origin, ...]:
-        """Returns what later starts check to see if an unpacked file has changed."""
+        """Returns what later starts check to see whether an unpacked file has changed."""
         return () if found.archive else (Origin.of(found.path),)
 
     def close(self) -> None:

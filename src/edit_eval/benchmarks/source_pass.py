@@ -31,7 +31,7 @@ _State = list[list[int]]
 
 @dataclass(frozen=True)
 class Origin:
-    """The state of a file when it was read or looked for, so that later starts can see if it has changed."""
+    """The state of a file when it was read or looked for, so that later starts see whether it has changed."""
 
     path: str
     state: tuple[int, int] | None

@@ -324,7 +324,7 @@ def _find(body: str, form: str, highest: float) -> tuple[list[float], str]:
 
 
 def _stated(line: str, highest: float) -> tuple[float, bool] | None:
-    """Returns the score that a line states and if it is labelled; None for any other line."""
+    """Returns the score that a line states and whether it is labelled; None for any other line."""
     plain, boxed = _plain(line)
     for pattern, labelled in ((_BARE, boxed), (_LABELLED, True), (_TAGGED, True)):
         match = pattern.fullmatch(plain)
@@ -347,7 +347,7 @@ def _total(line: str, highest: float) -> float | None:
 
 
 def _plain(line: str) -> tuple[str, bool]:
-    """Returns a line without emphasis and box, signs in their usual width, and if it had a box; "" if too long."""
+    """Returns a line without emphasis and box, in usual width, and whether it had a box; "" if too long."""
     if len(line) > _LONGEST_SCORE_LINE:
         return "", False
     plain = re.sub(r"[ \t]+", " ", line.translate(_WIDTHS))

@@ -90,7 +90,7 @@ class FaceMetrics:
 
         cv2.setNumThreads(1)  # replicas share the machine
         path, model = self.parameters.detector, "YuNet"
-        try:  # only its outputs show if it is another model, so each is tried
+        try:  # only outputs tell another model, so each is tried
             self._detector = cv2.FaceDetectorYN.create(
                 os.path.expanduser(path), "", (320, 320), self.parameters.least_score
             )

@@ -444,7 +444,7 @@ class TransformersJudge:
     # -- loading --
 
     def _settle_thinking(self) -> str:
-        """Finds out how thinking is switched, and if the prompt then ends in a thought; returns a description."""
+        """Finds out how thinking is switched, and whether prompts then end in a thought; returns a description."""
         name, wanted, family = self.parameters.model_name, self.parameters.thinking, self._family
         if family:
             self._marks = Marks(family.opens, family.closes)
@@ -468,7 +468,7 @@ class TransformersJudge:
         return f"on ({how}), at most {self.parameters.thinking_tokens} tokens"
 
     def _settle_schemas(self) -> str:
-        """Finds out if answers are constrained to a schema; returns a description."""
+        """Finds out whether answers are constrained to a schema; returns a description."""
         if not self.parameters.enforce_schema:
             return "not enforced"
         if not (version := grammar_library_version()):
