@@ -59,7 +59,7 @@ class View(NamedTuple):
 
 
 Against = Literal["source", "first", "last"]
-"""What an edit is compared with: its source, the source of the first turn, or the edit before the last turn."""
+"""What an edit is compared with: its source, the first source of its chain, or the previous edit."""
 EARLIER = ("first", "last")
 
 
