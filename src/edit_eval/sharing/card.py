@@ -1,4 +1,4 @@
-"""The card of a pushed run: what a stranger must know of it, and what the Hub reads of it."""
+"""The card (README.md) of a pushed run, for readers and for the Hub's metadata."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from edit_eval.reporting.table import Table, card_table, inline
 from edit_eval.reporting.verdict import Verdict, verdict_lines, verdicts
 
 MARK = "edit-eval"
-"""The tag by which a data set is known for one of ours."""
+"""Tag that marks a data set as one of ours."""
 
 
 def card(
     repository: str, results: Results, summary: Mapping[str, Any], *, licence: str, images: bool, sources: bool
 ) -> str:
-    """The README.md. `licence` is that of the sources by the Hub's name, empty where nobody knows it."""
+    """Returns the README.md. `licence` is the Hub's name of the sources' licence, empty if unknown."""
     header = {
         "license": licence or "unknown",
         "pretty_name": repository.rpartition("/")[2],

@@ -1,4 +1,4 @@
-"""`edit-eval push`: a run becomes a data set on the Hugging Face Hub."""
+"""`edit-eval push`: publishes a run as a data set on the Hugging Face Hub."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ _NAME = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)
 
 @dataclass(frozen=True)
 class Pushed:
-    """What was sent, or would be."""
+    """A data set that was sent, or would be."""
 
     repository: str
     address: str
-    """Of its page; empty where nothing was sent."""
+    """Address of its page; empty if nothing was sent."""
     files: dict[str, int]
-    """Bytes by path."""
+    """Sizes in bytes by path."""
     rows: int
     notes: tuple[str, ...]
 
     @property
     def bytes(self) -> int:
-        """Of all files."""
+        """Size of all files."""
         return sum(self.files.values())
 
     def as_plain(self) -> dict[str, Any]:
-        """As it stands in JSON."""
+        """Returns plain data for JSON."""
         return {
             "repository": self.repository,
             "sent": bool(self.address),
@@ -63,13 +63,13 @@ def push(
     dry_run: bool = False,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Pushed:
-    """Writes the data set `OWNER/NAME` as the run is now, in one commit; returns what that is.
+    """Publishes the run's current state as the data set `OWNER/NAME`, in one commit; returns what was sent.
 
-    Without `images` only texts and numbers. Source pictures go with the edits where the benchmark's licence lets them,
-    or where whoever pushes says so (`sources`). With `dry_run` nothing is asked of the Hub. What was uploaded before a
-    failure is not uploaded again by the next try: the same run gives the same bytes.
+    Without `images`, sends only texts and numbers. Source pictures are included if the benchmark's licence allows it,
+    or with `sources`. With `dry_run`, the Hub is not contacted. After a failure, the next try does not upload the same
+    files again, since a run always gives the same bytes.
 
-    Raises `ConfigurationError` for what would be refused, and `Stopped` where the Hub or the disk fails.
+    Raises `ConfigurationError` for anything that would be refused, and `Stopped` if the Hub or the disk fails.
     """
     if not _NAME.fullmatch(repository):
         raise ConfigurationError(Text("{}: not a repository's name; write OWNER/NAME", repository))
@@ -149,7 +149,7 @@ def _notes(run: Run, written: Written, *, images: bool, sources: bool, asked: bo
 
 
 def _refuse_what_is_there(api: Any, repository: str, private: bool) -> None:
-    """Raises `ConfigurationError` where the name is taken by something else."""
+    """Raises `ConfigurationError` if the name is taken by something else."""
     from huggingface_hub import errors
 
     try:
@@ -186,7 +186,7 @@ def _refuse_a_bad_token(api: Any) -> None:
 
 
 def _send(api: Any, repository: str, folder: Path, private: bool) -> str:
-    """One commit, so that nobody ever reads half of two runs; `upload_folder` makes several of many files."""
+    """Sends everything in one commit, so that readers never see a mix of two runs; `upload_folder` may make several."""
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
     try:
@@ -198,12 +198,12 @@ def _send(api: Any, repository: str, folder: Path, private: bool) -> str:
             repository,
             [
                 *(CommitOperationAdd(name, str(path)) for name, path in found.items()),
-                *(CommitOperationDelete(name) for name in gone),  # what is in the run no more
+                *(CommitOperationDelete(name) for name in gone),  # files no longer in the run
             ],
             commit_message="A run of edit-eval",
             repo_type="dataset",
         )
-    except Exception as error:  # its own, those of its HTTP client, and the disk's
+    except Exception as error:  # the library's errors, its HTTP client's, and the disk's
         raise _failed(repository, error) from error
     return f"{api.endpoint}/datasets/{repository}"
 
@@ -248,15 +248,15 @@ _LICENCES = frozenset(
         "pddl",
     ]
 )
-"""SPDX identifiers in lower case, the Hub's names for them, too. A benchmark whose licence is none of these, or has a
-condition behind it (as MagicBrush's), keeps its pictures to itself."""
+"""Licences that allow sharing, as SPDX identifiers in lower case, which are also the Hub's names. With another licence,
+or one with a condition attached (as MagicBrush's), a benchmark's pictures are not sent."""
 
 _DRAWN = ("scenes", "ladder")
-"""Benchmarks whose pictures edit-eval draws: those are nobody's."""
+"""Benchmarks whose pictures edit-eval draws itself."""
 
 
 def _sources_licence(results: Results) -> str:
-    """The Hub's name of the licence under which the sources may be handed on; empty where nobody knows of one."""
+    """Returns the Hub's name of a licence that allows sharing the sources; empty if none is known."""
     benchmark = results.configuration.get("benchmark")
     if isinstance(benchmark, dict) and benchmark.get("type") in _DRAWN:
         return "apache-2.0"

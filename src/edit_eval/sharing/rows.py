@@ -1,7 +1,7 @@
-"""A run as Parquet, as the library `datasets` and the Hub's viewer read it: a row an edit, the pictures in it.
+"""Writes a run as Parquet for the library `datasets` and the Hub's viewer: one row per edit, with its pictures.
 
-`data/<edit model>/00000.parquet`: of each edit model files of its own, so that in one folder no sample comes twice
-(with one seed and one repeat), and the benchmark `table` reads it. The same run gives the same bytes.
+Each edit model has its own files, `data/<edit model>/00000.parquet`, so that no sample occurs twice in a folder (with
+one seed and one repeat), and the benchmark `table` can read it. The same run gives the same bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from edit_eval.records import Edit, Judgement, Results, Sample
 from edit_eval.viewer.pictures import read_within
 
 FILE_BYTES, GROUP_BYTES = 400 << 20, 32 << 20
-"""How large a file grows, and a group of rows, which a reader takes at once."""
+"""Largest size of a file, and of a row group, which readers load at once."""
 GROUP_ROWS = 500
 
 Kind = str
@@ -27,18 +27,18 @@ Kind = str
 
 @dataclass
 class Written:
-    """What became of it."""
+    """Files and counts of what was written."""
 
     files: list[Path] = field(default_factory=list)
     rows: int = 0
     lost: int = 0
-    """Edits whose picture is not in the run any more."""
+    """Number of edits whose picture is missing from the run."""
     sources: int = 0
-    """Rows that have a source."""
+    """Number of rows with a source."""
 
 
 def columns(results: Results, *, images: bool, sources: bool) -> dict[str, Kind]:
-    """The columns of every file, in order."""
+    """Returns the columns of every file, in order."""
     found: dict[str, Kind] = {"id": "string", "instruction": "string"}
     found |= {"source": "image"} if sources else {}
     found |= {"edit": "image"} if images else {}
@@ -52,16 +52,16 @@ def columns(results: Results, *, images: bool, sources: bool) -> dict[str, Kind]
 
 
 def features(kinds: Mapping[str, Kind]) -> dict[str, Any]:
-    """The columns as `datasets` describes them in a file's metadata."""
+    """Returns the columns as `datasets` describes them in a file's metadata."""
     value = {kind: {"dtype": kind, "_type": "Value"} for kind in ("string", "int64", "float64")}
     special = {"image": {"_type": "Image"}, "tags": {"feature": value["string"], "_type": "Sequence"}}
     return {name: (value | special)[kind] for name, kind in kinds.items()}
 
 
 def write_rows(run: Path, results: Results, folder: Path, *, images: bool, sources: bool) -> Written:
-    """Writes the files below `folder`. Sources are those that this user's cache knows, as they are.
+    """Writes the files below `folder`. Sources are copied unchanged from the user's cache, if there.
 
-    Raises `OSError` where something cannot be written.
+    Raises `OSError` if something cannot be written.
     """
     kinds, written = columns(results, images=images, sources=sources), Written()
     for model in results.edit_models:
@@ -110,7 +110,7 @@ def _write_model(
 def _rows(
     run: Path, results: Results, model: str, kinds: Mapping[str, Kind], written: Written
 ) -> Iterator[tuple[dict[str, Any], int]]:
-    """Each row, and the bytes of its pictures."""
+    """Yields each row, with the size of its pictures in bytes."""
     samples = {sample.id: sample for sample in results.samples}
     judged: dict[tuple[str, int, int], dict[str, Judgement]] = {}
     for one in results.judgements:
@@ -162,7 +162,7 @@ def _pictures(run: Path, sample: Sample, edit: Edit, kinds: Mapping[str, Kind], 
 
 
 def _scores(by_judge: Mapping[str, Judgement], results: Results) -> dict[str, Any]:
-    """A failure is no number: a score that is missing is null, and the status says why."""
+    """Returns the score columns: a missing score is null, never a number, and the status says why."""
     found: dict[str, Any] = {}
     for judge in results.judges:
         one = by_judge.get(judge)
@@ -175,5 +175,5 @@ def _scores(by_judge: Mapping[str, Judgement], results: Results) -> dict[str, An
 
 
 def _text(value: str) -> str:
-    """A judge's answer may hold half a surrogate pair, which UTF-8 does not know."""
+    """Escapes unpaired surrogates, which a judge's answer may contain and UTF-8 cannot encode."""
     return value.encode("utf-8", "backslashreplace").decode("utf-8")

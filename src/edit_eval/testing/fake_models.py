@@ -1,4 +1,4 @@
-"""An edit model and a judge that take as long as they are told and fail where they are told: for tests, ours and yours.
+"""An edit model and a judge for tests, ours and yours, with configurable durations and failures.
 
 They run in real workers, through real pipes, and their failures are real: a crash is a SIGKILL, a hang sleeps.
 """
@@ -29,7 +29,7 @@ Said = TypeVar("Said")
 
 
 def duration(seconds: float, jitter: float, seed: object) -> float:
-    """A duration in seconds with the relative standard deviation `jitter`, the same for the same seed."""
+    """Returns a duration in seconds with the relative standard deviation `jitter`, the same for the same seed."""
     return max(0.0, seconds * random.Random(str(seed)).gauss(1.0, jitter))
 
 
@@ -69,7 +69,7 @@ class InjectedFaults:
             raise LoadError(self.fail_to_load)
 
     def happen(self, sample_id: str, done: int) -> None:
-        """Makes the fault of this sample come true; returns where it has none."""
+        """Triggers the fault of this sample, if it has one."""
         if sample_id in self.crash:
             os.kill(os.getpid(), signal.SIGKILL)
         if sample_id in self.hang:
@@ -92,7 +92,7 @@ class _Fake:
         self.parameters.load()
 
     def about(self) -> dict[str, str]:
-        """The note that it was given."""
+        """Returns the note, if there is one."""
         return {"note": self.parameters.note} if self.parameters.note else {}
 
 
@@ -149,7 +149,7 @@ class FakeJudge(_Fake):
         """Such names of answers that a limit on their length cut off."""
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Reply]:
-        """Answers after `seconds` a request."""
+        """Answers after `seconds` per request."""
         replies = []
         for request in requests:
             self.parameters.happen(request.sample_id, self._done)
@@ -170,14 +170,14 @@ class FakeJudge(_Fake):
 
 
 def middle_answer(request: JudgeRequest) -> str:
-    """An answer in the form that a request asks for, in the middle of what it allows."""
+    """Returns an answer in the requested form, in the middle of the allowed range."""
     if request.labels:
         return ""
     return json.dumps(_example(json.loads(request.schema)), ensure_ascii=False) if request.schema else "Score: 5.000"
 
 
 def _example(schema: Mapping[str, Any]) -> Any:
-    """What a schema of ours allows: the middle of a range, of several words the one in the middle."""
+    """Returns a value that fits one of our schemas: the middle of a range, or of a list of words."""
     if schema["type"] == "object":
         return {name: _example(one) for name, one in schema["properties"].items()}
     if schema["type"] == "array":

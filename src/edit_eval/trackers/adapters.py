@@ -1,4 +1,4 @@
-"""Trackers: somebody else's record of runs, with curves and pages. What one is, ours, and the table that names them."""
+"""Adapters for experiment trackers: their protocol, our three, and the table of their names."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ from edit_eval.text import Text
 
 @dataclass(frozen=True)
 class Start:
-    """What a tracker is told first."""
+    """A run's start, as given to a tracker."""
 
     run: Path
-    """The run directory; it may write into a folder of its own name there."""
+    """The run directory; the tracker may write into a folder of its own name there."""
     id: str
-    """Under which the tracker knows the run. Before its first start: a proposal, unique in the world."""
+    """The tracker's id of the run; before its first start, a proposal that is globally unique."""
     known: bool
-    """Whether it knows it already."""
+    """True if the tracker knows the run already."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """What the configuration says of it (see `TRACKERS`)."""
+    """The tracker's parameters in the configuration (see `TRACKERS`)."""
     configuration: Mapping[str, Any] = field(default_factory=dict)
-    """The run's, with all its defaults and without secrets."""
+    """The run's configuration, with all defaults and without secrets."""
 
 
 class Tracker(Protocol):
-    """An adapter. It lives in a process of its own, so any of it may raise, take long, or never come back."""
+    """An adapter. It runs in a process of its own, so its methods may raise, be slow, or hang."""
 
     def begin(self, start: Start) -> str:
-        """Begins the run there, or goes on with it; returns the id under which it is known from now on."""
+        """Begins or resumes the run; returns its id from now on."""
 
     def log(self, values: Mapping[str, float], step: int) -> None:
-        """Takes numbers by name (`model/judge/score`, `progress/edits`); `step` is what is settled by now."""
+        """Logs numbers by name (`model/judge/score`, `progress/edits`); `step` is the number settled so far."""
 
     def keep(self, files: Mapping[str, Path]) -> None:
-        """Takes files by their names: the report's page, and its numbers."""
+        """Uploads files by name: the report's page, and its numbers."""
 
     def end(self, *, finished: bool) -> None:
-        """Ends the run there, or leaves it to be gone on with; all that was told has arrived."""
+        """Ends the run, or marks it to be resumed; returns when everything has been sent."""
 
 
 class Wandb:
-    """Weights & Biases. Its key is `WANDB_API_KEY` or what `wandb login` has kept; `WANDB_BASE_URL` names a server.
+    """Weights & Biases. Its key is `WANDB_API_KEY`, or stored by `wandb login`; `WANDB_BASE_URL` names a server.
 
-    A run there; what is not sent yet, or `mode: offline` keeps, lies in the folder `wandb` of the run directory.
+    A run is a W&B run; data not sent yet, or kept by `mode: offline`, is in the folder `wandb` of the run directory.
     """
 
     def begin(self, start: Start) -> str:
-        """Begins it. W&B adds nothing of its own: no output, no code, no list of packages, no gauges."""
+        """Begins the run. W&B adds nothing of its own: no output, code, list of packages or system metrics."""
         import wandb
 
         given = dict(start.parameters)
@@ -81,7 +81,7 @@ class Wandb:
         self._run.log({**values, "progress/settled": step})
 
     def keep(self, files: Mapping[str, Path]) -> None:
-        """Files become an artifact, and the page can be looked at."""
+        """Logs the files as an artifact, in which the page can be viewed."""
         import wandb
 
         artifact = wandb.Artifact(f"report-{self._run.id}", type="report")
@@ -90,18 +90,18 @@ class Wandb:
         self._run.log_artifact(artifact)
 
     def end(self, *, finished: bool) -> None:
-        """A run that is to go on is marked as failed until it does."""
+        """Ends the run; one to be resumed is marked as failed until then."""
         self._run.finish(exit_code=0 if finished else 1)
 
 
 class Trackio:
     """Trackio: a database on this machine (`TRACKIO_DIR`), a Space (`HF_TOKEN`) or a server (`TRACKIO_WRITE_TOKEN`).
 
-    A run there, which is known by its name.
+    A run is a Trackio run, identified by its name.
     """
 
     def begin(self, start: Start) -> str:
-        """Begins it, without gauges of Trackio's own."""
+        """Begins the run, without Trackio's own system metrics."""
         import trackio
 
         given = dict(start.parameters)
@@ -123,7 +123,7 @@ class Trackio:
         self._run.log({**values, "progress/settled": step})
 
     def keep(self, files: Mapping[str, Path]) -> None:
-        """Files become an artifact."""
+        """Logs the files as an artifact."""
         import trackio
 
         artifact = trackio.Artifact(f"report-{self._run.name}"[:128], type="report")
@@ -132,18 +132,18 @@ class Trackio:
         self._run.log_artifact(artifact)
 
     def end(self, *, finished: bool) -> None:
-        """It knows no difference."""
+        """Ends the run; Trackio has no mark for one to be resumed."""
         self._run.finish()
 
 
 class Mlflow:
     """MLflow: a tracking server (`MLFLOW_TRACKING_URI`, `MLFLOW_TRACKING_TOKEN`, ...), or a database on this machine.
 
-    A run there, through the client: nothing of it is global, and it adds nothing of its own.
+    A run is an MLflow run, through its client, which has no global state and adds nothing of its own.
     """
 
     def begin(self, start: Start) -> str:
-        """Begins it, in an experiment that is made if need be."""
+        """Begins the run, creating its experiment if necessary."""
         from mlflow import MlflowClient
         from mlflow.entities import Metric
 
@@ -161,38 +161,38 @@ class Mlflow:
         return self._id
 
     def log(self, values: Mapping[str, float], step: int) -> None:
-        """All of them in one request."""
+        """Logs the numbers in as few requests as possible."""
         now = int(time.time() * 1000)
         metrics = [self._metric(name, value, now, step) for name, value in values.items()]
-        for begin in range(0, len(metrics), 1000):  # as many as it takes at once
+        for begin in range(0, len(metrics), 1000):  # MLflow's limit per request
             self._client.log_batch(self._id, metrics=metrics[begin : begin + 1000])
 
     def keep(self, files: Mapping[str, Path]) -> None:
-        """Files become artifacts, by the names that they have."""
+        """Logs the files as artifacts, by their file names."""
         for path in files.values():
             self._client.log_artifact(self._id, str(path))
 
     def end(self, *, finished: bool) -> None:
-        """A run that is to go on is marked as killed until it does."""
+        """Ends the run; one to be resumed is marked as killed until then."""
         self._client.set_terminated(self._id, "FINISHED" if finished else "KILLED")
 
 
 @dataclass(frozen=True)
 class TrackerKind:
-    """One tracker."""
+    """A tracker's row in `TRACKERS`."""
 
     title: str
     adapter: Callable[[], Tracker]
     package: str
-    """What the adapter imports, and the extra of edit-eval that brings it."""
+    """The package that the adapter imports, and edit-eval's extra of that name."""
     texts: tuple[str, ...]
-    """Its parameters, each a text; their meaning is the package's."""
+    """Its text parameters, passed on to the package."""
     lists: tuple[str, ...] = ()
-    """Further ones, each a list of texts."""
+    """Its parameters that are lists of texts."""
 
     @property
     def is_here(self) -> bool:
-        """Whether its package is installed. A folder `wandb` or `mlruns` of the package's own making is no package."""
+        """True if its package is installed. A data folder such as `wandb` does not count as a package."""
         found = importlib.util.find_spec(self.package)
         return found is not None and found.origin is not None
 

@@ -1,9 +1,9 @@
-"""The process beside the engine in which one tracker lives: whatever it does there, the run does not notice.
+"""Runs one tracker in a process of its own, so that nothing the tracker does can disturb the run.
 
-It is started with a line of JSON that says which tracker and which run, reads `live.json` now and then as anybody may,
-and so tells the newest numbers, however slow it is: what it was too slow for is left out, and counted. Its own lines
-of JSON go to stdout: `begun`, `note`, `done`. A second line says that the run has ended, and what to keep; where none
-comes the engine is gone. Each call has so many seconds; then all of this ends itself, and what the tracker has started.
+Its first line on stdin is JSON with the tracker and the run. It then reads `live.json` at intervals and logs the latest
+numbers; updates it is too slow for are skipped and counted. It writes lines of JSON to stdout: `begun`, `note`, `done`.
+A second line on stdin says that the run has ended, and what to keep; end of file means that the engine has died. Each
+call has a time limit, after which the process ends itself and everything the tracker has started.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from edit_eval.privacy import hide_secrets
 from edit_eval.trackers.adapters import TRACKERS, Start, Tracker
 
 INTERVAL = 10.0
-"""Seconds between two looks at the run."""
+"""Seconds between two readings of `live.json`."""
 CALL, KEEPING = 60.0, 120.0
-"""Seconds that a call may take, and the one that takes the files and those after it."""
+"""Time limits in seconds: of a call, and of all calls that send the report and end."""
 LONGEST = 300
-"""Characters of an exception that are told."""
+"""Most characters of an exception that are reported."""
 
 
 def values_so_far(live: Mapping[str, Any]) -> tuple[dict[str, float], int]:
-    """Numbers by name out of `live.json`, and how much is settled."""
+    """Returns the numbers in `live.json` by name, and how many edits and judgements are settled."""
     found: dict[str, float] = {"progress/seconds": float(live["seconds"])}
     for name in ("edits", "judgements", "controls"):
         count = live[name]
@@ -47,7 +47,7 @@ def values_so_far(live: Mapping[str, Any]) -> tuple[dict[str, float], int]:
 
 
 def values_at_last(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Numbers by name out of `summary.json`: every score, its interval, and the coverage of each pair."""
+    """Returns the numbers in `summary.json` by name: every score, its interval, and the coverage of each pair."""
     found: dict[str, float] = {"coverage": _share(summary["coverage"])}
     for pair in summary["results"]:
         who = f"{pair['edit_model']}/{pair['judge']}"
@@ -65,7 +65,7 @@ def _share(coverage: Mapping[str, Any]) -> float:
 
 
 class _Watch:
-    """Ends this process, with all that it has started, when a call takes too long."""
+    """Ends this process, and all it has started, if a call takes too long."""
 
     def __init__(self) -> None:
         self._until, self._what = float("inf"), ""
@@ -85,7 +85,7 @@ class _Watch:
 
 
 def end_all() -> None:
-    """Ends the process and its group, which is its own: a package may have servers there."""
+    """Ends the process and its own process group, where a package may have started servers."""
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(1)
@@ -95,7 +95,7 @@ _out = sys.stdout
 
 
 def tell(**message: Any) -> None:
-    """Tells the engine, if it is still there."""
+    """Sends a message to the engine, if it is still there."""
     with contextlib.suppress(OSError, ValueError):
         print(hide_secrets(json.dumps(message)), file=_out, flush=True)
 
@@ -109,7 +109,7 @@ class _Life:
         self._heard: queue.Queue[str] = queue.Queue()
 
     def live(self) -> None:
-        """The whole of it; raises what the tracker raises."""
+        """Runs the tracker from beginning to end; raises what it raises."""
         threading.Thread(target=self._listen, daemon=True).start()
         with self._watch.within(self._call, "starting"):
             tracker = TRACKERS[self._order["tracker"]].adapter()
@@ -139,7 +139,7 @@ class _Life:
     _step = 0
 
     def _until_the_end(self, tracker: Tracker) -> Mapping[str, Any]:
-        """Tells the newest numbers now and then until the engine says that it is over, or is gone."""
+        """Logs the latest numbers at intervals until the engine ends the run, or dies; returns its last message."""
         due = time.monotonic()
         while True:
             try:
@@ -168,19 +168,19 @@ class _Life:
 
 
 def main() -> None:
-    """Lives as the first line of stdin says."""
+    """Runs the tracker given by the first line of stdin."""
     global _out
     with contextlib.suppress(OSError):
         os.nice(10)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _out = os.fdopen(os.dup(1), "w", encoding="utf-8")  # what a package prints is nobody's message
+    _out = os.fdopen(os.dup(1), "w", encoding="utf-8")  # anything a package prints to stdout is discarded
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     try:
         _Life(json.loads(sys.stdin.readline())).live()
     except Exception as error:
         words = " ".join([f"{type(error).__name__}:", *hide_secrets(str(error)).split()])
         tell(note=words if len(words) <= LONGEST else words[:LONGEST] + "...", done=False)
-    end_all()  # what the package does at exit may hang
+    end_all()  # skips the package's exit handlers, which may hang
 
 
 if __name__ == "__main__":

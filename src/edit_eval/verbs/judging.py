@@ -1,4 +1,4 @@
-"""The verbs about judges: whether they agree, with each other and with people, and whether they see at all."""
+"""The verbs about judges: agreement with each other and with people, leaderboards, audits and votes."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def audit(
     end_if_short(made.passport.verdict != "passed")
 
 
-# -- the verbs of `edit-eval vote`: what people prefer, by the votes of `view` and of raters' pages --
+# -- the verbs of `edit-eval vote`: people's preferences, from votes in `view` and on raters' pages --
 
 voting = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="What people prefer: collect votes, and count them."

@@ -1,4 +1,4 @@
-"""The verbs that look: at runs, which they also send on, and at what a configuration can name."""
+"""The verbs that show and export runs, and that list or download what a configuration can name."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def export(
     answer(lambda: {"written": str(written)}, lambda: print(said(Text("report: {}", written))))
 
 
-# -- what a configuration names: what there is, what it takes, and having it here --
+# -- components: listing, describing and downloading them --
 
 components = typer.Typer()
 

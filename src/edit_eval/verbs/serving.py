@@ -1,4 +1,4 @@
-"""The verbs about a judge outside of a run: one number for one edit, and a service."""
+"""The verbs that use a judge without a configured run: `score` and `serve`."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def serve(
 
 
 def _show(found: list[Scored]) -> None:
-    """A line an edit, then one for what is known of each judge."""
+    """Prints a line per edit, then each judge's passport line."""
     from edit_eval.reporting.terminal_text import one_line
 
     for one in found:

@@ -1,4 +1,4 @@
-"""The verbs that hand a run on, and that make room."""
+"""The verbs that publish a run, and that free disk space."""
 
 from __future__ import annotations
 
@@ -86,18 +86,18 @@ def gc(
 
 
 def _may_go(runs: list[str]) -> bool:
-    """Asks a person at a terminal."""
+    """Asks for confirmation at a terminal."""
     named = ", ".join(runs)
     if wants_json() or not sys.stdin.isatty():
         raise ConfigurationError(Text("--run deletes {}, with all edits; confirm it with --yes", named))
     return typer.confirm(said(Text("Delete {}, with all edits?", named)), err=True)
 
 
-# -- what was pushed, and what could go, for people --
+# -- printing what was pushed, and what can be deleted --
 
 
 def _size(count: int) -> str:
-    """`3.4 KiB`; from a MiB on as memory is shown."""
+    """Formats a size: `3.4 KiB`; from 10 MiB on, as memory is shown."""
     from edit_eval.reporting.formats import memory
 
     if count >= 10 << 20:
@@ -106,7 +106,7 @@ def _size(count: int) -> str:
 
 
 def _print_pushed(files: Mapping[str, int], rows: int, address: str, notes: Sequence[str]) -> None:
-    """The files with their sizes; where nothing was sent, the notes, too (else they were said before)."""
+    """Prints the files with their sizes; if nothing was sent, also the notes (otherwise printed before)."""
     for name, count in files.items():
         print(f"{_size(count):>10}  {name}")
     total = _size(sum(files.values()))
@@ -119,7 +119,7 @@ def _print_pushed(files: Mapping[str, int], rows: int, address: str, notes: Sequ
 
 
 def _print_found(rows: Sequence[tuple[str, str, int, float, bool, str]], freed: int | None) -> None:
-    """What takes room: what, where, bytes, last used, whether it can go, why. Then how much that is."""
+    """Prints what takes space (kind, place, bytes, last use, whether it can go, why), and the total that can go."""
     for what, place, count, used, goes, why in rows:
         day = time.strftime("%Y-%m-%d", time.localtime(used)) if used else "-"
         line = said(Text("{}: {}: {}: {}", Text("can go") if goes else Text("stays"), what, why, place))

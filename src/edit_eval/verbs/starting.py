@@ -1,4 +1,4 @@
-"""The verbs of the first hour: a configuration of what you have, and what a configuration comes to."""
+"""The verbs `init`, which writes a configuration for your pictures and models, and `config show`."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def init(
 def _answers(
     pictures: str | None, edits: list[str], judges: list[str], instruction: str, fields: dict[str, str]
 ) -> tuple[Pictures, list[ModelDraft], list[ModelDraft]]:
-    """What there is, by the flags, by what lies here, or as a person at a terminal says."""
+    """Finds pictures, edit models and judges from the flags, the current folder, or answers at a terminal."""
     from edit_eval.benchmarks.table import NoColumn
     from edit_eval.starting import likely_edits, likely_pictures, look_at_model, look_at_pictures
 
@@ -148,7 +148,7 @@ def _somebody_answers() -> bool:
 
 
 def _asked(question: str, likely: str, read: Callable[[str], T], flag: str = "") -> T:
-    """The answer of a person at a terminal, asked again until it can be read; of nobody what is likely."""
+    """Asks at a terminal until the answer can be read; without a terminal, uses the likely answer."""
     if not _somebody_answers():
         if not likely:
             raise ConfigurationError(Text("{} is missing. {}", flag, question))
@@ -169,7 +169,7 @@ def _fields(written: list[str]) -> dict[str, str]:
 
 
 def _say_and_check(made: Started) -> None:
-    """What was written, what keeps it from running here, and what to type next."""
+    """Prints what was written, what prevents it from running here, and what to type next."""
     from edit_eval.preparation import examine
     from edit_eval.reporting.plans import print_findings
 
