@@ -76,9 +76,7 @@ class FileTree:
         return sorted(_once(there), key=lambda one: (one.archive is not None, one.name))
 
     def find(self, name: str) -> FoundFile:
-        """Returns the file with this name, or the only one whose name ends with it. Raises `LookupError` with the
-        reason.
-        """
+        """Returns the file with this name, or the only one whose name ends with it. Raises `LookupError` if none."""
         parts = PurePosixPath(name.replace("\\", "/")).parts
         if not parts or "\0" in name or parts[0] == "/" or ".." in parts:
             raise LookupError(Text("{} points outside the benchmark's folder {}", shown(name), self.folder))

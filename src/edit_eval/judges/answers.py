@@ -219,8 +219,7 @@ def is_prose(text: str) -> bool:
 
 
 def undressed(text: str) -> str:
-    """Returns the text without thoughts, fences, end-of-turn tokens and leading space, and without emphasis around a
-    score.
+    """Returns the text without thoughts, fences, end-of-turn tokens, leading space, and emphasis around a score.
 
     Raises `NoAnswer` if nothing is left, if thought and answer cannot be told apart, and, as a refusal, if the text
     says that the picture cannot be seen.
@@ -434,8 +433,9 @@ def _refuse_constant(name: str) -> float:
 
 
 def json_decoder(strict: bool) -> json.JSONDecoder:
-    """Returns a decoder with objects as pairs, so that `{"score": 7, "score": 8}` states two scores, and integers as
-    floats, so that their digits are not limited.
+    """Returns a decoder that keeps objects as pairs and reads integers as floats.
+
+    So `{"score": 7, "score": 8}` states two scores, and digits are not limited.
     """
     return json.JSONDecoder(object_pairs_hook=list, parse_int=float, parse_constant=_refuse_constant, strict=strict)
 

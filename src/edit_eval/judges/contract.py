@@ -29,8 +29,7 @@ class JudgeRequest:
     labels: tuple[str, ...] = ()
     """With the form `probabilities`: the legal answers; their probabilities are the reply's `values`."""
     schema: str = ""
-    """With the forms `json` and `labels`: the JSON schema, as JSON, that constrains the answer if the judge supports
-    it."""
+    """With the forms `json` and `labels`: the JSON schema, as JSON, to constrain the answer to if supported."""
     seed: int = 0
     """For judges that sample their answers; others ignore it."""
     question: str = ""

@@ -108,7 +108,7 @@ class FaceMetrics:
         return [self._measured(request) for request in requests]
 
     def about(self) -> dict[str, str]:
-        """Versions."""
+        """Returns versions."""
         return library_versions("opencv-python-headless", "opencv-python", "numpy", "pillow")
 
     def _measured(self, request: JudgeRequest) -> Reply:

@@ -348,8 +348,10 @@ class Labels:
         openings: Sequence[str] = (),
         closings: Sequence[str] = (),
     ) -> None:
-        """`ends` are the tokens that end an answer. `openings` and `closings` are texts of tokens of their own: any of
-        the first may precede an answer, any of the second end it, and neither is part of it.
+        """`ends` are the tokens that end an answer.
+
+        `openings` and `closings` are texts of tokens of their own: any of the first may precede an answer, any of the
+        second end it, and neither is part of it.
         """
         written = [tuple(tokenizer.encode(text, add_special_tokens=False)) for text in openings]
         closing = [tokenizer.encode(text, add_special_tokens=False) for text in closings]

@@ -410,8 +410,9 @@ class TransformersJudge:
         return text
 
     def _unasked_thought(self, tokens: Sequence[int]) -> int:
-        """Returns where the answer begins after a thought, even an empty one, that a judge opened unasked; 0 if there
-        is none. Its marks are control tokens, which decoding drops, so the thought would be read as the answer.
+        """Returns where the answer begins after a thought, even an empty one, that a judge opened unasked; else 0.
+
+        The marks are control tokens, which decoding drops, so the thought would be read as the answer.
         """
         tokenizer, marks = self._processor.tokenizer, self._marks
         closes = tokenizer.encode(marks.closes, add_special_tokens=False)

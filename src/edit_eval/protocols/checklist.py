@@ -149,9 +149,7 @@ class Checklist:
         )
 
     def read(self, question: Question, reply: Reply) -> Reading:
-        """Reads 1 for each yes and 0 for each no: one word, or `{"answers": ["yes", "no", ...]}`; or the probability of
-        a yes.
-        """
+        """Reads 1 per yes and 0 per no: one word, or `{"answers": ["yes", "no", ...]}`; or the probability of yes."""
         if question.form == PROBABILITIES:
             return Reading(values={question.gives[0]: reply.values[question.labels[0]]})
 
