@@ -91,7 +91,7 @@ class LocalParameters:
     attn_implementation: str = "sdpa"
     """`sdpa`, `eager`, or a kernel of transformers that is installed, as `flash_attention_2`."""
     stop_at_score: bool = True
-    """Ends an answer whose first line is a score of three decimals and nothing else; nobody waits for the rest."""
+    """Ends an answer whose first line is a score of three decimals and nothing else; the rest is not waited for."""
     experts_implementation: str | None = None
     """Kernel of a mixture's experts for prompt and answer (`grouped_mm`, `batched_mm`, `eager`). null: as transformers
     chooses; with batches of 16 or more try `grouped_mm`, which copies no weights while it answers."""

@@ -45,7 +45,7 @@ class PromptParameters:
     YAML file with prompts, or the prompts themselves: by question, each with `system_prompt`, `user_prompt_template` or
     both."""
     prompts_path: str | None = None
-    """For `official`: the authors' file with the prompts, or the folder that it lies in. It is read, never run."""
+    """For `official`: the authors' file with the prompts, or the folder that holds it. It is read, never run."""
 
     def __post_init__(self) -> None:
         if self.prompts_path and self.prompts != "official":
