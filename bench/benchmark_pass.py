@@ -29,9 +29,9 @@ READ = """
 import json, sys, time
 begin = time.perf_counter()
 from edit_eval.benchmarks.five_dimensions import FiveDimensions
-from edit_eval.benchmarks.table import Table
+from edit_eval.benchmarks.table import TableBenchmark
 imported = time.perf_counter()
-kind = Table if sys.argv[1].endswith(".parquet") else FiveDimensions
+kind = TableBenchmark if sys.argv[1].endswith(".parquet") else FiveDimensions
 samples = list(kind(kind.Parameters(sys.argv[1], cache_dir=sys.argv[2])).samples())
 end = time.perf_counter()
 assert len(samples) == int(sys.argv[3]) and not any(sample.fault for sample in samples), samples[0]

@@ -303,7 +303,7 @@ def _cache_items(named: Named, before: float, known: Mapping[Path, KnownRun], go
             items.append(Holding("runs", place, size, used, bool(gone), Text("of runs that are gone"), gone))
         else:
             size, used = _weight([place])
-            items.append(Holding(place.name, place, size, used, False, Text("kept: nobody could make it again here")))
+            items.append(Holding(place.name, place, size, used, False, Text("kept: it could not be made again here")))
     return items
 
 

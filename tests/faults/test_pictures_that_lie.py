@@ -236,7 +236,7 @@ def test_a_strangers_run_has_no_code_of_its_own_executed(tmp_path: Path, undistu
     judge["protocol"]["class_path"] = f"{code}:Mine" if named == "file" else "mine:Mine"
     judge["folder"] = str(code.parent)
     description.write_text(json.dumps(plain))
-    with pytest.raises(RunDirectoryError, match=r"images/mine\.py lies in the run directory, and code that came with"):
+    with pytest.raises(RunDirectoryError, match=r"images/mine\.py is in the run directory, and code that came with"):
         _ = Run(folder).results
     judge["folder"] = "images"
     description.write_text(json.dumps(plain))

@@ -441,7 +441,7 @@ class TestLoading:
         information.mkdir()
         (information / "METADATA").write_text("Metadata-Version: 2.1\nName: torchvision\nVersion: 0.1.0\n")
         code = (
-            "import sys; from edit_eval.judges.transformers import Qwen3VL\n"
+            "import sys; from edit_eval.judges.qwen3_vl import Qwen3VL\n"
             "Qwen3VL(Qwen3VL.Parameters(model_name=sys.argv[1])).load(['cpu'])"
         )
         environment = os.environ | {"PYTHONPATH": str(tmp_path)}

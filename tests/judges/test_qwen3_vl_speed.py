@@ -112,7 +112,7 @@ class TestSpeed:
     @pytest.mark.models
     def test_prepare_imports_what_loading_needs(self, tiny_models: Path) -> None:
         code = (
-            "import sys; from edit_eval.judges.transformers import Qwen3VL\n"
+            "import sys; from edit_eval.judges.qwen3_vl import Qwen3VL\n"
             "judge = Qwen3VL(Qwen3VL.Parameters(model_name=sys.argv[1]))\n"
             "assert 'torch' not in sys.modules\n"
             "judge.prepare()\n"

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 from edit_eval.records import Sample
 
 AUDIT = "audit"
-"""Key in `Sample.facts` for what an audit's sample is: `scene`, `rung`, `axis`, `view`, `disputed`, and the `seed` of
-all scenes."""
+"""Key in `Sample.facts` for the facts of an audit's sample: `scene`, `rung`, `axis`, `view`, `disputed`, and the `seed`
+of all scenes."""
 CATEGORIES = ("physical", "environmental", "social", "causal", "referential")
 """The five dimensions: canonical names, in the order that reports use."""
 

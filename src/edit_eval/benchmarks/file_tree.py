@@ -76,9 +76,7 @@ class FileTree:
         return sorted(_once(there), key=lambda one: (one.archive is not None, one.name))
 
     def find(self, name: str) -> FoundFile:
-        """Returns the file with this name, or the only one whose name ends with it. Raises `LookupError` with the
-        reason.
-        """
+        """Returns the file with this name, or the only one whose name ends with it. Raises `LookupError` if none."""
         parts = PurePosixPath(name.replace("\\", "/")).parts
         if not parts or "\0" in name or parts[0] == "/" or ".." in parts:
             raise LookupError(Text("{} points outside the benchmark's folder {}", shown(name), self.folder))
@@ -116,7 +114,7 @@ class FileTree:
 
     @staticmethod
     def origin(found: FoundFile) -> tuple[Origin, ...]:
-        """Returns what later starts check to see if an unpacked file has changed."""
+        """Returns what later starts check to see whether an unpacked file has changed."""
         return () if found.archive else (Origin.of(found.path),)
 
     def close(self) -> None:

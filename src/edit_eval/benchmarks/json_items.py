@@ -80,7 +80,7 @@ class ItemReader:
         """Bytes of the file read so far."""
         self._wanted, self._data = wanted, data
         self._count = 0
-        # The buffer, the position in it, the bytes and lines of the file before it, and if the file has ended.
+        # The buffer, the position in it, the bytes and lines of the file before it, and whether the file has ended.
         self._text, self._place, self._bytes, self._lines, self._ended = "", 0, 0, 0, False
 
     def items(self) -> Iterator[BenchmarkItem]:

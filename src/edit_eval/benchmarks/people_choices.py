@@ -135,7 +135,7 @@ class GenAIBench(ParquetChoices):
     @dataclass
     class Parameters(ChoiceParameters):
         data_path: str
-        """The Parquet file of the configuration `image_edition`, or the folder in which it lies."""
+        """The Parquet file of the configuration `image_edition`, or the folder that holds it."""
 
     named: ClassVar[Mapping[str, str]] = {
         "source": "source_image",
@@ -162,7 +162,7 @@ class EditRewardBench(ParquetChoices):
     @dataclass
     class Parameters(ChoiceParameters):
         data_path: str
-        """The Parquet file with the rows of two candidates, or the folder in which it lies."""
+        """The Parquet file with the rows of two candidates, or the folder that holds it."""
 
     named: ClassVar[Mapping[str, str]] = {
         "id": "id",

@@ -144,9 +144,7 @@ class RowBenchmark(ABC):
     """Patterns of the files to download from a hub's data set."""
 
     def __init__(self, parameters: Any) -> None:
-        """Opens no file and contacts no hub: `samples` and `verify` do. Raises `ConfigurationError` for wrong
-        parameters.
-        """
+        """Opens no file and contacts no hub (`samples` and `verify` do). Raises `ConfigurationError`."""
         for key, valid in (("language", LANGUAGES), ("on_bad_sample", ("error", "skip"))):
             if (value := getattr(parameters, key, valid[0])) not in valid:
                 raise ConfigurationError(
@@ -202,7 +200,7 @@ class RowBenchmark(ABC):
         return Held(data, name, PurePosixPath(named).suffix[1:])
 
     def kept(self) -> str:
-        """Returns whatever, besides the files, determines what the pass finds."""
+        """Returns what, besides the files, determines the findings of a pass."""
         return ""
 
     share = 0.0
@@ -401,7 +399,7 @@ class FilesBenchmark(RowBenchmark):
 
 
 def numbered(name: str, held: Iterable[Any]) -> dict[str, Any]:
-    """Names several pictures of a kind `source`, `source_2`, ...."""
+    """Names several pictures of a kind: `source`, `source_2`, ..."""
     return {f"{name}_{number}" if number > 1 else name: one for number, one in enumerate(held, 1)}
 
 

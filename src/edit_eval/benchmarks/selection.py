@@ -221,6 +221,6 @@ def _with_others(group: Sequence[str]) -> str:
 
 
 def _places(indices: Sequence[object]) -> str:
-    """`3 samples: index 4, 7, 9`."""
+    """Returns a text like `3 samples: index 4, 7, 9`."""
     more = Text(" and {} more", len(indices) - _NAMED) if len(indices) > _NAMED else ""
     return Text("{}: index {}{}", counted(len(indices), "sample"), indices[:_NAMED], more)

@@ -31,7 +31,7 @@ _State = list[list[int]]
 
 @dataclass(frozen=True)
 class Origin:
-    """The state of a file when it was read or looked for, so that later starts can see if it has changed."""
+    """The state of a file when it was read or looked for, so that later starts see whether it has changed."""
 
     path: str
     state: tuple[int, int] | None
@@ -67,7 +67,7 @@ class CheckedRow:
 
     @classmethod
     def from_json(cls, entry: dict[str, Any]) -> CheckedRow:
-        """The inverse of `dataclasses.asdict` and JSON. Raises `KeyError` or `TypeError` for anything else."""
+        """Inverts `dataclasses.asdict` and JSON. Raises `KeyError` or `TypeError` for anything else."""
         read = {
             "too_long": tuple(entry["too_long"]),
             "pictures": {name: CachedSource(**picture) for name, picture in entry["pictures"].items()},
@@ -97,12 +97,7 @@ class SourcePass:
         return sum(size for size, _ in self._state())
 
     def findings(self, read: Callable[[], Iterator[CheckedRow]]) -> Iterator[CheckedRow]:
-        """Yields the findings of an earlier pass over the same files if its pictures are still cached; else those of
-        `read`.
-
-        `read` makes the pass; its findings are yielded as they come. Raises `ConfigurationError` if files are missing
-        or change meanwhile, or the cache cannot be written; `Stopped` if the disk is full.
-        """
+        """Yields the findings of an earlier pass over the same files if its pictures still exist; else reads."""
         state = self._state()
         remembered = self._remembered(state)
         yield from self._read(state, read) if remembered is None else remembered

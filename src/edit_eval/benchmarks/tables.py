@@ -41,9 +41,7 @@ class TableFile(ABC):
 
     @abstractmethod
     def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[dict[str, Any]]:
-        """Yields the `wanted` columns of each row, few rows in memory; a bad row has a `PROBLEM`. Raises like
-        `columns`.
-        """
+        """Yields each row's `wanted` columns, few rows in memory; a bad row has a `PROBLEM`. Raises like `columns`."""
 
 
 class CsvTable(TableFile):

@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 OnStep = Callable[[int, int], None]
-"""`on_step(step, steps)`: called after each step of an edit, from 1 to `steps`; drives the progress bar and shows that
-the edit is alive."""
+"""`on_step(step, steps)`: called after each step of an edit, from 1 to `steps`, for progress and as a sign of life."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,6 @@
-"""Shared by adapters of diffusers pipelines: loading parts complete and in place, offload, checked pictures, two
-repairs of what the pipelines do, modular pipelines, adapters (LoRA).
+"""Shared by adapters of diffusers pipelines: loading, offload, attention, adapters (LoRA), modular pipelines.
+
+Parts are loaded complete and in place, pictures are checked, and two faults of the pipelines are repaired.
 """
 
 from __future__ import annotations
@@ -41,8 +42,7 @@ SHORTEST_SIDE = 32
 def load_part(
     location: Location, name: str, dtype: str, devices: Sequence[str], offload: str, load: Mapping[str, Any]
 ) -> Any:
-    """Loads one network of the pipeline at `location` straight to the device it computes on (for an offload, to the
-    host).
+    """Loads one network of the pipeline at `location` straight to its device (for an offload, to the host).
 
     `load` has further keywords of `from_pretrained`; a `dtype` among them is for this part only. Raises `LoadError` if
     weights are missing from the files.
@@ -138,12 +138,12 @@ def to_picture(numbers: Any) -> Image:
 
 
 def call_on_canvas(pipeline_class: Any, canvas: int | None) -> Callable[..., Any]:
-    """Returns the pipeline's `__call__`, working on `canvas` pixels instead of its own 1048576 (and in proportion if it
-    scales the picture for the text encoder).
+    """Returns the pipeline's `__call__`, working on `canvas` pixels instead of its own 1048576.
 
-    Some pipelines take their sizes from the function `calculate_dimensions` of their module, and no argument changes
-    that. So the call is rebuilt with the same code and another function under that name; the module and the class stay
-    unchanged. Raises `LoadError` if this diffusers has no such function.
+    If it also scales the picture for the text encoder, that stays in proportion. Some pipelines take their sizes from
+    the function `calculate_dimensions` of their module, and no argument changes that. So the call is rebuilt with the
+    same code and another function under that name; the module and the class stay unchanged. Raises `LoadError` if this
+    diffusers has no such function.
     """
     stock: Callable[..., Any] = pipeline_class.__call__
     if canvas is None:
@@ -170,8 +170,9 @@ def call_on_canvas(pipeline_class: Any, canvas: int | None) -> Callable[..., Any
 
 
 def native_attention(pipeline: Any, device: str) -> str:
-    """Makes all networks use torch's own choice of attention, even if `DIFFUSERS_ATTN_BACKEND` is set: the environment
-    must not change pixels. Returns diffusers' name for it, on a GPU with the kernel that torch chooses.
+    """Makes all networks use torch's own choice of attention, even if `DIFFUSERS_ATTN_BACKEND` is set.
+
+    The environment must not change pixels. Returns diffusers' name for it, on a GPU with the kernel that torch chooses.
     """
     import torch
     from diffusers.models.attention_dispatch import _AttentionBackendRegistry as registry
@@ -271,8 +272,9 @@ def part_locations(pipeline: Any, location: Location) -> dict[str, tuple[Locatio
 
 
 def load_rest(pipeline: Any, parts: Mapping[str, Any], commits: Mapping[str, str]) -> None:
-    """Gives the pipeline its `parts`, and has it load the others (tokenizers, schedulers), each at its commit. Raises
-    `LoadError` if one is missing afterwards, which the library only logs.
+    """Gives the pipeline its `parts`, and has it load the others (tokenizers, schedulers), each at its commit.
+
+    Raises `LoadError` if one is missing afterwards, which the library only logs.
     """
     pipeline.update_components(**parts)
     revisions = {name: commit or None for name, commit in commits.items()}
@@ -304,8 +306,7 @@ class Lora:
 
 
 def lora_revision(lora: Lora) -> str:
-    """Returns what, besides its name, determines an adapter's weights: the digest of its file or folder, or the
-    revision.
+    """Returns what, besides its name, determines an adapter's weights: a digest, or the revision asked for.
 
     Raises `ConfigurationError` for a path that is neither a file nor a folder.
     """
@@ -318,9 +319,7 @@ def lora_revision(lora: Lora) -> str:
 
 
 def known_to(pipeline_class: Any, loras: Sequence[Lora]) -> None:
-    """Raises `LoadError` if the pipeline takes no adapters, `ModuleNotFoundError` without peft: before minutes of
-    loading.
-    """
+    """Raises `LoadError` if the pipeline takes no adapters, `ModuleNotFoundError` without peft, before loading."""
     if loras and not hasattr(pipeline_class, "load_lora_weights"):
         raise LoadError(f"loras: {pipeline_class.__name__} takes none")
     if loras:

@@ -133,9 +133,7 @@ class ImageEndpoint:
 
     @staticmethod
     def revision(parameters: ImageEndpoint.Parameters) -> str:
-        """Returns what the dialect sends besides the parameters, and the digest of the folder that our own server
-        loads.
-        """
+        """Returns what the dialect sends besides the parameters, and a digest of our own server's folder."""
         name, dialect = dialect_of(parameters.dialect, parameters.model)
         digest = folders.digest_if_local(parameters.model) if parameters.serve else ""
         return f"{name} {dialect.revision} {digest}".rstrip()

@@ -85,8 +85,7 @@ class ImageFolder:
 
     @staticmethod
     def revision(parameters: ImageFolder.Parameters) -> str:
-        """Returns the SHA-256 over the names and contents of the folder's pictures, so that a changed picture is
-        noticed.
+        """Returns the SHA-256 over the names and contents of the folder's pictures, so that changes are noticed.
 
         Reads all of them, and keeps the digests for `load`: `edit` accepts no other picture. Raises
         `ConfigurationError` for a folder that cannot be read or has no picture in it.

@@ -27,8 +27,9 @@ def revision_of(parameters: Any) -> str | None:
 
 
 def index_file(parameters: Any) -> str:
-    """Returns the file that lists the model's parts: `model_index.json`, unless its class is known to be modular or
-    only `modular_model_index.json` exists. Does not use the network.
+    """Returns the name of the file that lists the model's parts. Does not use the network.
+
+    It is `model_index.json`, unless its class is known to be modular or only `modular_model_index.json` exists.
     """
     release = RELEASE.get(parameters.model_name)
     row = PIPELINE.get(release.pipeline if release else parameters.pipeline or "")
@@ -50,9 +51,10 @@ def index_of(parameters: Any) -> Mapping[str, Any]:
 
 
 def _index_of(parameters: Any) -> Mapping[str, Any]:
-    """Returns `model_index.json` (or `modular_model_index.json`), as far as it is known without the Hub, and the same
-    with or without the weights: the table has the class of a release, and for another name on the Hub the parameter
-    `pipeline` may give it.
+    """Returns `model_index.json` (or `modular_model_index.json`), as far as it is known without the Hub.
+
+    It is the same with or without the weights: the table has the class of a release, and for another name on the Hub
+    the parameter `pipeline` may give it.
 
     Raises `ConfigurationError` for a name whose pipeline is unknown.
     """

@@ -1,5 +1,4 @@
-"""What edit-eval has to know about a diffusers pipeline and a published model to edit with them: the form of two
-tables.
+"""The form of two tables: what edit-eval knows about diffusers' pipelines, and about published models.
 
 The rows are in `preset_table.py` and `release_table.py`. The adapter (`diffusers.py`) has a single code path, and reads
 all differences here. Standard library only: `plan`, `doctor` and keys read it, too.

@@ -43,8 +43,9 @@ class QwenImageEdit(DiffusersModel):
 
     @staticmethod
     def effective(parameters: Any) -> dict[str, Any]:
-        """Like `diffusers`, without the pipeline: for an unknown name on the Hub it is known only once the model is
-        there, and that must not change a key.
+        """Like `diffusers`, without the pipeline.
+
+        For an unknown name on the Hub that is known only once the model is there, and must not change a key.
         """
         found = DiffusersModel.effective(parameters)
         del found["pipeline"]

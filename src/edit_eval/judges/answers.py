@@ -219,8 +219,7 @@ def is_prose(text: str) -> bool:
 
 
 def undressed(text: str) -> str:
-    """Returns the text without thoughts, fences, end-of-turn tokens and leading space, and without emphasis around a
-    score.
+    """Returns the text without thoughts, fences, end-of-turn tokens, leading space, and emphasis around a score.
 
     Raises `NoAnswer` if nothing is left, if thought and answer cannot be told apart, and, as a refusal, if the text
     says that the picture cannot be seen.
@@ -325,7 +324,7 @@ def _find(body: str, form: str, highest: float) -> tuple[list[float], str]:
 
 
 def _stated(line: str, highest: float) -> tuple[float, bool] | None:
-    """Returns the score that a line states and if it is labelled; None for any other line."""
+    """Returns the score that a line states and whether it is labelled; None for any other line."""
     plain, boxed = _plain(line)
     for pattern, labelled in ((_BARE, boxed), (_LABELLED, True), (_TAGGED, True)):
         match = pattern.fullmatch(plain)
@@ -348,7 +347,7 @@ def _total(line: str, highest: float) -> float | None:
 
 
 def _plain(line: str) -> tuple[str, bool]:
-    """Returns a line without emphasis and box, signs in their usual width, and if it had a box; "" if too long."""
+    """Returns a line without emphasis and box, in usual width, and whether it had a box; "" if too long."""
     if len(line) > _LONGEST_SCORE_LINE:
         return "", False
     plain = re.sub(r"[ \t]+", " ", line.translate(_WIDTHS))
@@ -434,8 +433,9 @@ def _refuse_constant(name: str) -> float:
 
 
 def json_decoder(strict: bool) -> json.JSONDecoder:
-    """Returns a decoder with objects as pairs, so that `{"score": 7, "score": 8}` states two scores, and integers as
-    floats, so that their digits are not limited.
+    """Returns a decoder that keeps objects as pairs and reads integers as floats.
+
+    So `{"score": 7, "score": 8}` states two scores, and digits are not limited.
     """
     return json.JSONDecoder(object_pairs_hook=list, parse_int=float, parse_constant=_refuse_constant, strict=strict)
 

@@ -412,8 +412,9 @@ class DataUrls:
         return url
 
     def _digest(self, picture: Image) -> str:
-        """Returns the digest of a picture's pixels. For a read-only picture it is cached as long as its pixel buffer is
-        the same: painting on it with Pillow replaces the buffer.
+        """Returns the digest of a picture's pixels, cached for read-only pictures.
+
+        The cache holds as long as the pixel buffer is the same: painting on the picture with Pillow replaces it.
         """
         if not picture.readonly:
             return pixel_digest(picture)

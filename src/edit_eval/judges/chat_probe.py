@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 LOGPROBS_ROAD = "logprobs"
 FEW, MOST_IDS = 64, 128
-"""Tokens of an answer that shows if a schema holds; ids that a request may name."""
+"""Tokens of an answer that shows whether a schema holds; ids that a request may name."""
 
 HELD: Mapping[str, Any] = {
     "type": "object",

@@ -29,8 +29,7 @@ class JudgeRequest:
     labels: tuple[str, ...] = ()
     """With the form `probabilities`: the legal answers; their probabilities are the reply's `values`."""
     schema: str = ""
-    """With the forms `json` and `labels`: the JSON schema, as JSON, that constrains the answer if the judge supports
-    it."""
+    """With the forms `json` and `labels`: the JSON schema, as JSON, to constrain the answer to if supported."""
     seed: int = 0
     """For judges that sample their answers; others ignore it."""
     question: str = ""
@@ -86,9 +85,9 @@ class Judge(Protocol):
 
     A class that can tell the probability of each of a request's `labels` (the form `probabilities`) has an attribute
     `probabilities = True`, and gives in `values` for each label the probability that the whole answer is this label,
-    over the full vocabulary: their sum, the mass, tells if the judge answers in form at all. If only their ratios are
-    known (a server that divides by the sum), the reply is `normalised`. A label of unknown probability is left out of
-    `values`. Other classes are not asked such questions: that is refused at the start.
+    over the full vocabulary: their sum, the mass, tells whether the judge answers in form at all. If only their ratios
+    are known (a server that divides by the sum), the reply is `normalised`. A label of unknown probability is left out
+    of `values`. Other classes are not asked such questions: that is refused at the start.
 
     A class whose replies were given elsewhere has `replays = True`: its replies are found by address (sample, edit
     model, the other one of two, edit seed, question, repeat, reading), not by what is shown, so it is shown nothing.

@@ -191,7 +191,7 @@ class EmbeddingMetrics:
         return found.double()
 
     def _text(self, text: str) -> tuple[Any, bool]:
-        """Returns (1, width of the embedding), and if the text was truncated to what the encoder reads."""
+        """Returns (1, width of the embedding), and whether the text was truncated to what the encoder reads."""
         limit = self._model.config.text_config.max_position_embeddings
         tokens = self._tokenizer(text, truncation=True, max_length=limit, padding="max_length", return_tensors="pt")
         embedded = _plain(self._model.get_text_features(**tokens.to(self._device))).double()

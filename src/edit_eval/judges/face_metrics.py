@@ -90,7 +90,7 @@ class FaceMetrics:
 
         cv2.setNumThreads(1)  # replicas share the machine
         path, model = self.parameters.detector, "YuNet"
-        try:  # only its outputs show if it is another model, so each is tried
+        try:  # only outputs tell another model, so each is tried
             self._detector = cv2.FaceDetectorYN.create(
                 os.path.expanduser(path), "", (320, 320), self.parameters.least_score
             )
@@ -108,7 +108,7 @@ class FaceMetrics:
         return [self._measured(request) for request in requests]
 
     def about(self) -> dict[str, str]:
-        """Versions."""
+        """Returns versions."""
         return library_versions("opencv-python-headless", "opencv-python", "numpy", "pillow")
 
     def _measured(self, request: JudgeRequest) -> Reply:

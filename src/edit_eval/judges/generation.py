@@ -50,7 +50,7 @@ def budgets(progress: ThoughtProgress, start: int, limit: int, at_score: bool) -
     """Returns a stopping criterion that ends a thought at its own limit, and an answer `limit` tokens after it began.
 
     With `at_score` an answer also ends at its `score_line`. `ends` has for each row where it was ended, counted from
-    token `start`, and if the answer was complete then; None for one that ended itself.
+    token `start`, and whether the answer was complete then; None for one that ended itself.
     """
     import torch
     from transformers import StoppingCriteria
@@ -67,7 +67,7 @@ def budgets(progress: ThoughtProgress, start: int, limit: int, at_score: bool) -
             return torch.tensor(done, dtype=torch.bool, device=input_ids.device)
 
         def _ended(self, row: int, last: list[int], length: int, begin: int | None) -> bool | None:
-            """Returns if an answer that ends here is complete; None if it continues."""
+            """Returns whether an answer that ends here is complete; None if it continues."""
             if begin is None:
                 return False if progress.cut[row] else None
             if at_score and 0 < length - begin <= SCORE_LINE_TOKENS:
@@ -125,7 +125,7 @@ class Marks:
 
 @dataclass
 class ThoughtProgress:
-    """Tracks for each row of a batch if it is in its thought or its answer. Fed with the tokens one by one."""
+    """Tracks for each row of a batch whether it is in its thought or its answer. Fed with the tokens one by one."""
 
     tokenizer: Any
     marks: Marks
@@ -323,7 +323,7 @@ class Grammars:
 # answer: with the end required of some labels only, these would lose what the judge likes to add to any.
 #
 # transformers has a `DecisionPipeline` for such questions. It reads labels of one token, one question at a time and not
-# in batches, and divides by the sum over the labels, which hides if the judge wanted to say one of them at all.
+# in batches, and divides by the sum over the labels, which hides whether the judge wanted to say one of them at all.
 #
 # A pass reads the prompts of a batch and, for each, the distributions along one row of tokens. Labels of one token
 # (`A`, `7`, `Yes`) take one pass; others take one for each further place where labels part, but for places that are
@@ -348,8 +348,10 @@ class Labels:
         openings: Sequence[str] = (),
         closings: Sequence[str] = (),
     ) -> None:
-        """`ends` are the tokens that end an answer. `openings` and `closings` are texts of tokens of their own: any of
-        the first may precede an answer, any of the second end it, and neither is part of it.
+        """`ends` are the tokens that end an answer.
+
+        `openings` and `closings` are texts of tokens of their own: any of the first may precede an answer, any of the
+        second end it, and neither is part of it.
         """
         written = [tuple(tokenizer.encode(text, add_special_tokens=False)) for text in openings]
         closing = [tokenizer.encode(text, add_special_tokens=False) for text in closings]

@@ -90,9 +90,7 @@ class PictureMetrics:
         self.prepare()
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Reply]:
-        """Returns the values of each request; the text says what the edit is compared with, and why a value is left
-        out.
-        """
+        """Returns the values of each request; the text says what was compared, and why a value is left out."""
         return [_measured(request, self._bicubic) for request in requests]
 
     def about(self) -> dict[str, str]:
@@ -190,9 +188,7 @@ def _reach(now: int, then: int) -> int:
 
 
 def _values(maps: _Maps, where: Any, suffix: str = "") -> tuple[dict[str, float], list[str]]:
-    """Returns the values over the pixels `where` (bool, at least one of them for any value), and why others are
-    missing.
-    """
+    """Returns the values over the pixels `where` (bool, any value needs at least one), and why others are missing."""
     if not where.any():
         return {}, ["the mask, and a window's radius around it, leave nothing outside"]
     values = {"l1": float(maps.absolute[where].mean()), "l2": float(maps.squared[where].mean())}

@@ -82,7 +82,7 @@ class TechnicalMetrics:
         return [_measured(request) for request in requests]
 
     def about(self) -> dict[str, str]:
-        """Versions."""
+        """Returns versions."""
         return library_versions("scikit-image", "scipy", "numpy", "pillow")
 
 
@@ -137,9 +137,7 @@ def _laid(source: Image.Image, edit: Image.Image) -> tuple[tuple[float, float] |
 
 
 def _best(source: Image.Image, edit: Image.Image, side: int, scales: Sequence[float]) -> tuple[float, float, float]:
-    """Returns the best correlation of outlines at `side` pixels, its scale, and its shift as a share of the longer
-    side.
-    """
+    """Returns the best correlation of outlines at `side` pixels, its scale, and its shift over the longer side."""
     import numpy
 
     factor = side / max(source.size)

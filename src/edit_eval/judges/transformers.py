@@ -91,7 +91,7 @@ class LocalParameters:
     attn_implementation: str = "sdpa"
     """`sdpa`, `eager`, or a kernel of transformers that is installed, as `flash_attention_2`."""
     stop_at_score: bool = True
-    """Ends an answer whose first line is a score of three decimals and nothing else; nobody waits for the rest."""
+    """Ends an answer whose first line is a score of three decimals and nothing else; the rest is not waited for."""
     experts_implementation: str | None = None
     """Kernel of a mixture's experts for prompt and answer (`grouped_mm`, `batched_mm`, `eager`). null: as transformers
     chooses; with batches of 16 or more try `grouped_mm`, which copies no weights while it answers."""
@@ -410,8 +410,9 @@ class TransformersJudge:
         return text
 
     def _unasked_thought(self, tokens: Sequence[int]) -> int:
-        """Returns where the answer begins after a thought, even an empty one, that a judge opened unasked; 0 if there
-        is none. Its marks are control tokens, which decoding drops, so the thought would be read as the answer.
+        """Returns where the answer begins after a thought, even an empty one, that a judge opened unasked; else 0.
+
+        The marks are control tokens, which decoding drops, so the thought would be read as the answer.
         """
         tokenizer, marks = self._processor.tokenizer, self._marks
         closes = tokenizer.encode(marks.closes, add_special_tokens=False)
@@ -443,7 +444,7 @@ class TransformersJudge:
     # -- loading --
 
     def _settle_thinking(self) -> str:
-        """Finds out how thinking is switched, and if the prompt then ends in a thought; returns a description."""
+        """Finds out how thinking is switched, and whether prompts then end in a thought; returns a description."""
         name, wanted, family = self.parameters.model_name, self.parameters.thinking, self._family
         if family:
             self._marks = Marks(family.opens, family.closes)
@@ -467,7 +468,7 @@ class TransformersJudge:
         return f"on ({how}), at most {self.parameters.thinking_tokens} tokens"
 
     def _settle_schemas(self) -> str:
-        """Finds out if answers are constrained to a schema; returns a description."""
+        """Finds out whether answers are constrained to a schema; returns a description."""
         if not self.parameters.enforce_schema:
             return "not enforced"
         if not (version := grammar_library_version()):

@@ -1,5 +1,4 @@
-"""Detects that a judge says it cannot see the picture: then it has judged nothing, even if it goes on to write a
-number.
+"""Detects judges that say they cannot see the picture. They have judged nothing, even if they give a number.
 
 What cannot be seen *in* the picture is an observation: `I cannot see the umbrella`, `the image lacks the umbrella`,
 `看不到图片中的雨伞`. So the picture must be the object or the subject of its clause, and what follows must end

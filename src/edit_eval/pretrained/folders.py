@@ -70,9 +70,7 @@ def digest_if_local(name: str) -> str:
 
 
 def folder_digest(folder: Path) -> str:
-    """Returns the SHA-256, hexadecimal, over the files of a folder of weights; ignores pictures, `.md` and hidden
-    files.
-    """
+    """Returns the SHA-256, hexadecimal, over a folder of weights; ignores pictures, `.md` and hidden files."""
     files = sorted(_files(folder), key=lambda path: path.relative_to(folder).as_posix())
     return _digest({path.relative_to(folder).as_posix(): path for path in files})
 

@@ -133,8 +133,7 @@ def _asked_judge(section: ModelSection, folder: Path) -> AskedJudge:
 
 
 def rounds_of(protocol: Protocol, sample: Sample, edit_models: Sequence[Identity]) -> list[list[tuple[int, int]]]:
-    """Returns the pairs of edit models whose edits of a sample a protocol compares, by round: indices, the smaller
-    first.
+    """Returns the pairs of edit models whose edits of a sample are compared, by round: indices, the smaller first.
 
     A design that is not extended is one round. Empty if it compares none, for a bad sample, and for one that follows
     another: its edits were made from different pictures.
@@ -183,8 +182,7 @@ _system_digest = lru_cache(maxsize=256)(digest_of_text)  # a rubric's text is th
 
 
 def asked_digest(question: Question, pictures: Mapping[str, str]) -> str:
-    """Returns the digest of what a judge is told and shown. It covers neither names nor the line added when asking
-    again.
+    """Returns the digest of what a judge is told and shown, without names and the line added when asking again.
 
     `pictures` maps each picture's name to what represents it.
     """

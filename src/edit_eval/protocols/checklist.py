@@ -60,7 +60,7 @@ def _is_box(box: object) -> bool:
 
 
 def _holding(sample: Sample, values: Values) -> list[float]:
-    """Returns for each check if it holds: 1 or 0, or the probability."""
+    """Returns for each check whether it holds: 1 or 0, or the probability."""
     return [1 - abs(values[str(number)] - check.expect) for number, check in enumerate(checks_of(sample), 1)]
 
 
@@ -78,7 +78,7 @@ class Checklist:
 
     They are in the sample's `facts: {checks: [{ask: TEXT, expect: yes, box: [left, top, right, bottom]}, ...]}`.
     `expect` defaults to `yes`; a `box`, in pixels of the source, is cut out of the edit at the source's size. Gives the
-    share of the checks that hold, 0 to 1, and if all do. With `answer: probabilities` a check counts with the
+    share of the checks that hold, 0 to 1, and whether all do. With `answer: probabilities` a check counts with the
     probability of its answer, and all of them with the product, as if independent.
     """
 
@@ -149,9 +149,7 @@ class Checklist:
         )
 
     def read(self, question: Question, reply: Reply) -> Reading:
-        """Reads 1 for each yes and 0 for each no: one word, or `{"answers": ["yes", "no", ...]}`; or the probability of
-        a yes.
-        """
+        """Reads 1 per yes and 0 per no: one word, or `{"answers": ["yes", "no", ...]}`; or the probability of yes."""
         if question.form == PROBABILITIES:
             return Reading(values={question.gives[0]: reply.values[question.labels[0]]})
 

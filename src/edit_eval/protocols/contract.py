@@ -59,7 +59,7 @@ class View(NamedTuple):
 
 
 Against = Literal["source", "first", "last"]
-"""What an edit is compared with: its source, the source of the first turn, or the edit before the last turn."""
+"""What an edit is compared with: its source, the first source of its chain, or the previous edit."""
 EARLIER = ("first", "last")
 
 
@@ -90,8 +90,7 @@ class Question:
     """With `json` and `labels`: the JSON schema, as JSON, that constrains the answer if the judge supports it. `read`
     checks the answer in any case."""
     after: tuple[str, ...] = ()
-    """Names of earlier questions; `{name}` in `user` becomes the text of the reply to that question, without its
-    thoughts."""
+    """Names of earlier questions; `{name}` in `user` becomes the text of that reply, without its thoughts."""
     when: Callable[[Values], bool] | None = None
     """A condition on the values that the questions in `after` gave. If it is false, the question does not apply: it is
     not asked, no score has what it `gives`, and what comes after it does not apply either. Pure, and in no key; one

@@ -45,7 +45,7 @@ class PromptParameters:
     YAML file with prompts, or the prompts themselves: by question, each with `system_prompt`, `user_prompt_template` or
     both."""
     prompts_path: str | None = None
-    """For `official`: the authors' file with the prompts, or the folder that it lies in. It is read, never run."""
+    """For `official`: the authors' file with the prompts, or the folder that holds it. It is read, never run."""
 
     def __post_init__(self) -> None:
         if self.prompts_path and self.prompts != "official":
@@ -163,9 +163,7 @@ class CriteriaProtocol:
         )
 
     def read(self, question: Question, reply: Reply) -> Reading:
-        """Reads the whole numbers of `{"reasoning": ..., "score": [a, b]}`, or those behind the authors' names for
-        them.
-        """
+        """Reads the whole numbers of `{"reasoning": ..., "score": [a, b]}`, or those behind the authors' names."""
         text = self._texts[question.name]
         lowest, highest = text["lowest"], text["highest"]
 
@@ -240,8 +238,9 @@ ONE_NUMBER = {
 def question(
     about: str, shows: Sequence[str], tells: Sequence[str], criteria: Mapping[str, str | tuple[str, str]], **ends: float
 ) -> dict[str, Any]:
-    """Returns a question for a rubric. `criteria` has the text of each, after its title unless that is its name in
-    capitals; `ends` are its own `lowest` and `highest`.
+    """Returns a question for a rubric, with its own `lowest` and `highest` in `ends`.
+
+    `criteria` has the text of each, after its title unless that is its name in capitals.
     """
     asked = {}
     for name, text in criteria.items():

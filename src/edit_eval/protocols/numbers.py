@@ -64,9 +64,7 @@ class Numbers:
         self.headline = parameters.headline or next(iter(self.scores))
 
     def questions(self, sample: Sample) -> list[Question]:
-        """Returns one question, for everything that can be measured of this sample. Raises `LookupError` if the
-        headline cannot.
-        """
+        """Returns one question, for all that can be measured. Raises `LookupError` if the headline cannot."""
         there = {*sample.pictures, "edit"}
         if sample.follows:
             there.add("source")

@@ -159,8 +159,9 @@ def preference(score: str) -> Score:
 
 
 def values_in(question: Question, first: float, tie: float) -> dict[str, float]:
-    """Returns the values of a question of `both_orders`: `first` is the share of the picture shown first, with ties
-    counted half, and `tie` the share of ties.
+    """Returns the values of a question of `both_orders`.
+
+    `first` is the share of the picture shown first, with ties counted half, and `tie` the share of ties.
     """
     share, tied = question.gives
     return {share: 1 - first if question.name.endswith(f".{BACKWARD}") else first, tied: tie}

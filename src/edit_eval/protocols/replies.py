@@ -117,9 +117,7 @@ def object_schema(entries: Mapping[str, Entry]) -> str:
 
 
 def list_schema(name: str, entry: Entry, count: int, reasons: str = "") -> str:
-    """Returns the schema of an object with a list `name` of `count` equal entries, after words under `reasons` if
-    given.
-    """
+    """Returns the schema of an object with a list `name` of `count` equal entries, after any words under `reasons`."""
     entries = {reasons: WORDS} if reasons else {}
     return object_schema({**entries, name: {"type": "array", "items": entry, "minItems": count, "maxItems": count}})
 

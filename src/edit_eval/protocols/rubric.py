@@ -162,9 +162,7 @@ class Rubric:
     # -- questions --
 
     def questions(self, sample: Sample) -> Sequence[Question]:
-        """Returns one question, or one per item. Raises `LookupError`, with what to write, for a category without a
-        rubric.
-        """
+        """Returns one question, or one per item. Raises `LookupError`, with a remedy, for a category without rubric."""
         rubric = self._rubric(sample.category)
         items = (rubric.limit, *rubric.criteria) if self._parameters.asked == "one_by_one" else ("",)
         found = []

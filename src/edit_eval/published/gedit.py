@@ -154,7 +154,7 @@ class GEdit(ParquetBenchmark):
         "licence": "MIT",
         "samples": "606 of eleven task types in English, 606 in Chinese",
         "formula": "the root of least SC times least PQ, each 0 to 10; mean of the task types' means",
-        "defects": "one key stands under two task types; the authors guess a number for a reply that they cannot read",
+        "defects": "one key appears under two task types; the authors guess a number for a reply that they cannot read",
     }
 
     def kept(self) -> str:
@@ -218,7 +218,7 @@ class VIEScore:
         of a YAML file with prompts, or the prompts themselves: `SC` and `PQ`, each with `system_prompt`,
         `user_prompt_template` or both."""
         prompts_path: str | None = None
-        """For `official`: the authors' `vie_prompts.py`, or the folder that it lies in. It is read, never run."""
+        """For `official`: the authors' `vie_prompts.py`, or the folder that holds it. It is read, never run."""
         edit_size: Literal["source", "own"] = "source"
         """The size at which the edit is shown: the source's, as GEdit-Bench does (proportions are not kept), or its
         own, as VIEScore does."""

@@ -219,9 +219,7 @@ class ImgEdit(FilesBenchmark):
         return str(self.parameters.suite)
 
     def unfold(self, row: dict[str, Any], found: FoundFile) -> Sequence[dict[str, Any]]:
-        """Splits a row of several turns into one row per turn, with the name of their group, which is that of their
-        folder.
-        """
+        """Splits a row of several turns into one per turn, with the name of their group, which is their folder's."""
         if self.parameters.suite != "multi_turn":
             return [row]
         group = (PurePosixPath(found.name) if found.archive else found.path).parent.name

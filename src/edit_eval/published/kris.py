@@ -372,8 +372,7 @@ def _of_one(text: str, key: str, script: _Script) -> list[int]:
 
 
 def _of_two(text: str, keys: Sequence[str]) -> list[int]:
-    """Returns the numbers the authors find in a reply with two: in all of it as JSON, else in its first complete
-    braces.
+    """Returns the numbers the authors find in a reply with two: in all of it as JSON, else in its first braces.
 
     If neither is non-empty JSON, they are searched for behind their names.
     """

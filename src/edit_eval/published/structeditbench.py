@@ -190,7 +190,7 @@ class StructScore:
         self._texts = texts
 
     def questions(self, sample: Sample) -> list[Question]:
-        """Returns two questions per question of the sample: what is in the edit (shown alone), and if that is right."""
+        """Returns two per question of the sample: what the edit has, shown alone, and whether that is right."""
         asked = sample.facts.get("questions")
         if not isinstance(asked, list) or not asked:
             raise LookupError("its facts need `questions`, as `structeditbench` has them")

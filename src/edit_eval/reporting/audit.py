@@ -105,7 +105,7 @@ _FAULTS = {
     "size": Text("Its score depends on the size of the picture."),
     "words_en": Text("It believes English words that are written into the picture."),
     "words_zh": Text("It believes Chinese words that are written into the picture."),
-    "modal_share": Text("It gives nearly always the same score, whatever it is shown."),
+    "modal_share": Text("It almost always gives the same score, whatever it is shown."),
     "unscored": Text("It leaves too much unscored."),
     "contradictions": Text("It often prefers the other edit when the two change places."),
     "same_again": Text("It contradicts itself when it is asked again."),

@@ -69,7 +69,7 @@ def _refuse_code_that_came_with_it(plain: Mapping[str, Any], run: Path) -> None:
         if source is not None and source.resolve().is_relative_to(run.resolve()):
             raise RunDirectoryError(
                 Text(
-                    "{} lies in the run directory, and code that came with a run is not executed; if "
+                    "{} is in the run directory, and code that came with a run is not executed; if "
                     "you trust it, copy it elsewhere and rerun with a configuration that names the copy",
                     source,
                 )

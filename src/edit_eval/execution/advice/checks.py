@@ -581,7 +581,9 @@ def other_machines(context: Context) -> list[Finding]:
     names = sorted((name, revision, dtype or "bfloat16") for name, revision, dtype in asked if name)
     found = [Finding("machine", "warning", note) for host in machine.hosts() for note in host.notes]
     if warning := machine.warning():
-        advice = Text("whoever reaches it can run programs on it: set RAY_AUTH_MODE=token before `ray start`, and here")
+        advice = Text(
+            "anyone who can reach it can run programs on it: set RAY_AUTH_MODE=token before `ray start`, and here"
+        )
         found.append(Finding("machine", "warning", warning, advice))
     for host, faults in machine.lacking(names).items() if names else ():
         advice = Text("put the weights there, or HF_HOME on a disk that all machines share")

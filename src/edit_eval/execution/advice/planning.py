@@ -350,7 +350,7 @@ def make_plan(
         made.append(Combination(schedule, order, stay, prediction, room[stay].answer))
     if first != fought:
         least = simulated(models, machine, own, first).makespan
-        notes.append(Text("with the first round of battles alone: {}; below stands the most", roughly(least)))
+        notes.append(Text("with the first round of battles alone: {}; the most is given below", roughly(least)))
     # Within a thousandth the simpler combination wins, which comes first.
     possible = {k: way.prediction.makespan for k, way in enumerate(made) if way.memory == "enough"}
     shortest = min(possible.values(), default=0.0)

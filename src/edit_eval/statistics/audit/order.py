@@ -39,7 +39,7 @@ three of four hardly ever is, and one that likes the lesser part by a tenth of t
 DISPUTED = (
     # better in our view, worse, and why people may disagree
     ("wrong_target", "copy", Text("something was done, and to the wrong thing")),
-    ("copy", "other", Text("nothing was done, or what nobody asked for")),
+    ("copy", "other", Text("nothing was done, or something that was not asked for")),
     ("copy", "shuffled", Text("the source itself, or another picture altogether")),
     ("dose_25", "copy", Text("so little is done that nothing may be better")),
 )

@@ -75,7 +75,7 @@ function showState(state) {
     if (live.service) parts.push(...serviceParts(live.service));
     parts.push(make('div', { class: 'devices' }, ...live.devices.map(deviceRow)));
   }
-  if (kind === 'stopped') parts.push(say('p', "Nobody is at work here. All finished work is kept; rerun the same command to resume.", [], { class: 'explanation' }));
+  if (kind === 'stopped') parts.push(say('p', "Nothing is running here. All finished work is kept; rerun the same command to resume.", [], { class: 'explanation' }));
   for (const words of [state.reason, state.damage].filter(Boolean)) parts.push(make('p', { class: 'notice problem' }, words));
   if (stale) {
     const update = say('button', "Update them", [], { type: 'button', class: 'plain' });
