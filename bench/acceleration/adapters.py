@@ -1,6 +1,6 @@
-"""edit-eval's adapters with measures for speed that no GPU has judged yet. One that gains goes into the adapter itself.
+"""edit-eval's adapters with speed measures not yet proven on a GPU. Those that help move into the adapters themselves.
 
-Each measure is a parameter; all are off. They are for a model that lies whole on one device.
+Each measure is a parameter, off by default, and needs the whole model on one device.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from edit_eval.judges.qwen3_vl import Qwen3VL
 from edit_eval.pretrained.loading import check_value, load_errors
 
 SHORTEST_PREFIX = 32
-"""Tokens; fewer are not worth reading twice."""
+"""Least number of shared tokens worth reading separately."""
 PER_TOKEN = ("input_ids", "attention_mask", "mm_token_type_ids")
 
 
 class AcceleratedQwenImageEdit(QwenImageEdit):
-    """Qwen-Image-Edit with the measures that its parameters name."""
+    """Qwen-Image-Edit with the measures turned on by its parameters."""
 
     @dataclass
     class Parameters(QwenImageEdit.Parameters):
@@ -58,7 +58,7 @@ class AcceleratedQwenImageEdit(QwenImageEdit):
             check_value("modulation", self.modulation, MODES)
 
     def load(self, devices: Sequence[str], offload: str = "none") -> None:
-        """Loads as the adapter does, and takes the measures in the order in which they fit."""
+        """Loads as the adapter does, then applies the measures in a compatible order."""
         super().load(devices, offload)
         parameters, pipeline, device = self.parameters, self._pipeline, devices[0]
         with load_errors(parameters.model_name):
@@ -82,7 +82,7 @@ class AcceleratedQwenImageEdit(QwenImageEdit):
 
 
 class AcceleratedQwen3VL(Qwen3VL):
-    """The judge with the measures that its parameters name."""
+    """The judge with the measures turned on by its parameters."""
 
     @dataclass
     class Parameters(Qwen3VL.Parameters):
@@ -94,7 +94,7 @@ class AcceleratedQwen3VL(Qwen3VL):
         """Compute each norm in one kernel; equal up to rounding."""
 
     def load(self, devices: Sequence[str], offload: str = "none", forms: Sequence[Any] = ()) -> None:
-        """Loads as the adapter does, and takes the measures."""
+        """Loads as the adapter does, then applies the measures."""
         super().load(devices, offload, forms)
         if self.parameters.fused_norms:
             fuse_norms(self._model)
@@ -105,10 +105,10 @@ class AcceleratedQwen3VL(Qwen3VL):
         return super()._write(requests, inputs)
 
     def _with_prefix_read(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """What changes in `generate`'s arguments when the tokens with which all rows begin are read once, in one row.
+        """Reads the common prefix of all rows once, in one row; returns the changed arguments of `generate`.
 
-        A row's padding moves from before these tokens to behind them, so that they lie in the same places in each row.
-        Nothing changes for a single row, or where rows share little.
+        Each row's padding moves from before the prefix to after it, so that the prefix has the same positions in all
+        rows. Nothing changes for a single row, or if the prefix is short.
         """
         import torch
 
@@ -124,7 +124,7 @@ class AcceleratedQwen3VL(Qwen3VL):
             return {}
         behind = torch.where(place < shared + padding[:, None], place - shared, place)
         order = torch.where(place < shared, place + padding[:, None], behind)
-        self._model.model.rope_deltas = None  # of the batch before; `generate` would count on from them
+        self._model.model.rope_deltas = None  # from the previous batch; `generate` would continue from them
         read = self._model(input_ids=unpadded[:1, :shared], use_cache=True, logits_to_keep=1)
         read.past_key_values.batch_repeat_interleave(rows)
         self._model.model.rope_deltas = None

@@ -1,4 +1,4 @@
-"""Which kernel computes the transformer's attention, a third of an edit's arithmetic.
+"""Chooses the kernel of the transformer's attention, a third of an edit's arithmetic.
 
 `native` is torch's own choice, the same in every worker with one torch and one kind of GPU, and recorded. On a Hopper
 GPU it was FlashAttention 2; since 2.9 it is cuDNN's kernel, where cuDNN is new enough (torch pull request 162073).
@@ -7,9 +7,9 @@ heads and 4608 tokens, torch issue 142132), which makes a whole edit 1.15 to 1.2
 slower. Not measured here. Kernels add in different orders, so pixels are equal up to rounding only: the name is part of
 the key.
 
-`auto` is a rule and no race: what is chosen follows from the kind of GPU and the packages that are installed, so it is
-the same in every worker and on every day, as the pixels of one kind of GPU with one set of versions have to be. Two
-kernels timed against each other would be told apart by chance where they are near each other.
+`auto` follows a rule instead of timing kernels: the choice depends on the kind of GPU and the installed packages, so it
+is the same in every worker on every day, as pixels have to be for one kind of GPU and one set of versions. Timing would
+choose at random between kernels of similar speed.
 """
 
 from __future__ import annotations
@@ -32,32 +32,32 @@ BACKENDS = (
     "flash_4_hub",
     "xformers",
 )
-"""diffusers' names of the kernels that compute in full precision; the quantised ones (`sage`) make other pictures."""
+"""diffusers' names of the full-precision kernels; quantised ones (`sage`) change the pictures."""
 
 AUTO = "auto"
 HOPPER = (9, 0)
 """Compute capability of the H100 and the H200."""
 
 TOKENS = 128
-"""Length of the attention that is tried."""
+"""Sequence length of the trial."""
 FURTHEST = 0.02
-"""How far the numbers tried, which lie between -1 and 1, may be from those of 32 bits: bfloat16 has 8 bits."""
+"""Largest difference allowed from the 32-bit result, for inputs from -1 to 1: bfloat16 has 8 bits."""
 
 
 def reported_fastest(device: Any) -> str:
-    """The kernel that `auto` stands for: the one reported fastest on this kind of GPU with what is installed."""
+    """Returns the kernel for `auto`: the one reported fastest on this kind of GPU with the installed packages."""
     import torch
 
     if not str(device).startswith("cuda") or torch.cuda.get_device_capability(device) != HOPPER:
         return "native"
-    if find_spec("flash_attn_interface"):  # FlashAttention 3, built from source for Hopper alone: who has it wants it
+    if find_spec("flash_attn_interface"):  # FlashAttention 3, built for Hopper only: if installed, it is wanted
         return "_flash_3"
-    # The same kernel under either name; under its own diffusers copies what goes in and what comes out.
+    # The same kernel under either name, but under its own name diffusers copies inputs and outputs.
     return "native" if torchs_choice(device) == "CUDNN_ATTENTION" else "_native_cudnn"
 
 
 def torchs_choice(device: Any, heads: int = 24, width: int = 128) -> str:
-    """The kernel that `native` is on a GPU, by torch's name for it; empty where this torch does not say."""
+    """Returns torch's name of the kernel that `native` uses on a GPU; empty if this torch does not tell."""
     import torch
 
     numbers = torch.zeros(1, heads, TOKENS, width, dtype=torch.bfloat16, device=device)
@@ -68,17 +68,17 @@ def torchs_choice(device: Any, heads: int = 24, width: int = 128) -> str:
 
 
 def active_backend() -> str:
-    """The kernel that diffusers computes attention with in this process."""
+    """Returns the kernel that diffusers uses for attention in this process."""
     from diffusers.models import attention_dispatch
 
     return str(attention_dispatch._AttentionBackendRegistry.get_active_backend()[0].value)
 
 
 def use_attention(transformer: Any, name: str, device: Any) -> str:
-    """Has `transformer` compute attention with the kernel `name`, once it has been tried on `device`; returns its name.
+    """Makes `transformer` use the attention kernel `name`, after a trial on `device`; returns its name.
 
-    Whatever `DIFFUSERS_ATTN_BACKEND` says: the environment must not change pixels. Raises `LoadError` where the kernel
-    is missing or does not work there: it never falls back to another one, which would make other pixels.
+    Overrides `DIFFUSERS_ATTN_BACKEND`, since the environment must not change pixels. Raises `LoadError` if the kernel
+    is missing or does not work; it never falls back to another one, which would change pixels.
     """
     if name == AUTO:
         name = reported_fastest(device)
@@ -94,8 +94,8 @@ def use_attention(transformer: Any, name: str, device: Any) -> str:
 
 
 def _try(transformer: Any, device: Any) -> None:
-    """One small attention of the transformer's own width; raises what the kernel raises, or `ValueError` for NaN and
-    for other numbers than attention has."""
+    """Computes a small attention of the transformer's width; raises what the kernel raises, or `ValueError` for NaN or
+    wrong numbers."""
     import torch
     from diffusers.models.attention_dispatch import dispatch_attention_fn
 

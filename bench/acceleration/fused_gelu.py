@@ -1,10 +1,11 @@
-"""The transformer's GELU computed within the matrix product before it.
+"""Computes the transformer's GELU inside the preceding matrix product.
 
-Between the two halves of each MLP lie numbers of four times the width, which are written, read, bent and written again:
-472 MB a layer for 1 megapixel in bfloat16, 28 GB a forward of Qwen-Image. cuBLASLt bends them before it writes them at
-all (`torch._addmm_activation`), by the same formula (tanh). It should save 6.6 ms of some 310 ms a forward (counted at
+The hidden numbers of each MLP, four times the width, are written, read, put through the GELU and written again: 472 MB
+a layer for 1 megapixel in bfloat16, 28 GB a forward of Qwen-Image. cuBLASLt applies the GELU before writing them at all
+(`torch._addmm_activation`), by the same formula (tanh). It should save 6.6 ms of some 310 ms a forward (counted at
 4.3 TB/s); SGLang measured 12.36 against 12.05 s for 50 steps of Qwen-Image on an H200 (its pull request 33536), and a
-loss on Blackwell's consumer GPUs (34350). Not measured here. What is bent was not rounded before: equal up to rounding.
+loss on Blackwell's consumer GPUs (34350). Not measured here. The input of the GELU is not rounded first, so results are
+equal up to rounding.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from typing import Any
 from acceleration.trials import check_near, trial
 
 TOKENS = 64
-"""Length of the input that is tried."""
+"""Length of the trial's input."""
 FURTHEST = 0.03
-"""How far the outcome may be from the stock layer's, relative to its largest number: bfloat16 has 8 bits."""
+"""Largest difference allowed from the stock layer's output, relative to its largest number: bfloat16 has 8 bits."""
 
 
 def fuse_gelu(transformer: Any, device: Any) -> int:
-    """Has the GELUs of a diffusers transformer computed within the products before them; returns how many.
+    """Fuses the GELUs of a diffusers transformer into the preceding products; returns how many.
 
-    None on a CPU, whose product knows another formula, and none of quantised layers. Raises `LoadError` where the GPU
-    computes something else than the stock layer.
+    Fuses none on a CPU, whose product uses another formula, nor in quantised layers. Raises `LoadError` if the GPU's
+    result differs from the stock layer's.
     """
     return _fuse(transformer, device) if str(device).startswith("cuda") else 0
 
@@ -51,16 +52,16 @@ def _fuse(transformer: Any, device: Any) -> int:
 
 
 def fused(layer: Any) -> Any:
-    """A module in the place of diffusers' `GELU`: the same weights under the same names."""
+    """Returns a replacement for diffusers' `GELU` with the same weights under the same names."""
     return _class()(layer.proj)
 
 
-@lru_cache(maxsize=1)  # one class: layers of different classes would be compiled one by one
+@lru_cache(maxsize=1)  # one class only, since each class of layers is compiled separately
 def _class() -> Any:
     import torch
 
     class FusedGELU(torch.nn.Module):  # type: ignore[misc]
-        """A linear layer and the GELU behind it; its weights have the names that they had."""
+        """A linear layer with its GELU; its weights keep their names."""
 
         def __init__(self, proj: Any) -> None:
             super().__init__()
@@ -76,7 +77,7 @@ def _class() -> Any:
 
 
 def _try(layer: Any, device: Any) -> None:
-    """On `device`, wherever the weights are."""
+    """Compares the fused layer with the stock one on `device`, wherever the weights are."""
     import torch
 
     layer = copy.deepcopy(layer).to(device)

@@ -1,11 +1,11 @@
-"""The judge's norms, each in one kernel of torch instead of transformers' eight.
+"""Computes each of the judge's norms in one kernel of torch instead of transformers' eight.
 
-transformers writes what it norms to memory and reads it again, most of it in 32 bits: 18 times the bytes of the input,
-where one kernel moves 2 times. For Qwen3-VL-30B-A3B (norms of width 2048 twice, 4096 and 512 in each of 48 layers) that
-is 39 GB more for a pair of 2,900 tokens, 9 ms of about a hundred at 4.3 TB/s (less is saved where torch's kernel is
-slow for the short rows of queries and keys), and 1,300 more kernels to start for each token of an answer; counted, not
-measured on a GPU. The weight is multiplied before the number is rounded to 16 bits and
-not behind: equal up to rounding.
+transformers writes intermediate values to memory and reads them again, mostly in 32 bits: 18 times the bytes of the
+input, where one kernel moves 2 times. For Qwen3-VL-30B-A3B (norms of width 2048 twice, 4096 and 512 in each of 48
+layers) that is 39 GB more for a pair of 2,900 tokens, 9 ms of about a hundred at 4.3 TB/s (less is saved where torch's
+kernel is slow for the short rows of queries and keys), and 1,300 more kernels to start for each token of an answer;
+counted, not measured on a GPU. The weight is multiplied before rounding to 16 bits, not after, so results are equal up
+to rounding.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any
 from acceleration.trials import check_near, trial
 
 TOKENS = 8
-"""Length of the input that each kind of norm is tried with."""
+"""Length of the trial's input for each kind of norm."""
 FURTHEST = 0.02
-"""How far the outcome may be from the stock norm's, relative to its largest number: bfloat16 has 8 bits."""
+"""Largest difference allowed from the stock norm's output, relative to its largest number: bfloat16 has 8 bits."""
 
 
 def fuse_norms(model: Any) -> int:
-    """Has a transformers model's RMS norms computed in one kernel each; returns how many.
+    """Fuses each RMS norm of a transformers model into one kernel; returns how many.
 
-    None of those whose weights move while the model computes. Raises `LoadError` where a norm of the model is another
-    one than its name says.
+    Leaves out those whose weights move between devices. Raises `LoadError` if a norm of the model is not the one its
+    name says.
     """
     found = [
         layer
@@ -43,7 +43,7 @@ def fuse_norms(model: Any) -> int:
 
 
 def _norm(layer: Any, hidden_states: Any) -> Any:
-    """(..., width) to the same."""
+    """Maps (..., width) to the same shape."""
     import torch
 
     return torch.nn.functional.rms_norm(hidden_states, layer.weight.shape, layer.weight, layer.variance_epsilon)

@@ -1,9 +1,9 @@
-"""The transformer's last layer only for the noise: what it makes of the text and of the source nobody reads.
+"""Computes the transformer's last layer for the noise only, since its output for text and source is not used.
 
-Of the last layer's output the pipelines keep the tokens of the noise, fewer than half of all. The others are needed as
-keys and values of its attention, but not as queries, and not behind it: that is half of the layer's arithmetic, 1.7 of
-198 TFLOP a forward of Qwen-Image's 60 layers (0.85 %; counted, not measured on a GPU). The arithmetic that is left is
-the same in pieces of another size, so pixels are equal up to rounding.
+Of the last layer's output, the pipelines keep only the noise tokens, fewer than half of all. The others are needed as
+keys and values of its attention, but neither as queries nor after it: that saves half of the layer's arithmetic, 1.7 of
+198 TFLOP a forward of Qwen-Image's 60 layers (0.85 %; counted, not measured on a GPU). The remaining arithmetic is the
+same in blocks of other sizes, so pixels are equal up to rounding.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any
 from acceleration.trials import check_near, trial
 
 TOKENS = 16
-"""Tokens of each kind when the layer is tried."""
+"""Tokens of each kind in the trial."""
 FURTHEST = 0.03
-"""How far the outcome may be from the stock layer's, relative to its largest number: bfloat16 has 8 bits."""
+"""Largest difference allowed from the stock layer's output, relative to its largest number: bfloat16 has 8 bits."""
 
 
 def use_last_layer_for_noise(transformer: Any) -> None:
-    """Has the last layer of a Qwen-Image transformer compute what the pipelines keep, once it was tried.
+    """Makes the last layer of a Qwen-Image transformer compute only what the pipelines keep, after a trial.
 
-    Before any other measure takes parts out of the layers. Raises `LoadError` where this diffusers' layers compute
-    something else than this file knows.
+    Call it before measures that take parts out of the layers. Raises `LoadError` if this version of diffusers computes
+    the layer differently than this module.
     """
     with trial(
         "short_last_layer: this version of diffusers has layers that edit-eval does not know", "set it to false"
@@ -43,9 +43,9 @@ def _class() -> Any:
     import torch
 
     class LastLayer(torch.nn.Module):  # type: ignore[misc]
-        """Stands in for the last layer, and hands on the noise's tokens, which come first, alone.
+        """Replaces the last layer, and returns only the noise tokens, which come first.
 
-        It is never compiled itself, the layer within is: the number of tokens reaches that as a shape, which may vary.
+        Only the layer inside is compiled: it sees the number of tokens as a shape, which may vary.
         """
 
         def __init__(self, layer: Any) -> None:
@@ -73,7 +73,7 @@ def _noise(
     joint_attention_kwargs: Any = None,
     modulate_index: Any = None,
 ) -> Any:
-    """What the layer makes of the noise. `noise`, `rest`, `text` and the result are (batch, tokens, width)."""
+    """Computes the layer for the noise. `noise`, `rest`, `text` and the result are (batch, tokens, width)."""
     import torch
     from diffusers.models.attention_dispatch import dispatch_attention_fn
 
@@ -100,7 +100,7 @@ def _noise(
         query = turn(query, for_pictures[:tokens], use_real=False)
         keys = [turn(keys[0], for_texts, use_real=False), turn(keys[1], for_pictures, use_real=False)]
     mask = encoder_hidden_states_mask
-    if mask is not None:  # a batch of texts of several lengths
+    if mask is not None:  # a batch of texts of different lengths
         mask = torch.cat([mask, mask.new_ones(pictures.shape[:2])], dim=1)[:, None, None, :]
     attended = dispatch_attention_fn(
         query,
@@ -117,7 +117,7 @@ def _noise(
 
 
 def _try(transformer: Any) -> None:
-    """Raises what the layer raises, or `ValueError` where its stock self computes something else than `_noise`."""
+    """Raises what the layer raises, or `ValueError` if the stock layer's result differs from `_noise`."""
     import torch
 
     layer = transformer.transformer_blocks[-1]

@@ -1,13 +1,13 @@
-"""The transformer's modulation as a table: one row for each step of a schedule.
+"""Precomputes the transformer's modulation as a table with one row per step of a schedule.
 
-A third of Qwen-Image's transformer (6.8 of 20.4 billion parameters, 13.6 GB in bfloat16) does nothing but turn the
-time of a step into one vector a layer, which is the same for every picture, for the instruction and for the negative
-prompt. Computed once a schedule it is a table of 221 MB for 50 steps. Bitwise equal: each row is made by the same call
-with the same shapes. It should save 1.3 % of an edit's time (13.6 GB read from memory for each of 100 passes; counted,
-not measured on a GPU), and lets the weights leave the GPU.
+A third of Qwen-Image's transformer (6.8 of 20.4 billion parameters, 13.6 GB in bfloat16) only turns the time of a step
+into one vector per layer, which is the same for every picture, instruction and negative prompt. Computed once per
+schedule, that is a table of 221 MB for 50 steps. Bitwise equal: each row is computed by the same call with the same
+shapes. It should save 1.3 % of an edit's time (13.6 GB read from memory for each of 100 passes; counted, not measured
+on a GPU), and allows the weights to leave the GPU.
 
-A schedule depends on the number of steps and on the picture's size in tokens, so a new shape of picture makes a new
-table; the last few are kept.
+A schedule depends on the number of steps and the picture's size in tokens, so a new shape of picture needs a new table;
+the last few are kept.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from edit_eval.errors import EditEvalError
 
 MODES = ("live", "table", "table_only")
 SCHEDULES = 4
-"""Tables kept."""
+"""Number of tables kept."""
 
 
 class _Embedding(Exception):
-    """Carries a step's time embedding out of a pass that needs to go no further."""
+    """Carries a step's time embedding out of a forward pass that is cut short."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
 class ModulationTables:
-    """Stands in for the modulation of each of a transformer's layers.
+    """Replaces the modulation of each of a transformer's layers.
 
-    The layers' own weights are taken out of the transformer. With `free` they move to host memory, and a new schedule
-    fetches them layer by layer; else they stay where they are.
+    The layers' own weights are taken out of the transformer. With `free`, they move to host memory, and a new schedule
+    fetches them layer by layer; otherwise they stay on their device.
     """
 
     def __init__(self, pipeline: Any, free: bool = False) -> None:
@@ -50,18 +50,18 @@ class ModulationTables:
         self._schedule: Any = None
         self._table: list[Any] = []
         self.built = 0
-        """How many tables were computed."""
+        """Number of tables computed."""
         self._transformer.register_forward_pre_hook(self._before, with_kwargs=True)
 
     @property
     def bytes(self) -> int:
-        """Bytes of the weights that were taken out of the transformer."""
+        """Bytes of the weights taken out of the transformer."""
         return sum(p.numel() * p.element_size() for row in self._rows for p in row.weights())
 
     def _before(self, transformer: Any, arguments: Any, keywords: dict[str, Any]) -> None:
         scheduler = self._pipeline.scheduler
         step = scheduler.step_index if scheduler.step_index is not None else scheduler.begin_index or 0
-        if scheduler.timesteps is not self._schedule:  # a new edit; looking at the times waits for the device
+        if scheduler.timesteps is not self._schedule:  # a new edit; reading the times waits for the device
             times = tuple(scheduler.timesteps.tolist())
             if times not in self._tables:
                 self._tables[times] = self._build(scheduler.timesteps, step, keywords)
@@ -76,7 +76,7 @@ class ModulationTables:
         import torch
 
         given = keywords["timestep"]
-        # As the pipelines hand them over.
+        # As the pipelines pass them.
         times = [(time.expand(given.shape[0]).to(given.dtype) / 1000).to(given.device) for time in timesteps]
         if not torch.equal(times[step], given):
             raise EditEvalError(
@@ -88,7 +88,7 @@ class ModulationTables:
         return [row.table(embeddings) for row in self._rows]
 
     def _embeddings(self, times: list[Any], keywords: dict[str, Any]) -> list[Any]:
-        """The time embedding of each step, made by the transformer itself, which goes no further."""
+        """Returns each step's time embedding, from forward passes of the transformer cut short after it."""
 
         def leave(module: Any, arguments: Any, embedding: Any) -> None:
             raise _Embedding(embedding)
@@ -106,16 +106,16 @@ class ModulationTables:
         return embeddings
 
 
-@lru_cache(maxsize=1)  # one class: blocks whose layers have different classes would be compiled one by one
+@lru_cache(maxsize=1)  # one class only, since blocks with layers of different classes are compiled separately
 def _row_class() -> Any:
     import torch
 
     class Row(torch.nn.Module):  # type: ignore[misc]
-        """What a layer returns at the current step. `current` is set from outside: a compiled block reads it."""
+        """Returns a layer's modulation at the current step. `current` is set from outside; compiled blocks read it."""
 
         def __init__(self, layer: Any, first_half: bool) -> None:
             super().__init__()
-            self.hidden = (layer,)  # in a tuple: no part of the transformer any more
+            self.hidden = (layer,)  # in a tuple, so that it is not a submodule
             self.home = next(layer.parameters()).device
             self.first_half = first_half
             self.current: Any = None
@@ -141,8 +141,8 @@ def _row_class() -> Any:
 
 
 def _replace(block: Any, name: str, free: bool) -> Any:
-    """Puts a row in the place of the block's layer `name`."""
-    # With `zero_cond_t` the time is given twice, and the text is modulated by the first of them alone.
+    """Replaces the block's layer `name` by a row."""
+    # With `zero_cond_t`, the time is given twice, and only the first half modulates the text.
     row = _row_class()(getattr(block, name), name == "txt_mod" and bool(getattr(block, "zero_cond_t", False)))
     if free:
         row.hidden[0].to("cpu")

@@ -1,16 +1,16 @@
-"""Rotary positions turned in real numbers, so that torch's compiler can fuse them with what stands around them.
+"""Computes rotary positions in real numbers, so that torch's compiler can fuse them with neighbouring operations.
 
-diffusers turns queries and keys as complex numbers, and torch compiles no complex arithmetic: in each compiled block
-four multiplications stay by themselves, between copies to 32 bits and back. Without the compiler there is nothing to
+diffusers rotates queries and keys as complex numbers, and torch does not compile complex arithmetic: each compiled
+block keeps four separate multiplications, between copies to 32 bits and back. Without the compiler there is nothing to
 fuse, and this would only be slower.
 
-How it is written matters: each number is one product and another one with its neighbour, by tables of the full width.
-torch 2.11's compiler, asked for its schedule for an H200, then norms, turns and joins queries and keys in one pass,
-straight into the place where attention reads them. Pairs that are stacked again have it write them in 32 bits and
-join them in passes of their own: 466 MB a layer of Qwen-Image at 1 megapixel, 6.5 ms of some 285 a forward at 4.3
-TB/s. Complex numbers cost twice that. Counted, not measured on a GPU.
+The form matters: each number is the sum of two products, of itself and of its neighbour, by tables of the full width.
+For an H200, torch 2.11's compiler then normalises, rotates and concatenates queries and keys in one pass, straight into
+the memory that attention reads. If pairs were stacked instead, it would write them in 32 bits and concatenate them in
+separate passes: 466 MB a layer of Qwen-Image at 1 megapixel, 6.5 ms of some 285 a forward at 4.3 TB/s. Complex numbers
+cost twice that. Counted, not measured on a GPU.
 
-The same two products and their sum: equal to the last bit on a CPU; a GPU may join a product and a sum, in 32 bits.
+The products and sums are the same: bitwise equal on a CPU; a GPU may fuse a product and a sum, in 32 bits.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from functools import wraps
 from typing import Any
 
 FUNCTION = "apply_rotary_emb_qwen"
-"""diffusers' name of what turns queries or keys by a table of complex numbers."""
+"""diffusers' function that rotates queries or keys by a table of complex numbers."""
 
 
 def use_real_rotary(transformer: Any) -> bool:
-    """Has a Qwen-Image transformer turn queries and keys in real numbers; returns whether this diffusers lets it.
+    """Makes a Qwen-Image transformer rotate queries and keys in real numbers; False if diffusers does not allow it.
 
-    The table is handed on in real numbers, (tokens, 2, width): cosines, and sines with their signs. By that the
-    transformer's module knows: other transformers of the process go on with complex ones.
+    The table is passed on in real numbers, (tokens, 2, width): cosines, and signed sines. The patched function
+    recognises it by that; other transformers in the process keep complex tables.
     """
     module = sys.modules[type(transformer).__module__]
     if not hasattr(module, FUNCTION) or not hasattr(transformer, "pos_embed"):
@@ -44,9 +44,10 @@ def _in_real_numbers(module: Any, arguments: Any, tables: Any) -> Any:
 
 
 def _real(table: Any) -> Any:
-    """(tokens, width / 2) complex numbers as (tokens, 2, width) real ones.
+    """Converts (tokens, width / 2) complex numbers to (tokens, 2, width) real ones.
 
-    A copy, of a few MB: the text's part begins within a longer table, and the compiler would remember where.
+    Makes a copy, of a few MB: the text's part is a slice of a longer table, and the compiler would specialise on its
+    offset.
     """
     import torch
 

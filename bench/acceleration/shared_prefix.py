@@ -1,12 +1,12 @@
-"""The instruction and the negative prompt share what stands before them: the system prompt and the source's picture.
+"""Encodes the prefix shared by instruction and negative prompt once: the system prompt and the source picture.
 
 Of some 1460 tokens that the text encoder reads for an edit of 1 megapixel, all but 6 to 40 are the same for both, and
-each token sees only those before it. Here the shared ones are read once and their keys and values kept, and each prompt
-goes on from there. What it should save: nearly one of two encodings, about 0.5 s an edit on an H100 (SGLang publishes
-1.05 s for both; not measured here), and for a source that comes again at once nearly both.
+each token sees only those before it. Here the shared tokens are read once, and each prompt continues from their keys
+and values. Expected saving: nearly one of two encodings, about 0.5 s an edit on an H100 (SGLang publishes 1.05 s for
+both; not measured here), and nearly both for consecutive edits of one source.
 
-The prefix is always read alone, so what an edit gets depends on its source and its prompt and on nothing before. The
-arithmetic is the same in pieces of another size: equal up to rounding (1e-5 in float32).
+The prefix is always read separately, so that an edit's embeddings depend only on its source and prompt, not on earlier
+edits. The arithmetic is the same in blocks of other sizes: equal up to rounding (1e-5 in float32).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from acceleration.source_cache import equal
 
 
 class SharedPrefix:
-    """Has a Qwen2.5-VL text encoder read its prompts in two parts, the first of which is kept for the next prompt.
+    """Makes a Qwen2.5-VL text encoder read prompts in two parts, and keeps the first part for the next prompt.
 
-    It then returns its last hidden states alone.
+    The encoder then returns only its last hidden states.
     """
 
     def __init__(self, text_encoder: Any) -> None:
@@ -29,12 +29,12 @@ class SharedPrefix:
         self._length = 0
         self._prefix: Any = None
         self.reused = 0
-        """How many prompts went on from a prefix already read."""
+        """Number of prompts that continued from a prefix already read."""
         text_encoder.register_forward_pre_hook(self._look, with_kwargs=True)
         self._language_model.forward = self._read
 
     def _look(self, module: Any, arguments: Any, keywords: dict[str, Any]) -> None:
-        """Finds where the last picture ends: there the prompts begin to differ."""
+        """Finds the end of the last picture, where the prompts begin to differ."""
         ids = keywords.get("input_ids")
         self._length = 0
         if ids is not None and ids.shape[0] == 1:  # a batch would be padded
@@ -68,12 +68,12 @@ class SharedPrefix:
         if self._prefix is not None and equal(self._prefix[0], key):
             self.reused += 1
         else:
-            self._prefix = None  # its memory first
+            self._prefix = None  # frees its memory first
             read = self._read_on(*arguments, **first)
             kept = tuple(None if part is None else part.clone() for part in key)
             self._prefix = (kept, read.hidden_states[-1], read.past_key_values)
         _, states, keys_and_values = self._prefix
-        if surplus := keys_and_values.get_seq_length() - length:  # the last prompt went on from here
+        if surplus := keys_and_values.get_seq_length() - length:  # added by the last prompt
             keys_and_values.crop(-surplus)
         rest = {
             **first,

@@ -1,11 +1,10 @@
-"""The VAE's convolutions over space and time as convolutions over space, for a single picture.
+"""Replaces the VAE's convolutions over space and time by convolutions over space, for single pictures.
 
-Qwen-Image's VAE is one for video: each causal convolution sees two frames of zeros before the picture, so of its
-weights over time only the last takes part. What it should save (counted for 1024 x 1024): 7.0 to 2.5 TFLOP of
-encoding, 11.3 to 4.3 TFLOP of decoding; on a CPU 2.2 to 3 times the time; on a GPU it is not measured. It also keeps
-clear of the three-dimensional convolution that torch 2.9 computes 10 to 20 times slower in bfloat16 (pytorch issue
-166122). The arithmetic is the same and the sums are made in another order, so the numbers are equal up to rounding
-(1e-6 in float32, of pixels from -1 to 1).
+Qwen-Image's VAE is for video: each causal convolution sees two frames of zeros before the picture, so only the last of
+its weights over time has an effect. Expected saving (counted for 1024 x 1024): encoding from 7.0 to 2.5 TFLOP, decoding
+from 11.3 to 4.3 TFLOP; 2.2 to 3 times as fast on a CPU; not measured on a GPU. It also avoids the three-dimensional
+convolution that torch 2.9 computes 10 to 20 times slower in bfloat16 (pytorch issue 166122). The arithmetic is the same
+with sums in another order, so results are equal up to rounding (1e-6 in float32, for pixels from -1 to 1).
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ CAUSAL_CONVOLUTION = "QwenImageCausalConv3d"
 def use_single_frame_convolutions(vae: Any) -> int:
     """Replaces the causal convolutions that a single picture passes through; returns how many there are.
 
-    Their weights over time are dropped: afterwards the VAE takes one frame and raises `ValueError` for more.
+    Drops their other weights over time: afterwards the VAE takes one frame, and raises `ValueError` for more.
     """
     import torch
 
     layers = [layer for layer in vae.modules() if type(layer).__name__ == CAUSAL_CONVOLUTION]
     for layer in layers:
-        if layer.stride[0] == 1:  # the others join frames and are passed by for the first of a video
+        if layer.stride[0] == 1:  # the others merge frames, and are skipped for the first of a video
             with torch.no_grad():
                 last = layer.weight[:, :, -1:].clone(memory_format=torch.contiguous_format)
             layer.weight = torch.nn.Parameter(last, requires_grad=layer.weight.requires_grad)
@@ -34,7 +33,7 @@ def use_single_frame_convolutions(vae: Any) -> int:
 
 
 def _single_frame(layer: Any, pictures: Any, cache_x: Any = None) -> Any:
-    """`pictures` is (batch, channels, 1, height, width), and so is what comes back."""
+    """Convolves `pictures`, (batch, channels, 1, height, width); returns the same layout."""
     import torch
 
     if pictures.shape[2] != 1 or cache_x is not None or layer.stride[0] != 1:

@@ -1,10 +1,10 @@
-"""What depends on the source alone is computed once for consecutive edits of one source.
+"""Computes everything that depends only on the source once for consecutive edits of one source.
 
-Bitwise equal: the very numbers of the first computation are used again, and only for inputs equal to the last bit.
-What it should save of a Qwen-Image-Edit of 1 megapixel (counted, not measured on a GPU): the second pass of every
-edit through the text encoder's vision part (about 7 TFLOP), and where a source comes again at once, with another
-instruction or another seed, the VAE's encoding (7 TFLOP, 43 ms on an H100 by LightX2V's figures) and the encoding of
-the negative prompt (about half of the 1.05 s that SGLang publishes for both prompts on an H100).
+Bitwise equal: results of the first computation are reused, and only for bitwise equal inputs. Expected saving for a
+Qwen-Image-Edit of 1 megapixel (counted, not measured on a GPU): the second pass of every edit through the text
+encoder's vision part (about 7 TFLOP); and for a repeated source, with another instruction or seed, the VAE's encoding
+(7 TFLOP, 43 ms on an H100 by LightX2V's figures) and the encoding of the negative prompt (about half of the 1.05 s that
+SGLang publishes for both prompts on an H100).
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 KEPT = 2
-"""Calls remembered: an instruction's and the negative prompt's for one source."""
+"""Number of calls remembered: those for the instruction and the negative prompt of one source."""
 
 
 class Remembered:
-    """A function that returns its last results again when it is called with equal arguments.
+    """A function that reuses its last results for equal arguments.
 
-    Tensors are compared number by number and pictures pixel by pixel. What draws random numbers is never remembered;
-    keywords in `free` decide nothing then and are not compared. An exception is not remembered.
+    Tensors are compared number by number, and pictures pixel by pixel. Calls that draw random numbers are never
+    remembered; keywords in `free` do not affect other calls, and are not compared. Exceptions are not remembered.
     """
 
     def __init__(self, function: Callable[..., Any], kept: int = KEPT, free: Sequence[str] = ()) -> None:
@@ -29,7 +29,7 @@ class Remembered:
         self._free = free
         self._calls: list[tuple[tuple[Any, ...], dict[str, Any], Any]] = []
         self.hits = 0
-        """How many calls were answered from memory."""
+        """Number of calls answered from memory."""
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         compared = {name: value for name, value in keywords.items() if name not in self._free}
@@ -52,7 +52,7 @@ def _random_state(keywords: Mapping[str, Any]) -> Any:
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Whether two arguments are the same to the last bit: tensors, pictures, and what is made of them."""
+    """True if two arguments are bitwise equal: tensors, pictures, and containers of them."""
     import torch
     from PIL import Image
 
@@ -63,7 +63,7 @@ def equal(one: Any, other: Any) -> bool:
     if isinstance(one, torch.Tensor):
         alike = (one.shape, one.dtype, one.device) == (other.shape, other.dtype, other.device)
         return alike and torch.equal(one, other)
-    if isinstance(one, Image.Image):  # not `==`, which also compares the texts that a file carries
+    if isinstance(one, Image.Image):  # not `==`, which also compares a file's metadata
         return (one.mode, one.size) == (other.mode, other.size) and one.tobytes() == other.tobytes()
     if isinstance(one, Mapping):
         return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
@@ -73,10 +73,10 @@ def equal(one: Any, other: Any) -> bool:
 
 
 def remember_sources(pipeline: Any, vision: bool = True) -> dict[str, Remembered]:
-    """Lets a Qwen-Image-Edit pipeline remember what it computed of its last source; returns what remembers, by name.
+    """Makes a Qwen-Image-Edit pipeline remember computations on its last source; returns the caches by name.
 
-    `vision=False` leaves the vision part of the text encoder alone: under `offload: group` weights are fetched in the
-    order of the first call, and a part left out breaks it.
+    `vision=False` leaves out the vision part of the text encoder: with `offload: group`, weights are fetched in the
+    order of the first call, which breaks if a part is skipped.
     """
     remembered = {
         "latents": Remembered(pipeline._encode_vae_image, free=("generator",)),

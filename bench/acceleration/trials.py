@@ -1,4 +1,4 @@
-"""A part of a model that was replaced is tried against the stock one, as the model is loaded."""
+"""Compares replaced parts of a model with the stock ones while the model is loaded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from edit_eval.privacy import hide_secrets
 
 @contextmanager
 def trial(what: str, advice: str) -> Iterator[None]:
-    """Makes of whatever a trial raises one `LoadError` line, `what` to `advice`; want of memory passes as it is."""
+    """Turns any error of a trial into a one-line `LoadError` from `what` to `advice`; except for lack of memory."""
     try:
         yield
     except Exception as error:
@@ -23,7 +23,7 @@ def trial(what: str, advice: str) -> Iterator[None]:
 
 
 def check_near(ours: Any, stock: Any, furthest: float) -> None:
-    """Raises `ValueError` where two tensors are further apart than `furthest` times the largest number of `stock`."""
+    """Raises `ValueError` if two tensors differ by more than `furthest` times the largest number of `stock`."""
     apart = float((ours - stock).abs().max() / stock.abs().max().clamp(min=1e-6))
     if not apart <= furthest:  # nor NaN
         raise ValueError(f"its output differs by {apart:.2g} from the stock layer's")
