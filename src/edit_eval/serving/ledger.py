@@ -196,13 +196,14 @@ class Ledger:
         self._ids.add(sample_id)
         new = not all(one.digest in self._laid for one in pair.pictures.values())
         pictures = {name: self._lay("source", name, one) for name, one in pair.pictures.items()}
+        here = self.directory.path.absolute()
         said = {name: one for name, one in (("door", pair.door), (CONTROL_OF, pair.of)) if one}
         sample = Sample(
             id=sample_id,
             index=index,
             category=pair.category,
             pictures={
-                name: Picture(path=str(self.directory.path.absolute() / path), digest=pair.pictures[name].digest)
+                name: Picture(path=f"{here}/{path}", digest=pair.pictures[name].digest)
                 for name, path in pictures.items()
             },
             instruction=pair.instruction,
