@@ -151,7 +151,7 @@ def is_archive(path: Path) -> bool:
 
 
 def _once(found: Sequence[FoundFile]) -> list[FoundFile]:
-    """Removes files listed under several names, keeping the name with the fewest folders."""
+    """Keeps one of the names of each file, the one with the fewest folders."""
     places: dict[object, FoundFile] = {}
     for one in sorted(found, key=lambda one: (one.name.count("/"), one.name)):
         places.setdefault(one if one.archive else place_of(one.path), one)

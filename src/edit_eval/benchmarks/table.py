@@ -279,7 +279,7 @@ def _number(index: int) -> str:
 
 
 def _plain(name: str) -> str:
-    """Normalizes a column's name as in the guesses: `Edit Prompt` becomes `edit_prompt`."""
+    """Normalises a column's name as in the guesses: `Edit Prompt` becomes `edit_prompt`."""
     return re.sub(r"[\W_]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()).strip("_")
 
 

@@ -373,7 +373,7 @@ MOST_KEPT = 64 * 2**20
 class DataUrls:
     """Encodes pictures as PNGs in data URLs, so that a server fetches nothing. Thread-safe.
 
-    The most recent ones are cached by their pixels: encoding a picture takes ten times as long as recognizing it, and
+    The most recent ones are cached by their pixels: encoding a picture takes ten times as long as recognising it, and
     every question about a pair, in every reading, shows the same two.
     """
 

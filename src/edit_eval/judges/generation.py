@@ -333,11 +333,11 @@ TokenRow = tuple[int, ...]
 LEAST_LIKELY = 1e-7
 """A label that begins with something less likely has probability 0."""
 LABEL_TAIL = 64
-"""Characters of the prompt's end that are considered when a label after it is tokenized."""
+"""Characters of the prompt's end that are considered when a label after it is tokenised."""
 
 
 class Labels:
-    """The labels of one question as tokenized after its prompt, and what is known about them so far."""
+    """The labels of one question as tokenised after its prompt, and what is known about them so far."""
 
     def __init__(
         self,

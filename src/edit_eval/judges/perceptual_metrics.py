@@ -1,7 +1,7 @@
 """`perceptual_metrics`: LPIPS, the distance of two pictures by a network calibrated on human perception.
 
 Zhang et al., CVPR 2018, version 0.1, as the package lpips 0.1.4 computes it (lpips.py, pretrained_networks.py): RGB in
-[-1, 1] less `SHIFT`, divided by `SCALE`; the channels of some layers, normalized to length 1 at each place; the
+[-1, 1] less `SHIFT`, divided by `SCALE`; the channels of some layers, normalised to length 1 at each place; the
 squared difference of the two pictures, weighted by channel; the mean over places; the sum over layers.
 
 | value        | network                  | its layers                               |

@@ -45,7 +45,7 @@ RADIUS = 5
 LANCZOS = 3
 """Reach of its filter, in pixels."""
 WHITE = 128
-"""The grey from which on a mask counts as white: lower values may be compression artefacts."""
+"""The grey from which on a mask counts as white: lower values may be compression artifacts."""
 
 SCALES: dict[str, dict[str, Any]] = {
     "l1": {"lowest": 0.0, "highest": 1.0, "higher_is_better": False},

@@ -378,7 +378,7 @@ class RISEBenchScores(CriteriaProtocol):
         puzzle = all(self._texts[name]["highest"] == 1 for name in one.readings[0])
         numbers = [number for some in found.values() for number in some]
         if puzzle and self.is_official and len(numbers) == _OF_NO_PUZZLE:
-            # They recognize a puzzle by how many numbers its replies have altogether, and do not scale these.
+            # They recognise a puzzle by how many numbers its replies have altogether, and do not scale these.
             return dict(zip(found, numbers, strict=False))
         if len(numbers) != len(found):
             raise Missing(Status.UNDEFINED, f"the authors' script stops at `{one.sample_id}`: several scores")
