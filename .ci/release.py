@@ -1,4 +1,4 @@
-"""What `make release` says of a dist that is built and tried: what is missing, or how to upload it. Uploads nothing."""
+"""Run by `make release` after building and testing: prints what is missing, or how to upload. Uploads nothing."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def git(folder: Path, *words: str) -> str:
 
 
 def version(folder: Path) -> str:
-    """The one in the package, where alone it is written."""
+    """Reads the version from the package, the only place that has it."""
     (found,) = re.findall(r'^__version__ = "(.+)"$', (folder / "src/edit_eval/__init__.py").read_text("utf-8"), re.M)
     return found
 
 
 def missing(folder: Path) -> Iterator[str]:
-    """What stands against a release, a line each with what to do."""
+    """Yields the obstacles to a release, each with what to do."""
     number = version(folder)
     heading = re.search(r"^## (.*)$", (folder / "CHANGELOG.md").read_text("utf-8"), re.M)
     if not heading or not re.fullmatch(re.escape(number) + r" \(\d{4}-\d\d-\d\d\)", heading[1]):
@@ -45,7 +45,7 @@ def missing(folder: Path) -> Iterator[str]:
 
 
 def words(folder: Path) -> str:
-    """The files with their digests, and the commands."""
+    """Returns the files with their digests, and the commands to upload them."""
     number, files = version(folder), sorted((folder / "dist").iterdir())
     lines = [
         f"{hashlib.sha256(f.read_bytes()).hexdigest()}  dist/{f.name}  ({f.stat().st_size:,} bytes)" for f in files

@@ -1,6 +1,6 @@
-"""`make texts`: the catalogue's templates as the code has them, and what of it has no Chinese yet, a line each.
+"""`make texts`: updates the catalogue's templates from the code, and lists those without Chinese, one per line.
 
-Translations are kept; one whose template is gone is removed. Ends with 1 where something is untranslated and `--check`.
+Keeps translations, and removes those whose template no longer exists. With `--check`, exits with 1 if any is missing.
 """
 
 from __future__ import annotations

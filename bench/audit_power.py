@@ -1,9 +1,9 @@
-"""How surely an audit finds what is there: each measure at 40 scenes a category, and all floors together.
+"""Statistical power of an audit: of each measure at 40 scenes per category, and of all floors together.
 
     python bench/audit_power.py [--audits 100] [--json]
 
-Judges are simulated: the worth of each rung, an error of each edit's own (it stays when the judge is asked again, and
-comes back, in part, for all edits of a scene), and noise of each asking. Nothing is drawn, and no model is loaded.
+Judges are simulated from the worth of each rung, an error per edit (the same each time the judge is asked, and partly
+shared by all edits of a scene), and noise per reply. No scene is drawn, and no model is loaded.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ WORTH = {
     "right": 1.0, "dose_75": 0.86, "extra": 0.80, "dose_50": 0.66, "no_consequence": 0.6, "dose_25": 0.42,
     "wrong_target": 0.30, "other": 0.14, "copy": 0.14, "shuffled": 0.05, "blank": 0.03,
 }  # fmt: skip
-"""What a judge gives that sees everything, from 0 to 1."""
+"""Scores of a judge that sees everything, from 0 to 1."""
 LOW, ABOVE = {rung: 0.6 * worth for rung, worth in WORTH.items()}, 0.65
-"""The same of one that leaves room above the right edit, and what it gives there."""
+"""Scores of a judge that leaves room above the right edit, and the score it gives there."""
 OF_40 = 40
 DOSED = {
     "physical": {"count": 5, "place": 5, "size": 7, "hue": 5},
@@ -45,20 +45,20 @@ DOSED = {
     "causal": {"light": 8},
     "referential": {"hue": 12, "place": 7, "count": 7, "size": 6, "light": 2},
 }
-"""Of 40 scenes of a category, those with a change that can be done in part, by its kind. These figures and the next are
-the drawn ladder's; `test_the_simulated_ladder_has_as_many_scenes_of_each_rung_as_the_drawn_one` counts them."""
+"""Scenes, of 40 per category, with a change that can be done in part, by its kind. These figures and the next are those
+of the drawn ladder; `test_the_simulated_ladder_has_as_many_scenes_of_each_rung_as_the_drawn_one` checks them."""
 NO_CONSEQUENCE = {"physical": 31, "environmental": 26, "social": 16, "causal": 28, "referential": 25}
 WRONG_TARGET = {"physical": 7, "social": 18, "causal": 4, "referential": 31}
-"""Of 40 scenes of a category, those with these rungs; what is disputed is left out."""
+"""Scenes, of 40 per category, with these rungs, disputed ones left out."""
 
 
 def rungs_of(category: str, number: int) -> tuple[list[str], str]:
-    """The rungs of a scene, and the kind of change that is done in part, if any."""
+    """Returns the rungs of a scene, and the kind of change done in part, if any."""
     dosed = [kind for kind, count in DOSED[category].items() for _ in range(count)]
     axis = dosed[number * len(dosed) // OF_40 % len(dosed)] if _has(number, len(dosed)) else ""
     there = {
         **dict.fromkeys(("dose_25", "dose_50"), bool(axis)),
-        "dose_75": bool(axis) and (category, axis) != ("social", "count"),  # of three people there are two steps
+        "dose_75": bool(axis) and (category, axis) != ("social", "count"),  # three people make only two steps
         "no_consequence": _has(number, NO_CONSEQUENCE[category]),
         "wrong_target": _has(number, WRONG_TARGET.get(category, 0)),
     }
@@ -66,7 +66,7 @@ def rungs_of(category: str, number: int) -> tuple[list[str], str]:
 
 
 def brief_scenes(scenes: int) -> Iterator[tuple[str, str, list[str], str]]:
-    """The ladder's brief scenes: category, name, rungs and the kind of change."""
+    """Yields the ladder's brief scenes: category, name, rungs and kind of change."""
     for number in range(scenes):
         if number % 8 < len(BRIEF):
             category, made = BRIEF[number % 8]
@@ -76,33 +76,33 @@ def brief_scenes(scenes: int) -> Iterator[tuple[str, str, list[str], str]]:
 
 
 def _has(number: int, of_40: int) -> bool:
-    """Whether a scene of that number is one of so many, spread evenly."""
+    """True if a scene is one of `of_40` in 40, spread evenly."""
     return (number + 1) * of_40 // OF_40 > number * of_40 // OF_40
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """A judge."""
+    """A simulated judge."""
 
     error: float
-    """Standard deviation of what it gets wrong about an edit, the same each time."""
+    """Standard deviation of its error on an edit, the same each time."""
     shared: float = 0.3
-    """The share of that variance that all edits of a scene have in common with one another."""
+    """Share of that variance common to all edits of a scene."""
     noise: float = 0.02
-    """Standard deviation from asking to asking."""
+    """Standard deviation between repeated replies."""
     worth: Mapping[str, float] = field(default_factory=lambda: WORTH)
     worth_in: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Other worths in scenes of a category, or of a kind of change that is done in part (`hue`)."""
+    """Different worths in scenes of a category, or of a kind of change done in part (`hue`)."""
     shifts: Mapping[str, float] = field(default_factory=dict)
-    """What a view adds."""
+    """Added by a view."""
     step: float = 0.05
     """Its scores are multiples of this."""
     flips: float = 0.0
-    """How often each edit but the right one scores above the right one, independently of all others."""
+    """Probability of each other edit to score above the right one, independently of the rest."""
 
 
 def trial(judge: Simulated, seed: int, scenes: int = 40) -> Trial:
-    """One audit of it."""
+    """Simulates one audit."""
     chance = np.random.default_rng(seed)
     shown: list[ShownEdit] = []
 
@@ -111,9 +111,9 @@ def trial(judge: Simulated, seed: int, scenes: int = 40) -> Trial:
         shown.append(ShownEdit(f"{scene}.{rung}.{view}", scene, category, rung, view, axis, False, Status.OK, said))
 
     def climbed(category: str, scene: str, rungs: list[str], axis: str) -> tuple[dict[str, float], Mapping[str, float]]:
-        """What it feels about each rung, and their worth; adds the scene as it is."""
+        """Returns the judge's perception of each rung, and their worths; adds the scene."""
         worth = {**judge.worth, **judge.worth_in.get(category, {}), **judge.worth_in.get(axis, {})}
-        # What a scene has in common weighs against the right edit alone: else it would cancel within each pair.
+        # The shared error applies only to the right edit: otherwise it would cancel within each pair.
         common = chance.normal() * judge.error * judge.shared**0.5
         own = {rung: chance.normal() * judge.error * (1 - judge.shared) ** 0.5 for rung in rungs}
         felt = {rung: worth[rung] + own[rung] + (common if rung == "right" else 0.0) for rung in rungs}
@@ -142,14 +142,14 @@ def trial(judge: Simulated, seed: int, scenes: int = 40) -> Trial:
 
 
 def true_order(judge: Simulated) -> float:
-    """Its order accuracy over very many scenes."""
+    """Returns its order accuracy over very many scenes."""
     found = findings_of(trial(judge, seed=2**31, scenes=400)).measures["order"].value
     assert found is not None
     return found
 
 
 def icc(one: Trial) -> float:
-    """The intraclass correlation of the outcomes of pairs within a scene, by analysis of variance."""
+    """Returns the intraclass correlation of pairs' outcomes within a scene, by analysis of variance."""
     groups = []
     for scene in one.scenes():
         found = [(one.score(scene, better), one.score(scene, worse)) for better, worse in PAIRS]
@@ -164,12 +164,12 @@ def icc(one: Trial) -> float:
 
 
 def audits_of(judge: Simulated, audits: int, scenes: int = 40) -> list[Findings]:
-    """What so many audits find, of the seeds from 0 on."""
+    """Returns the findings of audits with seeds from 0 on."""
     return [findings_of(trial(judge, seed, scenes), bounds=False) for seed in range(audits)]
 
 
 def power(judge: Simulated, audits: int, scenes: int = 40) -> dict[str, Any]:
-    """How often each measure, all floors of the order, and everything was passed."""
+    """Returns how often each measure, all floors of the order, and everything was passed."""
     made = audits_of(judge, audits, scenes)
     names = [name for name, one in made[0].measures.items() if one.passed is not None]
 
@@ -197,10 +197,10 @@ def power(judge: Simulated, audits: int, scenes: int = 40) -> dict[str, Any]:
 def joint_power(
     accuracy: float, correlation: float, audits: int, *, pairs: int = 8, scenes: int = 40, seed: int = 0
 ) -> dict[str, float]:
-    """How often a judge of that true order accuracy passes the floor of the order, and that in all five categories.
+    """Returns how often a judge of a true order accuracy passes the floor of the order, and in all five categories.
 
     Scenes differ: the accuracy within a scene is drawn from a beta distribution, so that outcomes of one scene have the
-    intraclass correlation `correlation`. Each scene has `pairs` pairs, the fewest that a scene of the ladder has.
+    intraclass correlation `correlation`. Each scene has `pairs` pairs, the fewest in a scene of the ladder.
     """
     chance = np.random.default_rng(seed)
     overall, jointly = 0, 0
@@ -224,7 +224,7 @@ def joint_power(
 
 
 def right_first(accuracy: float, audits: int, scenes: int = 200, seed: int = 0) -> float:
-    """How often a judge passes the floor of one pair a scene (right over copy, right over another's edit)."""
+    """Returns how often a judge passes the floor of one pair per scene (right over copy, or another's edit)."""
     chance = np.random.default_rng(seed)
     names = [str(number) for number in range(scenes)]
     won = (chance.random((audits, scenes)) < accuracy).astype(float).tolist()
@@ -232,7 +232,7 @@ def right_first(accuracy: float, audits: int, scenes: int = 200, seed: int = 0) 
 
 
 GOOD, AT_90, AT_85 = 0.16, 0.32, 0.43
-"""Errors at which a judge is truly at .95, .90 and .85."""
+"""Errors at which a judge's true order accuracy is .95, .90 and .85."""
 JUDGES = {
     "sees everything": Simulated(error=0.05),
     "truly at .95": Simulated(error=GOOD),
@@ -246,7 +246,7 @@ JUDGES = {
     "does not miss consequences": Simulated(error=GOOD, worth={**WORTH, "no_consequence": 1.0}),
     "prefers the wrong target": Simulated(error=GOOD, worth={**WORTH, "right": 0.9, "wrong_target": 1.0}),
     "prefers half of it": Simulated(error=GOOD, worth={**WORTH, "right": 0.9, "dose_50": 1.0}),
-    # Thought of after the measures were fixed.
+    # Added after the measures were fixed.
     "does not mind half of it": Simulated(error=GOOD, worth={**WORTH, "right": 0.9, "dose_50": 0.9}),
     "prefers half of it, and errs by .32": Simulated(error=AT_90, worth={**WORTH, "right": 0.9, "dose_50": 1.0}),
     "prefers half of it, in tenths": Simulated(error=GOOD, step=0.1, worth={**WORTH, "right": 0.9, "dose_50": 1.0}),

@@ -1,15 +1,15 @@
-"""How many questions it takes to put edit models in their true order, edit by edit and two at a time.
+"""Number of questions needed to rank edit models correctly, judging edits singly and in pairs.
 
-Six edit models lie on a ladder with equal steps. A judge perceives the quality of every edit with an error, the same in
-both ways of asking; what differs is how it answers:
+Six edit models have qualities in equal steps. A judge perceives the quality of every edit with an error, the same in
+both ways of asking; only its answers differ:
 
-fine        a score without limits
-coarse      whole numbers, as judges give them that use three or four of ten
-wandering   a score whose level is another one in each question (by `LEVEL`), as of a judge without a fixed scale
+fine        an unlimited score
+coarse      whole numbers, as from judges that use three or four of ten
+wandering   a score whose level varies with each question (by `LEVEL`), as from a judge without a fixed scale
 
-Two at a time it says which it perceives as better, a tie within `TIE`, and leans to what is shown first by `SIDE`.
-Printed is how many questions there were when `SURE` of 100 drawn runs had the whole order right. What a judge is like,
-an audit tells; this tells what follows.
+In pairs it says which edit it perceives as better, a tie within `TIE`, and favours the one shown first by `SIDE`.
+Prints how many questions were needed until `SURE` of 100 simulated runs had the whole order right. An audit tells what
+a judge is like; this tells what follows from it.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ FORMS: dict[str, Answers] = {
 
 
 def edits(chance: np.random.Generator, samples: int) -> np.ndarray:
-    """How good each edit is: samples x models."""
+    """Returns the quality of each edit: samples x models."""
     ladder = STEP * np.arange(MODELS)
     return ladder + OF_SAMPLE * chance.normal(size=(samples, 1)) + OF_EDIT * chance.normal(size=(samples, MODELS))
 
 
 def pointwise(form: str, seed: int, samples: int) -> Sequence[float]:
-    """The mean of each edit model."""
+    """Returns the mean of each edit model."""
     chance = np.random.default_rng(seed)
     seen = edits(chance, samples) + ERROR * chance.normal(size=(samples, MODELS))
     return [float(one) for one in FORMS[form](chance, seen).mean(axis=0)]
 
 
 def pairwise(design: str, seed: int, samples: int) -> Sequence[float]:
-    """The strength of each edit model."""
+    """Returns the strength of each edit model."""
     chance = np.random.default_rng(seed)
     good, votes = edits(chance, samples), list[Vote]()
     for sample in range(samples):
@@ -70,7 +70,7 @@ def pairwise(design: str, seed: int, samples: int) -> Sequence[float]:
 
 
 def needed(ranked: Callable[[int, int], Sequence[float]], questions: Callable[[int], int]) -> int | None:
-    """Questions at the fewest samples with which the order is right in `SURE` of 100 runs; None beyond the last."""
+    """Returns the questions at the fewest samples that give the right order in `SURE` of 100 runs; None if none do."""
     for samples in SAMPLES:
         right = sum(all(np.diff(ranked(seed, samples)) > 0) for seed in range(RUNS))
         if right >= SURE * RUNS / 100:

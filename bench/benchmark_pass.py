@@ -1,9 +1,9 @@
-"""What the first and the later readings of a benchmark of full size cost: seconds and peak memory.
+"""Measures the first and later readings of a full-size benchmark: seconds and peak memory.
 
-Generates a file as the base system's largest known ones are (270 items, 1472 x 1104, 540 MB) in a temporary folder, and
-reads it in a fresh process three times: with an empty cache, with the pass remembered, and after the file was touched
-(all sources are known, the file is not). With `--parquet` the file is one as the hub has them (row groups of 100), and
-is read as `table`: `--items 3000 --megabytes 3000 --parquet` is a benchmark of 3 GB.
+Generates a file like the base system's largest known ones (270 items, 1472 x 1104, 540 MB) in a temporary folder, and
+reads it in a fresh process three times: with an empty cache, with the pass remembered, and after touching the file (all
+sources are known, the file is not). With `--parquet`, the file is like those on the Hub (row groups of 100), and read
+as `table`: `--items 3000 --megabytes 3000 --parquet` is a benchmark of 3 GB.
 `--json` prints `{"figures": {...}}` and nothing else.
 """
 
@@ -42,7 +42,7 @@ print(json.dumps({"seconds": end - imported, "import_seconds": imported - begin,
 
 
 def picture(target_bytes: int) -> bytes:
-    """A PNG of full size and of about `target_bytes`: a smooth picture with as much noise as that takes."""
+    """Returns a full-size PNG of about `target_bytes`: a smooth picture with enough noise."""
     smooth = Image.radial_gradient("L").resize((WIDTH, HEIGHT))
     noises = [Image.effect_noise((WIDTH, HEIGHT), 60) for _ in range(3)]
     low, high = 0.0, 1.0
@@ -60,7 +60,7 @@ def picture(target_bytes: int) -> bytes:
 
 
 def numbered(png: bytes, number: int) -> bytes:
-    """The same picture in a file of its own digest: with a text entry."""
+    """Returns the same picture with a text entry, which gives the file its own digest."""
     text = b"tEXt" + b"number\0%d" % number
     entry = struct.pack(">I", len(text) - 4) + text + struct.pack(">I", zlib.crc32(text))
     return png[:33] + entry + png[33:]  # after the signature and the header
@@ -91,7 +91,7 @@ def write_benchmark(path: Path, items: int, megabytes: float) -> None:
 
 
 def write_parquet(path: Path, items: int, megabytes: float) -> None:
-    """Writes the file a row group at a time, pictures as the hub's structs of bytes and path."""
+    """Writes the file one row group at a time, with pictures as the Hub's structs of bytes and path."""
     import pyarrow
     from pyarrow.parquet import ParquetWriter
 

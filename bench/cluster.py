@@ -1,18 +1,18 @@
-"""What a Ray cluster costs beside this machine's own processes. Everything runs here; devices are fake.
+"""Compares a Ray cluster with this machine's own processes. Everything runs here; devices are fake.
 
     python bench/cluster.py [--json] [--check]
 
 `tasks_a_second_local`, `_ray`: quick judgements a second on eight replicas, by the local driver and through Ray, in
 turns, `ROUNDS` times; `rate_ratio`: the latter over the former. `engine_cpu_ms_local`, `_ray_8`, `_ray_64`, `_ray_256`:
-processor time of the engine's process a task, as the slope between a short and a long run; the workers are real up to
-8 replicas. Of the rounds the best of each figure counts: what else the machine does only adds. With 64 and 256 a
-process that answers at once is in place of all machines (`tests/imagined_cluster.py`): so many interpreters would not
-fit here. `seconds_to_go_on`: from a machine's death until its tasks are given to others, as the records show it;
-`_stopped`: from when it answers no more, though it is not dead. `plan_ratio`: a plan of a million samples (with
-`--check` a tenth) on 125 machines of 8 GPUs over the same of 1,000 GPUs.
+processor time of the engine's process per task, as the slope between a short and a long run; the workers are real up to
+8 replicas. The best round of each figure counts, since other load only adds time. For 64 and 256, one process that
+answers at once replaces all machines (`tests/imagined_cluster.py`), since so many interpreters would not fit here.
+`seconds_to_go_on`: from a machine's death until its tasks are given to others, by the records; `_stopped`: from the
+moment it stops answering without dying. `plan_ratio`: time to plan a million samples (with `--check` a tenth) on 125
+machines of 8 GPUs over that for 1,000 GPUs.
 
-`--check` ends with 1 where the engine's or the plan's processor time is worse than promised. The rates are shown
-and hold nothing: they are slopes of wall time, and beside other work on two cores one of them came out at -1,895.
+`--check` exits with 1 if the engine's or the plan's processor time is worse than promised. The rates are only shown:
+they are slopes of wall time, and with other load on two cores one of them came out at -1,895.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from ray_machines import WAITS, Machines, soon  # noqa: E402
 SHORT, LONG = 60, 360
 ROUNDS = 2
 ENGINE_CPU_MS, PLAN_RATIO = 1.0, 1.15
-"""What is promised, at most."""
+"""Promised upper limits."""
 
 
 def settings(folder: Path, count: int, devices: Any, execution: dict[str, Any], repeats: int = 8) -> dict[str, Any]:
-    """Edits that take no time, each judged `repeats` times."""
+    """Returns a configuration of edits that take no time, each judged `repeats` times."""
     folder.mkdir(exist_ok=True)
     data = folder / "benchmark.json"
     return {
@@ -61,12 +61,12 @@ def settings(folder: Path, count: int, devices: Any, execution: dict[str, Any], 
 
 
 class Measured:
-    """One driver, in runs of it: the short one once, the long one again and again."""
+    """Measures one driver: a short run once, long runs repeatedly."""
 
     def __init__(self, folder: Path, devices: Any, execution: dict[str, Any]) -> None:
         self._folder, self._asked, self._runs = folder, (devices, execution), 0
         folder.mkdir(exist_ok=True)
-        self._run(1)  # modules are loaded
+        self._run(1)  # loads modules
         self._short = self._run(SHORT)
 
     def _run(self, count: int) -> tuple[float, float]:
@@ -79,14 +79,14 @@ class Measured:
         return cost, max(a.end for a in spans) - min(a.begin for a in spans)
 
     def again(self) -> tuple[float, float]:
-        """Milliseconds of the engine's processor time a task, and tasks a second."""
+        """Returns the engine's processor time per task in milliseconds, and tasks per second."""
         (short, short_wall), (long, long_wall) = self._short, self._run(LONG)
         tasks = (LONG - SHORT) * 9
         return 1000 * (long - short) / tasks, tasks / (long_wall - short_wall)
 
 
 def engine_cpu_of(replicas: int) -> float:
-    """Milliseconds of the engine's processor time a task, with so many replicas that answer at once."""
+    """Returns the engine's processor time per task in milliseconds, with replicas that answer at once."""
     before, evaluation.driver_of = evaluation.driver_of, lambda read: ImaginedCluster(replicas // 8, 8)
     try:
         with tempfile.TemporaryDirectory() as name:
@@ -106,7 +106,7 @@ def machines(count: int, gpus: int) -> Iterator[Machines]:
 
 
 def time_to_go_on(folder: Path, cluster: Machines, fault: Callable[[Machines], object]) -> float:
-    """Seconds from a machine's fault until its tasks are given to others."""
+    """Returns the seconds from a machine's fault until its tasks are given to others."""
     asked = settings(folder, 40, "auto", {"driver": "ray", "address": cluster.address}, repeats=1)
     del asked["diffusion_model"]
     (folder / "waits.py").write_text(WAITS)
@@ -136,7 +136,7 @@ def time_to_go_on(folder: Path, cluster: Machines, fault: Callable[[Machines], o
 
 
 def plan_ratio(samples: int) -> float:
-    """How much longer a plan of machines takes than one of GPUs."""
+    """Returns how much longer planning for machines takes than for GPUs."""
     with tempfile.TemporaryDirectory() as name:
         asked = settings(Path(name) / "b", 1, "auto", {"driver": "local"}, repeats=1)
         asked["diffusion_model"]["params"] |= {"seconds": 7.5, "load_seconds": 60.0}

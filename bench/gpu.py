@@ -1,10 +1,10 @@
-"""Both models at full size with random weights on one GPU: what an edit and a judgement take, and could take.
+"""Times edits and judgements by full-size models with random weights on one GPU, beside the least possible times.
 
     python bench/gpu.py [--size full|tiny] [--device cuda|cpu] [--parts stock,edit,...] [--out FILE] [--json]
 
-Runs from the source tree in an environment that has torch, transformers, diffusers and Pillow, and nothing else that
-edit-eval needs. Results are printed as they come and kept in `--out`; a part that fails is named, the others go on.
-`--size tiny --device cpu` takes the same roads in a minute, `--size full --layers 2 --canvas 65536` at full width.
+Runs from the source tree in an environment with torch, transformers, diffusers and Pillow, and no other dependency of
+edit-eval. Results are printed as they come and saved in `--out`; a part that fails is named, and the others go on.
+`--size tiny --device cpu` runs the same code in a minute, `--size full --layers 2 --canvas 65536` at full width.
 
 Parts: `stock` (diffusers' own loop), `edit` (edit-eval's worker), `switches` (with all of
 `bench/acceleration`), `judge`, `together` (both at work at once), `unload`, `loads` (few layers, extrapolated).
@@ -48,10 +48,10 @@ ATTENTION = {
     "cuda": ["native", "_native_cudnn", "_native_flash", "_native_efficient"],
     "cpu": ["native", "_native_math"],
 }
-"""Kernels of the transformer's attention that diffusers has without another package, by its names."""
+"""Attention kernels that diffusers offers without another package, by its names."""
 
 SUSPECTS = ("attention", "fused_gelu", "compile")
-"""Switches that an error may come from that names none."""
+"""Switches that may have caused an error that names none."""
 
 JUDGE_WAYS: dict[str, dict[str, Any]] = {
     "edit-eval": {},
@@ -61,13 +61,13 @@ JUDGE_WAYS: dict[str, dict[str, Any]] = {
 }
 
 EXPECTED = {"stock": 85, "edit": 55, "switches": 130, "judge": 120, "together": 10, "unload": 5, "loads": 70}
-"""Seconds that each part takes on a GPU, in order. One may take `PATIENCE` times as long where the later ones keep
-theirs, and is not begun where less than half is left."""
+"""Seconds that each part takes on a GPU, in order. A part may take `PATIENCE` times as long if the later ones keep
+theirs, and is not started if less than half of its time is left."""
 PATIENCE = 2.5
 
 
 class Bench:
-    """One run: its folder, its workers that are still alive, its results."""
+    """One run of the benchmark: its folder, live workers and results."""
 
     def __init__(self, arguments: argparse.Namespace, scratch: Path, alive: ExitStack) -> None:
         self.arguments, self.scratch, self.alive = arguments, scratch, alive
@@ -82,7 +82,7 @@ class Bench:
         self.before = 0.0
         try:
             self.before = memory_used(arguments.device)
-        except WorkerFailed as error:  # the times can be had all the same
+        except WorkerFailed as error:  # times need no memory figures
             self.results["failed"]["memory"] = str(error)
         self.waiting: dict[str, Worker] = {}
         self.editor: Worker | None = None
@@ -90,10 +90,10 @@ class Bench:
         self.tasks = Tasks(scratch, self.side(), RUBRIC_TOKENS // 8 if self.tiny else RUBRIC_TOKENS)
         self.deadline = 0.0
 
-    # -- what there is to do --
+    # -- amount of work --
 
     def work(self) -> dict[str, float]:
-        """FLOPs and bytes of an edit and of a judgement, and the seconds that they take at best."""
+        """Returns FLOPs and bytes of an edit and of a judgement, and the seconds they take at best."""
         made, rate = self.architecture, self.arguments.tflops * 1e12
         canvas = self.canvas or 1024 * 1024
         pixels = self.architecture["encoder"]["pixels"]
@@ -115,7 +115,7 @@ class Bench:
         return work
 
     def side(self) -> int:
-        """Pixels of a side of the judge's pictures."""
+        """Returns the side of the judge's pictures in pixels."""
         return 96 if self.tiny else self.arguments.side
 
     # -- parts --
@@ -136,25 +136,25 @@ class Bench:
         said: dict[str, Any] = {}
         try:
             self.child("stock", settings, said)
-        finally:  # what it has said counts, whatever became of it then
+        finally:  # what it has reported counts even if it failed later
             told = ("versions", "native", "auto", "gelu", "attention")
             self.results.update({name: said[name] for name in told if name in said})
             if "peak" in said:
                 self.results["stock"] = {**self.edit_times(marks), "peak": said["peak"]}
 
     def edit(self) -> None:
-        """edit-eval's worker as it is set by default."""
+        """edit-eval's worker with default settings."""
         self.edit_with("edit", {})
 
     def switches(self) -> None:
-        """edit-eval's worker with every measure of `bench/acceleration`, without those that turn out not to work."""
+        """edit-eval's worker with every measure of `bench/acceleration` that works here."""
         chosen = self.results["switched_on"] = self.chosen_switches()
         while True:
             try:
                 return self.edit_with("switches", chosen)
             except WorkerFailed as error:
-                # The adapter's errors name the parameter. What a kernel or the compiler says names none: those that
-                # bring kernels go first, and what gains most last.
+                # The adapter's errors name the parameter. Errors of a kernel or the compiler do not: then switches that
+                # bring kernels are dropped first, and the one that gains most last.
                 named = [name for name in chosen if f"{name}: " in str(error)]
                 culprit = next((name for name in (*named, *SUSPECTS) if name in chosen), "")
                 if not culprit or time.monotonic() > self.deadline:
@@ -163,17 +163,17 @@ class Bench:
                 self.results["failed"][culprit] = str(error)[:600]
 
     def chosen_switches(self) -> dict[str, Any]:
-        """The switches, once it is known which kernel of attention is fastest, and how the GELU is."""
+        """Returns the switches, chosen after attention kernels and the GELU have been timed."""
         chosen = {**all_switches(), **self.fastest_attention()}
         gelu = self.results.get("gelu")
         if gelu and gelu["within"] > gelu["behind"]:
             chosen.pop("fused_gelu", None)
         if not self.arguments.device.startswith("cuda"):
-            chosen.pop("compile", None)  # a minute of C++, and nothing learnt about a GPU
+            chosen.pop("compile", None)  # takes a minute of C++, and tells nothing about a GPU
         return {**chosen, **dict(self.arguments.switch)}
 
     def fastest_attention(self) -> dict[str, str]:
-        """The kernel that was at least 3 % faster than the default one in the stock loop, if the adapter takes it."""
+        """Returns a kernel at least 3 % faster than the default in the stock loop, if the adapter accepts it."""
         found = {}
         for name, ms in self.results.get("attention", {}).items():
             try:
@@ -188,11 +188,11 @@ class Bench:
         return {"attention": fastest} if found[fastest] < 0.97 * found["native"] else {}
 
     def edit_with(self, name: str, more: dict[str, Any]) -> None:
-        """Edits in a worker, which stays alive afterwards in place of the one before."""
+        """Edits in a worker, which then stays alive in place of the previous one."""
         if self.editor is not None:
             self.editor.stop()
             self.editor = None
-            with suppress(WorkerFailed):  # where it is not, want of memory will say so
+            with suppress(WorkerFailed):  # if it is not free, loading will run out of memory
                 seconds_until_free(self.arguments.device, self.before, time.monotonic())
         marks = self.scratch / f"{name}.marks"
         marks.unlink(missing_ok=True)
@@ -212,7 +212,7 @@ class Bench:
             self.results[name]["difference"] = self.difference(name, before)
 
     def judge(self) -> None:
-        """edit-eval's judge, beside the edit model if that is there."""
+        """edit-eval's judge, beside the edit model if that is loaded."""
         judge = self.worker("judge")
         found: dict[str, Any] = {}
         with at_fault(judge):
@@ -230,13 +230,13 @@ class Bench:
                 self.results["resident"] = self.results["judge"]["host"] + self.latest_edit()["host"]
 
     def judge_batches(self, judge: Worker, rows: int, way: str, settings: dict[str, Any]) -> dict[str, float]:
-        """The times of batches of `rows` pairs that are answered with `settings`."""
+        """Returns the times of batches of `rows` pairs answered with `settings`."""
         count = 2 if self.tiny else 5 if rows < 16 else 3
         names = (f"judge-{rows}-{way}-{number}" for number in range(count))
         done = judge.run([self.tasks.batch(rows, name, settings, number) for number, name in enumerate(names)])
         self.results["judge"]["host"] = done[-1]["memory"].get("host", 0)
         smallest = min(result.get("halved_to", rows) for message in done for result in message["results"])
-        if smallest < rows:  # beside the edit model there may be no room for it
+        if smallest < rows:  # there may be no room for the full batch beside the edit model
             print(f"  {rows:3d} pairs, {way}: halved to {smallest}", file=sys.stderr, flush=True)
             return {"halved_to": smallest}
         times = self.judge_times(self.scratch / "judge.marks", count, rows)
@@ -244,7 +244,7 @@ class Bench:
         return times
 
     def together(self) -> None:
-        """Both at work at once: what an edit costs while the judge is busy."""
+        """Both models at work at once: measures edits while the judge is busy."""
         if self.editor is None or self.judge_worker is None:
             raise WorkerFailed("needs a part that edits, and the part judge")
         marks = self.scratch / ("switches.marks" if "switches" in self.results else "edit.marks")
@@ -256,7 +256,7 @@ class Bench:
         self.results["together"] = {"edit": read_marks(marks)[-1]["total"] / 1000}
 
     def unload(self) -> None:
-        """From the order to end to the memory's being free."""
+        """Measures the time from ending a worker until its memory is free."""
         for name in ("editor", "judge_worker"):
             one: Worker | None = getattr(self, name)
             if one is None:
@@ -273,7 +273,7 @@ class Bench:
             setattr(self, name, None)
 
     def loads(self) -> None:
-        """Loading from real files of a few layers."""
+        """Measures loading from real files of a few layers."""
         settings = {
             "device": self.arguments.device,
             "dtype": self.dtype,
@@ -284,16 +284,16 @@ class Bench:
         }
         self.child("loads", settings, self.results.setdefault("loads", {}))
 
-    # -- how they are done --
+    # -- workers and child processes --
 
     def worker(self, name: str, switches: dict[str, Any] | None = None) -> Worker:
-        """The worker of a part, for whom its imports may lie behind it; it ends with the bench at the latest."""
+        """Returns the worker of a part, perhaps one that has already done its imports; it ends with the benchmark."""
         made = self.waiting.pop(name, None) or self.start(name, switches or {})
         made.deadline = self.deadline
         return made
 
     def start(self, name: str, switches: dict[str, Any]) -> Worker:
-        """Starts a worker, which begins to import."""
+        """Starts a worker, which begins importing."""
         parameters: dict[str, Any] = {"dtype": self.dtype, "marks": str(self.scratch / f"{name}.marks")}
         if name == "judge":
             class_name = "RandomQwen3VL"
@@ -306,15 +306,15 @@ class Bench:
         return self.alive.enter_context(worker(path, parameters, self.arguments.device, log, self.deadline))
 
     def import_early(self, names: Sequence[str]) -> None:
-        """Starts the workers of parts to come: imports take seconds of one processor, and no memory of the GPU."""
+        """Starts the workers of later parts: imports take seconds of one core, and no GPU memory."""
         for name in ("edit", "judge", "switches"):
             if name in names and name not in self.waiting and not (name == "switches" and "stock" in names):
                 self.waiting[name] = self.start(name, self.chosen_switches() if name == "switches" else {})
 
     def child(self, kind: str, settings: dict[str, Any], said: dict[str, Any]) -> None:
-        """Has bench/gpu_children.py do something: in a process of its own, which gives the GPU's memory back.
+        """Runs bench/gpu_children.py in a process of its own, so that the GPU's memory is released.
 
-        `said` takes what it says, up to where it failed or its time was over; these raise `WorkerFailed`.
+        Its output is added to `said`, up to a failure or timeout, which raise `WorkerFailed`.
         """
         if not self.arguments.device.startswith("cuda"):
             import gpu_children
@@ -333,20 +333,20 @@ class Bench:
         except subprocess.TimeoutExpired:
             fault = "its part's time is over"
         for line in out.read_text("utf-8").splitlines() if out.exists() else ():
-            with suppress(ValueError):  # the last line of one that was killed
+            with suppress(ValueError):  # the last line may be torn if it was killed
                 said.update(json.loads(line))
         if fault:
             raise WorkerFailed(fault)
 
     def edits(self, name: str) -> list[dict[str, Any]]:
-        """The same edits for everybody; the first is a warm-up."""
+        """Returns the edits, the same for every worker; the first is a warm-up."""
         return self.tasks.edits(name, 1 + self.arguments.images)
 
     def edit_times(self, marks: Path) -> dict[str, Any]:
-        """Medians over the timed images; milliseconds but for `image` and `image_50` (seconds, begin to begin)."""
+        """Returns medians over the timed images; in milliseconds, `image` and `image_50` in seconds, start to start."""
         timed = read_marks(marks)[1 : 1 + self.arguments.images]
         steps = self.arguments.steps
-        for mark in timed:  # the first step of an edit plans what is of a new length; all others are alike
+        for mark in timed:  # the first step includes planning for a new length; the others are alike
             second = mark["begins"][len(mark["begins"]) // steps] if steps > 1 else 0.0
             mark["step"] = (mark["loop"] - second) / max(1, steps - 1)
             mark["first_step"] = (second or mark["loop"]) - mark["step"]
@@ -363,7 +363,7 @@ class Bench:
         return found
 
     def judge_times(self, marks: Path, count: int, rows: int) -> dict[str, float]:
-        """Medians over the timed batches: seconds a pair, begin to begin; and where they go, in milliseconds."""
+        """Returns medians over the timed batches: seconds per pair, start to start; and their parts in milliseconds."""
         timed = read_marks(marks)[-count:][1:]
         found = {
             "pair": median(mark["total"] + mark["between"] for mark in timed) / 1000 / rows,
@@ -377,7 +377,7 @@ class Bench:
         return found
 
     def difference(self, name: str, other: str) -> int:
-        """The largest difference of a channel between two ways' pictures, of 255; 0 is the same pixels."""
+        """Returns the largest difference of a channel between two ways' pictures, of 255; 0 for equal pixels."""
         worst = 0
         for number in range(1 + self.arguments.images):
             ours, theirs = (open_picture(self.scratch / f"{by}-{number}.png") for by in (name, other))
@@ -385,14 +385,14 @@ class Bench:
         return worst
 
     def latest_edit(self) -> dict[str, Any]:
-        """The results of the edit model that is loaded."""
+        """Returns the results of the loaded edit model."""
         found: dict[str, Any] = self.results["switches" if "switches" in self.results else "edit"]
         return found
 
     # -- the run --
 
     def do(self, names: Sequence[str]) -> None:
-        """Does the parts in order; what fails is kept with its reason."""
+        """Runs the parts in order; failures are saved with their reasons."""
         for place, name in enumerate(names):
             left = self.arguments.budget - (time.monotonic() - self.began)
             expected, later = EXPECTED[name], sum(EXPECTED[other] for other in names[place + 1 :])
@@ -420,7 +420,7 @@ class Bench:
             self.keep()
 
     def keep(self) -> None:
-        """Writes what is known so far."""
+        """Saves the results so far."""
         self.results["figures"] = figures_of(self.results)
         if self.arguments.out:
             out = Path(self.arguments.out)
@@ -429,23 +429,23 @@ class Bench:
 
 
 def all_switches() -> dict[str, Any]:
-    """All measures of `bench/acceleration`, turned on."""
+    """Returns all measures of `bench/acceleration`, turned on."""
     measures = fields(AcceleratedQwenImageEdit.Parameters)
     return {"modulation": "table", **{field.name: True for field in measures if field.default is False}}
 
 
 def read_marks(path: Path) -> list[dict[str, Any]]:
-    """The lines that a model wrote about its tasks."""
+    """Reads the lines that a model wrote about its tasks."""
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 def median(numbers: Iterable[float]) -> float:
-    """The median, as a float."""
+    """Returns the median as a float."""
     return float(statistics.median(numbers))
 
 
 def setting(text: str) -> tuple[str, Any]:
-    """NAME=VALUE, the value as JSON or, failing that, as text."""
+    """Parses NAME=VALUE, the value as JSON or else as text."""
     name, _, value = text.partition("=")
     try:
         return name, json.loads(value)
@@ -454,7 +454,7 @@ def setting(text: str) -> tuple[str, Any]:
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", choices=("full", "tiny"), default="full")
     parser.add_argument("--device", default="cuda:0", help="cuda (the first GPU), cuda:N, cpu")
@@ -483,7 +483,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measures, prints; returns 1 where a part failed."""
+    """Measures and prints; returns 1 if a part failed."""
     given = parse(arguments)
     with tempfile.TemporaryDirectory(prefix="edit-eval-gpu-") as name, ExitStack() as alive:
         bench = Bench(given, Path(name), alive)

@@ -164,7 +164,7 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
 
 
 def architecture(size: str, layers: int | None = None) -> dict[str, Any]:
-    """The models' settings; with `layers` each stack of layers is cut to so many, at full width."""
+    """Returns the models' settings; with `layers`, each stack is cut to that many layers, at full width."""
     made: dict[str, Any] = json.loads(json.dumps(ARCHITECTURES[size]))
     if layers:
         made["transformer"]["num_layers"] = layers

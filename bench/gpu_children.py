@@ -1,4 +1,4 @@
-"""What bench/gpu.py has done in processes of their own: the stock loop of diffusers, and loading from real files.
+"""Parts of bench/gpu.py that run in processes of their own: the stock loop of diffusers, and loading from real files.
 
 python bench/gpu_children.py stock|loads SETTINGS.json OUT      adds a line of JSON to OUT as soon as something is known
 """
@@ -31,17 +31,17 @@ from gpu_models import write_folders as write_configurations
 from gpu_work import picture_tokens
 
 SHARD = "500MB"
-"""So that a few layers lie in several files, which are read in parallel, as a whole model's are."""
+"""Splits a few layers into several files, which are read in parallel, as those of a whole model."""
 
 Say = Callable[[dict[str, Any]], None]
 
 
 def stock(settings: dict[str, Any], say: Say) -> None:
-    """Diffusers' pipeline as its documentation shows it, one picture after the other, each saved as a PNG.
+    """Runs diffusers' pipeline as in its documentation, one picture after the other, each saved as a PNG.
 
-    Says `versions`, `peak` (bytes, when the edits are done), `auto` (the kernel of attention that edit-eval takes here
-    by its rule), `native` (the one that torch takes), `gelu` (ms behind and within the product before it, on a GPU),
-    and `attention` anew after each kernel.
+    Reports `versions`, `peak` (bytes, after the edits), `auto` (the attention kernel that edit-eval chooses here by its
+    rule), `native` (the one that torch chooses), `gelu` (ms after and inside the preceding product, on a GPU), and
+    `attention` again after each kernel.
     """
     import diffusers
     import torch
@@ -51,7 +51,7 @@ def stock(settings: dict[str, Any], say: Say) -> None:
     say({"versions": {**library_versions("torch", "diffusers", "transformers"), "gpu": _gpu(device)}})
     location = folders.locate(settings["folder"], None, "model_index.json", "a diffusers pipeline")
     parts = {name: random_part(location, name, settings["dtype"], [device], "none", {}) for name in PARTS}
-    # The library's own processor needs a torchvision that fits; what it computes runs on the CPU, once a picture.
+    # The library's own processor needs a matching torchvision; its work runs on the CPU, once per picture.
     processor = load_processor(location.name, "Qwen2VLProcessor", {}, subfolder="processor")
     pipeline = diffusers.QwenImageEditPipeline.from_pretrained(location.name, processor=processor, **parts)
     pipeline.set_progress_bar_config(disable=True)
@@ -80,7 +80,7 @@ def stock(settings: dict[str, Any], say: Say) -> None:
     say({"auto": reported_fastest(device)})
     if device.startswith("cuda"):
         say({"native": torchs_choice(device)})
-        with suppress(RuntimeError):  # edit-eval's own trial of it says what is wrong
+        with suppress(RuntimeError):  # edit-eval's own trial reports what is wrong
             say({"gelu": _gelu(pipeline.transformer, picture_tokens(settings["canvas"] or STOCK_CANVAS))})
     kernels: dict[str, Any] = {}
     for name in settings["attention"]:
@@ -88,13 +88,13 @@ def stock(settings: dict[str, Any], say: Say) -> None:
             pipeline.transformer.set_attention_backend(name)
             edit(settings["tasks"][0], 2)  # a warm-up
             kernels[name] = statistics.median(edit(settings["tasks"][0], 2)[1]["networks"]["forward"])
-        except Exception as error:  # a kernel that is not there, or not for these shapes
+        except Exception as error:  # a kernel that is missing, or does not support these shapes
             kernels[name] = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         say({"attention": kernels})
 
 
 def _gelu(transformer: Any, tokens: int) -> dict[str, float]:
-    """Ms of the first half of a layer's MLP, the GELU behind the product and within it; the median of 20."""
+    """Returns the median ms of 20 runs of an MLP's first half, with the GELU after the product and inside it."""
     import torch
 
     stock = transformer.transformer_blocks[0].img_mlp.net[0]
@@ -121,10 +121,10 @@ def _gpu(device: str) -> str:
 
 
 def loads(settings: dict[str, Any], say: Say) -> None:
-    """Says the seconds of the adapters' own `load` for real files of two sizes, which lie in the page cache.
+    """Reports the seconds of the adapters' own `load` for real files of two sizes in the page cache.
 
-    From two sizes follow a rate and a fixed cost, and from these the seconds at full size. Imports and the GPU's
-    context come before: a worker has them behind it when its turn comes.
+    Two sizes give a rate and a fixed cost, and so the seconds at full size. Imports and the GPU's context come before,
+    as in a worker, which has done them when its turn comes.
     """
     device, dtype = settings["device"], settings["dtype"]
     load_in_parallel()  # as a worker does, before diffusers is imported

@@ -1,9 +1,9 @@
-"""What it gains that a judge's next batch is read and scaled while the GPU computes; needs no GPU.
+"""Measures the gain from reading and scaling a judge's next batch while the GPU computes; needs no GPU.
 
     python bench/gpu_judge_ahead.py [--compute SECONDS] [--rows N] [--json]
 
-A real worker with the adapter's own processor and real pictures; the network is a sleep, which leaves the processors
-free as a GPU does. `speedup` is the time a batch takes with inputs made in its turn over that with inputs made before.
+Uses a real worker with the adapter's own processor and real pictures; the network is a sleep, which leaves the CPU free
+as a GPU does. `speedup` is the time per batch with inputs made in turn over that with inputs made ahead.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class SleepingJudge(Qwen3VL):
         seconds: float = 1.0
 
     def load(self, devices: Sequence[str], offload: str = "none") -> None:
-        """Loads the processor alone."""
+        """Loads only the processor."""
         from edit_eval.judges.judge_table import family_of_type
         from edit_eval.judges.processing import judge_processor, keep_levels
         from edit_eval.pretrained import folders
@@ -53,27 +53,27 @@ class SleepingJudge(Qwen3VL):
         keep_levels(self._processor)
 
     def judge(self, requests: Sequence[Any], inputs: Any = None) -> list[str]:
-        """Waits as for a device."""
+        """Waits as if for a device."""
         assert len(inputs["input_ids"]) == len(requests)
         time.sleep(self._seconds)
         return ["7.500"] * len(requests)
 
 
 class JudgeInTurn(SleepingJudge):
-    """The same, whose inputs nobody makes before."""
+    """The same judge without making inputs ahead."""
 
     make_inputs_in_turn = Qwen3VL.make_inputs
     make_inputs = None  # type: ignore[assignment]
 
     def judge(self, requests: Sequence[Any], inputs: Any = None) -> list[str]:
-        """Makes its inputs, and waits."""
+        """Makes its inputs, then waits."""
         return super().judge(requests, self.make_inputs_in_turn(requests))
 
 
 def seconds_a_batch(compute: float, rows: int, side: int, scratch: Path) -> tuple[float, float]:
-    """Seconds from a batch to the next, with inputs made in its turn and made before.
+    """Returns the seconds per batch with inputs made in turn, and made ahead.
 
-    The two take turns, so that whatever else the machine does meets both; medians over the rounds.
+    The two alternate, so that other load affects both; medians over the rounds.
     """
     from gpu_architectures import architecture
     from gpu_models import write_folders
@@ -81,7 +81,7 @@ def seconds_a_batch(compute: float, rows: int, side: int, scratch: Path) -> tupl
     from gpu_worker import worker
 
     made = architecture("tiny")
-    made["judge"]["pixels"] = architecture("full")["judge"]["pixels"]  # pictures keep their size
+    made["judge"]["pixels"] = architecture("full")["judge"]["pixels"]  # full-size pictures
     _, judge = write_folders(scratch / "models", made)
     tasks = Tasks(scratch, side)
     parameters, path = {"model_name": str(judge), "seconds": compute}, Path(__file__).resolve()

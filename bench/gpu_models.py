@@ -1,8 +1,8 @@
-"""Qwen-Image-Edit and Qwen3-VL-30B-A3B with random weights, made on the device itself; for the worker, by dotted path.
+"""Qwen-Image-Edit and Qwen3-VL-30B-A3B with random weights, made on the device; workers load them by dotted path.
 
-A folder holds everything of the models but their weights (`write_folders`). The adapters load it as they load any
-other: pipeline, scheduler, processors, repairs and switches are theirs; only the networks are made at random where they
-would be read. Random weights make times and memory real, pictures noise. The judge's words are put into its mouth.
+A folder has everything of the models but their weights (`write_folders`). The adapters load it like any other:
+pipeline, scheduler, processors, repairs and switches are theirs; only the networks are made at random instead of read.
+With random weights, times and memory are real, and pictures are noise. The judge's answer is dictated.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from edit_eval.edit_models.contract import EditRequest
 
 SETTINGS = ("experts_implementation", "shared_prefix", "fused_norms")
-"""The judge's parameters that a batch may be answered with others of."""
+"""The judge's parameters that a batch may override."""
 ANSWER = "7.500"
-"""What the judge says: a bare score, as its rubric asks for."""
+"""The judge's answer: a bare score, as its rubric asks."""
 PARTS = ("transformer", "text_encoder", "vae")
 """The networks of the edit model."""
 
@@ -46,7 +46,7 @@ def write_folders(folder: Path, made: Mapping[str, Any]) -> tuple[Path, Path]:
     import diffusers
     from transformers import Qwen2_5_VLConfig, Qwen3VLMoeConfig
 
-    tokenizer = tiny_tokenizer()  # a real vocabulary is not at hand; embeddings and heads have their full sizes
+    tokenizer = tiny_tokenizer()  # no real vocabulary is available; embeddings and heads have full size
     ids = token_ids(tokenizer)
     edit, judge = folder / "edit", folder / "judge"
     classes = {
@@ -96,9 +96,9 @@ def _write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def random_network(make: Any, device: str, dtype: str) -> Any:
-    """What `make()` returns, its weights drawn by its own initialiser on `device` in `dtype`.
+    """Returns the network of `make()`, its weights drawn by its own initialiser on `device` in `dtype`.
 
-    A `meta` network filled afterwards would leave rotary tables and other plain tensors empty.
+    Filling a `meta` network afterwards would leave rotary tables and other plain tensors empty.
     """
     import torch
 
@@ -118,7 +118,7 @@ def random_network(make: Any, device: str, dtype: str) -> Any:
 
 
 def random_part(location: Any, name: str, dtype: str, devices: Sequence[str], offload: str, load: Any) -> Any:
-    """In place of `load_part`: the same network, not from files."""
+    """Replaces `load_part`: makes the same network, not from files."""
     return random_network(lambda: _part(location, name), devices[0], dtype)
 
 
@@ -137,7 +137,7 @@ def _part(location: Any, name: str) -> Any:
 
 
 def random_judge(folder: str, dtype: Any, device_map: Any, attn_implementation: str, **_: Any) -> tuple[Any, Any]:
-    """In place of `from_pretrained`: the judge's network, and a report that misses nothing."""
+    """Replaces `from_pretrained`: makes the judge's network, and a report without missing weights."""
     from transformers import AutoConfig, AutoModelForImageTextToText
 
     config = AutoConfig.from_pretrained(folder)
@@ -149,12 +149,12 @@ def random_judge(folder: str, dtype: Any, device_map: Any, attn_implementation: 
 
 
 def weight_bytes(*networks: Any) -> int:
-    """Bytes of all weights."""
+    """Returns the bytes of all weights."""
     return sum(w.numel() * w.element_size() for network in networks for w in network.parameters())
 
 
 class NetworkTimes:
-    """When each network was at work, by the device's own clock; nothing is waited for until a task has ended."""
+    """Times each network by the device's own clock, without waiting for the device until a task has ended."""
 
     def __init__(self, device: str, path: str) -> None:
         self._device, self._path = device, path
@@ -164,9 +164,9 @@ class NetworkTimes:
         self._last_end: Any = None
 
     def watch(self, name: str, network: Any) -> None:
-        """Takes note of every call of `network`; a language model's are told apart by the tokens that they read.
+        """Records every call of `network`; a language model's are told apart by the number of tokens read.
 
-        No network that is watched is compiled as a whole: a compiled one would trace these hooks.
+        Watched networks must not be compiled as a whole, since that would trace these hooks.
         """
         begins: list[Any] = []
 
@@ -182,7 +182,7 @@ class NetworkTimes:
         network.register_forward_hook(after, with_kwargs=True)
 
     def begin(self) -> None:
-        """A task begins."""
+        """Begins a task."""
         if self._on_gpu:
             import torch
 
@@ -190,9 +190,9 @@ class NetworkTimes:
         self._spans, self._begin = [], self._now()
 
     def end(self) -> dict[str, Any]:
-        """A task has ended and its result is on the host: writes a line of milliseconds, and returns it.
+        """Ends a task whose result is on the host: writes a line of milliseconds, and returns it.
 
-        `allocated` is bytes on the device at the task's own peak, without what torch merely keeps.
+        `allocated` is the task's own peak on the device in bytes, without torch's cached memory.
         """
         end, allocated = self._now(), 0
         if self._on_gpu:
@@ -258,7 +258,7 @@ class RandomQwenImageEdit(AcceleratedQwenImageEdit):
         marks: str = ""
 
     def load(self, devices: Sequence[str], offload: str = "none") -> None:
-        """Loads as the adapter does; each network is made instead of read."""
+        """Loads as the adapter does, but makes each network instead of reading it."""
         assert isinstance(self.parameters, RandomQwenImageEdit.Parameters)
         with mock.patch.object(adapter, "load_part", random_part):
             super().load(devices, offload)
@@ -287,7 +287,7 @@ class RandomQwen3VL(AcceleratedQwen3VL):
         marks: str = ""
 
     def load(self, devices: Sequence[str], offload: str = "none") -> None:
-        """Loads as the adapter does; the network is made instead of read."""
+        """Loads as the adapter does, but makes the network instead of reading it."""
         from transformers import AutoModelForImageTextToText
 
         assert isinstance(self.parameters, RandomQwen3VL.Parameters)
@@ -300,10 +300,10 @@ class RandomQwen3VL(AcceleratedQwen3VL):
         self.settings = {name: getattr(self.parameters, name) for name in SETTINGS}
 
     def judge(self, requests: Sequence[Any], inputs: Any = None) -> list[str]:
-        """Answers as the adapter does; which token comes next is dictated, and computed all the same.
+        """Answers as the adapter does; the next token is computed as usual, but dictated.
 
-        A request's `edit_model` holds settings (JSON) that this batch is to be answered with, so that one loaded judge
-        can be measured in several ways.
+        A request's `edit_model` holds settings (JSON) for this batch, so that one loaded judge can be measured in
+        several ways.
         """
         chosen = {**self.settings, **json.loads(requests[0].edit_model)}
         self.parameters.shared_prefix = chosen["shared_prefix"]
@@ -312,10 +312,10 @@ class RandomQwen3VL(AcceleratedQwen3VL):
             if not chosen["fused_norms"] or not fuse_norms(self._model):
                 for layer in self._model.modules():
                     if type(layer).__name__.endswith("RMSNorm"):
-                        vars(layer).pop("forward", None)  # its class's own again
+                        vars(layer).pop("forward", None)  # restores the class's own
         if chosen["experts_implementation"] != self.parameters.experts_implementation:
             vars(self._model).pop("_optimize_model_for_decode", None)
-            self._model.set_experts_implementation("grouped_mm")  # transformers' own choice, which it changes itself
+            self._model.set_experts_implementation("grouped_mm")  # transformers' own choice, which it may change
             self.parameters.experts_implementation = chosen["experts_implementation"]
             self._set_experts()
         self.parameters.call = {"logits_processor": _dictation(self._processor.tokenizer)}
@@ -346,7 +346,7 @@ def _dictation(tokenizer: Any) -> Any:
 
 
 def text_of(tokens: int, tokenizer: Any) -> str:
-    """A text of so many tokens or one fewer, whatever the tokenizer makes of a word."""
+    """Returns a text of `tokens` tokens or one fewer, for any tokenizer."""
     words = ("score", "rate", "the", "edit", "physical", "geometric", "light", "shadow", "plausible", "strict")
     lengths = [len(tokenizer.encode(f" {word}", add_special_tokens=False)) for word in words]  # no token spans a space
     chosen: list[str] = []

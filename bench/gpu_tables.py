@@ -1,4 +1,4 @@
-"""What bench/gpu.py says: its figures, and its tables with the floor beside each row."""
+"""The output of bench/gpu.py: its figures, and its tables with the floor beside each row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ VARIANTS = {"stock": "stock diffusers", "edit": "edit-eval", "switches": "all sw
 
 
 def figures_of(results: Results) -> dict[str, float]:
-    """The figures that were reached; what was not measured is left out. The best variant of ours counts."""
+    """Returns the measured figures, each for our best variant; those not measured are left out."""
     figures: dict[str, float] = {}
     if ours := [results[name] for name in ("edit", "switches") if name in results]:
         best = min(ours, key=lambda one: float(one["image_50"]))
@@ -33,7 +33,7 @@ def figures_of(results: Results) -> dict[str, float]:
 
 
 def tables_of(results: Results) -> str:
-    """Everything that was measured, as Markdown."""
+    """Formats all measurements as Markdown."""
     parts = [_editing(results), _judging(results), _memory(results)]
     lines = [line for part in parts for line in part]
     if results["failed"]:

@@ -1,4 +1,4 @@
-"""What bench/gpu.py has done: pictures, edits and batches to judge, as the engine words them for a worker."""
+"""The tasks of bench/gpu.py: pictures, edits and batches to judge, as the engine sends them to a worker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PICTURES = 8
 
 
 class Tasks:
-    """Tasks over eight pictures of `side` x `side` pixels, which are written into `folder`."""
+    """Tasks on eight pictures of `side` x `side` pixels, which are written into `folder`."""
 
     def __init__(self, folder: Path, side: int, rubric_tokens: int = RUBRIC_TOKENS) -> None:
         self._folder, self._rubric_tokens = folder, rubric_tokens
@@ -40,13 +40,13 @@ class Tasks:
         return text_of(self._rubric_tokens, self._tokenizer)
 
     def edits(self, name: str, count: int) -> list[dict[str, Any]]:
-        """The same edits for everybody, the first of them a warm-up."""
+        """Returns the edits, the same for every worker; the first is a warm-up."""
         return [
             {
                 "task": f"{name}-{number}",
                 "kind": "edit",
                 "pictures": [{"name": "source", "path": self._pictures[number % PICTURES][0], "digest": ""}],
-                # Lengths differ from sample to sample, as they do in a benchmark.
+                # Lengths differ between samples, as in a benchmark.
                 "instruction": text_of(INSTRUCTION_TOKENS + number, self._tokenizer),
                 "seed": number,
                 "sample": str(number),
@@ -56,9 +56,9 @@ class Tasks:
         ]
 
     def batch(self, rows: int, name: str, settings: dict[str, Any] | None = None, number: int = 0) -> dict[str, Any]:
-        """A batch of one category: the same rubric, questions of different length, a source and an edit each.
+        """Returns a batch of one category: the same rubric, questions of different lengths, a source and an edit each.
 
-        Another `number` has another length altogether, as the batches of a benchmark have.
+        Each `number` gives a different total length, as in a benchmark's batches.
         """
         requests = []
         for row in range(rows):

@@ -1,8 +1,8 @@
-"""How much there is to compute and to read: FLOPs and bytes of the models, from their configurations.
+"""FLOPs and bytes of the models' computations, from their configurations.
 
-An addition and a multiplication are two. Formulas: a linear layer of n by m takes 2 n m a token; attention over S
-tokens of width d takes 4 S^2 d (queries by keys, weights by values), half of it where it is causal. Norms, activations
-and the rotary tables are left out (well below 1 %).
+An addition and a multiplication count as two. Formulas: a linear layer of n by m takes 2 n m per token; attention over
+S tokens of width d takes 4 S^2 d (queries by keys, weights by values), half of that if causal. Norms, activations and
+the rotary tables are left out (well below 1 %).
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ BFLOAT16_BYTES = 2
 # Counted once by torch's FlopCounterMode at 1024 x 1024, as diffusers runs them (three frames deep, two of them zeros).
 VAE_ENCODE_FLOPS_PER_PIXEL = 7.0e12 / 1024**2
 VAE_DECODE_FLOPS_PER_PIXEL = 11.3e12 / 1024**2
-VAE_WIDTH = 96  # `base_dim` of the network that was counted; another one is left out of a floor
+VAE_WIDTH = 96  # `base_dim` of the network counted; others are left out of the floors
 
 
 def edit_forward(transformer: Settings, picture_tokens: int, text_tokens: int) -> float:
-    """FLOPs of one forward of Qwen-Image's transformer: 12 d^2 weights a token in either stream, attention over both.
+    """Returns FLOPs of a forward of Qwen-Image's transformer: 12 d^2 weights a token per stream, attention over both.
 
-    `picture_tokens` counts the noise and the source.
+    `picture_tokens` includes the noise and the source.
     """
     width = transformer["num_attention_heads"] * transformer["attention_head_dim"]
     tokens = picture_tokens + text_tokens
@@ -31,12 +31,12 @@ def edit_forward(transformer: Settings, picture_tokens: int, text_tokens: int) -
 
 
 def picture_tokens(canvas: int) -> int:
-    """Tokens of the noise and of the source: the VAE divides each side by 8, the patches by 2."""
+    """Returns the tokens of noise and source: the VAE divides each side by 8, the patches by 2."""
     return 2 * (canvas // 256)
 
 
 def dense_decoder(text: Settings, tokens: int) -> float:
-    """FLOPs of reading a prompt with a dense language model, its output head left out."""
+    """Returns FLOPs of reading a prompt with a dense language model, without its output head."""
     width = text["hidden_size"]
     head = text.get("head_dim") or width // text["num_attention_heads"]
     queries, keys = text["num_attention_heads"] * head, text["num_key_value_heads"] * head
@@ -45,7 +45,7 @@ def dense_decoder(text: Settings, tokens: int) -> float:
 
 
 def mixture_decoder(text: Settings, tokens: int) -> float:
-    """FLOPs of reading a prompt with a mixture of experts, of which each token sees `num_experts_per_tok`."""
+    """Returns FLOPs of reading a prompt with a mixture of experts; each token uses `num_experts_per_tok` of them."""
     width, queries = text["hidden_size"], text["num_attention_heads"] * text["head_dim"]
     expert = 3 * width * text["moe_intermediate_size"]
     weights = attention_weights(text) + text["num_experts_per_tok"] * expert + width * text["num_experts"]
@@ -53,13 +53,13 @@ def mixture_decoder(text: Settings, tokens: int) -> float:
 
 
 def attention_weights(text: Settings) -> int:
-    """Weights of one layer's attention: queries, keys, values, output."""
+    """Returns the weights of one layer's attention: queries, keys, values, output."""
     width, head = text["hidden_size"], text["head_dim"]
     return int(2 * width * head * (text["num_attention_heads"] + text["num_key_value_heads"]))
 
 
 def mixture_step_bytes(text: Settings, rows: int) -> float:
-    """Bytes of weights that one step of the answer reads: with uniform routing `rows` tokens meet so many experts."""
+    """Returns the bytes of weights read per step of the answer, for the experts met by `rows` tokens on average."""
     experts, chosen = text["num_experts"], text["num_experts_per_tok"]
     met = experts * (1 - (1 - chosen / experts) ** rows)
     layer = attention_weights(text) + met * 3 * text["hidden_size"] * text["moe_intermediate_size"]
@@ -67,7 +67,7 @@ def mixture_step_bytes(text: Settings, rows: int) -> float:
 
 
 def vision_tower(vision: Settings, patches: int, gated: bool, window: int = 0) -> float:
-    """FLOPs of a vision tower for one picture. `window`: patches in a window of those layers that do not see all."""
+    """Returns FLOPs of a vision tower for one picture. `window` is the patches per window in windowed layers."""
     width, depth = vision["hidden_size"], vision["depth"]
     weights = 4 * width**2 + (3 if gated else 2) * width * vision["intermediate_size"]
     whole = len(vision["fullatt_block_indexes"]) if window else depth
@@ -76,7 +76,7 @@ def vision_tower(vision: Settings, patches: int, gated: bool, window: int = 0) -
 
 
 def encode_prompt(encoder: Settings, patches: int, text_tokens: int) -> float:
-    """FLOPs of Qwen2.5-VL reading one picture and one instruction."""
+    """Returns FLOPs of Qwen2.5-VL reading one picture and one instruction."""
     vision = encoder["vision"]
     patch = vision.get("patch_size", 14)
     window = (vision["window_size"] // patch) ** 2
@@ -84,13 +84,13 @@ def encode_prompt(encoder: Settings, patches: int, text_tokens: int) -> float:
 
 
 def judgement(judge: Settings, pictures: int, patches: int, text_tokens: int) -> float:
-    """FLOPs of reading one request: each picture on its own, then all tokens. The answer's few tokens are left out."""
+    """Returns FLOPs of reading one request: each picture, then all tokens, without the answer's few tokens."""
     tokens = text_tokens + pictures * (patches // 4)
     return pictures * vision_tower(judge["vision"], patches, False) + mixture_decoder(judge["text"], tokens)
 
 
 def vae(settings: Settings, canvas: int) -> tuple[float, float]:
-    """FLOPs of encoding and decoding one picture; zeros for a network that nobody counted."""
+    """Returns FLOPs of encoding and decoding one picture; zeros for a network that was not counted."""
     if settings["base_dim"] != VAE_WIDTH:
         return 0.0, 0.0
     return VAE_ENCODE_FLOPS_PER_PIXEL * canvas, VAE_DECODE_FLOPS_PER_PIXEL * canvas

@@ -1,4 +1,4 @@
-"""One real worker process, driven as the engine drives it: JSON lines over two pipes, the next task in its hand."""
+"""Drives one real worker process as the engine does: JSON lines over two pipes, with the next task prefetched."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ SOURCES = HERE.parent / "src"
 
 
 class WorkerFailed(Exception):
-    """A worker that cannot go on, and what its log ends with."""
+    """A worker that cannot go on, with the end of its log."""
 
 
 def environment() -> dict[str, str]:
-    """For child processes: the source tree, no network, no accidental threads on a CPU."""
+    """Returns the environment of child processes: the source tree, no network, no extra threads on a CPU."""
     paths = [str(SOURCES), str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
         **os.environ,
@@ -36,10 +36,10 @@ def environment() -> dict[str, str]:
 
 
 class Worker:
-    """A worker's process, which begins to import at once.
+    """A worker's process, which begins importing at once.
 
-    Every wait ends at `deadline` (of `time.monotonic`) with `WorkerFailed`. `held` is the bytes on the GPU that torch
-    kept in it when it last said so.
+    Every wait ends at `deadline` (of `time.monotonic`) with `WorkerFailed`. `held` is the GPU memory in bytes that
+    torch last reported to hold in it.
     """
 
     def __init__(self, class_path: str, parameters: Mapping[str, Any], device: str, log: Path, deadline: float) -> None:
@@ -64,14 +64,14 @@ class Worker:
         self.send(do="prepare", **order, path=[str(SOURCES), str(HERE)], revision="", devices=[device])
 
     def send(self, **message: Any) -> None:
-        """Tells the worker something."""
+        """Sends the worker a message."""
         try:
             write_all(self._into, encode(message))
         except BrokenPipeError:
             raise WorkerFailed(self._ending("it has ended")) from None
 
     def wait(self, *events: str) -> Message:
-        """The next message that is one of `events`; steps and begins in between are passed over."""
+        """Returns the next message that is one of `events`; skips steps and begins in between."""
         while True:
             message = self._next()
             self.held = message.get("memory", {}).get("device", self.held)
@@ -93,13 +93,13 @@ class Worker:
         return self._messages.pop(0)
 
     def load(self) -> Message:
-        """Has it load, once it has imported everything; returns its `loaded`."""
+        """Tells it to load, once it has finished importing; returns its `loaded` message."""
         self.wait("prepared")
         self.send(do="load", offload="none")
         return self.wait("loaded")
 
     def run(self, tasks: Sequence[Mapping[str, Any]]) -> list[Message]:
-        """Does the tasks, one more in the worker's hand than it works at; returns what it says when each is done."""
+        """Runs the tasks, keeping one prefetched; returns the worker's message for each."""
         waiting, done = [dict(task) for task in tasks], list[Message]()
         for _ in range(2):
             if waiting:
@@ -111,7 +111,7 @@ class Worker:
         return done
 
     def stop(self) -> float:
-        """Ends it as the engine does; returns the seconds until the process was gone."""
+        """Ends it as the engine does; returns the seconds until the process ended."""
         begin = time.monotonic()
         self.send(do="stop")
         self.wait("ended")
@@ -119,7 +119,7 @@ class Worker:
         return time.monotonic() - begin
 
     def close(self) -> None:
-        """Kills what is left of it."""
+        """Kills it if it is still running."""
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
@@ -135,7 +135,7 @@ class Worker:
 
 @contextmanager
 def worker(class_path: str, parameters: Mapping[str, Any], device: str, log: Path, deadline: float) -> Iterator[Worker]:
-    """A worker that is gone at the end, whatever happens."""
+    """Starts a worker, and ends it in any case."""
     made = Worker(class_path, parameters, device, log, deadline)
     try:
         yield made
@@ -145,7 +145,7 @@ def worker(class_path: str, parameters: Mapping[str, Any], device: str, log: Pat
 
 @contextmanager
 def at_fault(made: Worker) -> Iterator[None]:
-    """Ends the worker where what is asked of it fails: it may hold memory, or be at work still."""
+    """Ends the worker if the block fails: it may hold memory, or still be at work."""
     try:
         yield
     except BaseException:
@@ -154,10 +154,10 @@ def at_fault(made: Worker) -> Iterator[None]:
 
 
 def memory_used(device: str) -> float:
-    """Bytes taken on the GPU by all processes, by the driver's own account; 0 where there is none.
+    """Returns the bytes used on the GPU by all processes, according to the driver; 0 without a GPU.
 
-    The bench itself holds no context on the GPU, so that nothing of it is counted. Raises `WorkerFailed` where the
-    driver does not say.
+    The benchmark itself has no context on the GPU, so it adds nothing. Raises `WorkerFailed` if the driver does not
+    tell.
     """
     if not device.startswith("cuda"):
         return 0.0
@@ -173,7 +173,7 @@ def memory_used(device: str) -> float:
 
 
 def seconds_until_free(device: str, before: float, begin: float, patience: float = 20.0) -> float:
-    """Seconds from `begin` until no more than `before` bytes (and a quarter of a GiB) are taken on the GPU."""
+    """Returns the seconds from `begin` until at most `before` bytes (plus a quarter of a GiB) are used on the GPU."""
     while memory_used(device) > before + 2**28:
         if time.monotonic() - begin > patience:
             raise WorkerFailed(f"the GPU's memory was not free again {patience:.0f} s after its worker was stopped")

@@ -1,15 +1,15 @@
-"""What asking a judge costs, form by form: questions a second, and processor time a question beside the model's.
+"""Cost of asking a judge in each answer form: questions per second, and processor time besides the model's.
 
     python bench/judging.py [--json] [--only fake|server|local] [--samples N] [--side PIXELS]
 
-The same edits are judged with few and with many readings, so that all that is done once (starting workers, loading,
-edits, the report) cancels out: the figures are slopes a question. Three judges on one CPU worker, pictures of 64 x 64:
-`fake` answers at once, so that all of its time is the harness's; `server` is asked by `chat_endpoint`, the server of
-the tests that plays vLLM, in a process of its own, eight questions at a time; `local` is Qwen3-VL with tiny random
-weights, one thread. Of each form: `questions_a_second`; `engine_ms` and `worker_ms`, processor time a question of the
-engine's process and of all others that it started (`local`: of the judge's worker since it was loaded); `model_ms`,
-what of it the threads of a local judge took in its own `make_inputs` and `judge` (`timed_judge.py`); `harness_ms`, all
-but that. A form that a judge lacks is left out.
+The same edits are judged with few and with many readings, so that one-time work (starting workers, loading, edits, the
+report) cancels out: the figures are slopes per question. Three judges on one CPU worker, pictures of 64 x 64: `fake`
+answers at once, so all of its time is the harness's; `server` is `chat_endpoint` with the tests' imitation of vLLM in a
+process of its own, eight questions at a time; `local` is Qwen3-VL with tiny random weights, one thread. For each form:
+`questions_a_second`; `engine_ms` and `worker_ms`, processor time per question of the engine's process and of its
+children (`local`: of the judge's worker since it was loaded); `model_ms`, the part of it spent by a local judge's
+threads in its own `make_inputs` and `judge` (`timed_judge.py`); `harness_ms`, the rest. Forms that a judge lacks are
+left out.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ FORMS: dict[str, dict[str, Any]] = {
     "one_by_one": {"answer": "probabilities", "asked": "one_by_one", "rubric": V2},
 }
 READINGS = {"fake": (1, 25), "server": (1, 25), "local": (1, 9)}
-"""Few and many; of the tiny model, which takes its time, less."""
+"""Few and many readings; fewer for the tiny model, which is slow."""
 
 
 BATCH = 2
 
 
 def settings(folder: Path, judge: dict[str, Any], form: str, readings: int = 1) -> dict[str, Any]:
-    """The configuration of a run."""
+    """Returns the configuration of a run."""
     return {
         "benchmark": {"data_path": str(folder / "benchmark.json"), "cache_dir": str(folder / "cache")},
         "edit_models": {"editor": {"type": "testing", "params": {"device_ids": "cpu:1", "steps": 1}}},
@@ -64,7 +64,7 @@ def settings(folder: Path, judge: dict[str, Any], form: str, readings: int = 1) 
 
 
 def judged(folder: Path, judge: dict[str, Any], form: str, readings: int) -> tuple[float, float, float, float, int]:
-    """Seconds of a run, of the engine's processor, of its children's, of those in the model; and its questions."""
+    """Returns seconds of a run, of its engine's processor time, its children's, the model's; and its questions."""
     counted = folder / "seconds"
     counted.write_text("")
     os.environ[COUNTED_IN] = str(counted)
@@ -75,7 +75,7 @@ def judged(folder: Path, judge: dict[str, Any], form: str, readings: int) -> tup
         seconds, engine, others = time.perf_counter() - begin, time.process_time() - engine, _children() - others
         questions = sum(len(reading) for one in made.results.judgements for reading in one.readings)
         model = 0.0
-        if lines := counted.read_text().split():  # what loading takes differs by more than is looked for here
+        if lines := counted.read_text().split():  # loading time varies by more than the effects measured here
             others, model = map(float, lines)
         return seconds, engine, others, model, questions
 
@@ -86,7 +86,7 @@ def _children() -> float:
 
 
 def slopes(folder: Path, kind: str, judge: dict[str, Any], form: str) -> dict[str, float]:
-    """The figures of a form, in milliseconds a question but for the questions a second."""
+    """Returns a form's figures, in milliseconds per question, and its questions per second."""
     few, many = (judged(folder, judge, form, readings) for readings in READINGS[kind])
     seconds, engine, others, model, questions = (b - a for a, b in zip(few, many, strict=True))
     found = {"engine_ms": engine / questions, "worker_ms": others / questions, "model_ms": model / questions}
@@ -96,7 +96,7 @@ def slopes(folder: Path, kind: str, judge: dict[str, Any], form: str) -> dict[st
 
 @contextlib.contextmanager
 def scripted_server() -> Iterator[str]:
-    """The address of the tests' judge server, in a process of its own: its time is the model's, not ours."""
+    """Yields the address of the tests' judge server in a process of its own: its time is the model's, not ours."""
     program = [sys.executable, __file__, "--serve"]
     with subprocess.Popen(program, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
@@ -104,12 +104,12 @@ def scripted_server() -> Iterator[str]:
         try:
             yield server.stdout.readline().strip()
         finally:
-            server.stdin.close()  # it ends with its standard input
+            server.stdin.close()  # it ends when its standard input closes
             server.wait()
 
 
 def serve() -> None:
-    """Answers in the form that each request asks for, until the standard input ends."""
+    """Answers each request in the form it asks for, until standard input ends."""
     from edit_eval.judges.contract import JudgeRequest
     from judge_server import Asked
     from played_servers import KINDS, PlayedServer
@@ -125,7 +125,7 @@ def serve() -> None:
 
 
 def _schema_of(text: str) -> str:
-    """The schema of the object that a prompt shows in a line of its own, where it shows one."""
+    """Returns the schema of the object that a prompt shows on a line of its own, if any."""
     from edit_eval.protocols.replies import WORDS, number, object_schema, one_of
 
     shown = next((line for line in text.splitlines() if line.startswith('{"')), "")
@@ -137,7 +137,7 @@ def _schema_of(text: str) -> str:
 
 
 def judges(folder: Path, url: str, only: str) -> dict[str, dict[str, Any]]:
-    """The judges that are asked, as a configuration has them."""
+    """Returns the judges as configuration sections."""
     here = {"device_ids": "cpu:1"}
     found = {
         "fake": {"type": "testing", "params": here},
@@ -175,13 +175,13 @@ def main() -> None:
         serve()
         return
     os.environ["OMP_NUM_THREADS"] = "1"
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # what its own threads compute would be nobody's
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # its own threads would be counted nowhere
     figures: dict[str, dict[str, dict[str, float]]] = {}
     with tempfile.TemporaryDirectory() as name, scripted_server() as url:
         folder = Path(name)
         write_benchmark(folder, arguments.samples, arguments.side)
         for kind, judge in judges(folder, url, arguments.only).items():
-            judged(folder, judge, "score", 1)  # what is imported and cached once is in no slope
+            judged(folder, judge, "score", 1)  # keeps imports and caching out of the slopes
             for form in FORMS:
                 try:
                     figures.setdefault(kind, {})[form] = slopes(folder, kind, judge, form)

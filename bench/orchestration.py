@@ -1,16 +1,16 @@
-"""How much of the GPUs' time scheduling wastes, beside the way of the base system.
+"""Share of GPU time wasted by scheduling, compared with the base system's way.
 
 Six devices, 270 samples (50/50/70/50/50), edits of 7.5 s (15 steps) and 25 s (50 steps), a judge of 0.2 s a pair, loads
-of 60 s. The base system's way: models are loaded one after the other, edits go out in rounds with a barrier, category
-by category, and every category loads the judge anew on all GPUs at once (its edit model stays on the GPU meanwhile,
-which here costs it nothing). Everything is simulated in full; the 15-step case also runs once with real worker
-processes at a tenth of the time. The times of edits and loads are known to the policy from a first sample of each
-category, as after a pilot, which itself is left out.
+of 60 s. The base system loads models one after the other, sends out edits in rounds with a barrier, category by
+category, and loads the judge again on all GPUs for every category (its edit model stays on the GPU meanwhile, which
+costs nothing here). Everything is simulated in full; the 15-step case also runs once with real worker processes at a
+tenth of the time. The policy knows the times of edits and loads from a first sample of each category, as after a pilot,
+which itself is left out.
 
-`simulation_error` is how far the real run was from what the durations that were asked for make of it. It holds what
-starting a dozen interpreters takes, which weighs ten times here. `simulation_error_from_run` takes the mean durations
-that the run itself recorded, as `plan --from RUN` does: what is left is the scheduler's own. `plan_error` is the
-largest of such errors under all schedules, with and without controls, pilot included (`--no-plans` leaves it out).
+`simulation_error` is the difference of the real run from the simulation with the durations asked for. It includes
+starting a dozen interpreters, which counts ten times here. `simulation_error_from_run` uses the mean durations that the
+run recorded, as `plan --from RUN` does: the rest is the scheduler's own. `plan_error` is the largest such error under
+all schedules, with and without controls, pilot included (`--no-plans` leaves it out).
 
     python bench/orchestration.py [--json]
 """
@@ -46,7 +46,7 @@ REAL_SCALE = 1 / 10
 
 
 def ours(edit: float, jitter: float, devices: int = DEVICES, load: float = LOAD, **options: Any) -> Prediction:
-    """The default, simulated."""
+    """Simulates the default schedule."""
     places = tuple((f"cuda:{i}",) for i in range(devices))
     models = [Model("editor", "edit", places), Model("judge", "judge", places)]
     durations = Durations(
@@ -59,7 +59,7 @@ def ours(edit: float, jitter: float, devices: int = DEVICES, load: float = LOAD,
 
 
 def base_system(edit: float, jitter: float) -> float:
-    """Seconds that the base system's way takes for the same edits."""
+    """Returns the seconds that the base system's way takes for the same edits."""
     seconds = DEVICES * LOAD
     unit = 0
     for count in SIZES.values():
@@ -74,7 +74,7 @@ def base_system(edit: float, jitter: float) -> float:
 
 
 def write_benchmark(folder: Path) -> Path:
-    """270 small pictures, so that encoding does not blur the picture."""
+    """Writes 270 small pictures, so that encoding does not distort the times."""
     items = []
     for number, category in enumerate(CATEGORIES):
         data = io.BytesIO()
@@ -98,8 +98,8 @@ def write_benchmark(folder: Path) -> Path:
 
 
 def real(edit: float, jitter: float, devices: int) -> tuple[float, float, float]:
-    """Wall seconds of a run with real workers that sleep, scaled back; those that the simulation says; and those that
-    it says from the durations of that run."""
+    """Returns the wall seconds of a run with real workers that sleep, scaled back; the simulated seconds; and those
+    simulated from the durations of that run."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         edit_params = {"seconds": edit * REAL_SCALE, "jitter": jitter, "load_seconds": LOAD * REAL_SCALE, "steps": 1}
@@ -136,7 +136,7 @@ def real(edit: float, jitter: float, devices: int) -> tuple[float, float, float]
 
 
 def plan_errors() -> dict[str, float]:
-    """By schedule and samples with controls: how far `plan --from` is from a real run with workers that sleep."""
+    """Returns the errors of `plan --from` against real runs with sleeping workers, by schedule and controls."""
     errors = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

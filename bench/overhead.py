@@ -1,13 +1,13 @@
-"""What edit-eval itself costs: between two tasks on a device, on the engine's processor, and when a run goes on.
+"""Overhead of edit-eval itself: between two tasks on a device, on the engine's processor, and when resuming a run.
 
     python bench/overhead.py [--json]
 
-`device_gap_ms`: median time between the end of one edit and the begin of the next on a device, at 1024 x 1024 with
-real PNGs. `engine_cpu_ms`: processor time of the engine's process a task (an edit or a batch of judgements), as the
-slope between a short and a long run. `resume_100k_seconds` and `rss_100k_mb`: reading 50,000 edits and 50,000 answers
-back, every line's CRC checked and every picture looked for, in a process of its own; beside it the processor's time for
-the same, which other programs on the machine stretch less. Medians of several such processes. The memory of the
-benchmark's pass: bench/benchmark_pass.py.
+`device_gap_ms`: median time between the end of one edit and the start of the next on a device, at 1024 x 1024 with real
+PNGs. `engine_cpu_ms`: processor time of the engine's process per task (an edit or a batch of judgements), as the slope
+between a short and a long run. `resume_100k_seconds` and `rss_100k_mb`: reading back 50,000 edits and 50,000 replies,
+checking every line's CRC and every picture's existence, in a process of its own; with its processor time, which
+depends less on other load. Medians of several such processes. For the memory of the benchmark's pass, see
+bench/benchmark_pass.py.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ REPEATS = 7
 
 
 def write_benchmark(folder: Path, count: int, size: int) -> Path:
-    """`count` items with noisy pictures of `size` x `size` pixels."""
+    """Writes `count` items with noisy pictures of `size` x `size` pixels."""
     items = []
     for number in range(count):
         noise = Image.frombytes("RGB", (size // 8, size // 8), random.Random(number).randbytes(3 * (size // 8) ** 2))
@@ -62,7 +62,7 @@ def write_benchmark(folder: Path, count: int, size: int) -> Path:
 
 
 def configuration(folder: Path, count: int, size: int, seconds: float, devices: int) -> dict[str, Any]:
-    """The testing models on `devices` CPU workers."""
+    """Returns a configuration of the testing models on `devices` CPU workers."""
     return {
         "benchmark": {"data_path": str(write_benchmark(folder, count, size)), "cache_dir": str(folder / "cache")},
         "diffusion_model": {
@@ -75,7 +75,7 @@ def configuration(folder: Path, count: int, size: int, seconds: float, devices: 
 
 
 def device_gap() -> float:
-    """Milliseconds between two edits on a device (median)."""
+    """Returns the median milliseconds between two edits on a device."""
     with tempfile.TemporaryDirectory() as name:
         settings = configuration(Path(name), 24, 1024, 0.5, 1)
         results = evaluate(settings, run_dir=Path(name) / "run", report=False).results
@@ -85,7 +85,7 @@ def device_gap() -> float:
 
 
 def engine_cpu() -> float:
-    """Milliseconds of the engine's processor time a task."""
+    """Returns the engine's processor time per task in milliseconds."""
     costs = {}
     for count in (100, 500):
         with tempfile.TemporaryDirectory() as name:
@@ -98,7 +98,7 @@ def engine_cpu() -> float:
 
 
 def write_run(folder: Path, count: int) -> Path:
-    """A finished run with `count` edits and as many answers, made of the records of a real one."""
+    """Writes a finished run with `count` edits and as many replies, from the records of a real one."""
     settings = configuration(folder, 1, 32, 0.0, 1)
     run = folder / "run"
     evaluate(settings, run_dir=run, report=False)
@@ -169,7 +169,7 @@ def write_run(folder: Path, count: int) -> Path:
 
 
 def read_run(run: Path) -> None:
-    """Reads a run back, in this process, and prints seconds, the processor's (user and system), and megabytes."""
+    """Reads a run back in this process; prints seconds, processor seconds (user and system), and megabytes."""
     begin, busy = time.perf_counter(), time.process_time()
     made = Run(run)
     pending = sum(judgement.score is None for judgement in made.matrix.judgements())
@@ -179,13 +179,13 @@ def read_run(run: Path) -> None:
 
 
 def peak_megabytes() -> float:
-    """The most memory that this process has had. (`ru_maxrss` would count the process that started it as well.)"""
+    """Returns this process's peak memory. (`ru_maxrss` would include the process that started it.)"""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 def resume() -> dict[str, float]:
-    """What reading 100,000 records back takes."""
+    """Measures reading back 100,000 records."""
     with tempfile.TemporaryDirectory() as name:
         run = write_run(Path(name), RECORDS // 2)
         command = [sys.executable, __file__, "--read", str(run)]

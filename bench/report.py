@@ -1,7 +1,7 @@
-"""How long a report of 900 samples and 3 edit models takes to write and to open, and how large it is.
+"""Times writing and opening a report of 900 samples and 3 edit models, and measures its size.
 
-`python bench/report.py --json` prints {"figures": {...}}: seconds, bytes; opening needs Chromium. It is written with
-the small copies of its pictures that workers keep; with `--without-copies` once more without them.
+`python bench/report.py --json` prints {"figures": {...}} in seconds and bytes; opening needs Chromium. The report uses
+the thumbnails that workers keep; with `--without-copies`, it is also written without them.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ MODELS = ("first", "second", "third")
 SIZE = (1472, 1104)
 DISTINCT = 12
 OPENED = 3
-"""Times that the page is opened; medians are told."""
+"""Times that the page is opened; medians are reported."""
 
 
 def large_run(directory: Path, samples: int) -> Results:
-    """A run whose pictures have the benchmark's size and a photo's texture; a few, linked under many names."""
+    """Builds a run whose pictures have the benchmark's size and a photo's texture; a few files with many links."""
     results = build_run(directory, samples=samples, edit_models=MODELS, failing=0.02, size=(16, 12), gpus=8)
     pictures = [_photo(directory, number) for number in range(DISTINCT)]
     sources = []
@@ -50,7 +50,7 @@ def large_run(directory: Path, samples: int) -> Results:
     for number, edit in enumerate(results.edits):
         if edit.image:
             _link(pictures[number % DISTINCT], directory / edit.image)
-        edits.append(replace(edit, pixels=f"{number:064x}" if edit.image else ""))  # each a picture of its own
+        edits.append(replace(edit, pixels=f"{number:064x}" if edit.image else ""))  # digests of distinct pictures
     return replace(results, samples=tuple(sources), edits=tuple(edits))
 
 
@@ -81,7 +81,7 @@ MARKS = """() => {
   };
   look();
 }"""
-"""Notes within the page, at most a frame late, when it has come how far."""
+"""Records the page's loading milestones inside the page, at most a frame late."""
 
 
 FILTER = """async (order) => {
@@ -92,16 +92,16 @@ FILTER = """async (order) => {
   await new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)));
   return (performance.now() - begin) / 1000;
 }"""
-"""Sorts all samples anew, and waits until the cards are drawn."""
+"""Sorts all samples again, and waits until the cards are drawn."""
 
 
 def seconds_to_open(page: Path, as_pdf: bool = False) -> dict[str, float] | None:
-    """Seconds from the start of navigation, as the page itself sees them; None without Chromium.
+    """Returns seconds from the start of navigation, as measured by the page itself; None without Chromium.
 
-    `cards`: the first page of cards stands, and can be filtered. `chart`: the first chart is drawn. `pictures`: all
-    pictures of those cards are shown. `read`: the browser has read the whole file. The page is open when all four
-    are true. Charts further down are drawn when a reader comes near to them, and are not waited for. `filter` is how
-    long the open page takes to sort all samples anew and to show them; `pdf`, if wanted, to print them all.
+    `cards`: the first page of cards is shown, and can be filtered. `chart`: the first chart is drawn. `pictures`: all
+    pictures of those cards are shown. `read`: the browser has read the whole file. The page is open when all four are
+    true. Charts further down are drawn when scrolled near, and not waited for. `filter` is the time the open page takes
+    to sort all samples again and show them; `pdf`, if wanted, to print them all.
     """
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     try:
@@ -130,7 +130,7 @@ def seconds_to_open(page: Path, as_pdf: bool = False) -> dict[str, float] | None
 
 
 def written(results: Results, summary: dict[str, Any], page: Path) -> tuple[float, float]:
-    """Seconds, and seconds of processor time, that it takes to write the report."""
+    """Writes the report; returns wall seconds and processor seconds."""
     begin, used = time.perf_counter(), time.process_time()
     write_report(results, summary, page.parent)
     return time.perf_counter() - begin, time.process_time() - used

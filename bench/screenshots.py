@@ -1,7 +1,7 @@
-"""Takes pictures of a report for people to look at: `python bench/screenshots.py runs/NAME docs/images`.
+"""Takes screenshots of a report for the documentation: `python bench/screenshots.py runs/NAME docs/images`.
 
-Needs Playwright and Chromium (Debian: `apt-get install chromium fonts-noto-cjk fonts-inter`). Ends with 1 if the page
-complained or asked for anything that is not a file.
+Needs Playwright and Chromium (Debian: `apt-get install chromium fonts-noto-cjk fonts-inter`). Exits with 1 if the page
+logged an error or requested anything but files.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VIEWS = {
 
 
 def steps(tab: Page) -> list:
-    """How a person comes from the page to the worst edit of its first model, beside that of the second, enlarged."""
+    """Steps to the worst edit of the page's first model, enlarged beside that of the second."""
     model = tab.locator("[name=edit_model] option").nth(1).get_attribute("value")
     return [
         lambda: tab.select_option("[name=edit_model]", model),
@@ -45,7 +45,7 @@ def steps(tab: Page) -> list:
 
 
 def take(browser: Browser, page: Path, folder: Path, name: str, view: dict) -> list[str]:
-    """Takes one picture; returns what the page complained about."""
+    """Takes one screenshot; returns the page's errors."""
     width, height = view["size"]
     context = browser.new_context(
         viewport={"width": width, "height": height},
@@ -67,10 +67,10 @@ def take(browser: Browser, page: Path, folder: Path, name: str, view: dict) -> l
 
 
 def arrange(tab: Page, view: dict) -> None:
-    """Brings the page into the state that the picture is to show."""
+    """Brings the page into the state to show."""
     if "language" in view:
         tab.click(f"#language button[value={view['language']}]")
-    for figure in tab.locator("[data-chart]").all():  # those near the window are drawn first
+    for figure in tab.locator("[data-chart]").all():  # charts are drawn when near the window
         figure.evaluate("(one) => one.scrollIntoView({ behavior: 'instant' })")
         figure.locator(".chart-body svg, .chart-body canvas").first.wait_for()
     for step in steps(tab)[: view.get("steps", 0)]:
@@ -84,7 +84,7 @@ def arrange(tab: Page, view: dict) -> None:
     else:
         section = view.get("section", "body")
         tab.evaluate("(section) => document.querySelector(section).scrollIntoView()", section)
-    tab.wait_for_timeout(500)  # pictures are decoded
+    tab.wait_for_timeout(500)  # until pictures are decoded
 
 
 def main() -> int:

@@ -1,13 +1,13 @@
-"""How fast a service answers: 1,024 pairs in one burst, and 64 clients of one pair at a time.
+"""Times a service's answers: 1,024 pairs in one burst, and 64 clients with one pair at a time.
 
     python bench/serving.py [--pairs 1024] [--batch-seconds 0.05] [--format JPEG]
     python bench/serving.py --soak 600
 
-Pictures of 512 x 512, 16 edits a source. The judge answers at once, or takes as long as it is told for a batch. The
-service runs as `edit-eval serve` does, in a process of its own; processor time is that of it alone and of its workers.
+Pictures of 512 x 512, 16 edits per source. The judge answers at once, or after a given time per batch. The service runs
+as `edit-eval serve` in a process of its own; processor time is that of the service and its workers only.
 
-A soak sends good pairs and damaged ones, hangs up, kills a worker now and then, and looks every ten seconds
-at memory, open files and threads of the service. It ends with 1 if the last third has more of any than the middle one.
+A soak sends good and damaged pairs, hangs up, kills a worker now and then, and every ten seconds records memory, open
+files and threads of the service. It exits with 1 if the last third has more of any of them than the middle third.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from edit_eval.serving.watch import LOOKED_AT, is_near_copy
 EACH = 16
 CLIENTS = 64
 PART = 128
-"""Pairs a request of the burst: a thousand PNGs are more than a service takes in one body."""
+"""Pairs per request of the burst: a thousand PNGs exceed the limit of one body."""
 JUDGE = """
 import time
 class Prompt:
@@ -60,7 +60,7 @@ class Prompt:
 
 
 def picture(seed: int, kind: str) -> str:
-    """A picture like a photograph in how well it compresses, in base64."""
+    """Returns a picture that compresses like a photograph, in base64."""
     noise = np.random.default_rng(seed).integers(0, 255, (48, 48, 3), dtype=np.uint8)
     data = io.BytesIO()
     made = Image.fromarray(noise).resize((512, 512), Image.Resampling.BICUBIC)
@@ -69,7 +69,7 @@ def picture(seed: int, kind: str) -> str:
 
 
 def seconds_of(process: int) -> float:
-    """Processor time of a process and of those that it has started, in seconds."""
+    """Returns the processor time of a process and its children in seconds."""
     ticks = os.sysconf("SC_CLK_TCK")
     total = 0.0
     for path in Path("/proc").glob("[0-9]*/stat"):
@@ -83,12 +83,12 @@ def seconds_of(process: int) -> float:
 
 
 def body(pairs: list[dict[str, str]]) -> bytes:
-    """A request of these pairs: made before the clock runs, as what it costs is the client's."""
+    """Returns a request of these pairs; made before timing starts, since its cost is the client's."""
     return json.dumps({"pairs": pairs}).encode()
 
 
 class Client:
-    """Posts bodies on one connection that it keeps, as a trainer's session does."""
+    """Posts bodies on one persistent connection, as a trainer's session does."""
 
     def __init__(self, address: str) -> None:
         parts = urllib.parse.urlsplit(address)
@@ -96,7 +96,7 @@ class Client:
         self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=600)
 
     def post(self, data: bytes) -> float:
-        """How long the answer took, in seconds; every pair has a score."""
+        """Returns the seconds until the answer, in which every pair must have a score."""
         began = time.monotonic()
         self._connection.request("POST", self._path, data, {"Content-Type": "application/json"})
         answer = self._connection.getresponse().read()
@@ -106,7 +106,7 @@ class Client:
 
 
 def started(folder: str, batch_seconds: float, program: list[str], *flags: str) -> tuple[subprocess.Popen[str], str]:
-    """A service with a judge that takes so long for a batch, ready; and its address."""
+    """Starts a service with a judge that takes `batch_seconds`; returns it, once ready, and its address."""
     Path(folder, "prompt.py").write_text(JUDGE.format(seconds=batch_seconds, busy=f"{folder}/busy"))
     judge = {"class_path": f"{folder}/prompt.py:Prompt", "params": {"device_ids": "cpu:1", "batch_size": 8}}
     written = {"benchmark": "scenes", "diffusion_model": {"type": "scene_editor"}, "judges": {"prompt": judge}}
@@ -116,7 +116,7 @@ def started(folder: str, batch_seconds: float, program: list[str], *flags: str) 
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     address = next(found[0] for line in process.stderr if (found := re.search(r"http://\S+/v1/score", line)))
-    # A pipe that nobody reads would hold it up.
+    # An unread pipe would block it.
     threading.Thread(target=shutil.copyfileobj, args=(process.stderr, sys.stderr), daemon=True).start()
     while True:
         try:
@@ -127,13 +127,13 @@ def started(folder: str, batch_seconds: float, program: list[str], *flags: str) 
 
 
 def measured(pairs: list[dict[str, str]], batch_seconds: float, watch: bool, decoded: float) -> dict[str, float]:
-    """What one service, started for it, makes of a burst and of clients; decoding a pair takes `decoded` ms."""
+    """Measures a burst and many clients on a new service; decoding a pair takes `decoded` ms."""
     with tempfile.TemporaryDirectory() as folder:
         flags = [] if watch else ["--window", "0"]
         process, address = started(folder, batch_seconds, [sys.executable, "-m", "edit_eval"], *flags)
         Client(address).post(body(pairs[:8]))
         quiet = -1.0
-        while (before := seconds_of(process.pid)) - quiet > 0.05:  # drawing scenes for canaries is no part of a pair
+        while (before := seconds_of(process.pid)) - quiet > 0.05:  # wait until the canaries' scenes are drawn
             quiet = before
             time.sleep(5)
         parts = [body(pairs[n : n + PART]) for n in range(0, len(pairs), PART)]
@@ -164,7 +164,7 @@ def measured(pairs: list[dict[str, str]], batch_seconds: float, watch: bool, dec
 
 
 def held(process: int) -> dict[str, float]:
-    """Memory of its own in MiB, open files and threads of a process."""
+    """Returns a process's private memory in MiB, open files and threads."""
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
     status = dict(line.split(":", 1) for line in lines)
     return {
@@ -185,7 +185,7 @@ main()
 
 
 def soak(seconds: float) -> bool:
-    """Whether a service is after so long what it was in the middle."""
+    """True if a service uses no more after `seconds` than in the middle."""
     made = [picture(n, "JPEG") for n in range(40)]
     with tempfile.TemporaryDirectory() as folder:
         process, address = started(
@@ -235,7 +235,7 @@ def soak(seconds: float) -> bool:
 
 
 def decoding(pairs: list[dict[str, str]], watch: bool) -> float:
-    """Processor time of decoding an edit and its share of a source, in ms a pair; the watch decodes some once more."""
+    """Returns ms of processor time of decoding an edit and its share of a source; the watch decodes some once more."""
     few = [{name: sent(base64.b64decode(pair[name]), name) for name in ("source", "edit")} for pair in pairs[:256]]
     passes = []
     for _ in range(5):  # the first ones warm up
@@ -250,7 +250,7 @@ def decoding(pairs: list[dict[str, str]], watch: bool) -> float:
 
 
 def main() -> None:
-    """Prints a line a case."""
+    """Prints a line per case."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--pairs", type=int, default=1024)
     parser.add_argument("--format", choices=("JPEG", "PNG"), action="append")

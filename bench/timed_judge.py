@@ -1,4 +1,4 @@
-"""A local judge that counts the processor time of its own calls, for `judging.py`."""
+"""A local judge that measures the processor time of its own calls, for `judging.py`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from edit_eval.judges.qwen3_vl import Qwen3VL
 from edit_eval.records import Reply
 
 COUNTED_IN = "BENCH_JUDGING_SECONDS"
-"""Environment variable: the file to which a judge that ends adds a line: the processor's seconds of its process since
-it was loaded, and those of its own calls among them."""
+"""Environment variable with a file to which each judge, when it ends, adds a line: processor seconds of its process
+since it was loaded, and those of its own calls."""
 
 
 class TimedJudge(Qwen3VL):
-    """Qwen3-VL; what its thread computes in `make_inputs` and `judge` is the model's time. One thread each."""
+    """Qwen3-VL that counts its thread's time in `make_inputs` and `judge` as the model's. One thread each."""
 
     def __init__(self, parameters: Any) -> None:
         super().__init__(parameters)
@@ -36,7 +36,7 @@ class TimedJudge(Qwen3VL):
 
     def judge(self, requests: Sequence[JudgeRequest], inputs: Any = None) -> list[str | Reply]:
         begin = time.thread_time()
-        # What was not made beforehand is made in there, and counted there alone.
+        # Inputs not made ahead are made and counted here.
         inputs = super().make_inputs(requests) if inputs is None and requests else inputs
         try:
             return super().judge(requests, inputs)

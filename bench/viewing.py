@@ -1,8 +1,8 @@
-"""How `edit-eval view` does on a run of 900 samples and 3 edit models: how soon it shows, what it takes to watch.
-And how soon its list of 500 runs is whole.
+"""Times `edit-eval view` on a run of 900 samples and 3 edit models: how soon it shows, and what watching costs.
+Also times its list of 500 runs.
 
 `python bench/viewing.py --json` prints {"figures": {...}}; it needs Chromium. Processor time is the viewer's own, as
-the system counts it, and says more than seconds on a machine that others use.
+counted by the system, and tells more than seconds on a shared machine.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from edit_eval.store.run_directory import RunDirectory
 from viewer.large_run import write_large_run
 
 OPENED = 3
-"""Times that the page is opened; medians are told."""
+"""Times that the page is opened; medians are reported."""
 UPDATES = 5
 PAGES = 20
 IDLE_SECONDS = 30
@@ -51,28 +51,28 @@ MARKS = """() => {
   };
   look();
 }"""
-"""When the cards stand, and when the pictures in the window are there; at most a frame late."""
+"""Records when the cards are shown, and when the pictures in the window are; at most a frame late."""
 
 
 def processor_seconds(pid: int) -> float:
-    """What a process has used until now."""
+    """Returns the processor time that a process has used so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def memory(pid: int, name: str) -> float:
-    """`VmRSS` (now) or `VmHWM` (at most) of a process, in MB."""
+    """Returns `VmRSS` (current) or `VmHWM` (peak) of a process, in MB."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 1024
 
 
 def keep_copies(results: Results, folder: Path) -> None:
-    """Small copies of all edits and sources of a run in `folder`, as its workers would have kept them."""
+    """Writes thumbnails of all edits and sources of a run to `folder`, as its workers would have."""
     size, made = size_of_run(results.samples, results.edits), {}
     shown = [(Path(results.directory, edit.image), edit.pixels) for edit in results.edits if edit.image]
     shown += [(Path(sample.pictures["source"].path), sample.pictures["source"].digest) for sample in results.samples]
     for path, digest in shown:
-        alike = path.stat().st_size  # there are a dozen pictures under many names
+        alike = path.stat().st_size  # a dozen pictures have many names
         if alike not in made:
             made[alike] = small_copy(open_picture(path), size)
         keep(made[alike], folder / small_copy_name(digest))
@@ -80,7 +80,7 @@ def keep_copies(results: Results, folder: Path) -> None:
 
 @contextmanager
 def viewing(run: Path) -> Iterator[tuple[int, str]]:
-    """A viewer on a run: its process and the address of its page."""
+    """Starts a viewer on a run; yields its process and the address of its page."""
     process = subprocess.Popen([sys.executable, "-c", VIEW, "view", str(run), "--port", "0"], stdout=subprocess.PIPE)
     assert process.stdout is not None
     try:
@@ -91,7 +91,7 @@ def viewing(run: Path) -> Iterator[tuple[int, str]]:
 
 
 def opened(browser: Any, address: str) -> tuple[Any, dict[str, float]]:
-    """A tab on an address, and when it had come how far."""
+    """Opens an address in a tab; returns the tab and its loading times."""
     tab = browser.new_page()
     tab.add_init_script(f"({MARKS})()")
     tab.goto(address, wait_until="commit")
@@ -100,7 +100,7 @@ def opened(browser: Any, address: str) -> tuple[Any, dict[str, float]]:
 
 
 def updates(tab: Any, run: Path, late: list[bytes]) -> list[float]:
-    """Seconds from a reply's line in the journal to its score on the page, as the clock of this process has it."""
+    """Returns the seconds from a reply's line in the journal to its score on the page, by this process's clock."""
     found = []
     with (run / "replies" / "0001.jsonl").open("ab", buffering=0) as journal:
         for line in late:
@@ -113,7 +113,7 @@ def updates(tab: Any, run: Path, late: list[bytes]) -> list[float]:
 
 
 def listen(port: int, path: str, stop: threading.Event) -> None:
-    """An open page's connection: it reads what is pushed, as long as nobody says stop."""
+    """Reads pushed events as an open page does, until `stop` is set."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     connection.request("GET", path)
     answer = connection.getresponse()
@@ -123,13 +123,13 @@ def listen(port: int, path: str, stop: threading.Event) -> None:
 
 
 def idle_share(pid: int, address: str) -> float:
-    """How much of one core the viewer uses while as many pages are open and nothing happens."""
+    """Returns the share of one core that the viewer uses while many pages are open and nothing happens."""
     base, run = address.rsplit("/run/", 1)
     stop = threading.Event()
     for _ in range(PAGES):
-        path = f"/run/{run}/events?since=x.0"  # as after a restart of the viewer: each is told of all samples
+        path = f"/run/{run}/events?since=x.0"  # as after a restart of the viewer: each is sent all samples
         threading.Thread(target=listen, args=(int(base.rsplit(":", 1)[1]), path, stop), daemon=True).start()
-    time.sleep(10)  # what each is told at first is over
+    time.sleep(10)  # until the initial events have been sent
     begin, used = time.perf_counter(), processor_seconds(pid)
     time.sleep(IDLE_SECONDS)
     share = (processor_seconds(pid) - used) / (time.perf_counter() - begin)
@@ -138,7 +138,7 @@ def idle_share(pid: int, address: str) -> float:
 
 
 def write_many_runs(folder: Path) -> Path:
-    """As many runs of 30 samples and 3 edit models with their reports' numbers, linked from one, in `folder`/runs."""
+    """Writes many runs of 30 samples and 3 edit models with their reports' numbers, as links, to `folder`/runs."""
     run = write_large_run(folder, 30, size=(64, 48))
     (run / "report").mkdir(exist_ok=True)
     (run / "report" / "summary.json").write_text(json.dumps(Run(run).summary))
@@ -148,7 +148,7 @@ def write_many_runs(folder: Path) -> Path:
 
 
 def list_figures(browser: Any, runs: Path) -> dict[str, float]:
-    """Of the list of all runs: seconds until its last row has its numbers, and what the server used until then."""
+    """Returns the seconds until the last row of the list of runs has its numbers, and the server's processor time."""
     begin = time.perf_counter()
     with viewing(runs) as (pid, address):
         figures = {"list_ready_seconds": time.perf_counter() - begin}

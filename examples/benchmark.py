@@ -32,7 +32,7 @@ class Discs:
         self.parameters = parameters
 
     def samples(self) -> Iterator[Sample]:
-        """Every sample, in an order that never changes: a sample's seed follows from its index."""
+        """Yields every sample, always in the same order: a sample's seed depends on its index."""
         Path(self.parameters.folder).mkdir(parents=True, exist_ok=True)
         for index in range(self.parameters.count):
             colour = list(COLOURS)[index % len(COLOURS)]
@@ -46,5 +46,5 @@ class Discs:
                 category="warm" if colour in ("red", "yellow") else "cold",
                 pictures={"source": Picture(path=str(path), digest=hashlib.sha256(path.read_bytes()).hexdigest())},
                 instruction=f"Paint the disc {colour}.",
-                facts={"colour": colour},  # what only some protocols read
+                facts={"colour": colour},  # read by some protocols only
             )

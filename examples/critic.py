@@ -1,4 +1,4 @@
-"""A judge whose words an edit model is told: it criticises an edit, or rewrites an instruction before there is one."""
+"""A judge that tells an edit model what to do: it criticises edits, or rewrites instructions before the first edit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from edit_eval.judges.contract import JudgeRequest
 
 
 class Critic:
-    """Says how far the disc is from the colour that was asked for, give or take a point."""
+    """Says how far the disc is from the requested colour, give or take a point."""
 
     @dataclass
     class Parameters:
@@ -29,7 +29,7 @@ class Critic:
         """Nothing to load."""
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[str]:
-        """A text for each request: a critique and a score, or a new instruction."""
+        """Returns a text for each request: a critique and a score, or a new instruction."""
         return [self._criticise(request) if "edit" in request.pictures else _rewrite(request) for request in requests]
 
     def _criticise(self, request: JudgeRequest) -> str:

@@ -1,4 +1,4 @@
-"""An edit model of your own: load, and edit. It runs in a process of its own on each of its devices."""
+"""An edit model of your own, with `load` and `edit`. It runs in a separate process on each of its devices."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from edit_eval.edit_models.contract import EditRequest, OnStep
 
 
 class Painter:
-    """Paints the disc in the colour that the instruction names, more or less well."""
+    """Paints the disc in the colour named by the instruction, more or less well."""
 
     @dataclass
     class Parameters:
@@ -29,7 +29,7 @@ class Painter:
         """Loads the weights onto `devices`; import torch here, not above."""
 
     def edit(self, request: EditRequest, on_step: OnStep) -> Image.Image:
-        """Returns the edited picture: for the same request and seed the same pixels, in every process."""
+        """Returns the edited picture: the same pixels for the same request and seed, in every process."""
         name = request.instruction.split()[-1].rstrip(".")
         wanted = Image.new("RGB", request.source.size, name)
         noise = tuple(Random(request.seed).randbytes(3))

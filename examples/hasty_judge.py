@@ -1,4 +1,4 @@
-"""A judge that errs: it sees what `judge.py` sees, give or take two points, other ones each time it is asked."""
+"""A judge that errs: it scores like `judge.py`, give or take two points that differ each time it is asked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class HastyJudge:
         """Nothing to load."""
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[str]:
-        """A score from 0 to 10 for each request."""
+        """Returns a score from 0 to 10 for each request."""
         return [f"{self._score(request):.3f}" for request in requests]
 
     def _score(self, request: JudgeRequest) -> float:

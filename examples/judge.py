@@ -1,4 +1,4 @@
-"""A judge of your own: load, and judge a batch. It is told and shown what the protocol's question says."""
+"""A judge of your own, with `load` and `judge`. The protocol's question decides what it is told and shown."""
 
 import json
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from edit_eval.records import Reply
 
 
 class ColourJudge:
-    """Looks at the disc's colour and at the ground around it; a stand-in for a vision-language model."""
+    """Looks at the disc's colour and the ground around it; a stand-in for a vision-language model."""
 
     @dataclass
     class Parameters:
@@ -30,11 +30,11 @@ class ColourJudge:
         """Loads the weights onto `devices`; import torch here, not above."""
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Reply]:
-        """One reply a request, in order: a text, or numbers that the model gives beside it."""
+        """Returns one reply per request, in order: a text, or numbers, or both."""
         return [self._reply(request) for request in requests]
 
     def _reply(self, request: JudgeRequest) -> Reply:
-        if "B" in request.pictures:  # two edits, in the order in which the question shows them
+        if "B" in request.pictures:  # two edits, in the order shown
             a, b = (self._off(request, request.pictures[name]) for name in "AB")
             better = "C" if abs(a - b) < 10 else "A" if a < b else "B"
             return Reply(text=json.dumps({"better": better}))
@@ -49,6 +49,6 @@ class ColourJudge:
         return Reply(text=f"{1 + round(4 * share)}" if "1 (no)" in request.user else f"{10 * share:.3f}")
 
     def _off(self, request: JudgeRequest, edit: Image.Image) -> float:
-        """How far the disc is from the colour that was asked for, 0 to 765."""
+        """Returns the distance of the disc from the requested colour, 0 to 765."""
         wanted = Image.new("RGB", (8, 8), request.instruction.split()[-1].rstrip("."))
         return sum(ImageStat.Stat(ImageChops.difference(wanted, edit.crop((44, 28, 52, 36)))).mean)

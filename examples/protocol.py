@@ -1,4 +1,4 @@
-"""A protocol of your own: three questions, each with its scale, one of them blind to the source, and their mean."""
+"""A protocol of your own: three questions, each with its own scale, one without the source, and their mean."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -37,7 +37,7 @@ class ThreeQuestions:
         self.exactly = " exactly" if parameters.strict else ""
 
     def questions(self, sample: Sample) -> list[Question]:
-        """What is asked about one edit. A `KeyError` or `LookupError` would make the sample a bad one."""
+        """Returns the questions about one edit. A `KeyError` or `LookupError` would make the sample a bad one."""
         task = f"The instruction was: {sample.instruction}"
         followed = f"{task}\nWas it{self.exactly} followed? Answer with one number from 1 (no) to 5 (yes)."
         kept = f"{task}\nHow many percent of all else were kept? Answer with one number from 0 to 100."
@@ -49,8 +49,8 @@ class ThreeQuestions:
         ]
 
     def read(self, question: Question, reply: Reply) -> Reading:
-        """What one reply amounts to: its values, or why there are none."""
-        if question.form == "probabilities":  # of each label; they add up to 1
+        """Reads a reply: returns its values, or why there are none."""
+        if question.form == "probabilities":  # one value per label; they sum to 1
             return Reading(values={"yes": reply.values["yes"]})
         if not reply.text.strip().isdigit():
             return Reading(status=Status.UNPARSEABLE, reason="the answer is not one number")

@@ -1,4 +1,4 @@
-"""An edit model that does what it is told: it goes over its own work once more when that is criticised."""
+"""An edit model that improves its own work when it is criticised."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from edit_eval.edit_models.contract import EditRequest, OnStep
 
 
 class Retoucher:
-    """Paints the disc in the colour that the instruction names, badly at first."""
+    """Paints the disc in the colour named by the instruction, badly at first."""
 
     @dataclass
     class Parameters:
@@ -32,10 +32,10 @@ class Retoucher:
         """Nothing to load."""
 
     def edit(self, request: EditRequest, on_step: OnStep) -> Image.Image:
-        """Returns the edited picture: for the same request and seed the same pixels, in every process."""
+        """Returns the edited picture: the same pixels for the same request and seed, in every process."""
         named = re.search(r"disc (\w+)", request.instruction)
         wanted = Image.new("RGB", request.source.size, named[1] if named else "grey")
-        if "criticised" in request.instruction:  # half of what is wrong with the picture that it is given
+        if "criticised" in request.instruction:  # corrects half of the error in the given picture
             there, share = request.source, 0.5
         else:
             there = Image.new("RGB", wanted.size, tuple(Random(request.seed).randbytes(3)))

@@ -1,11 +1,11 @@
-"""A policy of three parameters that learns from a judge's rewards, over HTTP. In one terminal, then in another:
+"""A policy of three parameters that learns from a judge's rewards over HTTP. Run these in two terminals:
 
     edit-eval serve examples/training_with_rewards.yaml --port 7861 --window 64
     python examples/training_with_rewards.py http://127.0.0.1:7861
 
-The policy chooses how a drawn scene is edited: not at all, roughly, or finely. Each scene is edited a group of times,
-and a choice becomes likelier by as much as its reward lies above its group's mean (REINFORCE). An edit without a score
-has no reward, which is not 0: it is left out of its group.
+The policy chooses how to edit a drawn scene: not at all, roughly, or finely. Each scene is edited several times, as a
+group, and a choice becomes likelier in proportion to its reward above the group's mean (REINFORCE). An edit without a
+score has no reward, which is not the same as 0: it is left out of its group.
 """
 
 import base64
@@ -24,11 +24,11 @@ from edit_eval.scenes.benchmark import Scenes
 from edit_eval.scenes.editor import SceneEditor
 
 HANDS = {"left as it is": 0, "rough": 1, "fine": 4}
-"""The choices, and how many steps the editor takes for each."""
+"""The choices, with the editor's number of steps for each."""
 
 
 def drawn(count: int, size: int) -> list[list[dict]]:
-    """For each of some scenes a pair for each choice: all that this policy can make of it."""
+    """Returns for each scene one pair per choice: all edits that this policy can make."""
     made = []
     for sample in Scenes(Scenes.Parameters(count=count, size=size)).samples():
         source = Path(sample.source).read_bytes()
@@ -48,14 +48,14 @@ def drawn(count: int, size: int) -> list[list[dict]]:
 
 
 def rewards(service: str, pairs: list[dict]) -> list[float | None]:
-    """From 0 to 1; None for a pair that has no score."""
+    """Returns rewards from 0 to 1; None for a pair without a score."""
     body = json.dumps({"pairs": pairs}).encode()
     with urllib.request.urlopen(urllib.request.Request(f"{service}/v1/score", data=body), timeout=600) as answer:
         return [one["reward"] for one in json.load(answer)["results"]]
 
 
 def train(service: str, *, scenes: int = 10, size: int = 256, steps: int = 24, group: int = 8, rate: float = 4.0):
-    """How likely each choice is after training, and the mean reward of each step."""
+    """Trains the policy; returns the probability of each choice, and the mean reward of each step."""
     dice, made = random.Random(0), drawn(scenes, size)
     wants, curve = [0.0] * len(HANDS), []
     for _ in range(steps):

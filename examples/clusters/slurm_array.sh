@@ -1,5 +1,5 @@
 #!/bin/bash
-# A Slurm job array: independent engines on one run directory, each with its shard. No Ray, no node talks to another.
+# A Slurm job array: independent engines on one run directory, each with its shard. No Ray, no traffic between nodes.
 #
 #   RUN=/shared/runs/first sbatch examples/clusters/slurm_array.sh config.yaml
 #
@@ -12,14 +12,14 @@
 #SBATCH --open-mode=append
 #SBATCH --signal=B:USR1@300
 
-# Five minutes before its time is over the job is told (USR1): what is under way is finished, and the job queued again.
+# Five minutes before its time limit the job gets USR1: it finishes the work under way, and is queued again.
 edit-eval run "$1" --run-dir "${RUN:?the run directory that all jobs share}" --shard auto --grace 240 &
 engine=$!
 trap 'kill -USR1 "$engine"' USR1
 trap 'kill -TERM "$engine"' TERM
 wait "$engine"
 code=$?
-while kill -0 "$engine" 2>/dev/null; do  # a signal ended the waiting, and not the engine
+while kill -0 "$engine" 2>/dev/null; do  # a signal ended `wait`, not the engine
     wait "$engine"
     code=$?
 done

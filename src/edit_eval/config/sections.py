@@ -656,10 +656,7 @@ class Protocols:
         place = judge.own.place if judge.own.keys else self.common.place
         written = [(key, value, layer.place) for layer in layers for key, value in layer.keys.items()]
         below = [(layer.keys.get("retries"), layer.place) for layer in (self.default, self.common)]
-        written = [
-            *(("retries", *one) for one in below),
-            *written,
-        ]  # `retries` is valid for any protocol, so it is kept
+        written = [*(("retries", *one) for one in below), *written]  # valid for any protocol, so it is kept
         chosen = {key: (value, where) for key, value, where in written if not (value is None and key in PROTOCOL_KEYS)}
         for key, (_, where) in chosen.items():
             if where != place:

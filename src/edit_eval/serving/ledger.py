@@ -121,7 +121,7 @@ class Ledger:
         """Returns the runs' folders, oldest first."""
         return sorted(path for path in self.folder.iterdir() if _VOLUME.fullmatch(path.name) and path.is_dir())
 
-    # -- one run after the other --
+    # -- beginning and ending runs --
 
     def _begin(self) -> None:
         taken = [int(path.name) for path in self.volumes()]
@@ -183,7 +183,7 @@ class Ledger:
         self.environment = environment
         self.directory.write_environment(environment)
 
-    # -- what is added --
+    # -- adding pairs --
 
     def add(self, pair: Submission) -> int:
         """Adds a pair; returns the number of its edit. A pair that cannot be judged is `skipped`, with the reason.

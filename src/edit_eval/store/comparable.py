@@ -294,7 +294,7 @@ def _no_judge_in_common(
     return ConfigurationError(Text("the runs have no judge in common: {}; compare fewer of them at once", every))
 
 
-# -- what a reader must know --
+# -- notes for the reader --
 
 
 def _passports(runs: Sequence[Made], names: Sequence[str], shared: Sequence[tuple[str, ...]]) -> list[str]:

@@ -102,7 +102,7 @@ class Matrix:
                 keys[number] = self._told_key(number, told, keys)
                 continue
             keys[number] = edit_key(model, _sources(sample), sample.instruction, self._seed(model, edit_seed, sample))
-        while later:
+        while later:  # a key contains that of the edit it follows, so those come first
             left = []
             for number in later:
                 model, edit_seed, sample = self.edit_parts(number)
@@ -483,7 +483,7 @@ class Matrix:
         """
         about = self.shown_with(number)
         cells = [cell for one in about for cell in self.cells.cells_of_edit(one)]
-        for cell in cells:
+        for cell in cells:  # before anything is cleared: keys depend on the earlier picture and replies
             if self.replies[cell]:
                 self.aside.setdefault(self.key(cell), {})[self.address(cell)] = list(self.replies[cell])
         for cell in cells:

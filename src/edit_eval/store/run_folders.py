@@ -367,7 +367,7 @@ def _reuse_replies(source: RunDirectory, directory: RunDirectory, matrix: Matrix
         except msgspec.ValidationError:  # not a reply of ours
             continue
         records = given.setdefault(line.key, {}).setdefault(line.to, [])
-        if line.ask == 0:  # asked anew
+        if line.ask == 0:  # asked again: earlier replies no longer count
             records.clear()
         records.append(record)
     before = matrix.pending
