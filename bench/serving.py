@@ -31,6 +31,7 @@ import threading
 import time
 import urllib.parse
 import urllib.request
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -238,11 +239,12 @@ def decoding(pairs: list[dict[str, str]], watch: bool) -> float:
     """Returns ms of processor time of decoding an edit and its share of a source; the watch decodes some once more."""
     few = [{name: sent(base64.b64decode(pair[name]), name) for name in ("source", "edit")} for pair in pairs[:256]]
     passes = []
+    held: deque[Image.Image] = deque(maxlen=EACH)  # else the memory of each goes back to the system, and costs again
     for _ in range(5):  # the first ones warm up
         began = time.process_time()
         for place, pair in enumerate(few):
             for name in ("edit", "source") if place % EACH == 0 else ("edit",):
-                Image.open(io.BytesIO(pair[name].data)).convert("RGB").load()
+                held.append(Image.open(io.BytesIO(pair[name].data)).convert("RGB"))
             if watch and place % EACH < LOOKED_AT:
                 is_near_copy(pair["source"], pair["edit"])
         passes.append(time.process_time() - began)
