@@ -242,7 +242,7 @@ class Reading:
     """Number of times the judge was asked."""
     applies: bool = True
     """False if an earlier answer ruled the question out: it is not asked, is no failure, and has no values."""
-    ruled_out: tuple[str, ...] = ()
+    inapplicable: tuple[str, ...] = ()
     """Values that do not apply to this edit, according to another value of the same reply."""
 
 

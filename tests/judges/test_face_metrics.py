@@ -116,7 +116,7 @@ def run(folder: Path, models: dict[str, str], pairs: dict[str, tuple[Image.Image
         edit.save(edits / f"{name}.png")
         rows.append(f"{name},{name}.png,smile")
     (folder / "rows.csv").write_text("\n".join(rows))
-    asked = configuration(folder, execution={"pilot": False})
+    asked = configuration(folder, execution={"pilot": False, "progress": "plain"})
     for key in ("diffusion_model", "reward_model", "benchmark"):
         asked.pop(key, None)
     asked["benchmark"] = str(folder / "rows.csv")
@@ -126,7 +126,9 @@ def run(folder: Path, models: dict[str, str], pairs: dict[str, tuple[Image.Image
     return evaluate(asked, run_dir=folder / "run", report=False)
 
 
-def test_in_a_run_no_face_does_not_apply_and_a_lost_one_is_named(models: dict[str, str], tmp_path: Path) -> None:
+def test_in_a_run_no_face_does_not_apply_and_a_lost_one_is_named(
+    models: dict[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     with_one, without = picture(1, HERE), picture(4)
     pairs = {"kept": (with_one, with_one), "lost": (with_one, without), "none": (without, without)}
     pairs["made_up"] = (without, picture(2, THERE))
@@ -147,6 +149,7 @@ def test_in_a_run_no_face_does_not_apply_and_a_lost_one_is_named(models: dict[st
     }
     assert (result["coverage"]["scored"], result["coverage"]["total"]) == (1, 2)
     assert result["scores"]["face_lost"]["mean"] == 0.5
+    assert "1/2 scored" in capfd.readouterr().err, "progress counts as the table does"
 
 
 def test_where_no_source_has_a_face_nothing_is_said_of_it(models: dict[str, str], tmp_path: Path) -> None:

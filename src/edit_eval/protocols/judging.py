@@ -117,7 +117,7 @@ def _read(protocol: Protocol, question: Question, reply: Reply, count: int) -> R
         text=text,
         mass=mass,
         asked=count,
-        ruled_out=found.ruled_out,
+        inapplicable=found.inapplicable,
     )
 
 
@@ -232,7 +232,7 @@ def _of_kind(
 
 
 def _applies(reading: Reading, value: str) -> bool:
-    return reading.applies and value not in reading.ruled_out
+    return reading.applies and value not in reading.inapplicable
 
 
 def _value(reading: Reading, value: str) -> float:

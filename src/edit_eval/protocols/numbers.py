@@ -91,8 +91,8 @@ class Numbers:
         for name, value in values.items():
             if outside := _outside(self.scores[name].scale, value):
                 return Reading(status=Status.OUT_OF_RANGE, reason=f"{name} is {value:g}, {outside}")
-        ruled_out = tuple(name for name in question.gives if reply.values.get(self._where.get(name, "")) == 0)
-        return Reading(values=values, ruled_out=ruled_out, reason=reply.text)
+        inapplicable = tuple(name for name in question.gives if reply.values.get(self._where.get(name, "")) == 0)
+        return Reading(values=values, inapplicable=inapplicable, reason=reply.text)
 
 
 def _outside(scale: Scale, value: float) -> str:

@@ -102,15 +102,24 @@ class _Group:
     """The judgements of a category."""
 
     total: int = 0
+    """Judgements to which the headline applies, or may still apply."""
     pending: int = 0
     scores: dict[Address, float] = field(default_factory=dict)
     sum: float = 0.0
+    without: set[Address] = field(default_factory=set)
+    """Those to which it does not apply."""
 
-    def put(self, address: Address, score: float | None) -> None:
-        """Sets a headline, which replaces an earlier one."""
+    def put(self, judgement: Judgement, headline: str) -> None:
+        """Sets a judgement, which replaces an earlier state of it."""
+        address, score = address_of(judgement), judgement.scores.get(headline)
         self.sum += (score or 0.0) - self.scores.pop(address, 0.0)
         if score is not None:
             self.scores[address] = score
+        self.total += address in self.without
+        self.without.discard(address)
+        if judgement.outcome(headline) is None:
+            self.without.add(address)
+            self.total -= 1
 
 
 class Tally:
@@ -141,7 +150,7 @@ class Tally:
             self._judgements.put(address, one.status)
             group.total += 1
             group.pending += one.status is Status.PENDING
-            group.put(address, one.scores.get(self._scoring[one.judge].headline))
+            group.put(one, self._scoring[one.judge].headline)
         self._matrix, self._rounds = matrix, 0
         self._take_battles()
         for one in (*matrix.controls(), *matrix.rewrites()):
@@ -175,7 +184,7 @@ class Tally:
             return None
         key = group_of(judgement)
         group, before = self._groups[key], self._judgements.put(address, status)
-        group.put(address, judgement.scores.get(self._scoring[judgement.judge].headline))
+        group.put(judgement, self._scoring[judgement.judge].headline)
         self._means = None
         if before is not Status.PENDING or status is Status.PENDING:
             return None
