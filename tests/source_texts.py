@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, get_args
 
 import jinja2
-import typer
 from jinja2 import nodes
 
 import edit_eval
 from edit_eval.benchmarks.contract import CATEGORIES, title
 from edit_eval.cli import app
+from edit_eval.command_line import command_of
 from edit_eval.config.components import built_in, describe
 from edit_eval.config.shipped import shipped, summary
 from edit_eval.execution.findings import Level
@@ -60,7 +60,7 @@ def templates() -> dict[str, str]:
 @cache
 def own_words() -> dict[str, str]:
     """What commands and components say of themselves, with the place where it is shown: looked up as a whole."""
-    found = dict.fromkeys(of_help(typer.main.get_command(app)), "--help")
+    found = dict.fromkeys(of_help(command_of(app)), "--help")
     return found | {words: place for place, words in of_components()}
 
 
