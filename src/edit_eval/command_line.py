@@ -11,6 +11,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Collection, Sequence
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -127,7 +128,7 @@ def command_of(app: typer.Typer, words: Collection[str] | None = None) -> Any:
     """
     from edit_eval.config.components import known
 
-    command: Any = typer.main.get_command(app)
+    command: Any = copy(typer.main.get_command(app))  # typer keeps its own
     analyses = typer.Typer(rich_markup_mode=None)
     for one in known("analysis"):
         if one.name in command.commands:
@@ -137,7 +138,7 @@ def command_of(app: typer.Typer, words: Collection[str] | None = None) -> Any:
         else:
             analyses.command(one.name, short_help=one.summary)(lambda: None)
     analyses.callback()(lambda: None)  # one command alone would be no group
-    command.commands.update(typer.main.get_group(analyses).commands)
+    command.commands = {**command.commands, **typer.main.get_group(analyses).commands}
     return command
 
 

@@ -231,7 +231,7 @@ def write_document(name: str, document: Any, file: Path, *, language: str, force
     made = dict(_writers(section, language))
     write = made.get(file.suffix.lower())
     if write is None:
-        raise ConfigurationError(Text("--to {}: must end in {: or }", file, list(made)))
+        raise ConfigurationError(Text("--to {}: must end in one of {}", file, list(made)))
     refuse_existing(file, force=force)
     with written_whole(file) as temporary:
         temporary.write_text(write(), encoding="utf-8", errors="backslashreplace", newline="")
