@@ -102,7 +102,7 @@ def evaluated(typed: Typed, folder: Path) -> None:
     compared = json.loads(typed("compare", "run", "--json").stdout)
     assert compared["pairs"][0]["n"] == 8
     assert json.loads(typed("status", "run", "--json").stdout)["judgements"]["ok"] == 16
-    planned = typed("plan", asked)
+    planned = typed("plan", asked, "--from", "run")
     assert planned.returncode == 0, planned.stderr
     page = (folder / "run/report/index.html").read_text("utf-8")
     assert '<section id="gallery"' in page
