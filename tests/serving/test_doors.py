@@ -202,7 +202,7 @@ def test_one_that_can_name_a_failure_is_told_of_the_others(served: Served) -> No
 
 def test_each_reward_is_what_that_judge_says(serve: Serve) -> None:
     served = serve(doors=("unirl",), two=True)
-    assert served.get("/health").document["rewards"] == {"redness": ["score"], "even": ["score"], "edit_eval": ["score"]}
+    assert served.get("/health").document["rewards"] == dict.fromkeys(["redness", "even", "edit_eval"], ["score"])
     client = UniRL(served)
     body = json.loads(client.body([51, 204, 255], [WORDS, WORDS, "mumble"]))
     for one in body["requests"]:
