@@ -188,6 +188,9 @@ def test_a_sentence_of_the_records_is_told_in_another_language_all_the_same() ->
     assert again[0].fields[2].key == note.fields[2].key
 
 
-@pytest.mark.parametrize("broken", [{"text": "a"}, {"text": "a", "template": "{} {}", "fields": ["x"]}, {"text": "a", "template": 4, "fields": 5}])
+@pytest.mark.parametrize(
+    "broken",
+    [{"text": "a"}, {"text": "a", "template": "{} {}", "fields": ["x"]}, {"text": "a", "template": 4, "fields": 5}],
+)
 def test_a_damaged_one_is_its_english(broken: dict[str, object]) -> None:
     assert unpacked([broken]) == ["a"]

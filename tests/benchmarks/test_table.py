@@ -20,7 +20,7 @@ from edit_eval.benchmarks.table import TableBenchmark, ids_of
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.records import Sample
-from edit_eval.reporting.language import said
+from edit_eval.reporting import language
 
 Rows = Sequence[Mapping[str, Any]]
 ROWS: Rows = [
@@ -285,7 +285,8 @@ class TestFaults:
         assert caught.value.faults == (same, "sample 2 (c): no instruction")
 
     def test_with_the_line_of_a_file_of_lines(self, folder: Folder) -> None:
-        text = 'id,image,prompt\na,pics/0.png,"Add a hat,\nplease."\n\nb,pics/1.png,\nc,pics/9.png,Add.\nd,pics/1.png,x,y\n'
+        text = 'id,image,prompt\na,pics/0.png,"Add a hat,\nplease."\n\nb,pics/1.png,\n'
+        text += "c,pics/9.png,Add.\nd,pics/1.png,x,y\n"
         (folder.path / "my.csv").write_text(text)
         for _ in range(2):  # the second time it is remembered
             table = folder.table(folder.path / "my.csv")
@@ -296,7 +297,7 @@ class TestFaults:
             assert first == "line 5, sample 1 (b): no instruction"
             assert second.startswith("line 6, sample 2 (c): no source: there is no file 'pics/9.png'")
             assert third.startswith("line 7, sample 3 (00003): the row has 4 cells for 3 columns")
-            assert said(second, "zh").startswith("第 6 行"), "a fault that is remembered keeps its template"
+            assert language.said(second, "zh").startswith("第 6 行"), "a fault that is remembered keeps its template"
 
     def test_a_missing_picture_that_has_come_is_found(self, folder: Folder) -> None:
         assert folder.faults(ROWS[0] | {"image": "pics/9.png"}) != [""]
