@@ -17,9 +17,9 @@ from PIL import Image
 from edit_eval.errors import PictureError
 from edit_eval.serving import application
 from edit_eval.serving.doors import DOORS, Reward, with_group_means
-from edit_eval.serving.ledger import Submission
 from edit_eval.serving.pickles import RefusedPickle, read_pickle
 from edit_eval.serving.pictures import sent
+from edit_eval.serving.submissions import Submission
 from service_at_work import Heard, Serve, Served, encoded, text
 
 WORDS = "make it red"

@@ -20,10 +20,10 @@ from edit_eval.config.identity import digest
 from edit_eval.errors import ConfigurationError, EditEvalError, PictureError
 from edit_eval.records import Judgement, Scale, Status
 from edit_eval.serving.doors import BadRequest, Door, Given, Reward, door_of, parsed, picture, with_group_means
-from edit_eval.serving.ledger import Submission
 from edit_eval.serving.pickles import RefusedPickle
 from edit_eval.serving.pictures import Sent, sent
 from edit_eval.serving.service import Closing, QueuedPair, Service
+from edit_eval.serving.submissions import Submission
 from edit_eval.serving.watch import WINDOW, Watch
 from edit_eval.text import Text
 
