@@ -17,9 +17,9 @@ from PIL import Image
 from edit_eval.errors import PictureError
 from edit_eval.serving import application
 from edit_eval.serving.doors import DOORS, Pictures, Reward, with_group_means
-from edit_eval.serving.ledger import Submission
 from edit_eval.serving.pickles import RefusedPickle, read_pickle
 from edit_eval.serving.pictures import sent
+from edit_eval.serving.submissions import Submission
 from service_at_work import Heard, Serve, Served, encoded, text
 
 WORDS = "make it red"
@@ -202,7 +202,7 @@ def test_one_that_can_name_a_failure_is_told_of_the_others(served: Served) -> No
 
 def test_each_reward_is_what_that_judge_says(serve: Serve) -> None:
     served = serve(doors=("unirl",), two=True)
-    assert served.get("/health").document["rewards"] == dict.fromkeys(["redness", "even", "edit_eval"], ["score"])
+    assert served.get("/health").document["rewards"] == {one: ["score"] for one in ("redness", "even", "edit_eval")}
     client = UniRL(served)
     body = json.loads(client.body([51, 204, 255], [WORDS, WORDS, "mumble"]))
     for one in body["requests"]:

@@ -32,9 +32,9 @@ from edit_eval.serving.doors import (
     submission,
     with_group_means,
 )
-from edit_eval.serving.ledger import Submission
 from edit_eval.serving.pickles import RefusedPickle
 from edit_eval.serving.service import Closing, QueuedPair, Service
+from edit_eval.serving.submissions import Submission
 from edit_eval.serving.watch import WINDOW, Watch
 from edit_eval.text import Text
 

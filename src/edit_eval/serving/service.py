@@ -36,8 +36,9 @@ from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.fleet import Replica, ReplicaState
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Work
-from edit_eval.serving.ledger import CLIENT, Ledger, Submission
+from edit_eval.serving.ledger import CLIENT, Ledger
 from edit_eval.serving.live import SHOWN, ServiceLive
+from edit_eval.serving.submissions import Submission
 from edit_eval.serving.watch import Watch
 from edit_eval.store.examined import Examined, examined
 from edit_eval.store.provenance import ModelsSay
