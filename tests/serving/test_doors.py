@@ -16,7 +16,7 @@ from PIL import Image
 
 from edit_eval.errors import PictureError
 from edit_eval.serving import application
-from edit_eval.serving.doors import DOORS, Pictures, Reward, with_group_means
+from edit_eval.serving.doors import DOORS, Reward, SentPictures, with_group_means
 from edit_eval.serving.pickles import RefusedPickle, read_pickle
 from edit_eval.serving.pictures import sent
 from edit_eval.serving.submissions import Submission
@@ -427,7 +427,7 @@ def test_lists_of_lists_are_never_written_out() -> None:
     found = read_pickle(pickled)
     metas = found.pop("meta_datas")
     for meta in metas:
-        given = DOORS["editscore"].read({**found, "meta_datas": [meta]}, Pictures())
+        given = DOORS["editscore"].read({**found, "meta_datas": [meta]}, SentPictures())
         assert pickle.loads(DOORS["editscore"].encode(given.meta)) in ([""], [{}])
     strange = read_pickle(pickle.dumps(picture))
     strange.state = [None, nested, (8, 8), None, b""]

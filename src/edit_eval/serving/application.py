@@ -25,8 +25,8 @@ from edit_eval.serving.doors import (
     BadRequest,
     Door,
     Given,
-    Pictures,
     Reward,
+    SentPictures,
     door_of,
     parsed,
     submission,
@@ -270,10 +270,10 @@ class Desk:
 
     def pairs(self, asked: Sequence[PairRequest]) -> list[Submission | str]:
         """Returns the pairs of the native door, or why one is invalid."""
-        pictures = Pictures(self.root)
+        pictures = SentPictures(self.root)
         return [self._pair(pictures, one, place) for place, one in enumerate(asked)]
 
-    def _pair(self, pictures: Pictures, asked: PairRequest, place: int) -> Submission | str:
+    def _pair(self, pictures: SentPictures, asked: PairRequest, place: int) -> Submission | str:
         given = asked.model_dump(include={"source", "edit"})
         pair = submission(pictures, given["source"], asked.instruction, given["edit"], place)
         if isinstance(pair, str):
@@ -535,7 +535,7 @@ def make_app(
                 nonlocal door
                 found = parsed(here[0].media, body)
                 door = door_of(here, found)
-                return door.read(found, Pictures(root))
+                return door.read(found, SentPictures(root))
 
             async def answered(given: Given, until: float) -> Response:
                 until = min(until, time.monotonic() + SHARE * door.seconds)

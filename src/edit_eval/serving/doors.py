@@ -56,7 +56,7 @@ class Reward(NamedTuple):
         return self.judges.get(name, Reward(None, f"there is no reward {name!r}"[:200], {}))
 
 
-class Pictures:
+class SentPictures:
     """Opens the pictures of one request: texts and files that come again are checked once."""
 
     def __init__(self, root: Path | None = None) -> None:
@@ -113,7 +113,7 @@ class Door:
     seconds: float
     """Seconds that the client waits."""
     media: str
-    read: Callable[[Mapping[str, Any], Pictures], Given]
+    read: Callable[[Mapping[str, Any], SentPictures], Given]
     write: Callable[[Given, Sequence[Reward]], Any]
     reads_errors_of: int | None = None
     """The HTTP status with which the client reads `error`, if it reads it with that one only."""
@@ -176,7 +176,7 @@ def _equal(**rows: Sequence[Any]) -> int:
 
 
 def submission(
-    pictures: Pictures, source: Any, instruction: Any, edit: Any, place: int, *, door: str = ""
+    pictures: SentPictures, source: Any, instruction: Any, edit: Any, place: int, *, door: str = ""
 ) -> Submission | str:
     """Returns the pair at a place of a request, or why it is invalid. Several sources are a list."""
     if not isinstance(instruction, str) or not instruction.strip():
@@ -209,7 +209,7 @@ def _from_meta(meta: Any, keys: Sequence[str]) -> Any:
     return next((meta[key] for key in keys if meta.get(key) is not None), None)
 
 
-def _flow_grpo(found: Mapping[str, Any], pictures: Pictures) -> Given:
+def _flow_grpo(found: Mapping[str, Any], pictures: SentPictures) -> Given:
     images = _row(found, "images")
     metas = _row(found, "meta_datas", needed=False) or [{}] * len(images)
     prompts = _row(found, "prompts", needed=False) or [_from_meta(one, INSTRUCTIONS) for one in metas]
@@ -232,7 +232,7 @@ def _flow_grpo_answer(given: Given, outcomes: Sequence[Reward]) -> Any:
     }
 
 
-def _edit_r1(found: Mapping[str, Any], pictures: Pictures) -> Given:
+def _edit_r1(found: Mapping[str, Any], pictures: SentPictures) -> Given:
     rows = {name: _row(found, name) for name in ("images", "ref_images", "prompts", "metadatas")}
     count = _equal(**rows)
     made: list[Submission | str] = []
@@ -248,7 +248,7 @@ def _edit_r1(found: Mapping[str, Any], pictures: Pictures) -> Given:
     return Given(made)
 
 
-def _editscore(found: Mapping[str, Any], pictures: Pictures) -> Given:
+def _editscore(found: Mapping[str, Any], pictures: SentPictures) -> Given:
     inputs, outputs, metas = (_row(found, name) for name in ("input_images", "output_image", "meta_datas"))
     count = _equal(input_images=inputs, output_image=outputs, meta_datas=metas)
     words = [_from_meta(one, INSTRUCTIONS) for one in metas]
@@ -276,7 +276,7 @@ def _editscore_answer(given: Given, outcomes: Sequence[Reward]) -> Any:
     }
 
 
-def _verl_omni(found: Mapping[str, Any], pictures: Pictures) -> Given:
+def _verl_omni(found: Mapping[str, Any], pictures: SentPictures) -> Given:
     """Reads a request of a client that sends one text and no source: the text is JSON that has both."""
     images, prompts = _row(found, "images"), _row(found, "prompts")
     count = _equal(images=images, prompts=prompts)
@@ -290,7 +290,7 @@ def _verl_omni(found: Mapping[str, Any], pictures: Pictures) -> Given:
     return Given(pairs)
 
 
-def _unirl(found: Mapping[str, Any], pictures: Pictures) -> Given:
+def _unirl(found: Mapping[str, Any], pictures: SentPictures) -> Given:
     pairs: list[Submission | str] = []
     names: list[list[str]] = []
     for place, one in enumerate(_row(found, "requests")):
@@ -316,7 +316,7 @@ def _unirl_answer(given: Given, outcomes: Sequence[Reward]) -> Any:
     return {"results": results, "errors": errors}
 
 
-def _flow_factory(found: Mapping[str, Any], pictures: Pictures) -> Given:
+def _flow_factory(found: Mapping[str, Any], pictures: SentPictures) -> Given:
     prompts, images = _row(found, "prompt"), _row(found, "image")
     if found.get("condition_images") is None:
         raise BadRequest("no source pictures: put `condition_images` into `required_fields` of the reward's class")
