@@ -13,10 +13,10 @@ import pytest
 import edit_eval
 
 FACE = """
-Analysis Audit Benchmark BenchmarkError Column Comparison ConfigurationError Drawing Edit EditEvalError EditModel
+Analysis Audit Benchmark BenchmarkError ChartStyle Column Comparison ConfigurationError Edit EditEvalError EditModel
 EditRequest Judge JudgeRequest Judgement Line LoadError MeanScore Missing ModelError NotDrawn Picture PictureError
-Protocol Question Reading Records Refused Reply Results Run RunDirectoryError RunInterrupted Sample Scale Score Scored
-Scoring Spectator Status Stopped Table Text Unscored View __version__ audit compare evaluate leaderboard score
+Protocol Question Reading Refused Reply Results Run RunDirectoryError RunInterrupted RunRecords Sample Scale Score
+Scored Scoring Spectator Status Stopped Table Text Unscored View __version__ audit compare evaluate leaderboard score
 score_table
 """
 HEAVY = {"torch", "pyarrow", "pandas", "matplotlib", "transformers", "diffusers", "ray", "openai", "fastapi", "IPython"}

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
         Scoring,
         Status,
     )
-    from edit_eval.reporting.analyses import Analysis, Drawing, Records
+    from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords
     from edit_eval.reporting.table import Column, Line, Table
     from edit_eval.run import Run, compare, leaderboard
     from edit_eval.serving.scoring import Scored, score, score_table
@@ -71,7 +71,7 @@ _PLACES = {
     "serving.scoring": ("score", "score_table", "Scored"),
     "statistics.means": ("MeanScore",),
     "statistics.comparison": ("Comparison",),
-    "reporting.analyses": ("Analysis", "Drawing", "Records"),
+    "reporting.analyses": ("Analysis", "ChartStyle", "RunRecords"),
     "reporting.table": ("Column", "Line", "Table"),
     "text": ("Text",),
     "execution.spectator": ("Spectator",),
@@ -95,10 +95,10 @@ __all__ = [
     "Audit",
     "Benchmark",
     "BenchmarkError",
+    "ChartStyle",
     "Column",
     "Comparison",
     "ConfigurationError",
-    "Drawing",
     "Edit",
     "EditEvalError",
     "EditModel",
@@ -117,13 +117,13 @@ __all__ = [
     "Protocol",
     "Question",
     "Reading",
-    "Records",
     "Refused",
     "Reply",
     "Results",
     "Run",
     "RunDirectoryError",
     "RunInterrupted",
+    "RunRecords",
     "Sample",
     "Scale",
     "Score",

@@ -14,7 +14,7 @@ from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryErro
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.contract import Missing
 from edit_eval.records import FAILED, Ending, Judgement, Results, Status
-from edit_eval.reporting.analyses import Records, computed, summary_of
+from edit_eval.reporting.analyses import RunRecords, computed, summary_of
 from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.scores import frame
 from edit_eval.reporting.verdict import comparison_lines, verdict_lines
@@ -298,9 +298,9 @@ class Run:
         return Analysed(name, computed(name, self.records, parameters))
 
     @property
-    def records(self) -> Records:
+    def records(self) -> RunRecords:
         """What analyses read."""
-        return Records(self.results, self.votes.counted(self.results.samples))
+        return RunRecords(self.results, self.votes.counted(self.results.samples))
 
     @cached_property
     def votes(self) -> Votes:

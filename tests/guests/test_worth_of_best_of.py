@@ -30,7 +30,7 @@ from edit_eval.guests.best_of.worth import (
     sizes_of,
 )
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
-from edit_eval.reporting.analyses import Drawing, plain, write_document
+from edit_eval.reporting.analyses import ChartStyle, plain, write_document
 from edit_eval.reporting.table import Line, markdown_sheet
 from edit_eval.statistics.instruments import Instrument, Item, as_one
 from edit_eval.statistics.people import Rating
@@ -269,7 +269,7 @@ def test_what_is_drawn_is_what_was_found(tmp_path: Path) -> None:
     assert "gain over one edit, by gemma" in written["svg"]
     assert f"{gained:+.2f}" in written["md"]
     assert json.loads(written["json"]) == plain(found)
-    (chart,) = best_of_charts([found], Drawing(["painter"], "en"))
+    (chart,) = best_of_charts([found], ChartStyle(["painter"], "en"))
     (rows,) = [one for one in chart.to_dict()["datasets"].values() if "gain" in one[0]]
     assert [row["gain"] for row in rows] == [0.0, pytest.approx(gained)]
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from edit_eval import Analysis, Column, ConfigurationError, Drawing, Records, Scale, Table, Text
+from edit_eval import Analysis, ChartStyle, Column, ConfigurationError, RunRecords, Scale, Table, Text
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -39,12 +39,12 @@ class FullMarks(Analysis[Shares]):
     document: ClassVar[type[Shares]] = Shares
     caption = Text("Share of scored edits with the best score.")
 
-    def wanted(self, records: Records) -> Sequence[Parameters]:
+    def wanted(self, records: RunRecords) -> Sequence[Parameters]:
         """Every judge whose scale has a best score."""
         scales: Mapping[str, Scale] = {name: records.results.scoring[name].scale for name in records.results.judges}
         return [self.Parameters(name) for name, scale in scales.items() if scale.best is not None]
 
-    def compute(self, records: Records, parameters: Parameters) -> Shares:
+    def compute(self, records: RunRecords, parameters: Parameters) -> Shares:
         results, judge = records.results, parameters.judge
         if judge not in results.judges:
             raise ConfigurationError(Text("{} has no judge {}; there are: {}", results.name, judge, results.judges))
@@ -69,7 +69,7 @@ class FullMarks(Analysis[Shares]):
     def rows(self, document: Shares) -> Sequence[Mapping[str, Any]]:
         return [{"judge": document.judge, **msgspec.structs.asdict(share)} for share in document.shares]
 
-    def charts(self, documents: Sequence[Shares], drawing: Drawing) -> Sequence[Any]:
+    def charts(self, documents: Sequence[Shares], style: ChartStyle) -> Sequence[Any]:
         import altair  # only a page needs it
 
         return [

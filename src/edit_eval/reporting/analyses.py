@@ -30,7 +30,7 @@ from edit_eval.text import Text
 
 
 @dataclass(frozen=True)
-class Records:
+class RunRecords:
     """What an analysis reads of a run."""
 
     results: Results
@@ -39,7 +39,7 @@ class Records:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class ChartStyle:
     """What a chart must know of the page that it is drawn for."""
 
     edit_models: Sequence[str]
@@ -73,11 +73,11 @@ class Analysis(Generic[Document]):
     explained: ClassVar[Text] = Text("")
     """Line below its documents."""
 
-    def wanted(self, records: Records) -> Sequence[Any]:
+    def wanted(self, records: RunRecords) -> Sequence[Any]:
         """Returns the `Parameters` with which a report shows it by itself, in their order; empty for none."""
         return ()
 
-    def compute(self, records: Records, parameters: Any) -> Document:
+    def compute(self, records: RunRecords, parameters: Any) -> Document:
         """Computes the document. Raises `ConfigurationError` for parameters that this run cannot answer."""
         raise NotImplementedError
 
@@ -89,7 +89,7 @@ class Analysis(Generic[Document]):
         """Returns its tables and lines, without the heading."""
         raise NotImplementedError
 
-    def charts(self, documents: Sequence[Document], drawing: Drawing) -> Sequence[Any]:
+    def charts(self, documents: Sequence[Document], style: ChartStyle) -> Sequence[Any]:
         """Returns Altair charts of one run's documents; empty for none."""
         return ()
 
@@ -104,7 +104,7 @@ def analysis(name: str) -> Analysis[Any]:
     return found
 
 
-def computed(name: str, records: Records, given: Mapping[str, Any]) -> Any:
+def computed(name: str, records: RunRecords, given: Mapping[str, Any]) -> Any:
     """Computes one document; `given` are its parameters by name. Raises `ConfigurationError`, also for unknown ones."""
     of, known = analysis(name), names_of(named("analysis", name))
     for unknown in given:
@@ -127,7 +127,7 @@ def analysed(results: Results, votes: Sequence[Vote] = ()) -> dict[str, Any]:
     Plain data by name; an analysis with nothing to say is left out. One that a package brings and that fails is left
     out with a note: a report is never lost to it.
     """
-    records, found, notes = Records(results, votes), {}, []
+    records, found, notes = RunRecords(results, votes), {}, []
     for name in sorted(names("analysis")):
         path = locate("analysis", name)
         try:
@@ -163,7 +163,7 @@ def _number(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Section:
+class AnalysisSection:
     """An analysis of a run, as a report shows it."""
 
     name: str
@@ -198,24 +198,24 @@ class Section:
             lines += [Line(), Line(title, "strong"), *sheet]
         return [*lines, *([Line(self.explained, "quiet")] if self.explained else [])]
 
-    def charts(self, drawing: Drawing) -> Sequence[Any]:
+    def charts(self, style: ChartStyle) -> Sequence[Any]:
         """Returns its charts."""
-        return self.of.charts(self.documents, drawing)
+        return self.of.charts(self.documents, style)
 
 
-def sections(summary: Mapping[str, Any]) -> list[Section]:
+def sections(summary: Mapping[str, Any]) -> list[AnalysisSection]:
     """Returns the sections of a summary, by name; documents of an analysis that is no longer there are left out."""
     found = []
     for name, documents in (summary.get("analyses") or {}).items():
         if locate("analysis", name):
             of = analysis(name)
-            found.append(Section(name, of, [msgspec.convert(one, of.document) for one in documents]))
+            found.append(AnalysisSection(name, of, [msgspec.convert(one, of.document) for one in documents]))
     return found
 
 
-def section_of(name: str, document: Any) -> Section:
+def section_of(name: str, document: Any) -> AnalysisSection:
     """Returns one document as a section."""
-    return Section(name, analysis(name), [document])
+    return AnalysisSection(name, analysis(name), [document])
 
 
 # -- its files --
@@ -237,7 +237,7 @@ def write_document(name: str, document: Any, file: Path, *, language: str, force
         temporary.write_text(write(), encoding="utf-8", errors="backslashreplace", newline="")
 
 
-def _writers(section: Section, language: str) -> Iterator[tuple[str, Callable[[], str]]]:
+def _writers(section: AnalysisSection, language: str) -> Iterator[tuple[str, Callable[[], str]]]:
     [document] = section.documents
     rows = section.of.rows(document)
     if type(section.of).charts is not Analysis.charts:
@@ -257,12 +257,12 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
 _WIDTH = 520
 
 
-def _svg(section: Section, language: str) -> str:
+def _svg(section: AnalysisSection, language: str) -> str:
     """Draws its first chart for a paper: white background, no interaction."""
     import altair
     import vl_convert
 
-    drawn = [*section.charts(Drawing((), language)), altair.Chart({"values": []}).mark_point()]
+    drawn = [*section.charts(ChartStyle((), language)), altair.Chart({"values": []}).mark_point()]
     specification = drawn[0].properties(width=_WIDTH).to_dict(validate=False)
     configuration = {"background": "white", "view": {"stroke": None}, "line": {"strokeWidth": 1.5}}
     made: str = vl_convert.vegalite_to_svg({**specification, "config": configuration})

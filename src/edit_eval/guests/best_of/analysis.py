@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from edit_eval.guests.best_of.sheet import best_of_rows, best_of_sheet, title_of
 from edit_eval.guests.best_of.worth import Worth, best_of, instrument, pairs_of, with_critics
-from edit_eval.reporting.analyses import Analysis, Drawing, Records
+from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords
 from edit_eval.reporting.table import Sheet
 from edit_eval.statistics.people import ratings_of, read_people
 from edit_eval.text import Text
@@ -45,11 +45,11 @@ class BestOf(Analysis[Worth]):
         "one edit, paired on samples, clustered on source images. Costs: of one sample."
     )
 
-    def wanted(self, records: Records) -> Sequence[Parameters]:
+    def wanted(self, records: RunRecords) -> Sequence[Parameters]:
         """Each judge chooses once, and one as unlike it as there is reports."""
         return [self.Parameters(select, report) for select, report in pairs_of(records.results)]
 
-    def compute(self, records: Records, parameters: Parameters) -> Worth:
+    def compute(self, records: RunRecords, parameters: Parameters) -> Worth:
         """Raises `ConfigurationError` if one judge is both, and if samples have one edit only."""
         people = parameters.people
         ratings = ratings_of(records.votes) if people is None else read_people(Path(people))
@@ -63,10 +63,10 @@ class BestOf(Analysis[Worth]):
     def sheet(self, document: Worth) -> Sheet:
         return best_of_sheet(document)
 
-    def charts(self, documents: Sequence[Worth], drawing: Drawing) -> Sequence[Any]:
+    def charts(self, documents: Sequence[Worth], style: ChartStyle) -> Sequence[Any]:
         from edit_eval.guests.best_of.chart import best_of_charts  # only a page needs it
 
-        return best_of_charts(documents, drawing)
+        return best_of_charts(documents, style)
 
     def rows(self, document: Worth) -> Sequence[Mapping[str, Any]]:
         return best_of_rows(document)

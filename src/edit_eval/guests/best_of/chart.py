@@ -8,7 +8,7 @@ import altair as alt
 
 from edit_eval.guests.best_of.sheet import name_of, title_of
 from edit_eval.guests.best_of.worth import Worth
-from edit_eval.reporting.analyses import Drawing
+from edit_eval.reporting.analyses import ChartStyle
 from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.drawings import CURVE_HEIGHT, AnyChart, chart_title, curves, series_colour
@@ -21,21 +21,19 @@ _FACTOR_APART = 1.05
 _MARKS = 6  # about this many on the axis of gains
 
 
-def best_of_charts(documents: Sequence[Worth], drawing: Drawing) -> list[AnyChart]:
+def best_of_charts(documents: Sequence[Worth], style: ChartStyle) -> list[AnyChart]:
     """Draws a chart for each document, except where nothing has a mean."""
-    made = [(one, _chart(one, drawing)) for one in documents]
+    made = [(one, _chart(one, style)) for one in documents]
     return [
-        chart.properties(title=chart_title(in_language(title_of(one), drawing.language)))
-        if len(documents) > 1
-        else chart
+        chart.properties(title=chart_title(in_language(title_of(one), style.language))) if len(documents) > 1 else chart
         for one, chart in made
         if chart is not None
     ]
 
 
-def _chart(document: Worth, drawing: Drawing) -> AnyChart | None:
-    language = drawing.language
-    models = list(map(one_line, drawing.edit_models or [model.edit_model for model in document.models]))
+def _chart(document: Worth, style: ChartStyle) -> AnyChart | None:
+    language = style.language
+    models = list(map(one_line, style.edit_models or [model.edit_model for model in document.models]))
     alike = document.select.scale == document.report.scale
     rows = [
         {

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edit_eval.guests.best_of.worth import PEOPLE, Chooser, Curve, Size, Worth
+from edit_eval.guests.best_of.worth import PEOPLE, Chooser, ModelWorth, Size, Worth
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.names import NAMES, score_line
@@ -139,7 +139,7 @@ def _lines(document: Worth) -> Iterator[Text]:
         yield Text("`evaluation: {{repeats: 2}}` would show how much of the gain that {} sees is noise.", select)
 
 
-def _of_model(model: Curve, select: Words, report: Words, several: bool) -> Iterator[Text]:
+def _of_model(model: ModelWorth, select: Words, report: Words, several: bool) -> Iterator[Text]:
     whose = Text("{}: ", model.edit_model) if several else ""
     if model.inflation is not None:
         yield Text(

@@ -139,7 +139,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     unscored_by_reporter: int
 
 
-class Curve(msgspec.Struct, frozen=True, kw_only=True):
+class ModelWorth(msgspec.Struct, frozen=True, kw_only=True):
     """What choosing is worth, for one edit model."""
 
     edit_model: str
@@ -160,7 +160,7 @@ class Worth(msgspec.Struct, frozen=True, kw_only=True):
     family: str
     """What both judges are, where they share it; else empty."""
     edit_seeds: int
-    models: tuple[Curve, ...]
+    models: tuple[ModelWorth, ...]
 
 
 # -- chooser and reporter --
@@ -401,11 +401,11 @@ class _Curve:
             and one.outcome(self.report.score) is not None
         }
 
-    def document(self) -> Curve:
+    def document(self) -> ModelWorth:
         """Returns its sizes, and the counts behind them."""
         tried = [edit for edits in self.edits.values() for edit in edits]
         there = [edit for edit in tried if edit.status is Status.OK]
-        return Curve(
+        return ModelWorth(
             edit_model=self.edit_model,
             edits=Tried(
                 tried=len(tried),

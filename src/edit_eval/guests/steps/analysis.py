@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.steps.changes import Rounds, Turns, rounds, turns
 from edit_eval.guests.steps.sheet import rounds_sheet, turns_sheet
-from edit_eval.reporting.analyses import Analysis, Drawing, Records
+from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords
 from edit_eval.reporting.table import Sheet
 from edit_eval.text import Text
 
@@ -25,11 +25,11 @@ class RoundsAnalysis(Analysis[Rounds]):
     document: ClassVar[type[Rounds]] = Rounds
     caption = Text("Dot: mean. Line: 95% interval.")
 
-    def wanted(self, records: Records) -> Sequence[Analysis.Parameters]:
+    def wanted(self, records: RunRecords) -> Sequence[Analysis.Parameters]:
         """Wherever edit models are told a critique."""
         return [self.Parameters()] if rounds(records.results) else []
 
-    def compute(self, records: Records, parameters: Any) -> Rounds:
+    def compute(self, records: RunRecords, parameters: Any) -> Rounds:
         """Raises `ConfigurationError` if the run has no rounds."""
         found = rounds(records.results)
         if not found:
@@ -39,10 +39,10 @@ class RoundsAnalysis(Analysis[Rounds]):
     def sheet(self, document: Rounds) -> Sheet:
         return rounds_sheet(document.results)
 
-    def charts(self, documents: Sequence[Rounds], drawing: Drawing) -> Sequence[Any]:
+    def charts(self, documents: Sequence[Rounds], style: ChartStyle) -> Sequence[Any]:
         from edit_eval.guests.steps.chart import steps_charts  # only a page needs it
 
-        return steps_charts([one for document in documents for one in document.results], drawing, Text("Round"))
+        return steps_charts([one for document in documents for one in document.results], style, Text("Round"))
 
 
 class TurnsAnalysis(Analysis[Turns]):
@@ -56,11 +56,11 @@ class TurnsAnalysis(Analysis[Turns]):
     document: ClassVar[type[Turns]] = Turns
     caption = Text("Dot: mean. Line: 95% interval.")
 
-    def wanted(self, records: Records) -> Sequence[Analysis.Parameters]:
+    def wanted(self, records: RunRecords) -> Sequence[Analysis.Parameters]:
         """Wherever samples follow others and are scored at several turns."""
         return [self.Parameters()] if turns(records.results) else []
 
-    def compute(self, records: Records, parameters: Any) -> Turns:
+    def compute(self, records: RunRecords, parameters: Any) -> Turns:
         """Raises `ConfigurationError` if no sample follows another."""
         found = turns(records.results)
         if not found:
@@ -70,7 +70,7 @@ class TurnsAnalysis(Analysis[Turns]):
     def sheet(self, document: Turns) -> Sheet:
         return turns_sheet(document.results)
 
-    def charts(self, documents: Sequence[Turns], drawing: Drawing) -> Sequence[Any]:
+    def charts(self, documents: Sequence[Turns], style: ChartStyle) -> Sequence[Any]:
         from edit_eval.guests.steps.chart import steps_charts  # only a page needs it
 
-        return steps_charts([one for document in documents for one in document.results], drawing, Text("Turn"))
+        return steps_charts([one for document in documents for one in document.results], style, Text("Turn"))

@@ -29,7 +29,7 @@ from edit_eval.statistics.intervals import cluster_codes, estimate
 from edit_eval.statistics.series import Series, gain, largest_difference, series_of, sureness
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class StepNumbers(msgspec.Struct, frozen=True, kw_only=True):
     """The numbers of one step, and its change from the first."""
 
     scored: int
@@ -46,13 +46,13 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     no_change_ci95: str | None
 
 
-class Turn(Step, frozen=True, kw_only=True):
+class Turn(StepNumbers, frozen=True, kw_only=True):
     """One turn, from 1."""
 
     turn: int
 
 
-class Round(Step, frozen=True, kw_only=True):
+class Round(StepNumbers, frozen=True, kw_only=True):
     """One round, from 1, and its column."""
 
     round: int
@@ -63,7 +63,7 @@ class Round(Step, frozen=True, kw_only=True):
     """Edits kept from the round before."""
 
 
-class BestRound(Step, frozen=True, kw_only=True):
+class BestRound(StepNumbers, frozen=True, kw_only=True):
     """The edit among a sample's rounds that the critic scores highest."""
 
     edits: int
@@ -101,7 +101,7 @@ class TurnsOf(Measured, frozen=True, kw_only=True):
     turns: tuple[Turn, ...]
 
     @property
-    def steps(self) -> list[tuple[int, Step]]:
+    def steps(self) -> list[tuple[int, StepNumbers]]:
         """Each turn with its number."""
         return [(one.turn, one) for one in self.turns]
 
@@ -120,7 +120,7 @@ class RoundsOf(Measured, frozen=True, kw_only=True):
     """None without as many edit seeds as there are rounds."""
 
     @property
-    def steps(self) -> list[tuple[int, Step]]:
+    def steps(self) -> list[tuple[int, StepNumbers]]:
         """Each round with its number."""
         return [(one.round, one) for one in self.rounds]
 

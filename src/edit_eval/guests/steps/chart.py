@@ -9,7 +9,7 @@ import altair as alt
 from edit_eval.guests.steps.changes import RoundsOf, TurnsOf
 from edit_eval.guests.steps.sheet import digits_of
 from edit_eval.reporting import formats
-from edit_eval.reporting.analyses import Drawing
+from edit_eval.reporting.analyses import ChartStyle
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.drawings import CURVE_HEIGHT, AnyChart, chart_title, curves, series_colour
 from edit_eval.reporting.terminal_text import one_line
@@ -19,11 +19,11 @@ _APART, _WIDE = 0.05, 0.4
 """Distance in steps between neighbouring edit models, which keeps their intervals apart, and at most of them all."""
 
 
-def steps_charts(every: Sequence[TurnsOf | RoundsOf], drawing: Drawing, step: Text) -> list[AnyChart]:
+def steps_charts(every: Sequence[TurnsOf | RoundsOf], style: ChartStyle, step: Text) -> list[AnyChart]:
     """Draws a chart for each judge, whose steps are called `step`; none if nothing has a mean."""
     judges = dict.fromkeys(one.judge for one in every)
     of = {judge: [one for one in every if one.judge == judge] for judge in judges}
-    charts = [(judge, _chart(some, drawing, said(step, drawing.language))) for judge, some in of.items()]
+    charts = [(judge, _chart(some, style, said(step, style.language))) for judge, some in of.items()]
     return [
         chart.properties(title=chart_title(one_line(judge))) if len(judges) > 1 else chart
         for judge, chart in charts
@@ -31,9 +31,9 @@ def steps_charts(every: Sequence[TurnsOf | RoundsOf], drawing: Drawing, step: Te
     ]
 
 
-def _chart(every: Sequence[TurnsOf | RoundsOf], drawing: Drawing, step: str) -> AnyChart | None:
-    language = drawing.language
-    models = list(map(one_line, drawing.edit_models or dict.fromkeys(one.edit_model for one in every)))
+def _chart(every: Sequence[TurnsOf | RoundsOf], style: ChartStyle, step: str) -> AnyChart | None:
+    language = style.language
+    models = list(map(one_line, style.edit_models or dict.fromkeys(one.edit_model for one in every)))
     apart = min(_APART, _WIDE / len(every))
     rows = [
         {

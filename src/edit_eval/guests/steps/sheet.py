@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from edit_eval.guests.steps.changes import BestRound, BestUntold, Measured, Round, RoundsOf, Step, TurnsOf
+from edit_eval.guests.steps.changes import BestRound, BestUntold, Measured, Round, RoundsOf, StepNumbers, TurnsOf
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.names import NAMES, score_line
 from edit_eval.reporting.table import Column, Line, Sheet, Table
 from edit_eval.text import Text
 
-Shown = Step | BestUntold
+Shown = StepNumbers | BestUntold
 """The numbers of a row."""
 
 
@@ -45,7 +45,7 @@ def turns_sheet(every: Sequence[TurnsOf]) -> Sheet:
 
 def _chains(row: _Row) -> str | None:
     """Returns how many chains a later turn is compared on."""
-    return str(row.at.chains) if isinstance(row.at, Step) and row.at is not row.of.steps[0][1] else None
+    return str(row.at.chains) if isinstance(row.at, StepNumbers) and row.at is not row.of.steps[0][1] else None
 
 
 def rounds_sheet(every: Sequence[RoundsOf]) -> Sheet:

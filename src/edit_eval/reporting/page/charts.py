@@ -20,7 +20,7 @@ import altair as alt
 
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
-from edit_eval.reporting.analyses import Drawing, sections
+from edit_eval.reporting.analyses import ChartStyle, sections
 from edit_eval.reporting.entries import Entry, ScoreChoice, category_names, choices, entries, link, to_failures, to_part
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of, named_score, short_category
@@ -92,7 +92,7 @@ def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[
     leading = _panels(of_choices[0], scores, language)
     made: dict[str, list[AnyChart]] = {
         "failures": _failures(results, leading, language),
-        **{one.name: list(one.charts(Drawing(results.edit_models, language))) for one in sections(summary)},
+        **{one.name: list(one.charts(ChartStyle(results.edit_models, language))) for one in sections(summary)},
         "people": people_charts(summary, language),
         "agreement": agreement_charts(results, language),
         "timeline": timeline(results, language),
