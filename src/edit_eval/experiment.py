@@ -26,7 +26,7 @@ from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
 from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol, rounds_of
 from edit_eval.protocols.contract import EARLIER, Question, fault
-from edit_eval.records import CONTROL, Sample, Told
+from edit_eval.records import CONTROL, REWRITE, Sample, Told
 from edit_eval.scheduling.batches import spread
 from edit_eval.text import Text, counted
 from edit_eval.workers.failures import one_line
@@ -41,9 +41,6 @@ UNASKED = "unasked:"
 CONTROLS = ("source", "blank", "shuffled")
 """Pictures judged besides edits: the source itself, a grey picture, another sample's edit."""
 
-
-REWRITE = "rewrite"
-"""Kind of control without any edit: a judge is asked about the sample before there is one."""
 NO_WORDS = ("score", "probabilities", "measured")
 """Forms of answers without words."""
 
