@@ -333,6 +333,22 @@ class Experiment:
         return self.told[column].edit_model if column in self.told else column
 
     @cached_property
+    def makers(self) -> dict[str, str]:
+        """For each column, by its name, a digest of all that makes its edits, whatever it is called: the edit model and
+        its seed, and of one that is told a judge's words also the judge, its questions, and what is done with them.
+        Columns of two runs that have the same one are the same."""
+        judges = {judge.name: judge for judge in self.judges}
+        found: dict[str, str] = {}
+        for model in self.edit_models:
+            told: list[object] = []
+            if model.name in self.told:
+                of = self.told[model.name]
+                before = found[of.before] if of.before else ""
+                told = [before, of.source, of.template, of.stop, _who_is_asked(judges[of.judge])]
+            found[model.name] = digest([model.digest, model.seed, *told])
+        return found
+
+    @cached_property
     def critics(self) -> frozenset[str]:
         """Judges whose words edit models are told: their scores are in no number."""
         return frozenset(told.judge for told in self.told.values())
