@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from edit_eval import passports
 from edit_eval.experiment import Experiment
+from edit_eval.given_files import UnfitFile, read_json
 from edit_eval.passports import Passport
 from edit_eval.pictures import write_durably
 from edit_eval.protocols.asked import AskedJudge
@@ -149,11 +150,8 @@ def _anchors_file(run: Path, passport: Passport) -> Path:
 
 
 def _read_judged(path: Path) -> JudgedAnchors | None:
-    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-        plain = json.loads(path.read_text("utf-8"))
-        return JudgedAnchors(
-            date=str(plain["date"]), scores={str(one): float(score) for one, score in plain["scores"].items()}
-        )
+    with suppress(UnfitFile):
+        return read_json(path, JudgedAnchors)
     return None
 
 
