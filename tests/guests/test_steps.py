@@ -125,7 +125,7 @@ def test_what_was_kept_or_lost_is_no_edit_to_choose_from(make_sample, make_resul
     run = drawn(np.random.default_rng(1), 1.0, make_sample, make_results)
     kept, lost = run.samples[0].id, run.samples[1].id
     edits = tuple(
-        replace(edit, flags=("kept",))
+        replace(edit, made_in="m@2")
         if (edit.edit_model, edit.sample_id) == ("m@3", kept)
         else replace(edit, status=Status.EDIT_FAILED, reason="no critique", image="")
         if (edit.edit_model, edit.sample_id) == ("m@3", lost)
