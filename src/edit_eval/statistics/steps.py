@@ -48,7 +48,7 @@ def turns(results: Results) -> list[dict[str, Any]]:
     first turn, paired on the chains that have both (`chains`), with `change_ci95` and `no_change_ci95`. Empty if no
     sample follows another.
     """
-    place = turns_of(results.samples)
+    place = turns_of((*results.samples, *results.beside))
     if max((turn for turn, _ in place.values()), default=1) < 2:
         return []
     found = []
