@@ -190,6 +190,7 @@ class Run:
             directory=str(self.path),
             samples=samples,
             edits=edits,
+            beside=tuple(sample for sample in matrix.samples if sample.id in self.experiment.beside),
             judgements=judgements,
             edit_models=tuple(model.name for model in matrix.edit_models),
             judges=tuple(judge.name for judge in self.experiment.judges_of_one),

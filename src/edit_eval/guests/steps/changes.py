@@ -155,7 +155,7 @@ def turns(results: Results) -> list[TurnsOf]:
     A turn that fails fails those after it. Its change is from the first turn, paired on the chains that have both;
     means are over samples and clustered on source images. Empty if no sample follows another.
     """
-    place = turns_of(results.samples)
+    place = turns_of((*results.samples, *results.beside))
     if max((turn for turn, _ in place.values()), default=1) < 2:
         return []
     found = []
