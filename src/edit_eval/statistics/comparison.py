@@ -25,6 +25,7 @@ from edit_eval.statistics.failures import (
     failed_edits,
     paired_failures,
 )
+from edit_eval.statistics.families import Contrast, Correction, FamilyOfTests, ranks
 from edit_eval.statistics.gate import Gate, hold_against_first
 from edit_eval.statistics.intervals import (
     FEWEST_CLUSTERS,
@@ -195,8 +196,9 @@ class ColumnSummary:
     no_ci95: str | None
     """Why there is no interval, as in the summary."""
     ruled_out_share: float | None
-    rank: int
-    """1 + the number of columns of the judge that are better: columns that no test separates share a rank."""
+    rank: int | None
+    """Among the judge's columns, by `families.ranks`: columns that no test separates share a rank. None where nothing
+    is known: no score, or too few images for a test with any other."""
     failed: FailedEdits
     run: str = ""
     differs: tuple[str, ...] = ()
@@ -217,6 +219,11 @@ class Comparison:
     """What people would say, if some have been asked."""
 
     @property
+    def correction(self) -> Correction:
+        """What ranks and the pairs' `p_adjusted` are corrected for."""
+        return _family(self.pairs).correction
+
+    @property
     def judges(self) -> tuple[str, ...]:
         """The judges, in order."""
         return tuple(dict.fromkeys(column.judge for column in self.columns))
@@ -227,7 +234,8 @@ class Comparison:
             "schema": SCHEMA,
             "alpha": ALPHA,
             "power": POWER,
-            "tests": sum(pair.p is not None for pair in self.pairs),
+            "tests": self.correction.tests,
+            "family": self.correction.document(),
             "columns": [{**asdict(column), "differs": list(column.differs)} for column in self.columns],
             "pairs": [asdict(pair) for pair in self.pairs],
             "gate": asdict(self.gate),
@@ -270,7 +278,7 @@ def compare(
     tests = sum(one.found is not None and not one.found.doubt for one in held)
     pairs = _judged([_pair(one, tests, detect) for one in held], paired_failures(both), margin)
     return Comparison(
-        columns=tuple(_column_summary(column, pairs) for column in columns),
+        columns=_ranked([_column_summary(column) for column in columns], pairs),
         pairs=tuple(pairs),
         gate=hold_against_first(both, pairs, margin=margin, allow_unscored=allow_unscored),
         notes=tuple(notes),
@@ -451,25 +459,33 @@ def _largest(both: _Both) -> list[SampleDifference]:
     ]
 
 
+def _family(pairs: Sequence[Pair]) -> FamilyOfTests:
+    """Returns the tests of all pairs of all judges."""
+    return FamilyOfTests(
+        tuple(
+            Contrast(pair.a, pair.b, None if pair.difference is None else gain(pair.scale) * pair.difference, pair.p)
+            for pair in pairs
+        )
+    )
+
+
 def _judged(
     pairs: Sequence[Pair], failures: Mapping[tuple[str, str], PairedFailures], margin: float | None
 ) -> list[Pair]:
     """Returns the pairs with adjusted p-values, findings and outcomes."""
-    adjusted = holm([pair.p for pair in pairs])
+    family = _family(pairs)
     by_image = holm([pair.by_image.p for pair in pairs])
     cells = [(place, name) for place, pair in enumerate(pairs) for name in pair.categories]
     adjusted_cells = benjamini_hochberg([pairs[place].categories[name].p for place, name in cells])
     by_cell = dict(zip(cells, adjusted_cells, strict=True))
     found = []
-    for place, (pair, p) in enumerate(zip(pairs, adjusted, strict=True)):
+    for place, (pair, p, better) in enumerate(zip(pairs, family.adjusted(), family.better(), strict=True)):
         failed = failures[pair.a, pair.b]
-        shown = p is not None and pair.difference is not None and p <= ALPHA
-        a_leads = gain(pair.scale) * (pair.difference or 0.0) > 0
         tested = replace(
             pair,
             p_adjusted=p,
             categories={name: replace(of, p_adjusted=by_cell[place, name]) for name, of in pair.categories.items()},
-            scores_better=(pair.a if a_leads else pair.b) if shown else None,
+            scores_better=better,
             fails_more=(pair.a if failed.a > failed.b else pair.b) if failed.proven else None,
             failures=failed,
             by_image=replace(pair.by_image, p_adjusted=by_image[place]),
@@ -478,16 +494,36 @@ def _judged(
     return found
 
 
-def _column_summary(column: ScoreColumn, pairs: Sequence[Pair]) -> ColumnSummary:
+def _ranked(columns: Sequence[ColumnSummary], pairs: Sequence[Pair]) -> tuple[ColumnSummary, ...]:
+    """Returns the columns with their ranks. One that fails more and has the better scores is not ranked by its mean."""
+    found = []
+    for column in columns:
+        beside = [one for one in columns if one.judge == column.judge]
+        its = [pair for pair in pairs if pair.judge == column.judge]
+        told = {name for pair in its if _tells(pair) for name in (pair.a, pair.b)} if its else {column.name}
+        of = ranks(
+            {
+                one.name: None
+                if one.mean is None or one.name not in told
+                else (gain(one.scale) * one.mean, -one.failed.count / max(1, one.failed.total))
+                for one in beside
+            },
+            [(best, pair.b if best == pair.a else pair.a) for pair in its if (best := pair.better) is not None],
+        )
+        found.append(replace(column, rank=of[column.name]))
+    return tuple(found)
+
+
+def _tells(pair: Pair) -> bool:
+    """True if the two were tested, or have the same scores on enough images."""
+    return pair.p is not None or pair.better is not None or pair.no_ci95 == "no_spread"
+
+
+def _column_summary(column: ScoreColumn) -> ColumnSummary:
     samples = sorted(column.scores)
     scores = np.array([column.scores[sample] for sample in samples], dtype=np.float64)  # None becomes NaN
     groups, scored = column.groups(samples), ~np.isnan(scores)
     value = mean(scores, groups)
-    beaten_by = sum(
-        pair.better not in (None, column.name)
-        for pair in pairs
-        if pair.judge == column.judge and column.name in (pair.a, pair.b)
-    )
     images = [column.clusters[sample] for sample in samples if column.scores[sample] is not None]
     sure = Sureness(None, "no_scores" if value is None else "unknown_source", None)
     if value is not None and all(images):
@@ -506,6 +542,6 @@ def _column_summary(column: ScoreColumn, pairs: Sequence[Pair]) -> ColumnSummary
         clusters=len(set(images)),
         mean=value,
         **sure._asdict(),
-        rank=1 + beaten_by,
+        rank=None,  # replaced by `_ranked`, which knows all columns
         failed=failed_edits(column),
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Judgement, Results
-from edit_eval.statistics.battles import battles_by_judge
+from edit_eval.statistics.battles import battles_by_judge, tables_of
 from edit_eval.statistics.columns import differences
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.store.comparable import Made, Note, compare_runs, judge_identity, look, run_names
@@ -68,7 +68,8 @@ def leaderboard(runs: Sequence[Made]) -> Leaderboard:
                 names,
             )
         )
-    battles = {judges[0]: _fitted(runs, names, judges) for judges in shared}
+    tables = tables_of(runs[0].results.scoring[judges[0]].scales for judges in shared)
+    battles = {judges[0]: _fitted(runs, names, judges, tables) for judges in shared}
     lines = _passports(runs, names, [*(comparison.judges if comparison else ()), *battles])
     own = [note for note in comparison.notes if not _of_a_passport(note)] if comparison else []
     known = [{name for judges in shared for name in judges[place : place + 1]} for place in range(len(runs))]
@@ -126,8 +127,8 @@ def _battle_judges(runs: Sequence[Made]) -> list[tuple[str, ...]]:
     return shared
 
 
-def _fitted(runs: Sequence[Made], names: Sequence[str], judges: Sequence[str]) -> dict[str, Any]:
-    """Fits the battles of all runs by one judge together; returns `scores` and `coverage`."""
+def _fitted(runs: Sequence[Made], names: Sequence[str], judges: Sequence[str], tables: int) -> dict[str, Any]:
+    """Fits the battles of all runs by one judge together, one of so many tables; returns `scores` and `coverage`."""
     called: dict[tuple[str, int], str] = {}  # (digest, seed) of an edit model -> its name here
     edits: dict[tuple[str, str, int], Edit] = {}
     battles: dict[tuple[object, ...], Judgement] = {}
@@ -162,7 +163,7 @@ def _fitted(runs: Sequence[Made], names: Sequence[str], judges: Sequence[str]) -
         battle_judges=(judges[0],),
         rounds=looks,
     )
-    of_judge, scores = battles_by_judge(together)[judges[0]]
+    of_judge, scores = battles_by_judge(together, tables=tables)[judges[0]]
     for found in scores.values():
         if len(runs) > 1 and found["strengths"][0]["no_ci95"] == "not_connected":
             raise ConfigurationError(
