@@ -256,6 +256,11 @@ class Service:
         """Number of admitted pairs without an answer."""
         return len(self._inbox) + len(self._held) + len(self._open)
 
+    @property
+    def answering(self) -> list[AskedJudge]:
+        """The judges in every answer, the first one first: all but the second one, which is asked about a share."""
+        return [judge for judge in self.judges if judge.name != self._second]
+
     def replicas(self) -> list[dict[str, Any]]:
         """Describes each replica: judge, devices and state."""
         if self._policy is None:
