@@ -133,6 +133,8 @@ def nothing_known(found: Row) -> Text | None:
     if doubt == "few_preferences":
         preferred = decided - ties - count
         return Text("It prefers an edit in {} of {} battles only, too few to tell", preferred, decided)
+    if doubt in NAMES["no_ci95"]:
+        return Text("No winner yet: {}", NAMES["no_ci95"][doubt])
     if doubt != "no_preference":
         return None
     if count == decided and first in (0, count):
