@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -19,41 +21,64 @@ NAMES = "abcdef"
 
 
 @st.composite
-def shown(draw: Any) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """Estimates of some models, and any differences that are in their order."""
-    values = draw(st.lists(st.one_of(st.none(), st.integers(0, 4)), min_size=2, max_size=6))
-    of = {name: None if value is None else (float(value),) for name, value in zip(NAMES, values, strict=False)}
-    pairs = [(a, b) for a in of for b in of if of[a] and of[b] and of[a] > of[b]]
-    return of, draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
+def shown(draw: Any) -> tuple[dict[str, int], list[Contrast], list[str | None]]:
+    """Models with estimates, each known as well as it is, and any differences shown that are in their order."""
+    values = dict(zip(NAMES, draw(st.lists(st.integers(0, 4), min_size=2, max_size=6)), strict=False))
+    known = {name: draw(st.sampled_from((1.0, 1.2, 4.0))) for name in values}
+    pairs = list(combinations(values, 2))
+    contrasts = [Contrast(a, b, float(values[a] - values[b]), math.hypot(known[a], known[b]), 0.5) for a, b in pairs]
+    ahead = [None if values[a] == values[b] else a if values[a] > values[b] else b for a, b in pairs]
+    return values, contrasts, [one if draw(st.booleans()) else None for one in ahead]
 
 
 @given(shown())
 def test_no_rank_claims_more_than_is_shown_and_none_is_against_the_estimates(drawn: Any) -> None:
-    estimates, pairs = drawn
-    found = ranks(estimates, pairs)
-    for name, rank in found.items():
-        assert (rank is None) == (estimates[name] is None)
-        if rank is not None:
-            assert 1 <= rank <= 1 + sum(worse == name for _, worse in pairs)
-    ordered = sorted((name for name in estimates if estimates[name]), key=lambda name: estimates[name], reverse=True)
+    estimates, contrasts, better = drawn
+    found = ranks(contrasts, better)
+    beaten = [one.b if best == one.a else one.a for one, best in zip(contrasts, better, strict=True) if best]
+    assert all(rank is None or 1 <= rank <= 1 + beaten.count(name) for name, rank in found.items())
+    known = [name for name in estimates if found[name] is not None]
+    ordered = sorted(known, key=lambda name: -estimates[name])
     for one, other in pairwise(ordered):
         assert found[one] <= found[other]
         assert found[one] == found[other] or estimates[one] != estimates[other]
 
 
+def of(names: str, *shown: str, errors: Mapping[str, float] | None = None) -> dict[str, int | None]:
+    """Ranks of models in their order; `ac`: a is shown to be better than c."""
+    pairs = list(combinations(names, 2))
+    errors = errors or {}
+    contrasts = [Contrast(a, b, 1.0, max(errors.get(a, 1.0), errors.get(b, 1.0)), 0.5) for a, b in pairs]
+    return ranks(contrasts, [a if a + b in shown else None for a, b in pairs])
+
+
 def test_where_each_is_shown_to_be_better_than_all_below_the_rank_counts_them() -> None:
-    estimates = {name: (float(-place),) for place, name in enumerate("abcd")}
-    assert ranks(estimates, list(combinations("abcd", 2))) == {"a": 1, "b": 2, "c": 3, "d": 4}
-    assert ranks(estimates, [("a", "c"), ("b", "d"), ("a", "d")]) == {"a": 1, "b": 1, "c": 2, "d": 3}
-    assert ranks(estimates, [("a", "c")]) == {"a": 1, "b": 1, "c": 1, "d": 1}, "d lies below c, and is not shown to"
+    assert of("abcd", "ab", "ac", "ad", "bc", "bd", "cd") == {"a": 1, "b": 2, "c": 3, "d": 4}
+    assert of("abcd", "ac", "bd", "ad") == {"a": 1, "b": 1, "c": 2, "d": 3}
+    assert of("abc", "ab") == {"a": 1, "b": 1, "c": 1}, "c lies below b, and is not shown to be worse than a"
+
+
+def test_what_is_known_half_as_well_has_no_rank_and_takes_none_from_others() -> None:
+    assert of("abc", "ab", errors={"c": 1.3}) == {"a": 1, "b": 1, "c": 1}
+    assert of("abc", "ab", errors={"c": 1.5}) == {"a": 1, "b": 2, "c": None}
 
 
 def test_one_that_scores_better_and_fails_more_is_not_ranked_by_its_scores_alone() -> None:
-    assert ranks({"a": (9.0, -0.5), "b": (8.0, 0.0)}, [("b", "a")]) == {"a": 2, "b": 1}
+    assert ranks([Contrast("a", "b", 1.0, 0.5, 0.04)], ["b"]) == {"a": 2, "b": 1}
+
+
+def test_of_whom_nothing_is_known_has_no_rank() -> None:
+    contrasts = [
+        Contrast("a", "b", 1.0, 0.1, 0.01),
+        Contrast("a", "c", None, None, None),
+        Contrast("b", "c", None, None, None),
+    ]
+    assert ranks(contrasts, ["a", None, None]) == {"a": 1, "b": 2, "c": None}
+    assert ranks([Contrast("a", "b", 0.0, None, None)], [None]) == {"a": 1, "b": 1}, "the same on all samples"
 
 
 def test_what_is_corrected_is_corrected_for_pairs_and_tables_and_looks() -> None:
-    contrasts = tuple(Contrast("a", "b", 1.0, p) for p in (0.001, None, 0.02, 0.5))
+    contrasts = tuple(Contrast("a", "b", 1.0, 0.3, p) for p in (0.001, None, 0.02, 0.5))
     family = FamilyOfTests(contrasts, tables=2, looks=3)
     by_holm = holm([0.001, None, 0.02, 0.5])
     assert family.adjusted() == [p if p is None else min(1.0, 6 * p) for p in by_holm]

@@ -170,7 +170,7 @@ def outcome(pair: Pair, names: Mapping[str, str]) -> Text:
 
 
 _PAIR: Column[Compared] = Column(Text("Pair"), lambda row: row.name, "name", to=Compared.to_largest)
-_SHORT_PAIR: Column[Compared] = Column(Text("Pair"), lambda row: row.name, "word")
+_SHORT_PAIR: Column[Compared] = Column(Text("Pair"), lambda row: row.name, "name")
 PAIRS: Sequence[Column[Compared]] = (
     Column("n", lambda row: str(row.pair.n)),
     Column(Text("Images"), lambda row: str(row.pair.clusters)),
@@ -190,7 +190,7 @@ COUNTS: Sequence[Column[Compared]] = (
 _VERDICT: Column[Compared] = Column(
     Text("Verdict"),
     lambda row: verdict(row.pair, row.names),
-    "word",
+    "name",
     look=lambda row: "strong" if row.pair.better else "quiet",
 )
 

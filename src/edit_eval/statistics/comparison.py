@@ -167,6 +167,8 @@ class Pair:
     """Share of unseen images, each a total loss, that would undo the difference; decides nothing either."""
     ruled_out_share: float | None = None
     """A kind of image with a larger share would be among that many images in 95 of 100 evaluations."""
+    standard_error: float | None = None
+    """Of the difference; None if there is no interval."""
     settled_by: int | None = None
     """Source images that would show a true difference as large as the one seen; None as for `detectable`."""
 
@@ -197,8 +199,7 @@ class ColumnSummary:
     """Why there is no interval, as in the summary."""
     ruled_out_share: float | None
     rank: int | None
-    """Among the judge's columns, by `families.ranks`: columns that no test separates share a rank. None where nothing
-    is known: no score, or too few images for a test with any other."""
+    """See `families.ranks`: columns that no test separates share one. None without enough shared source images."""
     failed: FailedEdits
     run: str = ""
     differs: tuple[str, ...] = ()
@@ -277,8 +278,13 @@ def compare(
     held = [_Both(a, b) for a, b in both]
     tests = sum(one.found is not None and not one.found.doubt for one in held)
     pairs = _judged([_pair(one, tests, detect) for one in held], paired_failures(both), margin)
+    ranked = {
+        (judge, name): rank
+        for judge in of_judges
+        for name, rank in _ranks([pair for pair in pairs if pair.judge == judge]).items()
+    }
     return Comparison(
-        columns=_ranked([_column_summary(column) for column in columns], pairs),
+        columns=tuple(_column_summary(column, ranked.get((column.judge, column.name))) for column in columns),
         pairs=tuple(pairs),
         gate=hold_against_first(both, pairs, margin=margin, allow_unscored=allow_unscored),
         notes=tuple(notes),
@@ -391,6 +397,7 @@ def _pair(both: _Both, tests: int, detect: float | None) -> Pair:
         tipping_share=tipping_share(found.value, span) if found else None,
         ruled_out_share=ruled_out_share(found.worth) if found else None,
         equal_within=equal_within(found, span, alpha) if found else None,
+        standard_error=found.standard_error if found and not found.doubt else None,
         settled_by=clusters_needed(found, abs(found.value), span, alpha=alpha) if found and found.value else None,
     )
 
@@ -463,7 +470,13 @@ def _family(pairs: Sequence[Pair]) -> FamilyOfTests:
     """Returns the tests of all pairs of all judges."""
     return FamilyOfTests(
         tuple(
-            Contrast(pair.a, pair.b, None if pair.difference is None else gain(pair.scale) * pair.difference, pair.p)
+            Contrast(
+                pair.a,
+                pair.b,
+                None if pair.difference is None else gain(pair.scale) * pair.difference,
+                pair.standard_error,
+                pair.p,
+            )
             for pair in pairs
         )
     )
@@ -494,32 +507,24 @@ def _judged(
     return found
 
 
-def _ranked(columns: Sequence[ColumnSummary], pairs: Sequence[Pair]) -> tuple[ColumnSummary, ...]:
-    """Returns the columns with their ranks. One that fails more and has the better scores is not ranked by its mean."""
-    found = []
-    for column in columns:
-        beside = [one for one in columns if one.judge == column.judge]
-        its = [pair for pair in pairs if pair.judge == column.judge]
-        told = {name for pair in its if _tells(pair) for name in (pair.a, pair.b)} if its else {column.name}
-        of = ranks(
-            {
-                one.name: None
-                if one.mean is None or one.name not in told
-                else (gain(one.scale) * one.mean, -one.failed.count / max(1, one.failed.total))
-                for one in beside
-            },
-            [(best, pair.b if best == pair.a else pair.a) for pair in its if (best := pair.better) is not None],
-        )
-        found.append(replace(column, rank=of[column.name]))
-    return tuple(found)
+def _ranks(pairs: Sequence[Pair]) -> dict[str, int | None]:
+    """Returns the rank of each column of one judge by what is shown of score and failures.
+
+    A column is ranked if it shares six source images with each of the others; those with the fewest are left out first.
+    """
+    shared: dict[str, dict[str, int]] = {}
+    for pair in pairs:
+        shared.setdefault(pair.a, {})[pair.b] = shared.setdefault(pair.b, {})[pair.a] = pair.clusters
+    while any(count < FEWEST_CLUSTERS for of in shared.values() for count in of.values()):
+        fewest = min(shared, key=lambda name: sorted(shared[name].values()))
+        del shared[fewest]
+        for of in shared.values():
+            of.pop(fewest, None)
+    ranked = [pair for pair in pairs if pair.a in shared and pair.b in shared]
+    return ranks(_family(ranked).tests, [pair.better for pair in ranked])
 
 
-def _tells(pair: Pair) -> bool:
-    """True if the two were tested, or have the same scores on enough images."""
-    return pair.p is not None or pair.better is not None or pair.no_ci95 == "no_spread"
-
-
-def _column_summary(column: ScoreColumn) -> ColumnSummary:
+def _column_summary(column: ScoreColumn, rank: int | None) -> ColumnSummary:
     samples = sorted(column.scores)
     scores = np.array([column.scores[sample] for sample in samples], dtype=np.float64)  # None becomes NaN
     groups, scored = column.groups(samples), ~np.isnan(scores)
@@ -542,6 +547,6 @@ def _column_summary(column: ScoreColumn) -> ColumnSummary:
         clusters=len(set(images)),
         mean=value,
         **sure._asdict(),
-        rank=None,  # replaced by `_ranked`, which knows all columns
+        rank=rank,
         failed=failed_edits(column),
     )

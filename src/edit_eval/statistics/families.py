@@ -7,6 +7,7 @@ them is then ranked below another in at most `ALPHA` of all evaluations, however
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -23,6 +24,9 @@ class Contrast:
     a: str
     b: str
     difference: float | None
+    """None if nothing is known of it."""
+    error: float | None
+    """Standard error of the difference; None where it is not known."""
     p: float | None
     """Two-sided; None if it could not be made, and then it is in no count."""
 
@@ -61,7 +65,7 @@ class Correction:
         beside += [counted(self.looks, "look")] if self.looks > 1 else []
         return Text(
             "A rank is 1 + how many are shown to be better, corrected for {: and } (Holm, .05 together); who shares "
-            "one is not told apart.",
+            "one is not told apart, and who has none is too little known.",
             beside,
         )
 
@@ -100,27 +104,48 @@ class FamilyOfTests:
         return None not in self.better()
 
 
-def ranks(estimates: Mapping[str, Sequence[float] | None], shown: Sequence[tuple[str, str]]) -> dict[str, int | None]:
-    """Returns the rank of each: 1 + the number shown to be better, monotone in the estimates.
+HALF_KNOWN = math.sqrt(2)
+"""Standard error, relative to that of another, of what is known half as well."""
 
-    `estimates`: of each its estimates (a mean; a mean and the negative of what failed), where more is better, or None
-    if nothing can be said of it: it has no rank, and counts in none. `shown`: pairs (better, worse) of a family.
 
-    Of one that few votes are about, fewer may be shown to be better than of one that lies above it. So x's count is the
-    least over x and all whose estimates are nowhere above those of x: that many are still shown to be better than x,
-    and nobody is ranked above one with better estimates.
+def ranks(contrasts: Sequence[Contrast], better: Sequence[str | None]) -> dict[str, int | None]:
+    """Returns the rank of each that is in a contrast: 1 + the number shown to be better, in the order of the estimates.
+
+    `better`: of each contrast who is shown to be better, by tests that a family has corrected; None for neither.
+
+    Fewer may be shown to be better than y than of an x that leads y, since less is known of y. If it is known half as
+    well as x in all that counts, y has no rank (None): to lose samples lifts nobody. Otherwise x shares the rank of y:
+    it is the least over x and all that it leads, directly or by way of others. So as many are shown to be better as the
+    rank says, and nobody is ranked above one that leads it. Of whom no difference is known has no rank.
     """
-    known = {name: tuple(of) for name, of in estimates.items() if of is not None}
-    above = dict.fromkeys(known, 0)
-    for better, worse in set(shown):
-        if better in known and worse in known:
-            above[worse] += 1
-    return {
-        name: None
-        if (own := known.get(name)) is None
-        else 1
-        + min(
-            above[other] for other, its in known.items() if all(low <= high for low, high in zip(its, own, strict=True))
+    names = list(dict.fromkeys(name for one in contrasts for name in (one.a, one.b)))
+    known = {name for one in contrasts if one.difference is not None for name in (one.a, one.b)}
+    above: dict[str, set[str]] = {name: set() for name in names}
+    leads: dict[str, set[str]] = {name: set() for name in names}
+    errors: dict[tuple[str, str], float | None] = {}
+    for one, best in zip(contrasts, better, strict=True):
+        errors[one.a, one.b] = errors[one.b, one.a] = one.error if one.p is not None else None
+        if best is not None:
+            above[one.b if best == one.a else one.a].add(best)
+        ahead = [] if one.difference is None else [one.a] if one.difference > 0 else [one.b]
+        for x in [one.a, one.b] if one.difference == 0 else ahead:
+            if best in (None, x):  # one that leads may fail more
+                leads[x].add(one.b if x == one.a else one.a)
+    for middle in names:
+        for x in names:
+            if middle in leads[x]:
+                leads[x] |= leads[middle]
+
+    def less_known(y: str, x: str) -> bool:
+        """True if y has fewer above it than x, which leads it, for want of knowledge alone."""
+        lost = above[x] - above[y] - {y}
+        return len(above[y]) < len(above[x]) and all(
+            (error := errors.get((one, y))) is None or error > HALF_KNOWN * (errors[one, x] or math.inf) for one in lost
         )
-        for name in estimates
+
+    ranked = [name for name in names if name in known]
+    ranked = [y for y in ranked if not any(y in leads[x] and less_known(y, x) for x in ranked)]
+    return {
+        name: 1 + min(len(above[y]) for y in ranked if y == name or y in leads[name]) if name in ranked else None
+        for name in names
     }

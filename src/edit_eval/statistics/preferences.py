@@ -216,6 +216,10 @@ class Fit:
             return min(1.0, 2.0 ** (1 - images))
         return None if images == 0 or (found := self._of_two(a, b)) is None else found.p_value()
 
+    def _error(self, a: int, b: int) -> float | None:
+        found = self._of_two(a, b)
+        return None if found is None or found.doubt else found.standard_error
+
     def _of_two(self, a: int, b: int) -> Estimate | None:
         if self.doubt not in (None, UNBOUNDED):
             return None
@@ -227,8 +231,9 @@ class Fit:
         names = self.edit_models
         return FamilyOfTests(
             tuple(
-                Contrast(names[a], names[b], self.difference(a, b), self.p_value(a, b))
+                Contrast(names[a], names[b], None if p is None else self.difference(a, b), self._error(a, b), p)
                 for a, b in combinations(range(len(names)), 2)
+                for p in [self.p_value(a, b)]
             ),
             tables=self.tables,
             looks=self.looks,
@@ -237,16 +242,7 @@ class Fit:
     @cached_property
     def ranks(self) -> Mapping[str, int | None]:
         """The rank of each edit model by the whole family; None where nothing is known."""
-        tests = self.family.tests
-        tested = {name for one in tests if one.p is not None for name in (one.a, one.b)}
-        shown = zip(tests, self.family.better(), strict=True)
-        return ranks(
-            {
-                name: None if (value := self.strength(place)) is None or name not in tested else (value,)
-                for place, name in enumerate(self.edit_models)
-            },
-            [(better, one.b if better == one.a else one.a) for one, better in shown if better is not None],
-        )
+        return dict.fromkeys(self.edit_models) | ranks(self.family.tests, self.family.better())
 
 
 @dataclass(frozen=True)
