@@ -25,7 +25,7 @@ from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
 from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol, rounds_of
-from edit_eval.protocols.contract import EARLIER, Question, fault
+from edit_eval.protocols.contract import Question, fault, is_earlier
 from edit_eval.records import CONTROL, Sample, Told
 from edit_eval.scheduling.batches import spread
 from edit_eval.text import Text, counted
@@ -306,7 +306,7 @@ class Experiment:
     def shows_earlier(self) -> bool:
         """True if a judge is shown pictures of earlier turns or rounds."""
         every = (one.question for asked in self.asked.values() for of in asked for one in of)
-        return self.grows or any(view.picture in EARLIER for question in every for view in question.shows)
+        return self.grows or any(is_earlier(view.picture) for question in every for view in question.shows)
 
     def first_of(self, position: int) -> Sample:
         """Returns the first sample of the chain that the one at a position belongs to; itself if it follows none."""

@@ -13,6 +13,7 @@ from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Unscored
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.contract import Missing
+from edit_eval.published.certificates import certificate_of
 from edit_eval.records import FAILED, Ending, Judgement, Results, Status
 from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.scores import frame
@@ -191,6 +192,11 @@ class Run:
             critiques=(*critiques, *matrix.rewrites()) if critics else (),
             rounds=matrix.rounds,
             published=self._published(judgements),
+            certificates={
+                judge.name: certificate_of(judge.scoring.protocol, judge.protocol)
+                for judge in matrix.judges
+                if getattr(judge.protocol, "published", None)
+            },
             activities=timeline.activities,
             wall_seconds=timeline.wall_seconds,
             devices=timeline.devices,

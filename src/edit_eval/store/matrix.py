@@ -10,7 +10,7 @@ from functools import cached_property
 from edit_eval.config.identity import Identity
 from edit_eval.experiment import CONTROLS, Experiment
 from edit_eval.protocols.asked import AskedJudge, asked_digest
-from edit_eval.protocols.contract import Question, in_order
+from edit_eval.protocols.contract import Question, in_order, turn_named
 from edit_eval.protocols.judging import (
     JudgedScores,
     applying,
@@ -313,7 +313,17 @@ class Matrix:
             return own
         first, last = self.experiment.first_of(self.cells.sample(edit)).pictures["source"], self.last(edit)
         was = own["source"] if last is None else Shown(self.edits[last].image, pixels=self.edits[last].pixels)
-        return {**own, "first": Shown(first.path, first.digest), "last": was}
+        turns = list(reversed([*self._before(edit)]))
+        earlier = {turn_named(turn): self.edits[one] for turn, one in enumerate(turns, 1)}
+        shown = {name: Shown(one.image, pixels=one.pixels) for name, one in earlier.items()}
+        return {**own, **shown, "first": Shown(first.path, first.digest), "last": was}
+
+    def _before(self, edit: int) -> Iterator[int]:
+        """Yields the edits of the turns before an edit's, the last first; none for controls and battles."""
+        one = self.predecessor(edit) if edit < self.cells.edits else None
+        while one is not None:
+            yield one
+            one = self.predecessor(one)
 
     def last(self, edit: int) -> int | None:
         """Returns the edit of the previous turn or round; None in the first, and for controls and battles."""
