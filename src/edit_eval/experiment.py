@@ -314,6 +314,14 @@ class Experiment:
             position = self.predecessors[position]
         return self.samples[position]
 
+    def turns_before(self, position: int) -> list[int]:
+        """Returns the positions of the samples that come before the one at a position in its chain, the first first."""
+        found: list[int] = []
+        while position in self.predecessors:
+            position = self.predecessors[position]
+            found.insert(0, position)
+        return found
+
     @cached_property
     def predecessors(self) -> dict[int, int]:
         """For the position of each good sample that follows another: the other's position."""

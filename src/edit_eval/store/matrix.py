@@ -300,16 +300,10 @@ class Matrix:
             return own
         first, last = self.experiment.first_of(self.cells.sample(edit)).pictures["source"], self.last(edit)
         was = own["source"] if last is None else _shown(self.picture(last))
-        turns = reversed([*self._before(edit)])
-        earlier = {turn_named(turn): _shown(self.picture(one)) for turn, one in enumerate(turns, 1)}
+        turns = self.experiment.turns_before(edit % len(self.samples)) if edit < self.cells.edits else ()
+        at = edit - edit % len(self.samples)
+        earlier = {turn_named(turn): _shown(self.edits[at + one]) for turn, one in enumerate(turns, 1)}
         return {**own, **earlier, "first": Shown(first.path, first.digest), "last": was}
-
-    def _before(self, edit: int) -> Iterator[int]:
-        """Yields the edits of the turns before an edit's, the last first; none for controls and battles."""
-        one = self.predecessor(edit) if edit < self.cells.edits else None
-        while one is not None:
-            yield one
-            one = self.predecessor(one)
 
     def last(self, edit: int) -> int | None:
         """Returns the edit of the previous turn or round; None in the first, and for controls and battles."""
