@@ -12,12 +12,13 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 from typing import Protocol as Shape
 
 import msgspec
 
-from edit_eval.benchmarks.selection import lint, refuse_bad, refuse_nothing, select, tidied
+from edit_eval.benchmarks.selection import in_unicode, lint, refuse_bad, refuse_nothing, select, tidied
 from edit_eval.config.components import NotHere, called_by, import_class, staying_here
 from edit_eval.config.families import shared_families
 from edit_eval.config.identity import Identity, digest, identity
@@ -28,7 +29,7 @@ from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, as
 from edit_eval.protocols.contract import EARLIER, Question, fault
 from edit_eval.records import CONTROL, Sample, Told
 from edit_eval.scheduling.batches import spread
-from edit_eval.text import Text, counted
+from edit_eval.text import Text, counted, packed, unpacked
 from edit_eval.workers.failures import one_line
 from edit_eval.workers.model_class import make_parameters
 
@@ -56,6 +57,8 @@ class Data(NamedTuple):
     """Description by its class: source, licence, and anything else a reader should know."""
     notes: tuple[str, ...]
     """Oddities of the samples that are no faults."""
+    lines: Mapping[int, int] = MappingProxyType({})
+    """For bad samples, their line in the benchmark's file by index, where it has lines."""
 
 
 class Control(NamedTuple):
@@ -132,7 +135,7 @@ class Experiment:
         families = shared_families(configuration.judges.values(), configuration.edit_models.values())
         seen = with_clusters([_with_fault(sample, judges) for sample in chosen])
         if section.on_bad_sample == "error":
-            refuse_bad({sample.index: sample for sample in (*samples, *seen)}.values(), section.source)
+            refuse_bad({sample.index: sample for sample in (*samples, *seen)}.values(), section.source, data.lines)
         else:
             refuse_nothing(seen)
         if told and (follower := next((sample for sample in seen if sample.follows), None)):
@@ -190,7 +193,7 @@ class Experiment:
             judges=tuple(judges),
             language=str(plain["language"]),
             about=dict(plain.get("benchmark", {}).get("about", {})),
-            notes=tuple(plain.get("benchmark", {}).get("notes", ())),
+            notes=tuple(unpacked(plain.get("benchmark", {}).get("notes", []))),
             grows=bool(plain.get("grows", False)),
             told={name: msgspec.convert(one, Told) for name, one in plain.get("told", {}).items()},
             **how_often,
@@ -203,7 +206,7 @@ class Experiment:
         """
         return {
             "language": self.language,
-            "benchmark": {"about": dict(self.about), "notes": list(self.notes)},
+            "benchmark": {"about": dict(self.about), "notes": packed(self.notes)},
             **{key: getattr(self, key) for key in ("edit_seeds", "repeats", "readings", "control_samples")},
             **({"grows": True} if self.grows else {}),
             **({"told": {name: asdict(one) for name, one in self.told.items()}} if self.told else {}),
@@ -624,7 +627,7 @@ def load_samples(configuration: Configuration, listener: Listener | None = None)
     samples, soon = [], time.monotonic() + READ_IN_SILENCE
     try:
         for sample in benchmark.samples():
-            samples.append(sample)
+            samples.append(in_unicode(sample))
             if listener is not None and time.monotonic() >= soon:
                 listener.reading(len(samples), *getattr(benchmark, "position", (0, 0)))
     except EditEvalError:
@@ -642,7 +645,7 @@ def load_samples(configuration: Configuration, listener: Listener | None = None)
     about, said = getattr(benchmark, "about", {}), getattr(benchmark, "notes", ())
     about = {str(key): str(text) for key, text in about.items()} if isinstance(about, Mapping) else {}
     notes = tuple(said) if getattr(benchmark, "unlinted", False) else lint(samples, said)
-    return Data(tuple(map(tidied, samples)), about, notes)
+    return Data(tuple(map(tidied, samples)), about, notes, getattr(benchmark, "lines", {}))
 
 
 def verify_sources(configuration: Configuration) -> str:

@@ -19,7 +19,7 @@ from edit_eval import __version__
 from edit_eval.config.identity import digest
 from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.records import Judgement, Scale, Status
-from edit_eval.serving.doors import BadRequest, Door, Given, Reward, with_group_means
+from edit_eval.serving.doors import FIRST_JUDGE, BadRequest, Door, Given, Reward, with_group_means
 from edit_eval.serving.native import ScoreRequest
 from edit_eval.serving.openers import Late, NoOpener
 from edit_eval.serving.opening import NATIVE
@@ -49,6 +49,8 @@ SHARE = 0.9
 """Share of a client's timeout that may be used: an answer after it would be wasted."""
 AGAIN_AFTER = 2
 """Seconds, in `Retry-After`."""
+TOLD_EVERY = 10.0
+"""Seconds between two lines about refused requests of one door."""
 HOLD_EVERY = 2.0
 """Seconds between two attempts at a pair without a score (`hold`)."""
 
@@ -101,13 +103,15 @@ class Desk:
 
     def __init__(self, service: Service, *, most_pairs: int = MOST_PAIRS, root: Path | None = None) -> None:
         self.service, self._most_pairs = service, most_pairs
-        self._root = None if root is None else root.resolve()
+        self.root = root
+        """The folder whose files a request may name."""
         self._bytes = 0
         self._coming: dict[object, None] = {}
         """Bodies being read, that which is read for longest first."""
         self._turn = asyncio.Lock()
         self.openers = service.openers
         self.counts: Counter[tuple[str, str]] = Counter()  # (door, outcome)
+        self._told: dict[str, float] = {}
         self.registry = CollectorRegistry()
         self.seconds = Histogram(
             "edit_eval_request_seconds",
@@ -118,6 +122,13 @@ class Desk:
         self.registry.register(_Figures(self))
 
     # -- one request --
+
+    def tell_refusal(self, door: str, reason: str) -> None:
+        """Prints why a request was refused: most trainers' clients do not read it. Not every one of many."""
+        if time.monotonic() > self._told.get(door, -math.inf) + TOLD_EVERY:
+            self._told[door] = time.monotonic()
+            said = "".join(one if one.isprintable() else " " for one in reason[:300])
+            self.service.tell(Text("{}: a request was refused: {}", door, said))
 
     @contextlib.asynccontextmanager
     async def opened(self, request: Request, doors: Sequence[Door], until: float) -> AsyncIterator[tuple[str, Given]]:
@@ -141,7 +152,7 @@ class Desk:
                 body = await read_body(request.headers, request.receive, most=MOST_BODY, until=until, take=take)
             finally:
                 del self._coming[turn]
-            opening = self.openers.read(body, doors, self._root, until)
+            opening = self.openers.read(body, doors, self.root, until)
             yield await asyncio.wrap_future(opening)
         except (Late, NoOpener) as error:
             raise Busy from error
@@ -233,17 +244,26 @@ class Desk:
                 scores={},
                 missing={},
             )
-            judges, form = {judge.name: nothing for judge in self.service.judges}, None
+            judges, form = {judge.name: nothing for judge in self.service.answering}, None
         else:
             judges, form = {name: self.scored(one) for name, one in found.items()}, PictureEncoding(**pair.edit.form)
         first = judges[self.service.judges[0].name]
         return JudgedPair(**first.model_dump(), id=name, form=form, judges=judges)
 
+    @property
+    def reward_names(self) -> list[str]:
+        """Names of the rewards that a client may ask for: each judge's that has one from 0 to 1, and the first's."""
+        closed = [judge.name for judge in self.service.answering if judge.scoring.scale.span is not None]
+        return list(dict.fromkeys([*closed, FIRST_JUDGE]))
+
     def outcome(self, found: dict[str, Judgement] | str) -> Reward:
-        """Returns the outcome for a door: the first judge's score, from 0 to 1."""
+        """Returns the outcome for a door: the first judge's score, from 0 to 1, and each judge's by name."""
         if isinstance(found, str):
             return Reward(None, found, {})
-        one = found[self.service.judges[0].name]
+        judges = {name: self._reward(one) for name, one in found.items()}
+        return judges[self.service.judges[0].name]._replace(judges=judges)
+
+    def _reward(self, one: Judgement) -> Reward:
         reward = unit(one.score, self.scale(one))
         reason = one.reason if reward is not None else f"{one.status.value}: {one.reason}"
         return Reward(reward, reason, one.scores, one.score)
@@ -392,7 +412,7 @@ def make_app(
         """Tells whether all judges are loaded; `rewards` is for UniRL."""
         ok = service.ready.is_set() and not service.closing
         state = "ok" if ok else "closing" if service.closing else "loading"
-        rewards = {judge.name: [*judge.scoring.scales] for judge in service.judges} | {"edit_eval": ["score"]}
+        rewards = {name: ["score"] for name in desk.reward_names}
         alarms = service.watch.alarms[-5:] if service.watch else []
         body = {
             "status": state,
@@ -461,6 +481,8 @@ def make_app(
                 return Response(door.encode(door.write(given, outcomes)), media_type=door.media, headers=headers)
 
             def refused(status: int, reason: str) -> Response:
+                if here[0].reads_errors_of and (status != 503 or service.closing):  # a full service is asked again
+                    status = here[0].reads_errors_of
                 return Response(here[0].encode({"error": reason}), status, media_type=here[0].media)
 
             return await _answering(desk, request, here, min(one.seconds for one in here), answered, refused)
@@ -486,7 +508,8 @@ def make_app(
             return known.passport.retest_sd / first.scale.span / math.sqrt(evaluation.readings)
 
         evaluation, language = service.configuration.evaluation, service.configuration.benchmark.language
-        service.watch = Watch(submit, service.tell, reward, window=window, language=language, noise=noise)
+        small = service.openers.small
+        service.watch = Watch(submit, service.tell, reward, window=window, language=language, noise=noise, small=small)
     return ServiceGuard(app, token)
 
 
@@ -520,9 +543,12 @@ async def _answering(
         return later("the service is full, or coming to its end")
     except RequestRefused as refusal:
         outcome = "gone" if refusal.status == CLIENT_GONE else "refused"
+        if outcome == "refused":
+            desk.tell_refusal(door, str(refusal))
         return refused(refusal.status, str(refusal))
     except BadRequest as error:
         outcome = "refused"
+        desk.tell_refusal(door, str(error))
         return refused(400, str(error))
     except EditEvalError as error:  # the service ended meanwhile
         outcome = "failed"

@@ -1,4 +1,4 @@
-"""The pool of openers (`opening.py`), as the service sees it: requests go in as bytes, and come out as checked pairs."""
+"""The pool of openers (`opening.py`) as the service sees it: bytes go in, and checked pairs come out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -49,7 +48,9 @@ class Openers:
         self.ended = 0
         """Openers that have ended over a request."""
 
-    def read(self, parts: list[bytes], doors: Sequence[Door], root: Path | None, until: float) -> Future[tuple[str, Given]]:
+    def read(
+        self, parts: list[bytes], doors: Sequence[Door], root: Path | None, until: float
+    ) -> Future[tuple[str, Given]]:
         """Has a request's body opened: the name of its door, and its pairs; `parts` is emptied.
 
         `until` is by `time.monotonic`. Its errors: `BadRequest` with the reason, `Late`, `NoOpener`.

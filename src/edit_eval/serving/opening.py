@@ -13,6 +13,7 @@ A message is its length (8 bytes), a MessagePack document, and the bytes that th
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import resource
 import socket
@@ -21,12 +22,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 
 from edit_eval.errors import PictureError
-from edit_eval.serving.doors import DOORS, BadRequest, Given, door_of, parsed
+from edit_eval.serving.doors import DOORS, BadRequest, Given, SentPictures, door_of, parsed
 from edit_eval.serving.pickles import RefusedPickle
 from edit_eval.serving.pictures import Sent, small_rgb, thumbnail
 from edit_eval.serving.submissions import Submission
@@ -71,7 +72,7 @@ class Opened(msgspec.Struct):
     """Digest and size of each, in the order in which they follow."""
 
 
-def send(file: IO[bytes], document: bytes, parts: Sequence[bytes] = ()) -> None:
+def send(file: io.BufferedRWPair, document: bytes, parts: Sequence[bytes] = ()) -> None:
     """Writes a message. Raises `OSError`."""
     file.write(_LENGTH.pack(len(document)) + document)
     for part in parts:
@@ -79,7 +80,7 @@ def send(file: IO[bytes], document: bytes, parts: Sequence[bytes] = ()) -> None:
     file.flush()
 
 
-def received(file: IO[bytes], kind: type[Any], most: int) -> Any:
+def received(file: io.BufferedRWPair, kind: type[Any], most: int) -> Any:
     """Reads a message's document; None at the end. Raises `ValueError` for what is none."""
     head = file.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
@@ -98,7 +99,8 @@ def main(descriptor: int) -> None:
     _limit(resource.RLIMIT_NOFILE, MOST_FILES)
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_FSIZE, 0)
-    with socket.socket(fileno=descriptor) as connection, connection.makefile("rwb") as file, contextlib.suppress(OSError):
+    connection = socket.socket(fileno=descriptor)
+    with contextlib.suppress(OSError), connection, connection.makefile("rwb") as file:
         while (order := received(file, Order, 1 << 20)) is not None:
             body = file.read(order.size)
             if len(body) < order.size:
@@ -131,15 +133,16 @@ def _shown(reason: str) -> str:
 
 
 def _read(order: Order, body: bytes) -> tuple[bytes, list[bytes]]:
+    root = Path(order.root) if order.root else None
     if order.doors:
         here = [DOORS[name] for name in order.doors]
         found = parsed(here[0].media, body)
         door = door_of(here, found)
-        name, given = door.name, door.read(found)
+        name, given = door.name, door.read(found, SentPictures(root))
     else:
         from edit_eval.serving.native import read_native  # with pydantic, which doors do not need
 
-        name, given = NATIVE, read_native(body, Path(order.root) if order.root else None)
+        name, given = NATIVE, read_native(body, root)
     if len(given.pairs) > MOST_PAIRS:
         raise BadRequest(f"{len(given.pairs):,} pairs, and {MOST_PAIRS:,} is the most: send fewer a request")
     parts: dict[str, bytes] = {}
