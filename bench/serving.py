@@ -205,7 +205,7 @@ def soak(seconds: float) -> bool:
                     parts = urllib.parse.urlsplit(address)
                     with socket.create_connection((parts.hostname, parts.port)) as gone:
                         gone.sendall(
-                            b"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+                            b"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body
                         )
                     continue
                 with urllib.request.urlopen(urllib.request.Request(address, data=body), timeout=600) as answer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hmac
+import json
 import math
 import time
 from collections import Counter, deque
@@ -28,6 +28,7 @@ from edit_eval.serving.submissions import Submission
 from edit_eval.serving.watch import WINDOW, Watch
 from edit_eval.text import Text
 from edit_eval.web.bodies import CLIENT_GONE, RequestRefused, read_body
+from edit_eval.web.guard import Guard, Refusal, Scope, answer
 
 try:
     from fastapi import FastAPI, Request
@@ -379,6 +380,7 @@ def make_app(
     doors: Sequence[Door] = (),
     on_unscored: OnUnscored = "error",
     token: str = "",
+    anywhere: bool = False,
     root: Path | None = None,
     most_pairs: int = MOST_PAIRS,
     window: int = WINDOW,
@@ -510,7 +512,7 @@ def make_app(
         evaluation, language = service.configuration.evaluation, service.configuration.benchmark.language
         small = service.openers.small
         service.watch = Watch(submit, service.tell, reward, window=window, language=language, noise=noise, small=small)
-    return ServiceGuard(app, token)
+    return ServiceGuard(app, token=token, anywhere=anywhere)
 
 
 async def _answering(
@@ -558,37 +560,26 @@ async def _answering(
         desk.seconds.labels(door).observe(time.monotonic() - began)
 
 
-class ServiceGuard:
-    """Requires the token, if there is one, in a header or as the first part of the path; refuses browsers.
-
-    Any page open in a browser can make it send requests to this machine; the browser's headers give that away.
-    """
-
-    def __init__(self, app: Any, token: str) -> None:
-        self._app, self._token = app, token
+class ServiceGuard(Guard):
+    """A guard that also takes the token from a header of its own, and as the first part of the path: some clients can
+    be told nothing but an address. No browser's page may ask."""
 
     @property
     def state(self) -> Any:
         """State of the application."""
-        return self._app.state
+        return self.app.state
 
-    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        if scope["type"] == "http":
-            headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope["headers"]}
-            if "origin" in headers or headers.get("sec-fetch-site", "none") != "none":
-                return await JSONResponse({"error": "no browser's page may ask"}, 403)(scope, receive, send)
-            if self._token and not self._let_in(scope, headers):
-                return await JSONResponse({"error": "the token is missing, or another one"}, 401)(scope, receive, send)
-        await self._app(scope, receive, send)
+    def tokens(self, scope: Scope, headers: Mapping[str, str]) -> Iterable[str]:
+        return [*super().tokens(scope, headers), headers.get("x-edit-eval-token", ""), scope["path"].split("/", 2)[1]]
 
-    def _let_in(self, scope: dict[str, Any], headers: Mapping[str, str]) -> bool:
-        bearer = headers.get("authorization", "").removeprefix("Bearer ").strip()
-        for given in (bearer, headers.get("x-edit-eval-token", "")):
-            if given and hmac.compare_digest(given.encode(), self._token.encode()):
-                return True
-        _, first, *rest = [*scope["path"].split("/", 2), ""][:3]
-        if hmac.compare_digest(first.encode(), self._token.encode()):
+    async def pass_on(self, scope: Scope, receive: Any, send: Any) -> None:
+        _, first, *rest = scope["path"].split("/", 2)
+        if self.token and self.is_token(first):
             scope["path"] = f"/{rest[0]}" if rest else "/"
             scope["raw_path"] = scope["path"].encode()
-            return True
-        return False
+        await super().pass_on(scope, receive, send)
+
+    async def refuse(self, send: Any, refusal: Refusal) -> None:
+        # The connection stays: one that ended would take the reason with it while a large body is on its way.
+        headers = {"Content-Type": "application/json", "Connection": "keep-alive", **refusal.headers}
+        await answer(send, refusal.status, json.dumps({"error": refusal.why}).encode(), headers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -27,7 +28,7 @@ async def read_body(
     receive: Callable[[], Awaitable[Any]],
     *,
     most: int,
-    until: float,
+    until: float = math.inf,
     take: Callable[[int], Awaitable[None]] | None = None,
 ) -> list[bytes]:
     """Reads a request's body, in parts; `take` is awaited with the size of each before the next is read.
