@@ -9,7 +9,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from edit_eval.given_files import DEEPEST, UnfitFile, of_json, open_text, read_bytes, read_json, read_text
+from edit_eval.given_files import (
+    DEEPEST,
+    UnfitFile,
+    number,
+    of_json,
+    open_text,
+    read_bytes,
+    read_json,
+    read_text,
+    whole_number,
+)
 
 
 class Shape(msgspec.Struct):
@@ -81,3 +91,16 @@ def test_what_is_wrong_and_where_is_said_in_one_line(content: bytes, said: str) 
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 400
+
+
+def test_numbers_of_a_table_are_written_with_ten_digits() -> None:
+    assert [number(one) for one in ("7", " 7.5 ", "+.5", "-1e2", "7.", "1e100")] == [7.0, 7.5, 0.5, -100.0, 7.0, 1e100]
+    for written in ("", "1_0", "٧", "７", "nan", "inf", "1e308", "1e999", "0x7", "7,5", "1e", ".", "--7"):
+        with pytest.raises(ValueError) as refused:  # noqa: PT011 (whoever catches it says which and where)
+            number(written)
+        assert str(refused.value) == written
+    assert [whole_number(one) for one in ("7", "-1", "+0")] == [7, -1, 0]
+    for written in ("", "1_0", "٧", "1.0", "1e2", "9" * 19):
+        with pytest.raises(ValueError) as refused:  # noqa: PT011
+            whole_number(written)
+        assert str(refused.value) == written

@@ -7,6 +7,7 @@ next; and `NaN` or 1e999 would be a number in somebody's mean.
 from __future__ import annotations
 
 import io
+import math
 import os
 import re
 import stat
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import TextIO, TypeVar
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.records import LARGEST
 from edit_eval.text import Text
 
 MOST_BYTES = 64 << 20
@@ -41,12 +43,9 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise UnfitFile(path, Text("not a file but a pipe, a device or the like"))
             content = file.read(most + 1)
-    except FileNotFoundError:
-        raise UnfitFile(path, Text("there is no such file"), missing=True) from None
-    except IsADirectoryError:
-        raise UnfitFile(path, Text("a folder, where a file is wanted")) from None
     except (OSError, ValueError) as error:  # a NUL in the name is a ValueError
-        raise UnfitFile(path, Text("cannot be read ({})", getattr(error, "strerror", "") or error)) from None
+        said = Text("cannot be read ({})", getattr(error, "strerror", "") or error)
+        raise UnfitFile(path, said, missing=isinstance(error, FileNotFoundError)) from None
     if len(content) > most:
         raise UnfitFile(path, Text("larger than {:,} bytes, the most that such a file may have", most))
     return content
@@ -71,6 +70,27 @@ def read_json(path: Path, shape: type[T], most: int = MOST_BYTES) -> T:
     All its numbers are finite. Raises `UnfitFile`, which says what is wrong and where.
     """
     return of_json(read_bytes(path, most), shape, path)
+
+
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d{1,3})?", re.I | re.A)
+
+
+def number(written: str) -> float:
+    """Returns the decimal number that is written in a table. Raises `ValueError`.
+
+    Digits are ASCII. What Python takes besides is none: `1_0`, `nan`, the digits of other scripts.
+    """
+    found = float(written) if _NUMBER.fullmatch(written.strip()) else math.nan
+    if not abs(found) <= LARGEST:
+        raise ValueError(written)
+    return found
+
+
+def whole_number(written: str) -> int:
+    """Returns the whole number that is written in a table, of at most 18 digits. Raises `ValueError`."""
+    if not re.fullmatch(r"[-+]?\d{1,18}", written.strip(), re.A):
+        raise ValueError(written)
+    return int(written)
 
 
 def of_json(content: bytes, shape: type[T], path: Path | str) -> T:

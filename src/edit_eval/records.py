@@ -316,6 +316,10 @@ class Judgement:
         return self.missing.get(score)
 
 
+LARGEST = 1e100
+"""The largest number taken for a score: the squares of many such numbers can still be added."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
     """The range of a score, its direction, and the units of its mean."""
@@ -341,6 +345,18 @@ class Scale:
     def span(self) -> float | None:
         """Distance between the ends; None if one is open."""
         return None if self.lowest is None or self.highest is None else self.highest - self.lowest
+
+    @property
+    def is_a_range(self) -> bool:
+        """True if its ends, where it has any, are numbers to reckon with, the lower one below the higher."""
+        ends = [end for end in (self.lowest, self.highest) if end is not None]
+        return all(abs(end) <= LARGEST for end in ends) and (self.span is None or self.span > 0)
+
+    def holds(self, score: float) -> bool:
+        """True if a score lies in the range and is a number to reckon with."""
+        low = -LARGEST if self.lowest is None else self.lowest
+        high = LARGEST if self.highest is None else self.highest
+        return low <= score <= high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -503,15 +503,8 @@ def make_app(
             with contextlib.suppress(Closing):
                 service.submit(pairs)
 
-        def noise() -> float | None:
-            known = service.examined().get(service.judges[0].name)
-            if first.scale.span is None or known is None or known.passport is None or known.passport.retest_sd is None:
-                return None
-            return known.passport.retest_sd / first.scale.span / math.sqrt(evaluation.readings)
-
-        evaluation, language = service.configuration.evaluation, service.configuration.benchmark.language
-        small = service.openers.small
-        service.watch = Watch(submit, service.tell, reward, window=window, language=language, noise=noise, small=small)
+        language, small = service.configuration.benchmark.language, service.openers.small
+        service.watch = Watch(submit, service.tell, reward, window=window, language=language, small=small)
     return ServiceGuard(app, token=token, anywhere=anywhere)
 
 

@@ -18,9 +18,10 @@ import msgspec
 
 from edit_eval.errors import PictureError
 from edit_eval.serving.doors import BadRequest, Door, Given
-from edit_eval.serving.opening import LONGEST_ANSWER, Opened, Order, received, send, whole
+from edit_eval.serving.opening import LONGEST_ANSWER, SECONDS, Opened, Order, received, send, whole
 
 MOST_OPENERS = 4
+TOO_LONG = "it took more processor time than a request of its size may"
 PICTURE_SECONDS = 60.0
 """Time for one picture, most of which may be spent waiting for others."""
 _HEADROOM = 1 << 20
@@ -55,7 +56,7 @@ class Openers:
 
         `until` is by `time.monotonic`. Its errors: `BadRequest` with the reason, `Late`, `NoOpener`.
         """
-        order = Order(sum(map(len, parts)), [door.name for door in doors], str(root or ""))
+        order = Order(sum(map(len, parts)), SECONDS, [door.name for door in doors], str(root or ""))
 
         def pairs() -> tuple[str, Given]:
             opened, data = self._ask(order, parts, until)
@@ -71,7 +72,9 @@ class Openers:
         """Has a picture decoded, as `pictures.small_rgb` or, without `draft`, `thumbnail`. Raises `PictureError`."""
         until = time.monotonic() + PICTURE_SECONDS
         try:
-            asked = self._threads.submit(self._ask, Order(len(picture), side=side, draft=draft), [picture], until)
+            asked = self._threads.submit(
+                self._ask, Order(len(picture), SECONDS, side=side, draft=draft), [picture], until
+            )
             return asked.result()[1][0]
         except (BadRequest, Late, NoOpener, RuntimeError) as error:
             raise PictureError(str(error)) from error
@@ -87,29 +90,34 @@ class Openers:
             one.end()
 
     def _ask(self, order: Order, parts: list[bytes], until: float) -> tuple[Opened, list[bytes]]:
-        """Asks this thread's opener, which is replaced if it does not answer."""
-        if time.monotonic() > until:
-            raise Late
-        opener: _Opener | None = getattr(self._own, "opener", None)
-        if opener is None or not opener.lives():
-            if opener is not None:
-                self._forget(opener)
-            opener = self._own.opener = self._start()
-        try:
-            opened, data = opener.ask(order, parts, until)
-        except (OSError, ValueError, EOFError) as error:
-            if late := isinstance(error, TimeoutError):
-                opener.kill()
-            why = self._forget(opener)
-            if self._closed:
-                raise NoOpener from None
-            if late:
-                raise Late from None
-            self.ended += 1
-            raise BadRequest(f"refused: the process that opened it has ended ({why})") from error
-        if opened.refused:
-            raise BadRequest(opened.refused)
-        return opened, data
+        """Asks this thread's opener, which is replaced if it does not answer.
+
+        One that was killed from outside, perhaps before it got the request, does not count: another is asked once.
+        """
+        for last in (False, True):
+            if time.monotonic() > until:
+                raise Late
+            opener: _Opener | None = getattr(self._own, "opener", None)
+            if opener is None:
+                opener = self._own.opener = self._start()
+            try:
+                opened, data = opener.ask(order, parts, until)
+            except (OSError, ValueError, EOFError) as error:
+                if late := isinstance(error, TimeoutError):
+                    opener.kill()
+                why = self._forget(opener)
+                if self._closed:
+                    raise NoOpener from None
+                if late:
+                    raise Late from None
+                if last or why == TOO_LONG:
+                    self.ended += 1
+                    raise BadRequest(f"refused: the process that opened it has ended ({why})") from error
+                continue
+            if opened.refused:
+                raise BadRequest(opened.refused)
+            return opened, data
+        raise AssertionError("unreachable")
 
     def _start(self) -> _Opener:
         with self._changing:
@@ -137,7 +145,7 @@ class _Opener:
         ours, theirs = socket.socketpair()
         with theirs:
             try:
-                self._process = subprocess.Popen(
+                self.process = subprocess.Popen(
                     [sys.executable, "-P", "-m", "edit_eval.serving.opening", str(theirs.fileno())],
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
@@ -151,37 +159,33 @@ class _Opener:
                 raise
         self._socket, self._file = ours, ours.makefile("rwb")
 
-    def lives(self) -> bool:
-        """True until it has ended."""
-        return self._process.poll() is None
-
     def ask(self, order: Order, parts: list[bytes], until: float) -> tuple[Opened, list[bytes]]:
-        """Sends an order, and empties `parts`; returns the answer. Raises `OSError`, `EOFError` or `ValueError`."""
+        """Sends an order; returns the answer, and then empties `parts`. Raises `OSError`, `EOFError`, `ValueError`."""
         self._socket.settimeout(max(0.1, until - time.monotonic()))
         send(self._file, msgspec.msgpack.encode(order), parts)
-        parts.clear()
         opened: Opened | None = received(self._file, Opened, LONGEST_ANSWER + _HEADROOM)
         if opened is None:
             raise EOFError
         data = [self._file.read(size) for _, size in opened.pictures]
         if [len(one) for one in data] != [size for _, size in opened.pictures]:
             raise EOFError
+        parts.clear()
         return opened, data
 
     def kill(self) -> None:
         """Ends it at once; may be called from any thread."""
-        self._process.kill()
+        self.process.kill()
 
     def end(self) -> str:
         """Ends it, if it has not ended; returns how it did."""
         try:
-            over = self._process.wait(1)  # the end of its socket is seen a moment before its own
+            over = self.process.wait(1)  # the end of its socket is seen a moment before its own
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            over = self._process.wait()
+            self.process.kill()
+            over = self.process.wait()
         for one in (self._file, self._socket):
             with contextlib.suppress(OSError):
                 one.close()
         if over == -signal.SIGXCPU:
-            return "it took more processor time than a request of its size may"
+            return TOO_LONG
         return signal.Signals(-over).name if over < 0 else f"exit code {over}"

@@ -19,7 +19,7 @@ import resource
 import socket
 import struct
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,8 @@ class Order(msgspec.Struct):
     """What to do with the bytes that follow."""
 
     size: int
+    seconds: int = SECONDS
+    """Processor time beside what `BYTES_A_SECOND` allows for the size."""
     doors: list[str] = []
     """The doors at the address; none is `/v1/score`."""
     root: str = ""
@@ -105,7 +107,7 @@ def main(descriptor: int) -> None:
             body = file.read(order.size)
             if len(body) < order.size:
                 return
-            with _limited(len(body)):
+            with _limited(len(body), order.seconds):
                 document, parts = _answer(order, body)
             del body
             send(file, document, parts)
@@ -183,10 +185,10 @@ def whole(pair: Submission | str, data: dict[str, bytes]) -> Submission | str:
 
 
 @contextlib.contextmanager
-def _limited(size: int) -> Any:
+def _limited(size: int, seconds: int) -> Iterator[None]:
     """Limits memory and processor time until a request of `size` bytes is opened."""
     used = sum(os.times()[:2])
-    _limit(resource.RLIMIT_CPU, int(used) + 1 + SECONDS + size // BYTES_A_SECOND)
+    _limit(resource.RLIMIT_CPU, int(used) + 1 + seconds + size // BYTES_A_SECOND)
     with contextlib.suppress(OSError, ValueError):  # elsewhere than on Linux there is no such file
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         _limit(resource.RLIMIT_AS, pages * resource.getpagesize() + ROOM + TIMES * size)

@@ -50,6 +50,13 @@ NOTES: Mapping[str, Callable[..., Text]] = {
         noise,
         p,
     ),
+    "drift_untested": lambda *, judge, first, run, **_: Text(
+        "judge {}: whether it has drifted between {} and {} is not tested: its passport has no repeated answers to "
+        "hold the anchor edits against; audit it again",
+        judge,
+        first,
+        run,
+    ),
     "repeats": lambda *, sizes, **_: Text(
         "not the same numbers of edit seeds and repeats ({}): a sample's score is the mean over them", sizes
     ),
@@ -316,11 +323,13 @@ def _passports(runs: Sequence[Made], names: Sequence[str], shared: Sequence[tupl
 
 
 def drift_notes(judge: str, names: Sequence[str], found: Sequence[Examined | None]) -> Iterator[Note]:
-    """Yields a note for each run whose anchors have drifted from the first run's."""
+    """Yields a note for each run whose anchors have drifted from the first run's, or cannot be tested."""
     first = found[0]
     for name, one in zip(names[1:], found[1:], strict=True):
         between = drift_between(first, one) if first is not None and one is not None else None
-        if between is not None and between.drifted:
+        if between == "untested":
+            yield Note("drift_untested", judge=judge, first=names[0], run=name)
+        elif between is not None and between.drifted:
             figures = {"mean": between.mean, "spread": between.spread, "noise": between.retest_sd}
             shown = {key: f"{value:+.2f}" if key == "mean" else f"{value:.2f}" for key, value in figures.items()}
             p = "<0.0001" if between.p < 0.0001 else f"{between.p:.4f}"
