@@ -464,10 +464,12 @@ def make_app(
         return await _answering(desk, request, (), NATIVE_SECONDS, answered, refused)
 
     def open_door(path: str, here: Sequence[Door]) -> None:
+        shortest = min(one.seconds for one in here)
+
         async def post(request: Request) -> Response:
             async def answered(name: str, given: Given, until: float) -> Response:
                 door = next(one for one in here if one.name == name)
-                until = min(until, time.monotonic() + SHARE * door.seconds)
+                until += SHARE * (door.seconds - shortest)
                 judged = await desk.judged(request, given.pairs, until, on_unscored)
                 outcomes = [desk.outcome(one) for one in judged]
                 headers = {"X-Edit-Eval-Identity": (await known())["digest"]}
@@ -487,7 +489,7 @@ def make_app(
                     status = here[0].reads_errors_of
                 return Response(here[0].encode({"error": reason}), status, media_type=here[0].media)
 
-            return await _answering(desk, request, here, min(one.seconds for one in here), answered, refused)
+            return await _answering(desk, request, here, shortest, answered, refused)
 
         app.add_api_route(path, post, methods=["POST"], response_model=None, include_in_schema=False)
 
