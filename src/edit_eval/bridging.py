@@ -20,10 +20,11 @@ from edit_eval.given_files import UnfitFile, of_json, read_bytes
 from edit_eval.new_files import refuse_existing, written_whole
 from edit_eval.records import Scale
 from edit_eval.reporting import formats
+from edit_eval.reporting.agreement import beyond_lines
 from edit_eval.reporting.table import Column, Line, Table
 from edit_eval.run import Run
 from edit_eval.statistics.agreement import agreement, samples_of
-from edit_eval.statistics.calibration import FEWEST_MODELS, Pairs, translated
+from edit_eval.statistics.calibration import FEWEST_MODELS, Pairs, translated, turned
 from edit_eval.statistics.columns import differences
 from edit_eval.statistics.instruments import judges_of
 from edit_eval.statistics.intervals import cluster_codes
@@ -197,6 +198,7 @@ def _tell_as_it_is(found: dict[str, Any], turn: float, scale: Scale, run: Run, j
     rows: Mapping[str, dict[str, Any]] = found["edit_models"]
     for model, row in rows.items():
         row["before"] *= turn
+        row["beyond"] = turned(row["beyond"], turn)
         row["total"] = total.get(model, row["n"])
         if row["ci95"]:
             low, high = row["ci95"]
@@ -237,6 +239,7 @@ def translated_sheet(document: Mapping[str, Any]) -> list[Line | Table[Any]]:
         Column(Text("95% interval"), lambda row: formats.span(row[1]["ci95"])),
     ]
     sheet: list[Line | Table[Any]] = [Line(title, "strong"), Line(), Table(columns, rows), Line(error, "quiet")]
+    sheet += beyond_lines(by, document["edit_models"])
     for model, row in rows:
         if row["outside"]:
             low, high = document["range"]

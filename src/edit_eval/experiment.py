@@ -27,7 +27,7 @@ from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
 from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol, rounds_of
 from edit_eval.protocols.contract import EARLIER, Question, fault
-from edit_eval.records import CONTROL, Sample, Told
+from edit_eval.records import CONTROL, REWRITE, Sample, Told
 from edit_eval.scheduling.batches import spread
 from edit_eval.text import Text, counted, packed, unpacked
 from edit_eval.workers.failures import one_line
@@ -42,9 +42,6 @@ UNASKED = "unasked:"
 CONTROLS = ("source", "blank", "shuffled")
 """Pictures judged besides edits: the source itself, a grey picture, another sample's edit."""
 
-
-REWRITE = "rewrite"
-"""Kind of control without any edit: a judge is asked about the sample before there is one."""
 NO_WORDS = ("score", "probabilities", "measured")
 """Forms of answers without words."""
 
@@ -337,6 +334,22 @@ class Experiment:
     def made_with(self, column: str) -> str:
         """Returns the edit model that makes a column's edits, by its name in the configuration."""
         return self.told[column].edit_model if column in self.told else column
+
+    @cached_property
+    def makers(self) -> dict[str, str]:
+        """For each column, by its name, a digest of all that makes its edits, whatever it is called: the edit model and
+        its seed, and of one that is told a judge's words also the judge, its questions, and what is done with them.
+        Columns of two runs that have the same one are the same."""
+        judges = {judge.name: judge for judge in self.judges}
+        found: dict[str, str] = {}
+        for model in self.edit_models:
+            told: list[object] = []
+            if model.name in self.told:
+                of = self.told[model.name]
+                before = found[of.before] if of.before else ""
+                told = [before, of.source, of.template, of.stop, _who_is_asked(judges[of.judge])]
+            found[model.name] = digest([model.digest, model.seed, *told])
+        return found
 
     @cached_property
     def critics(self) -> frozenset[str]:

@@ -20,7 +20,7 @@ import numpy as np
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Judgement, Results
 from edit_eval.statistics.audit.measure import Measure
-from edit_eval.statistics.calibration import FEWEST_MAPPED, Pairs, bridge, calibration
+from edit_eval.statistics.calibration import FEWEST_MAPPED, Pairs, bridge, calibration, turned
 from edit_eval.statistics.instruments import (
     ByItem,
     Instrument,
@@ -223,6 +223,7 @@ class Agreement:
         for model, row in found["edit_models"].items() if found else ():
             scores = [self.other.values[item] for item in own.get(model, ())]
             row["before"] *= self._turn
+            row["beyond"] = turned(row["beyond"], self._turn)
             if row["ci95"]:
                 low, high = row["ci95"]
                 low = low if lowest is None else max(lowest, low)
@@ -462,6 +463,7 @@ def judge_agreement(results: Results, *, score: str | None = None, resamples: in
     the same for scores at the `ceiling` and the `floor` of the scale (its highest and lowest) among all scores, None at
     an open end; the `retest` over repeats (None without repeats); and the `score` that all of it is about.
     """
+    results = results.once
     judges = judges_of(results, score)
     judgements: dict[str, list[Judgement]] = {judge: [] for judge in judges}
     for one in results.judgements:
