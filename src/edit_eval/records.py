@@ -501,6 +501,8 @@ class Results:
     """Judges of one edit at a time."""
     scoring: Mapping[str, Scoring]
     """Scores of each judge, those of `battle_judges` included."""
+    beside: tuple[Sample, ...] = ()
+    """Samples that do not pass the filters, which were edited because others follow them: in no number."""
     controls: tuple[Judgement, ...] = ()
     """Judgements of controls, which no edit model made: left out of every other number."""
     battles: tuple[Judgement, ...] = ()

@@ -684,7 +684,8 @@ class Matrix:
                 for judge in self.cells.judges_of_one:
                     for repeat in range(self.experiment.repeats):
                         for sample in range(len(self.samples)):
-                            if self.experiment.control_kind(self.samples[sample]):
+                            one = self.samples[sample]
+                            if self.experiment.control_kind(one) or one.id in self.experiment.beside:
                                 continue
                             edit = self.cells.edit(model, edit_seed, sample)
                             yield self.judgement(self.cells.judgement(edit, judge, repeat))
@@ -710,9 +711,13 @@ class Matrix:
                 yield from map(self.judgement, self.cells.judgements_of(control))
 
     def clients_own(self) -> tuple[tuple[Sample, ...], tuple[Edit, ...]]:
-        """Returns samples and edits without the controls that an experiment that grows has among its samples."""
+        """Returns samples and edits without those beside the filters, and without the controls that an experiment that
+        grows has among its samples."""
         if not self.experiment.grows:
-            return self.samples, tuple(map(self.shown_edit, range(self.cells.edits)))
+            beside = self.experiment.beside
+            samples = tuple(sample for sample in self.samples if sample.id not in beside)
+            edits = (n for n in range(self.cells.edits) if not beside or self.sample_of(n).id not in beside)
+            return samples, tuple(map(self.shown_edit, edits))
         own = [number for number, one in enumerate(self.samples) if not self.experiment.control_kind(one)]
         return tuple(self.samples[number] for number in own), tuple(self.edits[number] for number in own)
 
