@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
+from edit_eval.published.certificates import said
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import sections
 from edit_eval.reporting.costs import device_times_table, highest_memory_table
@@ -115,9 +116,22 @@ def published_lines(summary: Mapping[str, Any]) -> list[Text]:
             words = Text("{} {}", name, formats.published(found["value"]))
             if found["value"] is None:
                 words = Text("{}: none ({})", name, found["reason"])
-            defined = Text("As the authors define it")
-            lines.append(Text("{}: {}, {}: {}", defined, one["edit_model"], one["judge"], words))
-    return lines
+            lines.append(Text("{}: {}, {}: {}", whose(one), one["edit_model"], one["judge"], words))
+    return [*lines, *certificate_lines(summary)]
+
+
+def certificate_lines(summary: Mapping[str, Any]) -> list[Text]:
+    """Returns for each judge whether the authors' numbers from its replies are certified, and on what."""
+    found = {one["judge"]: one["certificate"] for one in summary["results"] if one.get("certificate")}
+    return [Text("The authors' numbers by {}: {}.", judge, said(of)) for judge, of in found.items()]
+
+
+AS_THEIRS, BY_FORMULA = Text("As the authors define it"), Text("By the authors' formula")
+
+
+def whose(result: Mapping[str, Any]) -> Text:
+    """Returns what an entry's published numbers are called: the authors' only if they are certified."""
+    return AS_THEIRS if result.get("certificate", {}).get("certified", False) else BY_FORMULA
 
 
 def without_interval(reasons: Iterable[str | None]) -> Iterator[Line]:

@@ -40,6 +40,7 @@ from edit_eval.reporting.result_tables import (
     items_table,
     results_table,
 )
+from edit_eval.reporting.results_sheet import AS_THEIRS, certificate_lines, whose
 from edit_eval.reporting.slow_devices import slow_devices
 from edit_eval.reporting.strengths import battle_sheet, preferences_sheet
 from edit_eval.reporting.table import Table
@@ -129,6 +130,8 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "is_incomplete": is_incomplete,
         "groups_of": groups_of,
         "published": published(summary),
+        "whose": whose_numbers(summary),
+        "certificates": certificate_lines(summary),
         "refusals": refusals(summary),
         "agreement": agreement,
         "controls": controls,
@@ -179,6 +182,12 @@ def groups_of(parts: Sequence[Entry], with_scores: bool) -> list[list[Entry]]:
     if not with_scores:
         return [list(parts)]
     return [list(some) for _, some in groupby(parts, key=lambda part: (part.judge, part.score))]
+
+
+def whose_numbers(summary: Mapping[str, Any]) -> Text:
+    """Returns the title of the benchmark authors' numbers: theirs only if those of every judge are certified."""
+    shown = [one for one in summary["results"] if one.get("published")]
+    return min((whose(one) for one in shown), key=lambda words: words == AS_THEIRS, default=AS_THEIRS)
 
 
 def published(summary: Mapping[str, Any]) -> list[tuple[str, str, Mapping[str, Mapping[str, Any]]]]:
