@@ -189,7 +189,7 @@ def test_every_score_has_its_rows_under_its_name(three_scores: Report) -> None:
         assert scale_of_it.startswith(scale)
         row = next(line for line in table.splitlines() if line.startswith("first "))
         assert f"{entry['scores'][name]['mean']:.{3 if name == 'drift' else 2}f}" in row.split()
-    assert "As the authors define it: first, three: Avg 3.22" in text
+    assert "By the authors' formula: first, three: Avg 3.22" in text
     assert "Pass rate: none (2 of 60 answers" in " ".join(text.split())
 
 

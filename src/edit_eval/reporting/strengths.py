@@ -10,6 +10,7 @@ from typing import Any
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.new_files import refuse_existing, write_rows, written_whole
+from edit_eval.published.certificates import CERTIFICATES
 from edit_eval.records import Sample
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed
@@ -142,6 +143,22 @@ def battle_sheet(summary: Mapping[str, Any], *, titled: bool = False) -> Sheet:
             title = title_of(judge, score if len(of["scores"]) > 1 else "")
             parts += [Line(), Line(title, "strong"), *_of_score(found, rated, places)]
             rated = None  # Elo points are of the headline alone
+        parts += [
+            Line(Text("Elo as in {}: {}.", OTHERS[name], CERTIFICATES[name].in_full), "quiet")
+            for name in of.get("as_others_rate") or ()
+            if name in OTHERS
+        ]
+        if unread := of.get("others_may_read"):
+            parts.append(
+                Line(
+                    Text(
+                        "No Elo as in {: or }: {} cannot be read here, and theirs may read such answers.",
+                        list(OTHERS.values()),
+                        counted(unread, "answer"),
+                    ),
+                    "quiet",
+                )
+            )
         if joint := of.get("together"):
             parts += [Line(), Line(title_of(judge, Text("all questions together, each of the same weight")), "strong")]
             parts.append(strengths_table(joint["strengths"], places=places))

@@ -9,6 +9,7 @@ those on which the edits were shown: judges and people are ranked by one estimat
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -229,8 +230,11 @@ POINTS, BEGIN = ELO
 def as_others_rate(battles: Sequence[Judgement], scores: Sequence[str]) -> dict[str, dict[str, float]]:
     """Returns the points of each edit model by either definition, by name; those that cannot be estimated are left out.
 
-    `scores`: the questions, the headline first, which is the one of `genarena`.
+    `scores`: the questions, the headline first, which is the one of `genarena`. Empty if there is a reply that others
+    may read and we do not (`others_may_read`).
     """
+    if others_may_read(battles):
+        return {}
     found: dict[str, Callable[[], Mapping[str, float]]] = {
         "geditbench_v2": lambda: geditbench_v2([_by_name(battles, score) for score in scores]),
         "genarena": lambda: genarena(_agreed(battles, scores[0])),
@@ -238,20 +242,35 @@ def as_others_rate(battles: Sequence[Judgement], scores: Sequence[str]) -> dict[
     return {name: dict(points) for name, of in found.items() if (points := of())}
 
 
+def others_may_read(battles: Sequence[Judgement]) -> int:
+    """Returns the number of replies that cannot be read here but hold braces: others mend such JSON, and take a letter
+    out of a word or another word for a label.
+    """
+    read = (one for battle in battles for reading in battle.readings for one in reading.values())
+    return sum(not one.values and "{" in one.text for one in read)
+
+
 Outcome = tuple[str, str, float]
 """Two edit models and the first one's result: 1, 0, or .5."""
 
 
 def _by_name(battles: Sequence[Judgement], score: str) -> list[Outcome]:
-    """Returns the answers in the order that showed the model first by name first."""
+    """Returns the answers in the order that showed the model first by name first; the other order may lack one."""
     found = []
     for one in battles:
-        if (given := shares(one, score)) is not None:
-            first, second = sorted((one.edit_model, one.other))
-            order = FORWARD if first == one.edit_model else BACKWARD
-            got = given[order][0] if first == one.edit_model else 1 - given[order][0]
-            found.append((first, second, _whole(got)))
+        first, second = sorted((one.edit_model, one.other), key=_by_parts)
+        name, _ = value_names(score, FORWARD if first == one.edit_model else BACKWARD)
+        given = [of.values[name] for reading in one.readings for of in reading.values() if name in of.values]
+        if given:
+            share = math.fsum(given) / len(given)
+            found.append((first, second, _whole(share if first == one.edit_model else 1 - share)))
     return found
+
+
+def _by_parts(name: str) -> tuple[list[int | str], str]:
+    """Sorts names by their words and numbers, without capitals: `editor-9` before `editor-10`."""
+    parts = re.findall(r"\d+|[a-zA-Z]+", name.lower())
+    return [int(part) if part.isdigit() else part for part in parts], name
 
 
 def _agreed(battles: Sequence[Judgement], score: str) -> list[Outcome]:
