@@ -17,6 +17,7 @@ from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.gating import gate
 from edit_eval.records import Judgement, Status
+from edit_eval.reporting.analyses import plain
 from edit_eval.reporting.status import status_document
 from edit_eval.run import Run, compare, leaderboard
 from edit_eval.sharing.card import card
@@ -146,7 +147,7 @@ def test_a_critic_chooses_by_what_it_said_of_the_edit_that_is_kept(made: Run) ->
         assert found
         words[line["edit_model"], line["sample"], line["edit_seed"]] = float(found[1])
     refers = kept(made)
-    document = made.best_of("critic", "colour")
+    document = plain(made.analysis("best-of", select="critic", report="colour").document)
     for row in document["models"]:
         model, best = row["edit_model"], []
         for sample in SAMPLES:
