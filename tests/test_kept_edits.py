@@ -176,7 +176,7 @@ def test_the_same_command_asks_nothing_again(made: Run, tmp_path: Path, pairs: s
     again = evaluate(configuration, run_dir=tmp_path / "run", report=False, spectator=Ears())
     assert len(list(RunDirectory(again.path).read("replies"))) == count
     assert again.summary["battles"] == first.summary["battles"]
-    assert again.summary["rounds"] == first.summary["rounds"]
+    assert again.summary["analyses"]["rounds"] == first.summary["analyses"]["rounds"]
     battles = first.summary["battles"]["arena"]["coverage"]
     assert "skipped" not in battles["by_status"]
     assert first.matrix.pending == 0
