@@ -24,7 +24,7 @@ from edit_eval.protocols.judging import (
     unasked,
 )
 from edit_eval.records import CONTROL, DECLINED, Edit, Judgement, Reading, Reply, Sample, Status, Told
-from edit_eval.statistics.battles import votes_of
+from edit_eval.statistics.battles import tables_of, votes_of
 from edit_eval.statistics.preferences import told_apart
 from edit_eval.store.cells import (
     REPEAT_STRIDE,
@@ -786,7 +786,8 @@ class Matrix:
             return False
         its = [one for one in self.battles() if one.judge == judge.name]
         votes = votes_of(its, judge.scoring.headline, self.samples)
-        return not told_apart(votes, [model.name for model in self.edit_models], looks)
+        tables = tables_of(one.scoring.scales for one in self.judges if one.of_two)
+        return not told_apart(votes, [model.name for model in self.edit_models], tables, looks)
 
     @property
     def pending(self) -> int:
