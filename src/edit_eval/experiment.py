@@ -18,7 +18,15 @@ from typing import Protocol as Shape
 
 import msgspec
 
-from edit_eval.benchmarks.selection import in_unicode, lint, refuse_bad, refuse_nothing, select, tidied
+from edit_eval.benchmarks.selection import (
+    in_unicode,
+    lint,
+    passing,
+    refuse_bad,
+    refuse_nothing,
+    tidied,
+    with_predecessors,
+)
 from edit_eval.config.components import NotHere, called_by, import_class, staying_here
 from edit_eval.config.families import shared_families
 from edit_eval.config.identity import Identity, digest, identity
@@ -27,7 +35,7 @@ from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
 from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol, rounds_of
 from edit_eval.protocols.contract import EARLIER, Question, fault
-from edit_eval.records import CONTROL, Sample, Told
+from edit_eval.records import CONTROL, REWRITE, Sample, Told
 from edit_eval.scheduling.batches import spread
 from edit_eval.text import Text, counted, packed, unpacked
 from edit_eval.workers.failures import one_line
@@ -42,9 +50,6 @@ UNASKED = "unasked:"
 CONTROLS = ("source", "blank", "shuffled")
 """Pictures judged besides edits: the source itself, a grey picture, another sample's edit."""
 
-
-REWRITE = "rewrite"
-"""Kind of control without any edit: a judge is asked about the sample before there is one."""
 NO_WORDS = ("score", "probabilities", "measured")
 """Forms of answers without words."""
 
@@ -99,6 +104,9 @@ class Experiment:
     edit_models: tuple[Identity, ...]
     """Columns of edits: an edit model, or, under another name, one that is told a judge's words."""
     judges: tuple[AskedJudge, ...]
+    beside: frozenset[str] = frozenset()
+    """Samples that do not pass the filters: they are edited because others follow them. No judge is asked about them,
+    and they are in no number."""
     told: Mapping[str, Told] = field(default_factory=dict)
     """For each column that is told a judge's words, how, by the column's name. A column comes after those it needs."""
     language: str = "en"
@@ -122,7 +130,8 @@ class Experiment:
         cannot be used, and more cells than fit into memory."""
         section, evaluation, folder = configuration.benchmark, configuration.evaluation, configuration.folder
         samples = data.samples
-        chosen = select(samples, **section.filters.model_dump(), source=section.source)
+        wanted = passing(samples, **section.filters.model_dump(), source=section.source)
+        chosen, names = with_predecessors(samples, wanted), {sample.id for sample in wanted}
         judges = asked_judges(configuration)
         for judge in judges:
             refuse = getattr(judge.protocol, "refuse_unknown", None)
@@ -144,6 +153,7 @@ class Experiment:
             )
         made = cls(
             samples=seen,
+            beside=frozenset(sample.id for sample in seen) - names,
             edit_models=columns,
             judges=tuple(judges),
             told=told,
@@ -195,6 +205,7 @@ class Experiment:
             about=dict(plain.get("benchmark", {}).get("about", {})),
             notes=tuple(unpacked(plain.get("benchmark", {}).get("notes", []))),
             grows=bool(plain.get("grows", False)),
+            beside=frozenset(map(str, plain.get("beside", ()))),
             told={name: msgspec.convert(one, Told) for name, one in plain.get("told", {}).items()},
             **how_often,
         )
@@ -209,6 +220,7 @@ class Experiment:
             "benchmark": {"about": dict(self.about), "notes": packed(self.notes)},
             **{key: getattr(self, key) for key in ("edit_seeds", "repeats", "readings", "control_samples")},
             **({"grows": True} if self.grows else {}),
+            **({"beside": sorted(self.beside)} if self.beside else {}),
             **({"told": {name: asdict(one) for name, one in self.told.items()}} if self.told else {}),
             "edit_models": [asdict(model) for model in self.edit_models],
             "judges": [
@@ -235,7 +247,7 @@ class Experiment:
 
     @cached_property
     def asked(self) -> dict[str, list[tuple[SampleQuestion, ...]]]:
-        """For each judge, the questions about each sample; none about a bad one."""
+        """For each judge, the questions about each sample; none about a bad one, and one beside the filters."""
         made: dict[int, list[tuple[SampleQuestion, ...]]] = {}
         equal: dict[str, int] = {}
         found = {}
@@ -244,7 +256,9 @@ class Experiment:
             number = equal.setdefault(key, len(equal))
             if number not in made:
                 light: Light = {}
-                made[number] = [ask(judge.protocol, sample, light) for sample in self.samples]
+                made[number] = [
+                    () if sample.id in self.beside else ask(judge.protocol, sample, light) for sample in self.samples
+                ]
             found[judge.name] = made[number]
         return found
 
@@ -270,7 +284,7 @@ class Experiment:
 
     def is_asked(self, judge: str, sample: Sample) -> bool:
         """True if a judge is asked about a sample's edit; in an experiment that grows it may be asked about a share."""
-        return not (self.grows and f"{UNASKED}{judge}" in sample.tags)
+        return sample.id not in self.beside and not (self.grows and f"{UNASKED}{judge}" in sample.tags)
 
     @cached_property
     def _light(self) -> Light:
@@ -339,6 +353,22 @@ class Experiment:
         return self.told[column].edit_model if column in self.told else column
 
     @cached_property
+    def makers(self) -> dict[str, str]:
+        """For each column, by its name, a digest of all that makes its edits, whatever it is called: the edit model and
+        its seed, and of one that is told a judge's words also the judge, its questions, and what is done with them.
+        Columns of two runs that have the same one are the same."""
+        judges = {judge.name: judge for judge in self.judges}
+        found: dict[str, str] = {}
+        for model in self.edit_models:
+            told: list[object] = []
+            if model.name in self.told:
+                of = self.told[model.name]
+                before = found[of.before] if of.before else ""
+                told = [before, of.source, of.template, of.stop, _who_is_asked(judges[of.judge])]
+            found[model.name] = digest([model.digest, model.seed, *told])
+        return found
+
+    @cached_property
     def critics(self) -> frozenset[str]:
         """Judges whose words edit models are told: their scores are in no number."""
         return frozenset(told.judge for told in self.told.values())
@@ -347,7 +377,7 @@ class Experiment:
     def controls(self) -> tuple[Control, ...]:
         """Pictures judged in place of edits, for samples spread over the categories; after them each good sample once
         more if a judge is asked before there is an edit."""
-        good = [n for n, sample in enumerate(self.samples) if not sample.fault and not sample.follows]
+        good = [n for n, one in enumerate(self.samples) if not (one.fault or one.follows or one.id in self.beside)]
         rewritten = [Control(REWRITE, n) for n in good] if any(judge.before_edits for judge in self.judges) else []
         if not self.control_samples or not any(judge.sees_controls for judge in self.judges):
             return tuple(rewritten)
@@ -374,6 +404,8 @@ class Experiment:
         found: dict[tuple[int, int, int, int, int], list[int]] = {}
         for number, judge in enumerate(self.judges):
             for position, sample in enumerate(self.samples) if judge.of_two else ():
+                if sample.id in self.beside:
+                    continue
                 rounds = rounds_of(judge.protocol, sample, self.edit_models)
                 for (turn, pairs), edit_seed in product(enumerate(rounds), range(self.edit_seeds)):
                     for pair in pairs:
@@ -421,7 +453,7 @@ class Experiment:
             for judge in self.judges
         ]
         often = (self.edit_seeds, self.repeats, self.readings, self.control_samples)
-        return self.edit_models, judges, self.language, often, self.told
+        return self.edit_models, judges, self.language, often, self.told, self.beside
 
     def differences(self, other: Experiment) -> list[str]:
         """Returns changes for people, one entry each: `edit model qwen_image_edit: num_inference_steps 50 -> 15`.

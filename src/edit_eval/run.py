@@ -14,16 +14,15 @@ from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryErro
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.contract import Missing
 from edit_eval.records import FAILED, Ending, Judgement, Results, Status
+from edit_eval.reporting.analyses import RunRecords, computed, summary_of
 from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.scores import frame
 from edit_eval.reporting.verdict import comparison_lines, verdict_lines
 from edit_eval.statistics.agreement import beside_choices, bridge_document, people_agreement
-from edit_eval.statistics.best_of import best_of, instrument
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
-from edit_eval.statistics.people import ratings_of, read_answers, read_people
-from edit_eval.statistics.steps import with_critics
-from edit_eval.statistics.summary import judges_document, summarise, votes_document
+from edit_eval.statistics.people import read_answers, read_people
+from edit_eval.statistics.summary import judges_document, votes_document
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import Examined, examined
 from edit_eval.store.joined import joined, judges_apart
@@ -70,13 +69,22 @@ class ShownAgreement(dict[str, Any]):
         return agreement_html(self)
 
 
-class ShownBestOf(dict[str, Any]):
-    """Result of `Run.best_of`, shown in a notebook as `edit-eval best-of` prints it."""
+class Analysed:
+    """The document of an analysis, with its fields as attributes; shown in a notebook as its verb prints it."""
+
+    def __init__(self, name: str, document: Any) -> None:
+        self.name, self.document = name, document
+
+    def __getattr__(self, field: str) -> Any:
+        return getattr(self.document, field)
+
+    def __repr__(self) -> str:
+        return repr(self.document)
 
     def _repr_html_(self) -> str:
-        from edit_eval.reporting.page.notebook import best_of_html
+        from edit_eval.reporting.page.notebook import analysis_html
 
-        return best_of_html(self)
+        return analysis_html(self.name, self.document)
 
 
 class ShownComparison(Comparison):
@@ -172,23 +180,26 @@ class Run:
         directory, matrix = self._directory, self.matrix
         timeline = directory.timeline()
         critics = self.experiment.critics
-        judgements = tuple(one for one in matrix.judgements(shown=True) if one.judge not in critics)
-        critiques = (one for one in matrix.judgements() if one.judge in critics and one.status is not Status.SKIPPED)
+        found: dict[str, list[Judgement]] = {"edit": [], "battle": [], "control": [], "rewriting": [], "critique": []}
+        for one in matrix.every_judgement():
+            found["critique" if one.kind == "edit" and one.judge in critics else one.kind].append(one)
+        judgements = tuple(found["edit"])
         samples, edits = matrix.clients_own()
         return Results(
             name=self.path.resolve().name,
             directory=str(self.path),
             samples=samples,
             edits=edits,
+            beside=tuple(sample for sample in matrix.samples if sample.id in self.experiment.beside),
             judgements=judgements,
             edit_models=tuple(model.name for model in matrix.edit_models),
             judges=tuple(judge.name for judge in self.experiment.judges_of_one),
             scoring={judge.name: judge.scoring for judge in matrix.judges},
-            controls=tuple(matrix.controls()),
-            battles=tuple(matrix.battles()),
+            controls=tuple(found["control"]),
+            battles=tuple(found["battle"]),
             battle_judges=tuple(judge.name for judge in matrix.judges if judge.of_two),
             told=self.experiment.told,
-            critiques=(*critiques, *matrix.rewrites()) if critics else (),
+            critiques=(*(one for one in found["critique"] if one.status is not Status.SKIPPED), *found["rewriting"]),
             rounds=matrix.rounds,
             published=self._published(judgements),
             activities=timeline.activities,
@@ -229,7 +240,7 @@ class Run:
     def summary(self) -> dict[str, Any]:
         """The numbers, as in `summary.json`."""
         votes = self.votes.counted(self.results.samples)
-        return summarise(self.results, min_coverage=self._min_coverage, votes=votes)
+        return summary_of(self.results, min_coverage=self._min_coverage, votes=votes)
 
     def means(
         self, edit_model: str | None = None, judge: str | None = None, score: str | None = None
@@ -281,20 +292,18 @@ class Run:
         chosen = beside_choices(self.results)
         return ShownAgreement({**document, "people": against, "bridge": over} | ({"choices": chosen} if chosen else {}))
 
-    def best_of(
-        self, select: str, report: str, sizes: Sequence[int] | None = None, *, people: str | Path | None = None
-    ) -> dict[str, Any]:
-        """Computes what the best of N edits of a sample is worth to one judge if another one chooses
-        (docs/best-of-n.md).
+    def analysis(self, name: str, **parameters: Any) -> Analysed:
+        """Computes an analysis of the run: `run.analysis("best-of", select="hasty", report="colour")`.
 
-        `select` and `report` are judges, perhaps with a score (`psnr/psnr`), or `people`: those of the file `people`,
-        else those who voted on this run. Raises `ConfigurationError` if both are one judge, and if samples have one
-        edit only.
+        `edit-eval list` names all, `edit-eval describe NAME` lists their parameters. Raises `ConfigurationError` for
+        other names and parameters, and for what this run cannot answer.
         """
-        ratings = ratings_of(self.votes.counted(self.results.samples)) if people is None else read_people(Path(people))
-        heard = with_critics(self.results)  # critics may choose, but never report
-        chooses, reports = instrument(heard, select, ratings), instrument(self.results, report, ratings)
-        return ShownBestOf(best_of(heard, chooses, reports, sizes))
+        return Analysed(name, computed(name, self.records, parameters))
+
+    @property
+    def records(self) -> RunRecords:
+        """What analyses read."""
+        return RunRecords(self.results, self.votes.counted(self.results.samples))
 
     @cached_property
     def votes(self) -> Votes:
@@ -340,10 +349,14 @@ class Run:
     def check_coverage(self) -> None:
         """Raises `Unscored` if fewer samples are scored than `evaluation.min_coverage` asks for."""
         if not self.reached:
-            results = self.summary["results"]
-            below = [entry for entry in results if not entry["coverage"]["reached"]] or results
-            coverage = below[0]["coverage"]
-            who = Text("{}, judged by {}: ", below[0]["edit_model"], below[0]["judge"]) if len(results) > 1 else ""
+            every: list[tuple[str, Mapping[str, Any]]] = [
+                (Text("{}, judged by {}: ", entry["edit_model"], entry["judge"]), entry["coverage"])
+                for entry in self.summary["results"]
+            ]
+            for judge, battles in self.summary.get("battles", {}).items():
+                every.append((Text("battles, judged by {}: ", judge), battles["coverage"]))
+            below = [(who, coverage) for who, coverage in every if not coverage["reached"]] or every
+            who, coverage = below[0] if len(every) > 1 else ("", below[0][1])
             more = Text(" (and {} more)", len(below) - 1) if len(below) > 1 else ""
             skipped = coverage["by_status"].get(Status.SKIPPED.value, 0)
             counts = ""

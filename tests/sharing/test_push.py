@@ -173,7 +173,7 @@ def test_a_leaderboard_of_what_was_pushed_is_that_of_the_runs(
     here = json.loads(json.dumps(leaderboard(boards).document()))
     there = done.document
     places = [(one.pop("run"), one.pop("name")) for one in there["columns"]]
-    assert {*places} == {("me/run", "run"), ("me/other", "other")}
+    assert {*places} == {("me/run", "testing"), ("me/other", "copy_source")}
     for one in here["columns"]:
         del one["run"], one["name"]
     assert there == here

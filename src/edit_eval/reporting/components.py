@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from edit_eval.config.components import KINDS, WORDS, Description, Kind, describe, known, nameless
+from edit_eval.config.components import KINDS, PLURALS, WORDS, Description, Kind, describe, known, nameless
 from edit_eval.config.shipped import shipped, summary
 from edit_eval.reporting.language import said_own, spoken, worded
 from edit_eval.reporting.terminal_text import Styled, one_line, padded, print_beside, stdout_console
@@ -19,6 +19,7 @@ _SECTIONS: dict[Kind, str] = {
     "edit_model": "diffusion_model",
     "judge": "reward_model",
     "protocol": "protocol",
+    "analysis": "",
 }
 PRESET_FACTS = {
     "licence": "licence",
@@ -39,26 +40,26 @@ _WORDS: dict[Kind, str] = {kind: word.partition(" ")[2] for kind, word in WORDS.
 
 def components_document() -> dict[str, Any]:
     """Returns `{"benchmarks": [...], "edit_models": [...], "judges": [...], "protocols": [...],
-    "configurations": [...], "problems": [...]}`.
+    "analyses": [...], "configurations": [...], "problems": [...]}`.
 
     Each component has name, class path, origin, summary, what is known about its data, and why it cannot be used; a
     configuration has name, path and summary. Problems are entry points of packages that name no component, a line each.
     """
-    document: dict[str, Any] = {f"{kind}s": [asdict(entry) for entry in known(kind)] for kind in KINDS}
+    document: dict[str, Any] = {PLURALS[kind]: [asdict(entry) for entry in known(kind)] for kind in KINDS}
     files = [{"name": name, "path": str(path), "summary": summary(path)} for name, path in shipped().items()]
     return {**document, "configurations": files, "problems": list(nameless())}
 
 
 def print_components(console: Console | None = None) -> None:
-    """Prints the four groups and the configurations known by name, a line for each entry."""
+    """Prints the groups and the configurations known by name, a line for each entry."""
     console = console or stdout_console()
     entries = {kind: known(kind) for kind in KINDS}
     files = shipped()
     width = max(len(entry.name) for some in entries.values() for entry in some)
     for kind, some in entries.items():
         console.print(
-            Styled(worded(f"{_WORDS[kind].capitalize()}s"), style="bold").append(
-                f"  ({_SECTIONS[kind]}: type)", style="dim"
+            Styled(worded(PLURALS[kind].replace("_", " ").capitalize()), style="bold").append(
+                f"  ({_SECTIONS[kind]}: type)" if _SECTIONS[kind] else "  (edit-eval NAME RUN)", style="dim"
             )
         )
         for entry in some:

@@ -9,13 +9,12 @@ from typing import Any
 from rich.console import Console
 
 from edit_eval.reporting import formats
-from edit_eval.reporting.best_of import best_of_sheet
+from edit_eval.reporting.analyses import sections
 from edit_eval.reporting.costs import device_times_table, highest_memory_table
 from edit_eval.reporting.entries import controls_are_off, controls_of, entries, headlines, refusals
 from edit_eval.reporting.names import NAMES, counted_status, score_line
 from edit_eval.reporting.remarks import footnotes, passport_lines, wrong_lines
 from edit_eval.reporting.result_tables import EDIT_MODEL, categories_table, items_table, results_table
-from edit_eval.reporting.steps import rounds_sheet, turns_sheet
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line, Look, Table, print_sheet
 from edit_eval.reporting.verdict import verdict_lines
@@ -48,9 +47,8 @@ def _results(summary: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
             yield Line(Text("judged by {}", judge), "strong")
         yield from _of_judge(summary, judge)
     yield from battle_sheet(summary)
-    yield from best_of_sheet(summary.get("best_of") or ())
-    yield from rounds_sheet(summary.get("rounds") or ())
-    yield from turns_sheet(summary.get("turns") or ())
+    for section in sections(summary):
+        yield from section.sheet()
     yield from map(Line, (*footnotes(summary), *published_lines(summary)))
     timing = summary.get("timing") or {}
     if timing.get("devices"):

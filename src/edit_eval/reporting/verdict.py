@@ -238,11 +238,11 @@ def comparison_sentence(columns: Sequence[ColumnSummary], pairs: Sequence[Pair])
 
 
 def ranked(columns: Sequence[ColumnSummary]) -> list[ColumnSummary]:
-    """Sorts columns by rank, and within a rank by mean, the best first."""
+    """Sorts columns by rank, and within a rank by mean, the best first; those without a rank come last."""
 
-    def place(column: ColumnSummary) -> tuple[int, bool, float]:
+    def place(column: ColumnSummary) -> tuple[bool, int, bool, float]:
         mean = column.mean
-        return column.rank, mean is None, -gain(column.scale) * (mean or 0.0)
+        return column.rank is None, column.rank or 0, mean is None, -gain(column.scale) * (mean or 0.0)
 
     return sorted(columns, key=place)
 

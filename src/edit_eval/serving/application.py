@@ -528,6 +528,8 @@ def make_app(
         return await _answering(desk, "native", request, NATIVE_SECONDS, read, answered, refused)
 
     def open_door(path: str, here: Sequence[Door]) -> None:
+        shortest = min(one.seconds for one in here)
+
         async def post(request: Request) -> Response:
             door = here[0]
 
@@ -538,7 +540,7 @@ def make_app(
                 return door.read(found, SentPictures(root))
 
             async def answered(given: Given, until: float) -> Response:
-                until = min(until, time.monotonic() + SHARE * door.seconds)
+                until += SHARE * (door.seconds - shortest)
                 judged = await desk.judged(request, given.pairs, until, on_unscored)
                 outcomes = [desk.outcome(one) for one in judged]
                 headers = {"X-Edit-Eval-Identity": (await known())["digest"]}
@@ -558,7 +560,6 @@ def make_app(
                     status = door.reads_errors_of
                 return Response(door.encode({"error": reason}), status, media_type=door.media)
 
-            shortest = min(one.seconds for one in here)
             names = "/".join(one.name for one in here)
             return await _answering(desk, names, request, shortest, read, answered, refused)
 

@@ -463,6 +463,7 @@ def judge_agreement(results: Results, *, score: str | None = None, resamples: in
     the same for scores at the `ceiling` and the `floor` of the scale (its highest and lowest) among all scores, None at
     an open end; the `retest` over repeats (None without repeats); and the `score` that all of it is about.
     """
+    results = results.once
     judges = judges_of(results, score)
     judgements: dict[str, list[Judgement]] = {judge: [] for judge in judges}
     for one in results.judgements:

@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from edit_eval.config.identity import Identity
+from edit_eval.config.identity import Identity, digest
 from edit_eval.config.schema import without_secrets
 from edit_eval.errors import ConfigurationError
 from edit_eval.given_files import UnfitFile, of_json, read_bytes
@@ -118,6 +118,8 @@ class _File(msgspec.Struct):
     battles: list[_Judged]
     examined: dict[str, _Examined]
     notes: list[str]
+    makers: dict[str, str] = {}
+    """For each column a digest of what makes its edits; in files of older versions that of the edit model."""
 
 
 class _Schema(msgspec.Struct):
@@ -142,6 +144,7 @@ class _Asked(NamedTuple):
 class AskedOf:
     """The parts of an experiment that decide what may be compared; shaped like an `Experiment`."""
 
+    makers: Mapping[str, str]
     language: str
     edit_seeds: int
     repeats: int
@@ -223,6 +226,7 @@ def standing(run: Made) -> dict[str, Any]:
             for judge, one in run.examined.items()
         },
         "notes": list(results.notes),
+        "makers": dict(experiment.makers),
     }
 
 
@@ -373,6 +377,9 @@ def _made(file: _File, name: str) -> Standing:
         edit_models=tuple(file.edit_models),
         judges=tuple(file.judges),
         asked=asked,
+        makers={
+            model.name: file.makers.get(model.name, digest([model.digest, model.seed])) for model in file.edit_models
+        },
     )
     return Standing(experiment, results, examined)
 

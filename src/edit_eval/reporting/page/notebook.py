@@ -20,7 +20,7 @@ from edit_eval.pictures import CopyLimits
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.agreement import agreement_sheet
-from edit_eval.reporting.best_of import best_of_sheet
+from edit_eval.reporting.analyses import section_of
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.entries import Entry, controls_are_off, controls_of, entries
 from edit_eval.reporting.language import said, spoken
@@ -153,9 +153,9 @@ def agreement_html(document: Mapping[str, Any]) -> str:
     return str(notebook_sheet(agreement_sheet(document), spoken(), one_line))
 
 
-def best_of_html(document: Mapping[str, Any]) -> str:
-    """Returns the output of `edit-eval best-of`."""
-    return str(notebook_sheet(best_of_sheet([document]), spoken(), one_line))
+def analysis_html(name: str, document: Any) -> str:
+    """Returns the output of the analysis's verb."""
+    return str(notebook_sheet(section_of(name, document).sheet(), spoken(), one_line))
 
 
 def refused_html(reason: str) -> str:

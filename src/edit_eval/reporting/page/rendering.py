@@ -14,7 +14,7 @@ from jinja2.bccache import Bucket
 from edit_eval.records import Results, Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.agreement import alpha_table, apart_table, judges_table
-from edit_eval.reporting.best_of import EXPLAINED, best_of_body, title_of
+from edit_eval.reporting.analyses import sections
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.costs import COMMAND, costs, repetition, time_tables
 from edit_eval.reporting.entries import (
@@ -41,7 +41,6 @@ from edit_eval.reporting.result_tables import (
     results_table,
 )
 from edit_eval.reporting.slow_devices import slow_devices
-from edit_eval.reporting.steps import rounds_body, turns_body
 from edit_eval.reporting.strengths import battle_sheet, preferences_sheet
 from edit_eval.reporting.table import Table
 from edit_eval.statistics.failures import failures, missing_scores
@@ -135,10 +134,7 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "controls": controls,
         "battles": battle_sheet(summary, titled=True),
         "votes": preferences_sheet(summary["votes"]) if summary.get("votes") else [],
-        "best_of": [(title_of(found), best_of_body(found)) for found in summary.get("best_of") or ()],
-        "best_of_explained": EXPLAINED,
-        "rounds": rounds_body(summary.get("rounds") or ()),
-        "turns": turns_body(summary.get("turns") or ()),
+        "sections": sections(summary),
         "controls_are_off": controls_are_off(summary),
         "judged_scale": _shared_scale(parts),
         "median": median,
