@@ -34,7 +34,7 @@ from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
 from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol, rounds_of
-from edit_eval.protocols.contract import EARLIER, Question, fault
+from edit_eval.protocols.contract import Question, fault, is_earlier
 from edit_eval.records import CONTROL, REWRITE, Sample, Told
 from edit_eval.scheduling.batches import spread
 from edit_eval.text import Text, counted, packed, unpacked
@@ -323,13 +323,21 @@ class Experiment:
     def shows_earlier(self) -> bool:
         """True if a judge is shown pictures of earlier turns or rounds."""
         every = (one.question for asked in self.asked.values() for of in asked for one in of)
-        return self.grows or any(view.picture in EARLIER for question in every for view in question.shows)
+        return self.grows or any(is_earlier(view.picture) for question in every for view in question.shows)
 
     def first_of(self, position: int) -> Sample:
         """Returns the first sample of the chain that the one at a position belongs to; itself if it follows none."""
         while position in self.predecessors:
             position = self.predecessors[position]
         return self.samples[position]
+
+    def turns_before(self, position: int) -> list[int]:
+        """Returns the positions of the samples that come before the one at a position in its chain, the first first."""
+        found: list[int] = []
+        while position in self.predecessors:
+            position = self.predecessors[position]
+            found.insert(0, position)
+        return found
 
     @cached_property
     def predecessors(self) -> dict[int, int]:
@@ -391,6 +399,10 @@ class Experiment:
             if other is not None:
                 found.append(Control("shuffled", number, other))
         return (*found, *rewritten)
+
+    def repeats_of(self, judge: AskedJudge) -> int:
+        """Returns how often a judge is asked again: a critic once, since edit models are told one answer."""
+        return 1 if judge.name in self.critics else self.repeats
 
     @property
     def judges_of_one(self) -> tuple[AskedJudge, ...]:

@@ -13,6 +13,7 @@ from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Unscored
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.contract import Missing
+from edit_eval.published.certificates import certificate_of
 from edit_eval.records import FAILED, Ending, Judgement, Results, Status
 from edit_eval.reporting.analyses import RunRecords, computed, summary_of
 from edit_eval.reporting.language import said, spoken
@@ -202,6 +203,11 @@ class Run:
             critiques=(*(one for one in found["critique"] if one.status is not Status.SKIPPED), *found["rewriting"]),
             rounds=matrix.rounds,
             published=self._published(judgements),
+            certificates={
+                judge.name: certificate_of(judge.scoring.protocol, judge.protocol)
+                for judge in matrix.judges
+                if getattr(judge.protocol, "published", None)
+            },
             activities=timeline.activities,
             wall_seconds=timeline.wall_seconds,
             devices=timeline.devices,

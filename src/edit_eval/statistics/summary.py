@@ -21,7 +21,7 @@ import numpy as np
 
 from edit_eval.records import CONTROL, Judgement, Results, Scale, Status
 from edit_eval.statistics.agreement import beside_votes, judge_agreement
-from edit_eval.statistics.battles import as_others_rate, battles_by_judge, together
+from edit_eval.statistics.battles import as_others_rate, battles_by_judge, others_may_read, together
 from edit_eval.statistics.comparison import compare_models
 from edit_eval.statistics.failures import edits_by_model, failures_document
 from edit_eval.statistics.instruments import Item, given_by, judges_of, no_panel, panel, readings_document, spread_of
@@ -145,6 +145,7 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
             "scores": scores,
             **({"together": together(results, of, list(scores))} if len(scores) > 1 else {}),
             "as_others_rate": as_others_rate(of, list(scores)),
+            **({"others_may_read": unread} if (unread := others_may_read(of)) else {}),
         }
         for judge, (of, scores) in battles_by_judge(results).items()
     }
@@ -207,7 +208,7 @@ def _comparison(results: Results, votes: Sequence[Vote]) -> dict[str, Any] | Non
         return None
     document = found.document()
     return {
-        **{name: document[name] for name in ("alpha", "power", "tests")},
+        **{name: document[name] for name in ("alpha", "power", "tests", "family")},
         "columns": [_without(column, "run", "differs") for column in document["columns"]],
         "pairs": [
             {**pair, "largest": [_without(sample, "words_a", "words_b") for sample in pair["largest"]]}
@@ -315,6 +316,7 @@ def _entry(
             if (table := _table(judgements, name, scale, benchmark, bounds)).samples or name == scoring.headline
         },
         "published": {name: _published(value) for name, value in results.published.get(pair, {}).items()},
+        **({"certificate": results.certificates[judge]} if judge in results.certificates else {}),
     }
 
 
