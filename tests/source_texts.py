@@ -67,8 +67,9 @@ def of_guests() -> dict[str, str]:
             file = path.partition(":")[0].replace(".", "/").removeprefix("edit_eval/") + ".py:0"
             [described] = (one for one in describe(name) if one.kind == kind)
             docs = [described.summary, *(one.doc for one in described.parameters)]
-            docs += sentences(inspect.getdoc(named(kind, name)) or "") if kind == "analysis" else []  # its `--help`
-            found |= {words: file for doc in docs for words in (doc, *sentences(doc))}
+            if kind == "analysis":  # its `--help` is put together of sentences
+                docs += [one for doc in (inspect.getdoc(named(kind, name)) or "", *docs) for one in sentences(doc)]
+            found |= dict.fromkeys(docs, file)
     return {whole(words): file for words, file in found.items()}
 
 

@@ -210,7 +210,7 @@ def test_describe(folder: Path) -> None:
     assert by_path.placement_keys == ("seed", *(k for k in PLACEMENT_KEYS if k not in PLACEMENT_KEYS_BEFORE))
     assert describe("own_models:Judge") == [by_path], "the current directory is searched"
     assert [one.class_path.rpartition(":")[2] for one in describe("testing")] == ["FakeEditModel", "FakeJudge"]
-    with pytest.raises(ConfigurationError, match="judge, protocol or analysis; did you mean `qwen_"):
+    with pytest.raises(ConfigurationError, match="judge, protocol, analysis or tracker; did you mean `qwen_"):
         describe("qwen_image")
     with pytest.raises(ConfigurationError, match="there is no module `no_models`"):
         describe("no_models:X", folder)

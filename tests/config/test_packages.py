@@ -138,7 +138,7 @@ def test_our_guests_come_by_the_same_door() -> None:
     (own,) = [one for one in importlib.metadata.distributions() if one.name == "edit-eval"]
     points = {one.name: one.value for one in own.entry_points if one.group == "edit_eval.components"}
     kinds = {name.partition(".")[0] for name in points}
-    assert kinds == {"benchmark", "edit_model", "judge", "analysis"}
+    assert kinds == {"benchmark", "edit_model", "judge", "analysis", "tracker"}
     for point, value in points.items():
         kind, _, name = point.partition(".")
         assert built_in()[kind][name] == value  # type: ignore[index]

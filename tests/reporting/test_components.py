@@ -57,6 +57,7 @@ def test_the_list_has_a_group_a_kind_with_a_line_each() -> None:
         "Judges  (reward_model: type)",
         "Protocols  (protocol: type)",
         "Analyses  (edit-eval NAME RUN)",
+        "Trackers  (trackers: [NAME])",
         "Configurations  (edit-eval run NAME)",
         "`edit-eval describe TYPE` prints the parameters of one.",
         "`edit-eval init --from NAME` writes a copy of a configuration.",

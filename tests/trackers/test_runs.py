@@ -16,7 +16,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.execution import tracking
 from edit_eval.execution.spectator import Spectator
 from edit_eval.execution.tracking import Trackers
-from edit_eval.trackers.adapters import TRACKERS
+from edit_eval.guests.trackers.adapters import Wandb
 from small_benchmark import configuration, write_benchmark
 
 PACKAGES = Path(__file__).parent / "packages"
@@ -120,8 +120,7 @@ def test_a_package_that_is_not_installed_is_said_before_anything_is_written(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "wandb").mkdir()  # what the package leaves behind is no package
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setitem(TRACKERS, "wandb", TRACKERS["wandb"])
-    if TRACKERS["wandb"].is_here:
+    if Wandb.is_here():
         pytest.skip("wandb is installed here")
     with pytest.raises(ConfigurationError, match=r"pip install 'edit-eval\[wandb\]'"):
         evaluate(configuration(tmp_path, trackers=["wandb"]), run_dir=tmp_path / "run")
@@ -176,7 +175,7 @@ def test_updates_that_a_slow_one_misses_are_left_out_and_counted(
         start_new_session=True,
     )
     assert process.stdin is not None
-    order = {"tracker": "wandb", "run": str(tmp_path), "start": 1, "id": "i", "known": False, "parameters": {}}
+    order = {"tracker": "edit_eval.guests.trackers.adapters:Wandb", "run": str(tmp_path), "start": 1, "id": "i", "known": False, "parameters": {}}
     order |= {"configuration": str(tmp_path / "configuration.yaml"), "interval": 0.05}
     (tmp_path / "live.json").write_text(json.dumps(live))
     process.stdin.write(json.dumps(order) + "\n")

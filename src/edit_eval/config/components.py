@@ -31,7 +31,7 @@ from edit_eval.workers.failures import one_line
 if TYPE_CHECKING:
     from edit_eval.config.parameters import Parameter
 
-Kind = Literal["benchmark", "edit_model", "judge", "protocol", "analysis"]
+Kind = Literal["benchmark", "edit_model", "judge", "protocol", "analysis", "tracker"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 PLURALS: dict[Kind, str] = {kind: f"{kind}s" for kind in KINDS} | {"analysis": "analyses"}
 _STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"]
@@ -39,7 +39,10 @@ _STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"]
 GROUP = "edit_eval.components"
 HOUSE = "edit-eval"
 """Our own distribution; its entry points count as built in."""
-FOLDERS = {PLURALS[kind]: kind for kind in KINDS if kind != "analysis"} | {"published": "", "testing": ""}
+FOLDERS = {PLURALS[kind]: kind for kind in KINDS if kind not in ("analysis", "tracker")} | {
+    "published": "",
+    "testing": "",
+}
 """Folders of built-in components, and their kind; in the last two, each name gives its kind."""
 WORDS: dict[Kind, str] = {
     "benchmark": Text("a benchmark"),
@@ -47,6 +50,7 @@ WORDS: dict[Kind, str] = {
     "judge": Text("a judge"),
     "protocol": Text("a protocol"),
     "analysis": Text("an analysis"),
+    "tracker": Text("a tracker"),
 }
 METHODS: dict[Kind, tuple[str, ...]] = {
     "benchmark": ("samples",),
@@ -54,6 +58,7 @@ METHODS: dict[Kind, tuple[str, ...]] = {
     "judge": ("load", "judge"),
     "protocol": ("questions", "read"),
     "analysis": ("compute", "sheet"),
+    "tracker": ("begin", "log", "keep", "end"),
 }
 _REGISTERED = b"\nREGISTERED = "
 
@@ -405,7 +410,8 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
         meant = did_you_mean(name, [one.name for one in registered()])
         raise ConfigurationError(
             Text(
-                "`{}` is not a benchmark, edit model, judge, protocol or analysis{} `edit-eval list` shows all",
+                "`{}` is not a benchmark, edit model, judge, protocol, analysis or tracker{} "
+                "`edit-eval list` shows all",
                 name,
                 meant or Text(";"),
             )

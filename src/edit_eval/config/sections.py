@@ -41,7 +41,6 @@ from edit_eval.config.yaml_text import filled
 from edit_eval.errors import ConfigurationError
 from edit_eval.hub import is_address
 from edit_eval.text import Text
-from edit_eval.trackers.adapters import TRACKERS
 from edit_eval.workers.model_class import make_parameters
 
 TOP_KEYS = (
@@ -464,8 +463,9 @@ def _read_trackers(written: Any, faults: Faults) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for entry in entries:
         for name, parameters in (entry if isinstance(entry, dict) else {entry: None}).items():
-            if not isinstance(name, str) or name not in TRACKERS:
-                meant = did_you_mean(str(name), TRACKERS) or Text("; there are: {}", TRACKERS)
+            known = components.names("tracker")
+            if not isinstance(name, str) or name not in known:
+                meant = did_you_mean(str(name), known) or Text("; there are: {}", known)
                 faults.add(place, Text("{} is not a tracker{}", shown(name), meant))
             elif name in found:
                 faults.add((*place, name), Text("given twice; keep one of them"))
@@ -475,21 +475,16 @@ def _read_trackers(written: Any, faults: Faults) -> dict[str, dict[str, Any]]:
 
 
 def _of_tracker(name: str, written: Any, faults: Faults) -> dict[str, Any]:
-    row, place = TRACKERS[name], ("trackers", name)
+    place = ("trackers", name)
     if written is not None and not isinstance(written, dict):
         faults.add(place, Text("takes keys with values, not {}", shown(written)))
         return {}
     given = {key: value for key, value in (written or {}).items() if value is not None}
-    known = (*row.texts, *row.lists)
     for key, value in given.items():
-        if key not in known:
-            there = did_you_mean(key, known) or Text("; the keys here are {}", known)
-            faults.add((*place, key), Text("unknown key{}", there))
-        elif key in row.texts and not (isinstance(value, str) and value.strip()):
+        if isinstance(value, str) and not value.strip():
             faults.add((*place, key), Text("must be text, not {}", shown(value)))
-        elif key in row.lists and not (isinstance(value, list) and all(isinstance(one, str) for one in value)):
-            faults.add((*place, key), Text("must be a list of texts, not {}", shown(value)))
-    return given
+    checked = check_parameters(components.named("tracker", name), given, place, faults, (), name)
+    return {key: checked.get(key, value) for key, value in given.items()}
 
 
 DEFAULT_PROTOCOL = "rubric"

@@ -14,15 +14,17 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from edit_eval.config.components import locate, named
+from edit_eval.errors import ConfigurationError
 from edit_eval.execution.spectator import Spectator
 from edit_eval.pictures import write_durably
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text
-from edit_eval.trackers.adapters import TRACKERS, refuse_what_is_missing
+from edit_eval.trackers.contract import Tracker
 
 FOLDER = "trackers"
 """Folder in the run directory: one `NAME.json` each, with the id by which the tracker knows the run."""
@@ -32,6 +34,25 @@ LOOK_EVERY = 1.0
 
 _left_alone: list[subprocess.Popen[bytes]] = []
 """Processes that go on alone until they are done or their time is up; no one waits for them."""
+
+
+def tracker_of(name: str) -> type[Tracker]:
+    """Returns the class of a registered tracker. Raises `ConfigurationError` if there is none."""
+    found: type[Tracker] = named("tracker", name)
+    return found
+
+
+def refuse_what_is_missing(names: Iterable[str]) -> None:
+    """Raises `ConfigurationError` for a tracker whose package is not installed here."""
+    missing = [name for name in names if not tracker_of(name).is_here()]
+    if missing:
+        extras = [tracker_of(name).extra for name in missing]
+        package = f"edit-eval[{','.join(extras)}]" if all(extras) else " ".join(tracker_of(n).package for n in missing)
+        raise ConfigurationError(
+            Text(
+                "trackers: {: and } not installed here; `pip install '{}'`, or leave out `trackers`", missing, package
+            )
+        )
 
 
 class Trackers(Spectator):
@@ -102,7 +123,7 @@ class _Process:
     def __init__(
         self, name: str, directory: RunDirectory, parameters: Mapping[str, Any], order: Mapping[str, Any]
     ) -> None:
-        self.title, self._directory = TRACKERS[name].title, directory
+        self.title, self._directory = tracker_of(name).title, directory
         self._file = directory.path / FOLDER / f"{name}.json"
         self._parameters, self._more = dict(parameters), order
         self._name, self._heard, self.over = name, b"", False
@@ -134,7 +155,7 @@ class _Process:
         os.set_blocking(self.out, False)
         self.say(
             {
-                "tracker": self._name,
+                "tracker": locate("tracker", self._name),
                 "run": str(self._directory.path.absolute()),
                 "start": self._directory.number,
                 "configuration": str(self._directory.last_configuration()),

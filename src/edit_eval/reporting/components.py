@@ -15,13 +15,15 @@ from edit_eval.reporting.language import said_own, spoken, worded
 from edit_eval.reporting.terminal_text import Styled, one_line, padded, print_beside, stdout_console
 from edit_eval.text import Text
 
-_SECTIONS: dict[Kind, str] = {
-    "benchmark": "benchmark",
-    "edit_model": "diffusion_model",
-    "judge": "reward_model",
-    "protocol": "protocol",
-    "analysis": "",
+_WHERE: dict[Kind, str] = {
+    "benchmark": "benchmark: type",
+    "edit_model": "diffusion_model: type",
+    "judge": "reward_model: type",
+    "protocol": "protocol: type",
+    "analysis": "edit-eval NAME RUN",
+    "tracker": "trackers: [NAME]",
 }
+"""Where each kind is named."""
 PRESET_FACTS = {
     "licence": "licence",
     "terms": "terms",
@@ -41,7 +43,7 @@ _WORDS: dict[Kind, str] = {kind: word.partition(" ")[2] for kind, word in WORDS.
 
 def components_document() -> dict[str, Any]:
     """Returns `{"benchmarks": [...], "edit_models": [...], "judges": [...], "protocols": [...],
-    "analyses": [...], "configurations": [...], "problems": [...]}`.
+    "analyses": [...], "trackers": [...], "configurations": [...], "problems": [...]}`.
 
     Each component has name, class path, origin, summary, what is known about its data, and why it cannot be used; a
     protocol of others also `certificate` (`published.certificates.Certificate`); a configuration has name, path and
@@ -63,7 +65,7 @@ def print_components(console: Console | None = None) -> None:
     for kind, some in entries.items():
         console.print(
             Styled(worded(PLURALS[kind].replace("_", " ").capitalize()), style="bold").append(
-                f"  ({_SECTIONS[kind]}: type)" if _SECTIONS[kind] else "  (edit-eval NAME RUN)", style="dim"
+                f"  ({_WHERE[kind]})", style="dim"
             )
         )
         for entry in some:

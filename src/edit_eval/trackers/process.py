@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.privacy import hide_secrets
-from edit_eval.trackers.adapters import TRACKERS, Start, Tracker
+from edit_eval.trackers.contract import Start, Tracker
+from edit_eval.workers.model_class import find_class
 
 INTERVAL = 10.0
 """Seconds between two readings of `live.json`."""
@@ -122,7 +123,7 @@ class _Life:
         """Runs the tracker from beginning to end; raises what it raises."""
         threading.Thread(target=self._listen, daemon=True).start()
         with self._watch.within(self._call, "starting"):
-            tracker = TRACKERS[self._order["tracker"]].adapter()
+            tracker: Tracker = find_class(self._order["tracker"], [])()
             tell(begun=tracker.begin(self._start()))
         last = self._until_the_end(tracker)
         with self._watch.within(self._keeping, "sending the report"):

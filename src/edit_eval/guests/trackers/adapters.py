@@ -1,55 +1,42 @@
-"""Adapters for experiment trackers: their protocol, our three, and the table of their names."""
+"""Adapters for W&B, Trackio and MLflow."""
 
 from __future__ import annotations
 
-import importlib.util
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
-from edit_eval.errors import ConfigurationError
-from edit_eval.text import Text
-
-
-@dataclass(frozen=True)
-class Start:
-    """A run's start, as given to a tracker."""
-
-    run: Path
-    """The run directory; the tracker may write into a folder of its own name there."""
-    id: str
-    """The tracker's id of the run; before its first start, a proposal that is globally unique."""
-    known: bool
-    """True if the tracker knows the run already."""
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    """The tracker's parameters in the configuration (see `TRACKERS`)."""
-    configuration: Mapping[str, Any] = field(default_factory=dict)
-    """The run's configuration, with all defaults and without secrets."""
+from edit_eval.trackers.contract import Start, Tracker
 
 
-class Tracker(Protocol):
-    """An adapter. It runs in a process of its own, so its methods may raise, be slow, or hang."""
-
-    def begin(self, start: Start) -> str:
-        """Begins or resumes the run; returns its id from now on."""
-
-    def log(self, values: Mapping[str, float], step: int) -> None:
-        """Logs numbers by name (`model/judge/score`, `progress/edits`); `step` is the number settled so far."""
-
-    def keep(self, files: Mapping[str, Path]) -> None:
-        """Uploads files by name: the report's page, and its numbers."""
-
-    def end(self, *, finished: bool) -> None:
-        """Ends the run, or marks it to be resumed; returns when everything has been sent."""
-
-
-class Wandb:
+class Wandb(Tracker):
     """Weights & Biases. Its key is `WANDB_API_KEY`, or stored by `wandb login`; `WANDB_BASE_URL` names a server.
 
     A run is a W&B run; data not sent yet, or kept by `mode: offline`, is in the folder `wandb` of the run directory.
     """
+
+    title = "W&B"
+    package = extra = "wandb"
+
+    @dataclass
+    class Parameters:
+        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+        project: str | None = None
+        """Project. Default: edit-eval."""
+        entity: str | None = None
+        """User or team."""
+        group: str | None = None
+        """Group of runs."""
+        name: str | None = None
+        """Name of the run. Default: that of its folder."""
+        mode: str | None = None
+        """`online`, `offline` or `disabled`."""
+        tags: list[str] | None = None
+        """Tags of the run."""
+
 
     def begin(self, start: Start) -> str:
         """Begins the run. W&B adds nothing of its own: no output, code, list of packages or system metrics."""
@@ -94,11 +81,28 @@ class Wandb:
         self._run.finish(exit_code=0 if finished else 1)
 
 
-class Trackio:
+class Trackio(Tracker):
     """Trackio: a database on this machine (`TRACKIO_DIR`), a Space (`HF_TOKEN`) or a server (`TRACKIO_WRITE_TOKEN`).
 
     A run is a Trackio run, identified by its name.
     """
+
+    title = "Trackio"
+    package = extra = "trackio"
+
+    @dataclass
+    class Parameters:
+        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+        project: str | None = None
+        """Project. Default: edit-eval."""
+        group: str | None = None
+        """Group of runs."""
+        space_id: str | None = None
+        """Space that shows it: OWNER/NAME."""
+        server_url: str | None = None
+        """Server to send to."""
+
 
     def begin(self, start: Start) -> str:
         """Begins the run, without Trackio's own system metrics."""
@@ -136,11 +140,26 @@ class Trackio:
         self._run.finish()
 
 
-class Mlflow:
+class Mlflow(Tracker):
     """MLflow: a tracking server (`MLFLOW_TRACKING_URI`, `MLFLOW_TRACKING_TOKEN`, ...), or a database on this machine.
 
     A run is an MLflow run, through its client, which has no global state and adds nothing of its own.
     """
+
+    title = "MLflow"
+    package = extra = "mlflow"
+
+    @dataclass
+    class Parameters:
+        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+        tracking_uri: str | None = None
+        """Server or database. Default: `MLFLOW_TRACKING_URI`."""
+        experiment: str | None = None
+        """Experiment. Default: edit-eval."""
+        name: str | None = None
+        """Name of the run. Default: that of its folder."""
+
 
     def begin(self, start: Start) -> str:
         """Begins the run, creating its experiment if necessary."""
@@ -175,60 +194,3 @@ class Mlflow:
     def end(self, *, finished: bool) -> None:
         """Ends the run; one to be resumed is marked as killed until then."""
         self._client.set_terminated(self._id, "FINISHED" if finished else "KILLED")
-
-
-@dataclass(frozen=True)
-class TrackerKind:
-    """A tracker's row in `TRACKERS`."""
-
-    title: str
-    adapter: Callable[[], Tracker]
-    package: str
-    """The package that the adapter imports, and edit-eval's extra of that name."""
-    texts: tuple[str, ...]
-    """Its text parameters, passed on to the package."""
-    lists: tuple[str, ...] = ()
-    """Its parameters that are lists of texts."""
-
-    @property
-    def is_here(self) -> bool:
-        """True if its package is installed. A data folder such as `wandb` does not count as a package."""
-        found = importlib.util.find_spec(self.package)
-        return found is not None and found.origin is not None
-
-
-TRACKERS = {
-    "wandb": TrackerKind(
-        "W&B",
-        Wandb,
-        "wandb",
-        ("project", "entity", "group", "name", "mode"),
-        ("tags",),
-    ),
-    "trackio": TrackerKind(
-        "Trackio",
-        Trackio,
-        "trackio",
-        ("project", "group", "space_id", "server_url"),
-    ),
-    "mlflow": TrackerKind(
-        "MLflow",
-        Mlflow,
-        "mlflow",
-        ("tracking_uri", "experiment", "name"),
-    ),
-}
-
-
-def refuse_what_is_missing(names: Iterable[str]) -> None:
-    """Raises `ConfigurationError` for a tracker whose package is not installed here."""
-    missing = [name for name in names if not TRACKERS[name].is_here]
-    if missing:
-        extras = ",".join(missing)
-        raise ConfigurationError(
-            Text(
-                "trackers: {: and } not installed here; `pip install 'edit-eval[{}]'`, or leave out `trackers`",
-                missing,
-                extras,
-            )
-        )

@@ -1,0 +1,66 @@
+"""What a tracker is: an adapter for the interface of one package, told of a run as it goes on."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True)
+class Start:
+    """A run's start, as given to a tracker."""
+
+    run: Path
+    """The run directory; the tracker may write into a folder of its own name there."""
+    id: str
+    """The tracker's id of the run; before its first start, a proposal that is globally unique."""
+    known: bool
+    """True if the tracker knows the run already."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """The tracker's parameters in the configuration (its `Parameters`)."""
+    configuration: Mapping[str, Any] = field(default_factory=dict)
+    """The run's configuration, with all defaults and without secrets."""
+
+
+class Tracker:
+    """An adapter. It runs in a process of its own, so its methods may raise, be slow, or hang.
+
+    Its nested dataclass `Parameters` has the keys of `trackers: [{NAME: {...}}]`, each `... | None`, by default None.
+    """
+
+    @dataclass
+    class Parameters:
+        """No keys."""
+
+        __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    title: ClassVar[str]
+    """How it is called in messages."""
+    package: ClassVar[str]
+    """The package that the adapter imports."""
+    extra: ClassVar[str] = ""
+    """The extra of edit-eval that installs it; empty for none."""
+
+    @classmethod
+    def is_here(cls) -> bool:
+        """True if its package is installed. A data folder such as `wandb` does not count as a package."""
+        found = importlib.util.find_spec(cls.package)
+        return found is not None and found.origin is not None
+
+    def begin(self, start: Start) -> str:
+        """Begins or resumes the run; returns its id from now on."""
+        raise NotImplementedError
+
+    def log(self, values: Mapping[str, float], step: int) -> None:
+        """Logs numbers by name (`model/judge/score`, `progress/edits`); `step` is the number settled so far."""
+
+    def keep(self, files: Mapping[str, Path]) -> None:
+        """Uploads files by name: the report's page, and its numbers."""
+
+    def end(self, *, finished: bool) -> None:
+        """Ends the run, or marks it to be resumed; returns when everything has been sent."""
+
+
