@@ -29,6 +29,8 @@ AT_ONCE = {
     "hello_of_odd_libraries": {"about": {**ABOUT, "libraries": [1]}},
 }
 """How they describe themselves."""
+LOST = {"silent_at_first": True, "silent": True, "without_us": False}
+"""Which the gateway loses before they have said a word, and whether they may come back; the first one does."""
 LATER: dict[str, bytes] = {
     "not_json": b"\xff\xfe{oh\n",
     "a_list": b"[1, 2]\n",
@@ -123,6 +125,16 @@ class Imagined:
         told = [{"number": n, "name": f"machine {n}", "gpus": count} for n, count in self._machines.items()]
         self.say(GATEWAY, encode({"event": "ready", "guarded": True}))
         self.say(GATEWAY, encode({"event": "machines", "machines": told, "gpus": sum(self._machines.values())}))
+        for number, name in self._lies.items():
+            if name in LOST:
+                lost = {"number": number, "reason": name.replace("_", " "), "returns": LOST[name]}
+                self.say(GATEWAY, encode({"event": "lost", **lost}))
+                del self._machines[number]
+                self._left.discard(number)
+            if name == "silent_at_first":
+                again = {"number": 100 + number, "name": f"machine {number}", "gpus": 1}
+                self._machines[100 + number], self._lines[100 + number] = 1, MessageStream()
+                self.say(GATEWAY, encode({"event": "machines", "machines": [again], "gpus": len(self._machines)}))
         for number, count in self._machines.items():
             lie = AT_ONCE.get(self._lies.get(number, ""))
             hello: dict[str, Any] = {"gpus": [{**GPU, "name": f"cuda:{n}"} for n in range(count)], "about": ABOUT}

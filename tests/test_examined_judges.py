@@ -25,6 +25,7 @@ from edit_eval.run import Run
 from edit_eval.scenes.ladder import Ladder
 from edit_eval.scenes.rungs import RECIPE_KEY, Recipe, drawn
 from edit_eval.statistics.audit.measure import Measure
+from edit_eval.statistics.drift import JudgedTwice
 from edit_eval.store.comparable import compare_runs
 from small_benchmark import configuration
 
@@ -67,6 +68,7 @@ def examined(run: Run, folder: Path, **changes: Any) -> Passport:
         smallest_difference=0.5,
         retest_sd=0.2,
         anchors=(),
+        repeated=tuple(JudgedTwice(f"r{n}", "", 5.0, 5.0 + (n % 3 - 1) / 5) for n in range(30)),
     )
     made = replace(made, **changes)
     passports.write(made, folder)
@@ -149,12 +151,11 @@ def anchored(made: Run, tmp_path: Path) -> Run:
     return Run(made.path)
 
 
-def rescored(run: Run, scores: float) -> None:
+def rescored(run: Run, scores: float, **changes: Any) -> None:
     """As if the anchors had been given other scores when the judge was examined."""
     found = run.examined["testing"].passport
-    passports.write(
-        replace(found, anchors=tuple(one._replace(score=scores) for one in found.anchors)), run.path / "passports"
-    )
+    anchors = tuple(one._replace(score=scores) for one in found.anchors)
+    passports.write(replace(found, anchors=anchors, **changes), run.path / "passports")
 
 
 def ends(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
@@ -227,3 +228,20 @@ def test_anchors_that_this_version_draws_otherwise_say_nothing(anchored: Run, tm
     passports.write(other, anchored.path / "passports")
     with pytest.raises(ConfigurationError, match="draws different pictures from the one that examined the judge"):
         judge_anchors(load_configuration(asked(tmp_path)), Run(anchored.path))
+
+
+def test_a_passport_without_repeated_answers_accuses_nobody(
+    anchored: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of an earlier version: its anchors cannot be held against the judge's own noise."""
+    old = Run(Path(shutil.copytree(anchored.path, tmp_path / "old")))
+    for run in (old, anchored):
+        rescored(run, 9.0, repeated=())
+    monkeypatch.setattr(Run, "draw", lambda run: None)  # drawn elsewhere
+    run = judge_anchors(load_configuration(asked(tmp_path)), Run(anchored.path))
+    anchors = run.summary["judges"]["testing"]["anchors"]
+    assert (anchors["repeated"], anchors["drift"]) == (0, None)
+    assert "not tested" in printed(run)
+    assert "audit it again" in printed(run)
+    assert ends(monkeypatch, "compare", old.path, run.path) == 0
+    assert "whether it has drifted between old and run is not tested" in compare_runs([Run(old.path), run]).notes[-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import random
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from rich.console import Console
 
 from edit_eval import cli, evaluate
+from edit_eval.bridging import read_bridge
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.agreement import agreement_sheet
 from edit_eval.reporting.table import print_sheet
@@ -199,6 +201,39 @@ def test_a_bridge_is_a_file_by_which_others_tell_their_runs_as_the_old_judge_wou
     ):
         assert ends("report", *arguments) == 2
         assert said in capsys.readouterr().err
+
+
+def test_a_bridge_of_a_stranger_is_held_to_its_scales(folder: Path) -> None:
+    """One slipped point in a score of 90 would move a mean by two points of ten, and nobody would see it."""
+    whole = json.loads((folder / "bridge.json").read_text("utf-8"))
+    assert len(read_bridge(folder / "bridge.json").edits) == len(whole["edits"])
+    file = folder / "strange.json"
+
+    def edits(value: object) -> dict[str, Any]:
+        return {"edits": [*whole["edits"][:3], [*whole["edits"][3][:3], value], *whole["edits"][4:]]}
+
+    for changed, said in (
+        (edits(80.0), "`edits[3]`: 80 is outside of the scale of new"),
+        (edits(1e308), "outside of the scale"),
+        (edits("8"), "at `edits[3][3]`"),
+        (edits(True), "at `edits[3][3]`"),
+        ({"new": {**whole["new"], "lowest": 10.0, "highest": 0.0}}, "the scale of new is from 10.0 to 0.0"),
+        ({"old": {**whole["old"], "highest": 1e308}}, "the scale of old"),
+        ({"more": 1}, "more"),
+        ({"edit_eval_bridge": 2}, "2"),
+    ):
+        file.write_text(json.dumps({**whole, **changed}))
+        with pytest.raises(ConfigurationError, match="not a bridge") as refused:
+            read_bridge(file)
+        assert said in str(refused.value)
+    for value, said in ((float("nan"), "not JSON"), (float("inf"), "not JSON")):
+        file.write_text(json.dumps({**whole, **edits(value)}))
+        with pytest.raises(ConfigurationError, match=said):
+            read_bridge(file)
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(ConfigurationError, match="not a file but a pipe"):
+        read_bridge(file)
 
 
 def translated_without_models(told: dict[str, Any]) -> float:

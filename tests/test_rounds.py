@@ -67,7 +67,7 @@ def test_a_critique_gains_what_was_planted_and_not_more(made: Run) -> None:
         for which, score in one.items():
             for before, after, column in ((score, two[which], columns[1]), (two[which], three[which], columns[2])):
                 edit = edits[column, *which]
-                if "kept" in edit.flags:
+                if edit.made_in:
                     assert (after, edit.seconds) == (before, 0.0)
                 else:
                     assert 10 - after == pytest.approx((10 - before) / 2, abs=ROUNDING)

@@ -15,7 +15,7 @@ import source_texts
 from edit_eval.command_line import READABLE, _as_ours, say
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.language import catalogue, said
-from edit_eval.text import CONTEXT, EnglishOnly, Text, counted, joined, localized
+from edit_eval.text import CONTEXT, EnglishOnly, Text, counted, joined, localized, packed, unpacked
 
 SEPARATORS = {"": "、", "; ": "；"}
 CHINESE = {
@@ -177,3 +177,20 @@ def test_what_the_library_of_the_command_line_says_is_ours(kind: str) -> None:
     told = _as_ours(f"--seed must be a {kind}")
     assert isinstance(told, Text)
     assert told.fields == ("--seed",)
+
+
+def test_a_sentence_of_the_records_is_told_in_another_language_all_the_same() -> None:
+    inner = Text("{} sample", 3, plural="{} samples")
+    note = Text("{:; }: {}{}", [inner, "photo {}.jpg", 4], None, Text("open", context="door"))
+    again = unpacked(json.loads(json.dumps(packed([note, "plain", Text("")]))))
+    assert again == [note, "plain", ""]
+    assert (again[0].template, again[0].fields[0][0].key) == (note.template, inner.key)
+    assert again[0].fields[2].key == note.fields[2].key
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [{"text": "a"}, {"text": "a", "template": "{} {}", "fields": ["x"]}, {"text": "a", "template": 4, "fields": 5}],
+)
+def test_a_damaged_one_is_its_english(broken: dict[str, object]) -> None:
+    assert unpacked([broken]) == ["a"]

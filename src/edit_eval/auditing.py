@@ -356,6 +356,7 @@ def _passport(
         smallest_difference=found.smallest_difference,
         retest_sd=found.retest_sd,
         anchors=tuple(one._replace(pixels=pixels.get(one.sample, "")) for one in found.anchors()),
+        repeated=tuple(found.repeated()),
         people=people,
     )
 

@@ -11,18 +11,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from edit_eval.config.identity import canonical_json, digest_of_text
 from edit_eval.errors import ConfigurationError
+from edit_eval.given_files import UnfitFile, of_json, read_bytes
 from edit_eval.new_files import refuse_existing, written_whole
 from edit_eval.records import Scale
 from edit_eval.reporting import formats
+from edit_eval.reporting.agreement import beyond_lines
 from edit_eval.reporting.table import Column, Line, Table
 from edit_eval.run import Run
 from edit_eval.statistics.agreement import agreement, samples_of
-from edit_eval.statistics.calibration import FEWEST_MODELS, Pairs, translated
+from edit_eval.statistics.calibration import FEWEST_MODELS, Pairs, translated, turned
 from edit_eval.statistics.columns import differences
 from edit_eval.statistics.instruments import judges_of
 from edit_eval.statistics.intervals import cluster_codes
@@ -31,13 +33,9 @@ from edit_eval.store.comparable import judge_identity
 from edit_eval.store.joined import joined
 from edit_eval.text import Text
 
-MOST_BYTES = 64 << 20
 
-
-class BridgedJudge(BaseModel):
+class BridgedJudge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One of the two judges."""
-
-    model_config = ConfigDict(extra="forbid")
 
     judge: str
     """Name of the judge in its run."""
@@ -56,12 +54,10 @@ class BridgedJudge(BaseModel):
         return Scale(lowest=self.lowest, highest=self.highest, higher_is_better=self.higher_is_better)
 
 
-class BridgeFile(BaseModel):
+class BridgeFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Content of a bridge file."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    edit_eval_bridge: Literal[1] = 1
+    edit_eval_bridge: Literal[1]
     made: str
     old: BridgedJudge
     new: BridgedJudge
@@ -80,6 +76,7 @@ def write_bridge(
     both = agreement(judges[old], judges[new], samples)
     sides = [_side(runs, name, judges[name].score, judges[name].scale) for name in (old, new)]
     made = BridgeFile(
+        edit_eval_bridge=1,
         made=datetime.now(UTC).date().isoformat(),
         old=sides[0],
         new=sides[1],
@@ -89,7 +86,7 @@ def write_bridge(
         ],
     )
     with written_whole(file) as temporary:
-        temporary.write_text(f"{made.model_dump_json(indent=1)}\n", "utf-8")
+        temporary.write_bytes(msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n")
     return made
 
 
@@ -107,24 +104,27 @@ def _side(runs: Sequence[Run], name: str, score: str, scale: Scale) -> BridgedJu
 
 
 def read_bridge(file: Path) -> BridgeFile:
-    """Reads a bridge. Raises `ConfigurationError` for a file that is none."""
+    """Reads a bridge. Raises `ConfigurationError` for a file that is none, or has a score outside of its scale."""
+    content = read_bytes(file)
     try:
-        if file.stat().st_size > MOST_BYTES:
-            raise ConfigurationError(Text("{}: larger than a bridge can be", file))
-        return BridgeFile.model_validate_json(file.read_bytes())
-    except OSError as error:
-        raise ConfigurationError(Text("{}: {}", file, error.strerror or str(error))) from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
+        found = of_json(content, BridgeFile, file)
+        _refuse_outside(found, file)
+    except UnfitFile as error:
         raise ConfigurationError(
-            Text(
-                "{}: not a bridge ({}: {}); `agreement RUN --bridge OLD NEW --to FILE` writes one",
-                file,
-                where,
-                first["msg"],
-            )
+            Text("{}: not a bridge ({}); `agreement RUN --bridge OLD NEW --to FILE` writes one", file, error.reason)
         ) from None
+    return found
+
+
+def _refuse_outside(bridge: BridgeFile, file: Path) -> None:
+    for side, place in ((bridge.old, 2), (bridge.new, 3)):
+        if not side.scale.is_a_range:
+            raise UnfitFile(file, Text("the scale of {} is from {} to {}", side.judge, side.lowest, side.highest))
+        for number, edit in enumerate(bridge.edits):
+            if not side.scale.holds(score := float(edit[place])):
+                raise UnfitFile(
+                    file, Text("`edits[{}]`: {:g} is outside of the scale of {}", number, score, side.judge)
+                )
 
 
 def translate(run: Run, known: BridgeFile, wanted: str) -> dict[str, Any]:
@@ -198,6 +198,7 @@ def _tell_as_it_is(found: dict[str, Any], turn: float, scale: Scale, run: Run, j
     rows: Mapping[str, dict[str, Any]] = found["edit_models"]
     for model, row in rows.items():
         row["before"] *= turn
+        row["beyond"] = turned(row["beyond"], turn)
         row["total"] = total.get(model, row["n"])
         if row["ci95"]:
             low, high = row["ci95"]
@@ -238,6 +239,7 @@ def translated_sheet(document: Mapping[str, Any]) -> list[Line | Table[Any]]:
         Column(Text("95% interval"), lambda row: formats.span(row[1]["ci95"])),
     ]
     sheet: list[Line | Table[Any]] = [Line(title, "strong"), Line(), Table(columns, rows), Line(error, "quiet")]
+    sheet += beyond_lines(by, document["edit_models"])
     for model, row in rows:
         if row["outside"]:
             low, high = document["range"]

@@ -12,12 +12,13 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 from typing import Protocol as Shape
 
 import msgspec
 
-from edit_eval.benchmarks.selection import lint, refuse_bad, refuse_nothing, select, tidied
+from edit_eval.benchmarks.selection import in_unicode, lint, refuse_bad, refuse_nothing, select, tidied
 from edit_eval.config.components import NotHere, called_by, import_class, staying_here
 from edit_eval.config.families import shared_families
 from edit_eval.config.identity import Identity, digest, identity
@@ -26,9 +27,9 @@ from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
 from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol, rounds_of
 from edit_eval.protocols.contract import EARLIER, Question, fault
-from edit_eval.records import CONTROL, Sample, Told
+from edit_eval.records import CONTROL, REWRITE, Sample, Told
 from edit_eval.scheduling.batches import spread
-from edit_eval.text import Text, counted
+from edit_eval.text import Text, counted, packed, unpacked
 from edit_eval.workers.failures import one_line
 from edit_eval.workers.model_class import make_parameters
 
@@ -41,9 +42,6 @@ UNASKED = "unasked:"
 CONTROLS = ("source", "blank", "shuffled")
 """Pictures judged besides edits: the source itself, a grey picture, another sample's edit."""
 
-
-REWRITE = "rewrite"
-"""Kind of control without any edit: a judge is asked about the sample before there is one."""
 NO_WORDS = ("score", "probabilities", "measured")
 """Forms of answers without words."""
 
@@ -56,6 +54,8 @@ class Data(NamedTuple):
     """Description by its class: source, licence, and anything else a reader should know."""
     notes: tuple[str, ...]
     """Oddities of the samples that are no faults."""
+    lines: Mapping[int, int] = MappingProxyType({})
+    """For bad samples, their line in the benchmark's file by index, where it has lines."""
 
 
 class Control(NamedTuple):
@@ -132,7 +132,7 @@ class Experiment:
         families = shared_families(configuration.judges.values(), configuration.edit_models.values())
         seen = with_clusters([_with_fault(sample, judges) for sample in chosen])
         if section.on_bad_sample == "error":
-            refuse_bad({sample.index: sample for sample in (*samples, *seen)}.values(), section.source)
+            refuse_bad({sample.index: sample for sample in (*samples, *seen)}.values(), section.source, data.lines)
         else:
             refuse_nothing(seen)
         if told and (follower := next((sample for sample in seen if sample.follows), None)):
@@ -190,7 +190,7 @@ class Experiment:
             judges=tuple(judges),
             language=str(plain["language"]),
             about=dict(plain.get("benchmark", {}).get("about", {})),
-            notes=tuple(plain.get("benchmark", {}).get("notes", ())),
+            notes=tuple(unpacked(plain.get("benchmark", {}).get("notes", []))),
             grows=bool(plain.get("grows", False)),
             told={name: msgspec.convert(one, Told) for name, one in plain.get("told", {}).items()},
             **how_often,
@@ -203,7 +203,7 @@ class Experiment:
         """
         return {
             "language": self.language,
-            "benchmark": {"about": dict(self.about), "notes": list(self.notes)},
+            "benchmark": {"about": dict(self.about), "notes": packed(self.notes)},
             **{key: getattr(self, key) for key in ("edit_seeds", "repeats", "readings", "control_samples")},
             **({"grows": True} if self.grows else {}),
             **({"told": {name: asdict(one) for name, one in self.told.items()}} if self.told else {}),
@@ -334,6 +334,22 @@ class Experiment:
     def made_with(self, column: str) -> str:
         """Returns the edit model that makes a column's edits, by its name in the configuration."""
         return self.told[column].edit_model if column in self.told else column
+
+    @cached_property
+    def makers(self) -> dict[str, str]:
+        """For each column, by its name, a digest of all that makes its edits, whatever it is called: the edit model and
+        its seed, and of one that is told a judge's words also the judge, its questions, and what is done with them.
+        Columns of two runs that have the same one are the same."""
+        judges = {judge.name: judge for judge in self.judges}
+        found: dict[str, str] = {}
+        for model in self.edit_models:
+            told: list[object] = []
+            if model.name in self.told:
+                of = self.told[model.name]
+                before = found[of.before] if of.before else ""
+                told = [before, of.source, of.template, of.stop, _who_is_asked(judges[of.judge])]
+            found[model.name] = digest([model.digest, model.seed, *told])
+        return found
 
     @cached_property
     def critics(self) -> frozenset[str]:
@@ -624,7 +640,7 @@ def load_samples(configuration: Configuration, listener: Listener | None = None)
     samples, soon = [], time.monotonic() + READ_IN_SILENCE
     try:
         for sample in benchmark.samples():
-            samples.append(sample)
+            samples.append(in_unicode(sample))
             if listener is not None and time.monotonic() >= soon:
                 listener.reading(len(samples), *getattr(benchmark, "position", (0, 0)))
     except EditEvalError:
@@ -642,7 +658,7 @@ def load_samples(configuration: Configuration, listener: Listener | None = None)
     about, said = getattr(benchmark, "about", {}), getattr(benchmark, "notes", ())
     about = {str(key): str(text) for key, text in about.items()} if isinstance(about, Mapping) else {}
     notes = tuple(said) if getattr(benchmark, "unlinted", False) else lint(samples, said)
-    return Data(tuple(map(tidied, samples)), about, notes)
+    return Data(tuple(map(tidied, samples)), about, notes, getattr(benchmark, "lines", {}))
 
 
 def verify_sources(configuration: Configuration) -> str:

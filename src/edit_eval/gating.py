@@ -173,10 +173,11 @@ def _blind(runs: Sequence[Run]) -> list[str]:
 def gate_sheet(gated: Gated) -> list[Line | Table[Any]]:
     """Returns the answer, the reasons, and the numbers by each judge."""
     comparison, margin = gated.comparison, gated.comparison.gate.margin or 0.0
+    points = Text("{:g} point", margin, plural="{:g} points")
     verdict = (
-        Text("Passed: the candidate is shown to be less than {:g} points worse than the baseline.", margin)
+        Text("Passed: the candidate is shown to be less than {} worse than the baseline.", points)
         if gated.passed
-        else Text("Not passed: the candidate is not shown to be less than {:g} points worse than the baseline.", margin)
+        else Text("Not passed: the candidate is not shown to be less than {} worse than the baseline.", points)
     )
     sheet: list[Line | Table[Any]] = [Line(verdict, "strong" if gated.passed else "problem")]
     sheet += [Line(line, "problem") for line in gated.faults]

@@ -21,6 +21,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.pictures import write_durably
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.statistics.audit.measure import Anchor, Measure
+from edit_eval.statistics.drift import JudgedTwice
 from edit_eval.text import Text
 from edit_eval.user_cache import cache_folder
 
@@ -135,6 +136,9 @@ class Passport:
     retest_sd: float | None
     """Standard deviation of an edit's scores when the judge is asked again, in points."""
     anchors: tuple[Anchor, ...]
+    repeated: tuple[JudgedTwice, ...] = ()
+    """Edits that were asked about twice, with both scores in points: the noise that anchors are held against. Empty in
+    a passport of an earlier version."""
     tries: tuple[Try, ...] = ()
     """All finished audits of this judge, this one last."""
     people: Mapping[str, Any] = field(default_factory=dict)
@@ -150,6 +154,12 @@ class Passport:
         return tuple(
             name for name, _ in sorted((it for it in found if it[1].passed is False), key=lambda it: not it[1].reversed)
         )
+
+    @property
+    def span(self) -> float | None:
+        """Points from end to end of the scale; None if it is open."""
+        lowest, highest = self.scale["lowest"], self.scale["highest"]
+        return None if lowest is None or highest is None else float(highest - lowest)
 
     @property
     def compares(self) -> bool:
@@ -193,6 +203,7 @@ class Passport:
             "retest_sd": self.retest_sd,
             "benchmark": dict(self.benchmark),
             "anchors": [one._asdict() for one in self.anchors],
+            "repeated": [one._asdict() for one in self.repeated],
             "tries": [one._asdict() for one in self.tries],
             "people": dict(self.people),
         }
@@ -228,6 +239,10 @@ class Passport:
                 for category, measures in plain["categories"].items()
             },
             anchors=tuple(Anchor(**{**one, "score": float(one["score"])}) for one in plain["anchors"]),
+            repeated=tuple(
+                JudgedTwice(str(one["sample"]), str(one["rung"]), float(one["before"]), float(one["now"]))
+                for one in plain.get("repeated", ())
+            ),
             name=str(plain["name"]),
             headline=str(plain["headline"]),
             date=str(plain["date"]),
@@ -238,7 +253,8 @@ class Passport:
             retest_sd=number("retest_sd"),
         )
         if plain["digest"] != digest({key: one for key, one in plain.items() if key != "digest"}):
-            return replace(found, verdict=EDITED, measures={}, categories={}, tries=(), anchors=(), retest_sd=None)
+            nothing: dict[str, Any] = {"measures": {}, "categories": {}, "tries": (), "anchors": (), "repeated": ()}
+            return replace(found, verdict=EDITED, retest_sd=None, **nothing)
         return found
 
 

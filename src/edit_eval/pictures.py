@@ -142,13 +142,12 @@ def read_picture(file: IO[bytes], name: str, *, max_pixels: int = MAX_PIXELS) ->
     # Some libraries switch this on for the whole process; then a truncated picture would pass as a grey one.
     ImageFile.LOAD_TRUNCATED_IMAGES = False
     try:
-        picture = _opened(file, name)
+        picture, kind = begin_picture(file, name)
         width, height = picture.size
         if width * height > max_pixels:
             raise PictureError(_too_large(name, Text("{} x {} pixels", width, height), max_pixels))
         # `verify()` would not do: it accepts truncated JPEGs.
         picture.load()
-        kind = picture.format or ""
         if kind == "PNG" and not _png_ends(file):
             raise PictureError(Text("{}: truncated (the end of the PNG is missing)", name))
         texts = getattr(picture, "text", {})
@@ -165,14 +164,22 @@ def read_picture(file: IO[bytes], name: str, *, max_pixels: int = MAX_PIXELS) ->
             raise  # the disk's error, not the decoder's
         raise PictureError(Text("{}: truncated or damaged ({})", name, _words(error))) from error
     clean.info = {str(key): str(text) for key, text in texts.items() if isinstance(text, str) and _is_text(key)}
-    return clean, "JPEG" if kind == "MPO" else kind
+    return clean, kind
 
 
-def _opened(file: IO[bytes], name: str) -> Image.Image:
-    """Opens a picture with Pillow; HEIC, which Pillow does not know, with pillow-heif if installed."""
+def begin_picture(file: IO[bytes], name: str, kinds: Sequence[str] | None = None) -> tuple[Image.Image, str]:
+    """Opens a picture without decoding it; returns it and its format, of `kinds` (by default all of `formats`).
+
+    A JPEG that holds several pictures, as phones write them, is a JPEG and no format of its own (Pillow's MPO). HEIC,
+    which Pillow does not know, is opened with pillow-heif if it is installed. Raises what Pillow raises.
+    """
     try:
-        return Image.open(file, formats=formats())
+        picture = Image.open(file, formats=formats() if kinds is None else [one for one in kinds if one in formats()])
+        kind = picture.format or ""
+        return picture, "JPEG" if kind == "MPO" else kind
     except UnidentifiedImageError:
+        if kinds is not None and HEIC not in kinds:
+            raise
         file.seek(0)
         if not _HEIC_BEGINS.match(file.read(12)):
             raise
@@ -185,7 +192,7 @@ def _opened(file: IO[bytes], name: str) -> Image.Image:
             raise PictureError(text) from error
         register_heif_opener()
         file.seek(0)
-        return Image.open(file, formats=(HEIC,))
+        return Image.open(file, formats=(HEIC,)), HEIC
 
 
 def oddity(data: bytes) -> str:

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.given_files import read_text
 from edit_eval.published.imgedit import authors_numbers
 from edit_eval.published.kris import LEVELS, PLACES, questions_of
 from edit_eval.records import Edit, Judgement, Results, Sample, Scale, Scoring, Status
@@ -467,19 +468,9 @@ def _number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _text(file: Path) -> str:
-    try:
-        if file.stat().st_size > _MOST:
-            raise ConfigurationError(Text("{} is larger than {} bytes", file, _MOST))
-        return file.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        said = getattr(error, "strerror", None) or "it is not text in UTF-8"
-        raise ConfigurationError(Text("{} cannot be read: {}", file, said)) from None
-
-
 def _json(file: Path) -> Any:
     try:
-        found = json.loads(_text(file))
+        found = json.loads(read_text(file, _MOST))
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(Text("{} is not valid JSON: {}", file, error)) from None
     if not isinstance(found, dict):
@@ -488,7 +479,7 @@ def _json(file: Path) -> Any:
 
 
 def _lines(file: Path) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(_text(file).splitlines(), 1):
+    for number, line in enumerate(read_text(file, _MOST).splitlines(), 1):
         if not line.strip():
             continue
         try:
@@ -501,7 +492,7 @@ def _lines(file: Path) -> Iterator[dict[str, Any]]:
 
 def _csv_rows(file: Path) -> list[dict[str, str]]:
     try:
-        return list(csv.DictReader(_text(file).splitlines()))
+        return list(csv.DictReader(read_text(file, _MOST).splitlines()))
     except csv.Error as error:
         raise ConfigurationError(Text("{} is no CSV ({})", file, error)) from None
 

@@ -7,8 +7,9 @@ environments import this file.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 from edit_eval.text import Text
@@ -63,6 +64,8 @@ class Status(str, Enum):
 
 CONTROL = "control:"
 """Prefix of `edit_model` in a judgement that is about no edit; the rest says what is judged."""
+REWRITE = "rewrite"
+"""The rest for a judge that was asked for another instruction, before there was an edit."""
 EDIT_LOST = tuple(status for status in Status if status.ending is Ending.NO_EDIT)
 """Statuses of an edit that failed."""
 DECLINED = tuple(status for status in Status if status.ending is Ending.DECLINED)
@@ -166,10 +169,12 @@ class Edit:
     """Time that the model computed, in seconds."""
     device: str = ""
     flags: tuple[str, ...] = ()
-    """Remarks that are not failures: `identical_to_source`, `other_aspect_ratio`, `other_when_repeated`;
-    `kept`: the round was not needed, so this is the edit of the round before."""
+    """Remarks that are not failures: `identical_to_source`, `other_aspect_ratio`, `other_when_repeated`."""
     instruction: str = ""
     """Instruction given to the model, if not the sample's own (see `Told`)."""
+    made_in: str = ""
+    """The column in which it was made, if it was kept from an earlier round: then it is that edit, at no cost. Empty
+    for an edit of its own column. Never in the journal."""
 
     def __post_init__(self) -> None:
         if (self.status is _OK) != bool(self.image):
@@ -284,6 +289,11 @@ class Judgement:
     """Tokens read and written in all, as counted by the judge's server; zeros if it does not say."""
     other: str = ""
     """In a battle, the edit model of the second edit. Empty if one edit was judged."""
+    made_in: str = ""
+    """For a judgement of an edit that was kept from an earlier round, or of a battle with one: the column, or the two,
+    `A : B`, that the judge was asked about. It is that judgement, at no cost. Empty if the judge was asked."""
+    counts: bool = True
+    """Whether coverage and means count it: controls and what is asked before there is an edit are beside both."""
 
     def __post_init__(self) -> None:
         if (self.status is _OK) != (self.headline in self.scores):
@@ -303,8 +313,24 @@ class Judgement:
         return "\n\n".join(one.text for reading in self.readings for one in reading.values() if one.text)
 
     @property
+    def kind(self) -> Literal["edit", "battle", "control", "rewriting"]:
+        """What was judged: an edit, two of them, a control, or a sample before there was an edit."""
+        if self.other:
+            return "battle"
+        if not self.edit_model.startswith(CONTROL):
+            return "edit"
+        return "rewriting" if self.edit_model == f"{CONTROL}{REWRITE}" else "control"
+
+    @property
+    def asked(self) -> int:
+        """Number of times the judge was asked anything for it; 0 if it refers to an earlier judgement."""
+        return 0 if self.made_in else sum(one.asked for reading in self.readings for one in reading.values())
+
+    @property
     def answers(self) -> int:
-        """Number of times the most-asked question was asked."""
+        """Number of times the most-asked question was asked; 0 if it refers to an earlier judgement."""
+        if self.made_in:
+            return 0
         return max((one.asked for reading in self.readings for one in reading.values()), default=0)
 
     def outcome(self, score: str) -> tuple[Status, str] | None:
@@ -314,6 +340,10 @@ class Judgement:
         if not self.missing and self.status is not Status.OK:
             return self.status, self.reason
         return self.missing.get(score)
+
+
+LARGEST = 1e100
+"""The largest number taken for a score: the squares of many such numbers can still be added."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -341,6 +371,18 @@ class Scale:
     def span(self) -> float | None:
         """Distance between the ends; None if one is open."""
         return None if self.lowest is None or self.highest is None else self.highest - self.lowest
+
+    @property
+    def is_a_range(self) -> bool:
+        """True if its ends, where it has any, are numbers to reckon with, the lower one below the higher."""
+        ends = [end for end in (self.lowest, self.highest) if end is not None]
+        return all(abs(end) <= LARGEST for end in ends) and (self.span is None or self.span > 0)
+
+    def holds(self, score: float) -> bool:
+        """True if a score lies in the range and is a number to reckon with."""
+        low = -LARGEST if self.lowest is None else self.lowest
+        high = LARGEST if self.highest is None else self.highest
+        return low <= score <= high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -497,6 +539,20 @@ class Results:
     """For each judge that an audit could examine, the findings of its passport: see docs/records.md (`judges`)."""
     notes: tuple[str, ...] = ()
     """Warnings for the reader: odd samples, damaged lines, changed libraries, mixed GPUs."""
+
+    @cached_property
+    def once(self) -> Results:
+        """The same with every edit and every answer once: without what was kept from an earlier round, which refers to
+        them. For whatever asks how an edit model, a judge or a device did, and not what a column's edits are worth."""
+        if not any(edit.made_in for edit in self.edits):
+            return self
+        return replace(
+            self,
+            edits=tuple(edit for edit in self.edits if not edit.made_in),
+            judgements=tuple(one for one in self.judgements if not one.made_in),
+            battles=tuple(one for one in self.battles if not one.made_in),
+            critiques=tuple(one for one in self.critiques if not one.made_in),
+        )
 
 
 def model_title(key: str) -> str:

@@ -172,8 +172,10 @@ class Run:
         directory, matrix = self._directory, self.matrix
         timeline = directory.timeline()
         critics = self.experiment.critics
-        judgements = tuple(one for one in matrix.judgements(shown=True) if one.judge not in critics)
-        critiques = (one for one in matrix.judgements() if one.judge in critics and one.status is not Status.SKIPPED)
+        found: dict[str, list[Judgement]] = {"edit": [], "battle": [], "control": [], "rewriting": [], "critique": []}
+        for one in matrix.every_judgement():
+            found["critique" if one.kind == "edit" and one.judge in critics else one.kind].append(one)
+        judgements = tuple(found["edit"])
         samples, edits = matrix.clients_own()
         return Results(
             name=self.path.resolve().name,
@@ -184,11 +186,11 @@ class Run:
             edit_models=tuple(model.name for model in matrix.edit_models),
             judges=tuple(judge.name for judge in self.experiment.judges_of_one),
             scoring={judge.name: judge.scoring for judge in matrix.judges},
-            controls=tuple(matrix.controls()),
-            battles=tuple(matrix.battles()),
+            controls=tuple(found["control"]),
+            battles=tuple(found["battle"]),
             battle_judges=tuple(judge.name for judge in matrix.judges if judge.of_two),
             told=self.experiment.told,
-            critiques=(*critiques, *matrix.rewrites()) if critics else (),
+            critiques=(*(one for one in found["critique"] if one.status is not Status.SKIPPED), *found["rewriting"]),
             rounds=matrix.rounds,
             published=self._published(judgements),
             activities=timeline.activities,
@@ -340,10 +342,14 @@ class Run:
     def check_coverage(self) -> None:
         """Raises `Unscored` if fewer samples are scored than `evaluation.min_coverage` asks for."""
         if not self.reached:
-            results = self.summary["results"]
-            below = [entry for entry in results if not entry["coverage"]["reached"]] or results
-            coverage = below[0]["coverage"]
-            who = Text("{}, judged by {}: ", below[0]["edit_model"], below[0]["judge"]) if len(results) > 1 else ""
+            every: list[tuple[str, Mapping[str, Any]]] = [
+                (Text("{}, judged by {}: ", entry["edit_model"], entry["judge"]), entry["coverage"])
+                for entry in self.summary["results"]
+            ]
+            for judge, battles in self.summary.get("battles", {}).items():
+                every.append((Text("battles, judged by {}: ", judge), battles["coverage"]))
+            below = [(who, coverage) for who, coverage in every if not coverage["reached"]] or every
+            who, coverage = below[0] if len(every) > 1 else ("", below[0][1])
             more = Text(" (and {} more)", len(below) - 1) if len(below) > 1 else ""
             skipped = coverage["by_status"].get(Status.SKIPPED.value, 0)
             counts = ""

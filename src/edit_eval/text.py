@@ -89,6 +89,37 @@ def joined(parts: Iterable[str], between: str = "; ") -> Text:
     return Text(f"{{:{between}}}", list(parts))
 
 
+def packed(value: Any) -> Any:
+    """Returns a Text as plain JSON data that `unpacked` makes a Text again; a list of them likewise.
+
+    Its `text` is the English. Anything else is returned as it is.
+    """
+    if isinstance(value, Text) and value:
+        more = {"plural": value.plural, "context": value.context}
+        return {
+            "text": _plain(value),
+            "template": value.template,
+            "fields": [packed(field) for field in value.fields],
+            **{name: words for name, words in more.items() if words},
+        }
+    if isinstance(value, Items | list | tuple):
+        return [packed(one) for one in value]
+    return _plain(value) if value is None or isinstance(value, str | Number) else str(value)
+
+
+def unpacked(value: Any) -> Any:
+    """Inverts `packed`; what fits no template becomes its English."""
+    if isinstance(value, list):
+        return [unpacked(one) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    try:
+        fields = map(unpacked, value["fields"])
+        return Text(value["template"], *fields, plural=value.get("plural", ""), context=value.get("context", ""))
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):  # records can be damaged
+        return str(value.get("text", ""))
+
+
 def changed(value: Any, change: Callable[[str], str]) -> Any:
     """Changes the data of a Text, keeping its template; changes any other string as a whole."""
     if isinstance(value, Text):

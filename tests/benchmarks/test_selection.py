@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 
 from edit_eval.benchmarks.contract import CATEGORIES, SUBSETS, canonical, title
-from edit_eval.benchmarks.selection import lint, refuse_bad, refuse_nothing, select, tidied
+from edit_eval.benchmarks.selection import in_unicode, lint, refuse_bad, refuse_nothing, select, tidied
 from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.records import Picture, Sample
+from edit_eval.reporting.language import said
+from edit_eval.text import Text
 
 
 def sample(index: int, category: str, difficulty: str, *tags: str, fault: str = "") -> Sample:
@@ -222,3 +224,28 @@ def test_other_names_come_back_unchanged():
 
 def test_an_unknown_language_has_the_english_titles():
     assert title("causal", "fr") == title("causal", "en")
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"id": "a\ud800"},
+        {"instruction": "Add \udc00."},
+        {"tags": ("\ud83c",)},
+        {"facts": {"rule": ["\ud800"]}},
+        {"instructions": {"zh": "\ud800"}},
+    ],
+)
+def test_half_a_character_is_a_fault_that_can_be_written_down(broken: dict[str, Any]) -> None:
+    good = labelled(4, tags=("夜",), facts={"rule": "光"})
+    assert in_unicode(good) is good
+    bad = in_unicode(replace(good, **broken))
+    assert bad.fault.startswith(f"{next(iter(broken))} has half of a surrogate pair")
+    repr(asdict(bad)).encode()
+    with pytest.raises(BenchmarkError, match=r"^sample 4 \((s4|a\\ud800)\): "):
+        refuse_bad([bad])
+
+
+def test_a_note_alone_of_its_kind_keeps_its_words() -> None:
+    note = Text("categories are of unequal size, {} {} to {} {}: {}", "'a'", 3, "'b'", 1, "x")
+    assert said(next(iter(lint([], [note]))), "zh") == said(note, "zh") != note

@@ -20,6 +20,7 @@ from edit_eval.benchmarks.table import TableBenchmark, ids_of
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.records import Sample
+from edit_eval.reporting import language
 
 Rows = Sequence[Mapping[str, Any]]
 ROWS: Rows = [
@@ -230,6 +231,8 @@ class TestNames:
             (["cat.jpg", "other/CAT.png"], ["00000", "00001"]),
             (["caf\u00e9.jpg", "cafe\u0301.jpg"], ["00000", "00001"]),
             (["00001.jpg", ""], ["00000", "00001"]),
+            (["cat.jpg", "dog.jpg", "cat.jpg"], ["00000", "dog", "00002"]),
+            (["cat.jpg", "00002.jpg", "cat.jpg"], ["00000", "00001", "00002"]),
             ([], []),
         ],
     )
@@ -241,6 +244,19 @@ class TestNames:
         assert [one.id for one in folder.samples(plain)] == ["0", "1", "2"]
         twice = [plain[0], plain[0] | {"prompt": "Make it red."}]
         assert [(one.id, one.fault) for one in folder.samples(twice)] == [("00000", ""), ("00001", "")]
+
+    @pytest.mark.parametrize("again", [False, True], ids=["read", "remembered"])
+    def test_who_lost_a_name_is_said_in_one_line(self, folder: Folder, again: bool) -> None:
+        rows = [{name: value for name, value in row.items() if name != "id"} for row in ROWS]
+        path = folder.write([*rows, rows[1] | {"prompt": "Make it red."}], "my.csv")
+        for _ in range(1 + again):
+            table = folder.table(path)
+            assert [one.id for one in table.samples()] == ["0", "00001", "2", "00003"]
+            _, note = table.notes
+        assert note == (
+            "2 samples have ids by their row (00001, 00003), as their pictures' names are not theirs alone ('1'): name "
+            "their edits by these ids, or give the table a column `id`"
+        )
 
 
 class TestFaults:
@@ -267,6 +283,21 @@ class TestFaults:
             refuse_bad(samples)
         same = "sample 1 (a#1): index 0 has the same id (fields: {id: NAME} takes ids from another field)"
         assert caught.value.faults == (same, "sample 2 (c): no instruction")
+
+    def test_with_the_line_of_a_file_of_lines(self, folder: Folder) -> None:
+        text = 'id,image,prompt\na,pics/0.png,"Add a hat,\nplease."\n\nb,pics/1.png,\n'
+        text += "c,pics/9.png,Add.\nd,pics/1.png,x,y\n"
+        (folder.path / "my.csv").write_text(text)
+        for _ in range(2):  # the second time it is remembered
+            table = folder.table(folder.path / "my.csv")
+            samples = list(table.samples())
+            with pytest.raises(BenchmarkError) as caught:
+                refuse_bad(samples, lines=table.lines)
+            first, second, third = caught.value.faults
+            assert first == "line 5, sample 1 (b): no instruction"
+            assert second.startswith("line 6, sample 2 (c): no source: there is no file 'pics/9.png'")
+            assert third.startswith("line 7, sample 3 (00003): the row has 4 cells for 3 columns")
+            assert language.said(second, "zh").startswith("第 6 行"), "a fault that is remembered keeps its template"
 
     def test_a_missing_picture_that_has_come_is_found(self, folder: Folder) -> None:
         assert folder.faults(ROWS[0] | {"image": "pics/9.png"}) != [""]

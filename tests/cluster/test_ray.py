@@ -168,6 +168,30 @@ def test_one_machine_dies_and_another_joins_and_nobody_is_charged(
     assert set(made.results.devices) == {f"cuda:{number}" for number in range(8)}
 
 
+def test_a_machine_whose_agent_has_ended_is_used_again(
+    machines: Machines, alone: tuple[Path, Mapping[str, Any]]
+) -> None:
+    """As those end of themselves that a busy cluster has not asked for seconds."""
+    folder, expected = alone
+    machines.add(2)
+    (folder / "waits.py").write_text(WAITS)
+    run, go = folder / "ended", folder / "ended_go"
+    config = asked(folder, machines)
+    model = {"device_ids": "auto", "until": str(go), "seconds": 0.5}
+    config["edit_models"] = {"testing": {"class_path": "waits:Waits", "params": model}}
+    del config["diffusion_model"]
+    config["execution"]["pilot"] = False
+    engine = begun(folder, run, config)
+    assert soon(edited(run, 4))
+    os.kill(processes("ray::Agent")[0], signal.SIGKILL)
+    assert soon(lambda: {"cuda:4", "cuda:5"} <= {d for one in lines(run, "events") for d in one.get("place", ())})
+    go.touch()
+    _, said = engine.communicate(timeout=300)
+    assert engine.returncode == 0, said
+    assert came_to(run)["rows"] == expected["rows"]
+    assert charged(run) == []
+
+
 def test_a_gpu_without_memory_is_retired_and_costs_no_sample(
     machines: Machines, alone: tuple[Path, Mapping[str, Any]]
 ) -> None:

@@ -16,7 +16,14 @@ pytest.importorskip("ray")
 
 from edit_eval.execution.drivers import ray_gateway
 from edit_eval.execution.drivers.ray_agent import GATEWAY, HEAR_BYTES, HEAR_SECONDS, Frames
-from edit_eval.execution.drivers.ray_gateway import SILENT_SECONDS, TICK_SECONDS, Gateway, Peer
+from edit_eval.execution.drivers.ray_gateway import (
+    RETURNS,
+    SILENT_SECONDS,
+    STEADY_SECONDS,
+    TICK_SECONDS,
+    Gateway,
+    Peer,
+)
 from edit_eval.workers.messages import MessageStream
 
 pytestmark = pytest.mark.cluster
@@ -92,6 +99,55 @@ def test_silence_is_noticed_within_three_seconds_and_not_where_everything_stood_
     gateway.peer.heard = time.monotonic() - SILENT_SECONDS - 0.1
     gateway._look_after()
     assert [message["event"] for _, message in gateway.said()] == ["lost"]
+
+
+def node(name: str) -> dict[str, Any]:
+    return {"NodeID": name, "NodeManagerHostname": "host", "Alive": True, "Resources": {"GPU": 2}}
+
+
+@pytest.fixture
+def looking(gateway: Made, monkeypatch: pytest.MonkeyPatch) -> Made:
+    """A gateway that can begin agents of which no actor comes."""
+    agent = SimpleNamespace(hear=SimpleNamespace(remote=gateway._hears))
+    maker = SimpleNamespace(options=lambda **more: SimpleNamespace(remote=lambda *about: agent))
+    monkeypatch.setattr(ray_gateway.ray, "remote", lambda what: maker)
+    monkeypatch.setattr(ray_gateway, "free_gpus", lambda one: 2)
+    monkeypatch.setattr(ray_gateway, "LOOK_EVERY", 0.0)
+    gateway._peers.clear()
+    return gateway
+
+
+def test_a_machine_whose_agent_ended_of_itself_has_another_one_under_the_same_name(looking: Made) -> None:
+    names, told = [], []
+    for _ in range(RETURNS):
+        (peer,) = looking._begin_agents([node("a" * 56)])
+        names.append(peer.name)
+        looking._begun([peer], 2.0)
+        looking._heard(peer, answered(b""))
+        assert looking._begin_agents([node("a" * 56)]) == [], "one is enough"
+        looking._heard(peer, answered(RuntimeError("The actor is dead because its owner has not asked it")))
+        told.append(looking.said()[-1][1]["returns"])
+    assert names == ["host"] * RETURNS
+    assert told == [True] * (RETURNS - 1) + [False]
+    assert looking._begin_agents([node("a" * 56)]) == [], "it has had its chances"
+    (other,) = looking._begin_agents([node("b" * 56)])
+    assert other.name == "host-bbbbbb"
+
+
+def test_who_was_heard_for_a_minute_has_all_chances_again(looking: Made) -> None:
+    for _ in range(2 * RETURNS):
+        (peer,) = looking._begin_agents([node("a" * 56)])
+        looking._begun([peer], 2.0)
+        peer.begun, peer.heard = 0.0, STEADY_SECONDS + 1
+        looking._failed(peer, RuntimeError("gone"))
+
+
+def test_one_without_edit_eval_has_no_second_chance(looking: Made) -> None:
+    (peer,) = looking._begin_agents([node("a" * 56)])
+    looking._begun([peer], 2.0)
+    looking._told(peer, answered(RuntimeError("ModuleNotFoundError: No module named 'edit_eval'")))
+    assert looking.said()[-1][1]["returns"] is False
+    assert looking._begin_agents([node("a" * 56)]) == []
 
 
 @pytest.mark.parametrize(

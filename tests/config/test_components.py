@@ -118,6 +118,21 @@ def test_a_file_counts_from_the_current_directory(folder: Path) -> None:
         import_class("edit_model", path.replace("Editor", "Editr"))
 
 
+def test_a_file_in_the_folder_of_the_configuration_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    beside, here = tmp_path / "beside", tmp_path / "here"
+    for place, names in ((beside, ["both", "only_beside"]), (here, ["both", "only_here"])):
+        place.mkdir()
+        for name in names:
+            (place / f"{name}.py").write_text("")
+    monkeypatch.chdir(here)
+    for name, place in (("both", beside), ("only_beside", beside), ("only_here", here)):
+        assert normalise_class_path(f"{name}.py:C", beside) == f"{place / name}.py:C"
+        assert normalise_class_path(f"{here / 'both.py'}:C", beside) == f"{here / 'both.py'}:C"
+    wanted = r"no such file: only_besid\.py; nearest existing: .*beside/only_beside"
+    with pytest.raises(ConfigurationError, match=wanted):
+        normalise_class_path("only_besid.py:C", beside)
+
+
 def test_two_folders_may_each_have_a_module_of_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
     for number in (1, 2):

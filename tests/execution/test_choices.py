@@ -175,6 +175,26 @@ class TestLoadConcurrency:
         monkeypatch.setattr(devices, "free_host_memory", lambda: None)
         assert chosen(settings(tmp_path)).load_concurrency.value is None
 
+    @pytest.mark.parametrize("unknown", ["a name that nobody knows", "a class of one's own"])
+    def test_of_unknown_size_one_loads_at_a_time(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unknown: str
+    ) -> None:
+        install(monkeypatch, *(gpu(number) for number in range(6)))
+        written = settings(tmp_path).as_plain()
+        (tmp_path / "own.py").write_text("class Own:\n    def load(self, d): ...\n    def edit(self, *a): ...\n")
+        named = {"type": "diffusers", "params": {"model_name": "nobody/knows"}}
+        own = {"class_path": f"{tmp_path / 'own.py'}:Own"}
+        made = load_configuration(written | {"edit_models": {"x": own if "own" in unknown else named}})
+        loads = chosen(made).load_concurrency
+        assert loads.value == 1
+        assert loads.reason == "how much memory edit model x needs is unknown, so the models load one after the other"
+
+    def test_what_has_no_weights_is_not_unknown(self, tmp_path: Path) -> None:
+        drawn = configuration(tmp_path, edit={"device_ids": "cpu:3"}, judge={"device_ids": "cpu:2"})
+        loads = chosen(load_configuration(drawn)).load_concurrency
+        assert loads.value == 5
+        assert "(libraries)" in loads.reason
+
     def test_a_real_folder_of_weights_is_counted(self, tmp_path: Path, tiny_models: Path) -> None:
         tiny = {"model_name": str(tiny_models / "qwen3-vl"), "device_ids": "cpu:2"}
         loads = chosen(settings(tmp_path, {"model_name": str(tiny_models / "qwen-image-edit")}, tiny)).load_concurrency

@@ -228,7 +228,7 @@ class TestOfficialWords:
         [
             ("prompts.json", '{"add": "x"}', "has no `replace`; is it the authors' prompts.json"),
             ("prompts.json", "{", "is no JSON file"),
-            ("other.json", "", "cannot read .*prompts.json: No such file"),
+            ("other.json", "", r"prompts\.json: cannot be read \(No such file"),
         ],
     )
     def test_what_is_not_the_authors_file(self, tmp_path, name, text, said):

@@ -293,7 +293,7 @@ class TestPrompts:
     @pytest.mark.parametrize(
         ("text", "said"),
         [
-            (None, r"protocol\.prompts_path: cannot read .*vie_prompts\.py: No such file"),
+            (None, r"protocol\.prompts_path: .*vie_prompts\.py: cannot be read \(No such file"),
             ("x = (", r"vie_prompts\.py is no Python file"),
             ("_context_no_delimit = 'x'", "has no `_prompts_0shot_two_image_edit_rule`"),
         ],

@@ -5,15 +5,17 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from edit_eval.passports import Passport, Subject
 from edit_eval.records import Scale, Status
-from edit_eval.reporting.audit import _fault, audit_sheet, places_of, rows, weaknesses
+from edit_eval.reporting.audit import _fault, audit_sheet, better_way, meaning, places_of, rows, weaknesses
 from edit_eval.reporting.table import print_sheet
 from edit_eval.statistics.audit.findings import findings_of
 from edit_eval.statistics.audit.measure import DOSE, Measure, ShownEdit, Trial
+from edit_eval.statistics.intervals import wilson_interval
 
 AXES = ("hue", "place", "size", "count", "light")
 
@@ -76,3 +78,50 @@ def test_what_is_not_sure_is_no_weakness() -> None:
     unsure = Measure(value=0.9, ci95=(0.8, 1.0), floor=0.85, passed=False)
     made = replace(passport(), measures={"order": unsure}, categories={})
     assert weaknesses(made) == ["Too little was seen to show: Better edits score higher."]
+
+
+def test_a_fault_is_said_as_strongly_as_it_is_shown() -> None:
+    blind = Measure(value=0.52, ci95=(0.4, 0.64), floor=0.75, passed=False)
+    nearly = Measure(value=0.74, ci95=(0.66, 0.8), floor=0.75, passed=False)
+    assert _fault("instruction", blind) == "It does not look at the instruction."
+    assert _fault("instruction", nearly) == "It heeds the instruction too seldom."
+    dose = Measure(value=0.2, ci95=(0.05, 0.35), floor=0.25, passed=False)
+    assert _fault("dose_hue", dose) == "It hardly sees how much of a colour has changed."
+
+
+def test_that_scores_tell_nothing_is_said_of_a_judge_that_orders_nothing() -> None:
+    """Not of one that orders nine pairs in ten, and prefers one kind of wrong edit."""
+    liked = Measure(value=0.1, ci95=(0.05, 0.2), floor=0.5, passed=False)
+    for order, words in ((0.55, "do not tell good edits from bad ones"), (0.9, "can put the worse model first")):
+        measures = {
+            "order": Measure(value=order, ci95=(order - 0.05, order + 0.05), floor=0.85),
+            "right_over_extra": liked,
+        }
+        said = meaning(replace(passport(), verdict="failed", measures=measures))
+        assert words in said
+        assert "Do not rank models by them." in said
+    assert "sees what it scores" in meaning(replace(passport(), verdict="limited"))
+
+
+def way(two: bool, right: int, of: int = 200) -> Passport:
+    low, high = wilson_interval(right, of) or (0.0, 1.0)
+    measures = {"right_first": Measure(value=right / of, ci95=(low, high))}
+    return replace(passport(), benchmark={"battles": two}, measures=measures)
+
+
+def test_a_way_of_asking_is_better_if_it_is_above_all_of_the_other() -> None:
+    assert better_way([way(True, 180)]) is None
+    assert "two edits at a time" in better_way([way(True, 190), way(False, 160)])
+    assert "one edit at a time: so" in better_way([way(True, 160), way(False, 190)])
+    assert "Neither" in better_way([way(True, 190), way(False, 160), way(False, 188)])
+    assert "two edits at a time" in better_way([way(True, 178), way(False, 162)])
+    assert "Neither" in better_way([*(way(True, 150 + n) for n in range(9)), way(True, 178), way(False, 162)])
+
+
+def test_of_equal_ways_of_asking_none_is_called_better_too_often() -> None:
+    g = np.random.default_rng(6)
+    called = 0
+    for _ in range(400):
+        ways = [way(two, int(g.binomial(200, 0.8))) for two in (True, True, True, True, False)]
+        called += "Neither" not in better_way(ways)
+    assert called / 400 <= 0.07

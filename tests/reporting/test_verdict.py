@@ -110,7 +110,7 @@ def test_the_next_best_is_named_with_what_the_pictures_say(drawn: Results) -> No
     pair = next(one for one in verdicts(summarise(close))[0].pairs if {one.a, one.b} == {"a", "b"})
     assert pair.better is None
     assert f"b leads a by 0.05; it does better on {max(pair.by_image.wins, pair.by_image.losses)} of 30" in said(close)
-    assert f"about {round((pair.settled_by or 0) - 30, -1)} more pictures like these would settle" in said(close)
+    assert f"about {round((pair.settled_by or 0) - 30, -1)} more pictures like these would show it" in said(close)
     alike = replace(
         drawn, judgements=tuple(rescored(one, 5.0 if one.edit_model == "b" else 4.0) for one in drawn.judgements)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -34,11 +35,12 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
         devices: int = 1,
         ledger: dict[str, Any] | None = None,
         judge: str = "",
+        two: bool = False,
         **app: Any,
     ) -> Served:
         folder = tmp_path_factory.mktemp("service")
         app.setdefault("window", 0)  # no canaries among what tests count
-        made = configured(folder, batch_size, devices, second="second" in (ledger or {}))
+        made = configured(folder, batch_size, devices, second=two or "second" in (ledger or {}))
         made = configuration_for(judge) if judge else made
         service = Service(made, folder / "ledger", tell=print, **(ledger or {}))
         socket = listen("127.0.0.1", 0)
@@ -67,4 +69,5 @@ def served(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Served:
     """One without a token, with all doors."""
     root = tmp_path_factory.mktemp("root")
     (root / "edit.jpg").write_bytes(encoded(255))
+    os.mkfifo(root / "pipe")
     return serve(doors=("flow_grpo", "edit_r1", "editscore", "verl_omni", "unirl", "flow_factory"), root=root)

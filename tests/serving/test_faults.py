@@ -5,34 +5,21 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import signal
 import socket
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
+import service_process
 from edit_eval.errors import ExitCode
 from edit_eval.run import Run
-from service_at_work import Serve, Served, configured, pair
-
-
-class Process(NamedTuple):
-    """`edit-eval serve` in a process of its own."""
-
-    process: subprocess.Popen[str]
-    served: Served
-
-    def waiting(self) -> int:
-        return int(self.served.get("/health").document["waiting"])
-
+from service_at_work import Serve, configured, pair
+from service_process import ready, until
 
 STARTED: list[subprocess.Popen[str]] = []
 
@@ -42,30 +29,12 @@ def none_is_left() -> Iterator[None]:
     """Every process is ended, and its pipe closed."""
     yield
     while STARTED:
-        with STARTED.pop() as process:
-            process.kill()
+        service_process.end(STARTED.pop())
 
 
 def start(folder: Path, port: int, *flags: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "edit_eval", "serve", str(folder / "judge.yaml"), "--port", str(port)]
-    command += ["--ledger", str(folder / "ledger"), "--window", "0", *flags]
-    STARTED.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+    STARTED.append(service_process.start(folder, port, *flags))
     return STARTED[-1]
-
-
-def ready(process: subprocess.Popen[str]) -> Process:
-    assert process.stderr is not None
-    port = next(int(found[1]) for line in process.stderr if (found := re.search(r":(\d+)/v1/score", line)))
-    served = Served(None, port)  # type: ignore[arg-type]
-    until(lambda: served.get("/health").status == 200)
-    return Process(process, served)
-
-
-def until(true: object) -> None:
-    end = time.monotonic() + 120
-    while not true():  # type: ignore[operator]
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def test_a_service_that_is_killed_begins_anew_on_its_ledger_and_one_that_is_asked_ends_in_order(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from edit_eval.errors import RunDirectoryError
 from edit_eval.run import Run, compare
@@ -276,3 +278,12 @@ def test_what_cannot_be_a_picture_is_known_by_its_header(served: Served) -> None
     sent = [whole[: len(whole) // 2], b"GIF89a", wide, whole]
     found = served.score(*({**pair(0), "edit": text(one)} for one in sent))
     assert [one["status"] for one in found] == ["skipped", "skipped", "skipped", "ok"]
+
+
+def test_a_jpeg_as_phones_write_it_is_a_jpeg(served: Served) -> None:
+    several = io.BytesIO()
+    shots = [Image.new("RGB", (8, 8), (red, 0, 0)) for red in (255, 0)]
+    shots[0].save(several, "MPO", save_all=True, append_images=shots[1:])
+    (found,) = served.score({**pair(0), "source": text(several.getvalue()), "edit": text(several.getvalue())})
+    assert (found["status"], found["form"]["format"]) == ("ok", "JPEG")
+    assert found["reward"] == pytest.approx(1, abs=0.02)

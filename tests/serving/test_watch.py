@@ -24,6 +24,7 @@ from edit_eval.serving.watch import (
     has_risen,
     is_near_copy,
     judge_has_changed,
+    judged_twice,
     judges_part,
     not_to_edit_pays,
     right_above_copy,
@@ -57,36 +58,39 @@ def test_a_policy_that_begins_to_copy_is_seen() -> None:
     assert not copies_have_risen(windows[:1], windows[1])
 
 
+Canaries = dict[tuple[str, str], float]
+
+
+def canaries(dice: np.random.Generator, noise: float = 0.05, shift: float = 0.0) -> Canaries:
+    """Rewards of three kinds of canaries; greys are judged without noise, and in whole tenths."""
+    found = {(kind, str(n)): 0.5 + shift + dice.normal(0, noise) for kind in ("source", "right") for n in range(12)}
+    return found | {("blank", str(n)): round(0.2 + shift, 1) for n in range(12)}
+
+
 def test_a_judge_that_is_only_unsure_is_no_alarm_and_one_that_has_changed_is() -> None:
     dice = np.random.default_rng(7)
-    first = {("source", str(n)): float(one) for n, one in enumerate(dice.normal(0.5, 0.1, 36))}
-
-    def again(shift: float) -> dict[tuple[str, str], float]:
-        return {name: one + shift + dice.normal(0, 0.05) for name, one in first.items()}
-
-    assert not judge_has_changed(first, dict(first))
-    # Canaries' first judgements are noisy, too, and stay the same: what is compared with them is drawn once each.
-    false = 0
-    for _ in range(2000):
-        noisy = {name: one + dice.normal(0, 0.05) for name, one in first.items()}
-        false += judge_has_changed(noisy, again(0.0))
-    assert false / 2000 <= 0.0045
-    assert judge_has_changed(first, again(0.1))
+    false, found = 0, 0
+    for _ in range(300):
+        first, one, other = (canaries(dice) for _ in range(3))
+        repeated = judged_twice(one, other)
+        false += judge_has_changed(first, canaries(dice), repeated) + judge_has_changed(first, canaries(dice))
+        found += judge_has_changed(first, canaries(dice, shift=0.1), repeated)
+    assert false / 600 <= 0.009
+    assert found >= 290
+    exact = canaries(dice, 0.0)
+    assert not judge_has_changed(exact, exact)
+    assert not judge_has_changed(exact, {}), "none has an answer yet"
 
 
-def test_a_judge_with_a_passport_has_changed_where_its_mean_moved_by_more_than_its_noise() -> None:
-    dice = np.random.default_rng(7)
-
-    def drawn(shift: float = 0.0) -> dict[tuple[str, str], float]:
-        return {("source", str(n)): 0.5 + shift + dice.normal(0, 0.05) for n in range(56)}
-
-    false = sum(judge_has_changed(drawn(), drawn(), noise=0.05) for _ in range(2000))
-    assert false / 2000 <= 0.0045
-    assert judge_has_changed(drawn(), drawn(0.05), noise=0.05)
-    # An exact judge that answers one canary otherwise, as batches are put together otherwise, has not changed.
+def test_an_exact_judge_that_answers_one_canary_otherwise_has_not_changed() -> None:
+    """As where batches are put together otherwise."""
     exact = {("source", str(n)): 0.5 for n in range(56)}
-    assert not judge_has_changed(exact, {**exact, ("source", "3"): 0.9}, noise=0.0)
-    assert judge_has_changed(exact, {name: one + 0.05 for name, one in exact.items()}, noise=0.0)
+    repeated = judged_twice(exact, exact)
+    assert not judge_has_changed(exact, {**exact, ("source", "3"): 0.9}, repeated)
+    assert judge_has_changed(exact, {name: one + 0.05 for name, one in exact.items()}, repeated)
+    some = {name: one - 0.05 * (int(name[1]) < 8) for name, one in exact.items()}
+    assert judge_has_changed(exact, some, repeated), "eight of 56, where none of 56 differed before"
+    assert not judge_has_changed(exact, some), "which eight alone do not show"
 
 
 def apart(dice: np.random.Generator, gap: float) -> Window:

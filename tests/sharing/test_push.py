@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from edit_eval import ConfigurationError, evaluate, leaderboard
 from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.run import Run
 from edit_eval.sharing.push import push
-from edit_eval.store.standing import standing
+from edit_eval.store.standing import read_standing, standing
 from late_imports import Late, needs
 from small_benchmark import configuration, sample_id, write_benchmark
 from writable_hub import TOKEN, WritableHub
@@ -172,7 +173,7 @@ def test_a_leaderboard_of_what_was_pushed_is_that_of_the_runs(
     here = json.loads(json.dumps(leaderboard(boards).document()))
     there = done.document
     places = [(one.pop("run"), one.pop("name")) for one in there["columns"]]
-    assert {*places} == {("me/run", "run"), ("me/other", "other")}
+    assert {*places} == {("me/run", "testing"), ("me/other", "copy_source")}
     for one in here["columns"]:
         del one["run"], one["name"]
     assert there == here
@@ -205,6 +206,11 @@ def test_what_no_leaderboard_can_be_made_of(
         "more": {"judgements": [{**one, "scores": {"score": 11.0}} for one in plain["judgements"]]},
         "nobody": {"edit_models": []},
         "endless": {"repeats": 10**12},
+        "beyond": {"edit_seeds": 2**63},
+        "doubled": {"samples": plain["samples"] + plain["samples"][:1]},
+        "no number": {"judgements": [{**one, "scores": {"score": float("nan")}} for one in plain["judgements"]]},
+        "upside down": {"judges": [{**one, "scoring": _scaled(one["scoring"], 10, 0)} for one in plain["judges"]]},
+        "immense": {"judges": [{**one, "scoring": _scaled(one["scoring"], -1e308, 1e308)} for one in plain["judges"]]},
         "later": {"schema": 2},
     }
     for name, changed in strange.items():
@@ -212,10 +218,19 @@ def test_what_no_leaderboard_can_be_made_of(
         (tmp_path / name / "standing.json").write_text(json.dumps({**plain, **changed}))
         with pytest.raises(ConfigurationError, match="is of another edit-eval" if name == "later" else "is damaged"):
             leaderboard([boards[1], tmp_path / name])
+    (tmp_path / "pipe").mkdir()
+    os.mkfifo(tmp_path / "pipe" / "standing.json")
+    with pytest.raises(ConfigurationError, match=r"damaged \(not a file but a pipe"):
+        read_standing(tmp_path / "pipe")
     asked = [{**one, "asked": {"testing": {"score": "other"}}} for one in plain["samples"]]
     (tmp_path / "later" / "standing.json").write_text(json.dumps({**plain, "samples": asked}))
     with pytest.raises(ConfigurationError, match="question"):
         leaderboard([boards[1], tmp_path / "later"])
+
+
+def _scaled(scoring: dict[str, Any], lowest: float, highest: float) -> dict[str, Any]:
+    scales = {name: {**one, "lowest": lowest, "highest": highest} for name, one in scoring["scales"].items()}
+    return {**scoring, "scales": scales}
 
 
 def test_without_a_network(command: Command, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,10 +133,15 @@ def test_the_mean_of_a_model_over_a_bridge(images, known, record):
     assert np.mean(held) >= 0.95 - slack(0.05, runs)
 
 
-def two_judges(g: np.random.Generator, models: int, images: int) -> tuple[np.ndarray, np.ndarray]:
+def two_judges(
+    g: np.random.Generator, models: int, images: int, better: float | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """What an old judge and a new one give each model's edit of each image: each has a curve, noise of a point, and a
-    taste for a model of a fifth of a point."""
-    worth = 5.5 + g.normal(0, 0.8, (models, 1)) + g.normal(0, 1.2, images) + g.normal(0, 1.0, (models, images))
+    taste for a model of a fifth of a point. The last model may be that much `better` than the best of the others."""
+    levels = 5.5 + g.normal(0, 0.8, (models, 1))
+    if better is not None:
+        levels[-1] = levels[:-1].max() + better
+    worth = levels + g.normal(0, 1.2, images) + g.normal(0, 1.0, (models, images))
     old, new = (
         np.clip(np.round(curve + g.normal(0, 0.2, (models, 1)) + g.normal(0, 1.0, worth.shape), 1), 0, 10)
         for curve in (worth, 1.5 + 0.8 * worth)
@@ -171,3 +176,26 @@ def test_a_run_told_on_the_scale_of_a_judge_that_never_saw_it(models, images, ru
     rows = dict(re.findall(r"^\| (\d+) \| (.*) \|$", PAGE, re.M))
     shown = float(rows[str(models)].split(" | ")[(50, 100, 200).index(images)].strip("±"))
     assert runs == FEW or np.median(half) == pytest.approx(shown, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("better", "bias", "warned"), [(-1.0, 0.04, 0.1), (0.0, -0.25, 0.84), (0.5, -0.40, 0.99), (1.0, -0.59, 1.0)]
+)
+@pytest.mark.parametrize("runs", [pytest.param(200, marks=pytest.mark.chaos), 20])
+def test_a_model_that_is_better_than_all_that_a_bridge_has_seen_is_warned_of(better, bias, warned, runs, record):
+    """docs/bridge.md has the figures. Its single scores have nearly all been seen."""
+    g = np.random.default_rng((2, round(10 * better) + 10))
+    off, above, outside = [], [], []
+    for _ in range(runs):
+        old, new = two_judges(g, 5, 50, better)
+        codes = np.arange(50)
+        names = [f"m{model}" for model in range(4) for _ in range(50)]
+        pairs = Pairs(new[:4].ravel(), old[:4].ravel(), np.tile(codes, 4), names)
+        found = translated(pairs, {"x": (new[4], codes)})["edit_models"]["x"]
+        off.append(found["value"] - old[4].mean())
+        above.append(found["beyond"] == "above")
+        outside.append(found["outside"])
+    seen = f"off by {np.mean(off):+.2f}, warned {np.mean(above):.2f}, scores not seen {np.mean(outside):.3f}"
+    record(f"bridge of 4 models, 50 images; one {better:+g} against their best", seen)
+    assert np.mean(off) == pytest.approx(bias, abs=0.05 + 3 * np.std(off) / math.sqrt(runs))
+    assert np.mean(above) == pytest.approx(warned, abs=0.06 + slack(max(0.05, warned * (1 - warned)), runs))

@@ -6,9 +6,11 @@ import random
 
 import pytest
 
+from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.records import Scale
 from edit_eval.statistics.audit.findings import Findings, findings_of
 from edit_eval.statistics.audit.measure import Trial
+from edit_eval.statistics.drift import JudgedTwice, drift
 from judges_on_trial import DAMNED, IMPOSTORS, PLANTED, seeing, silent_about_flaws
 from ladder_results import SCALE, Scores, Shown, ladder, results_of, times
 
@@ -115,9 +117,19 @@ def test_anchors_are_twenty_five_of_all_categories_and_levels(shown: tuple[Shown
     anchors = audited(shown, seeing).anchors()
     assert len(anchors) == 25
     assert len({one.category for one in anchors}) == 5
-    assert {one.rung for one in anchors} == {"right", "extra", "other", "copy"}
+    assert {one.rung for one in anchors} == {"right", "extra", "dose_50", "copy"}
     assert len({one.sample for one in anchors}) == 25
     assert {one.sample for one in anchors} <= {one.sample.id for one in shown}
+
+
+def test_anchors_and_repeated_edits_are_drawn_alike_and_are_not_the_same(shown: tuple[Shown, ...]) -> None:
+    found = audited(shown, seeing)
+    anchors, repeated = found.anchors(), found.repeated()
+    assert {one.rung for one in anchors} == {one.rung for one in repeated}
+    assert not {one.sample for one in anchors} & {one.sample for one in repeated}
+    assert {one.sample for one in repeated} <= {one.sample.id for one in shown if not one.sample.facts[AUDIT]["view"]}
+    assert all(one.before == pytest.approx(one.now) for one in repeated), "this judge repeats itself"
+    assert max(one.before for one in repeated) > 9, "in points"
 
 
 def test_drift_moves_the_anchors_and_nothing_else(shown: tuple[Shown, ...]) -> None:
@@ -127,4 +139,8 @@ def test_drift_moves_the_anchors_and_nothing_else(shown: tuple[Shown, ...]) -> N
     assert (first.verdict, second.verdict) == ("passed", "passed")
     then, now = ([one.score for one in some.anchors()] for some in (first, second))
     assert max(abs(a - b) for a, b in zip(then, now, strict=True)) == pytest.approx(0.5)
+    both = [
+        JudgedTwice(one.sample, one.rung, one.score, is_now) for one, is_now in zip(first.anchors(), now, strict=True)
+    ]
+    assert drift(both, first.repeated()).drifted
     assert first.smallest_difference == pytest.approx(0.0, abs=1e-6)

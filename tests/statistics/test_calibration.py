@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from edit_eval.statistics.calibration import Pairs, bridge, calibration, cross_fitted, isotonic
+from edit_eval.statistics.calibration import Pairs, beyond, bridge, calibration, cross_fitted, isotonic, turned
 from edit_eval.statistics.intervals import hull_interval
 from late_imports import Late
 
@@ -148,3 +148,19 @@ def test_a_model_that_the_judges_see_differently_shows_in_what_is_held_out():
     assert found["off_by"] > 0.9
     one = Pairs(pairs.scores, pairs.targets, pairs.clusters, ["m"] * len(pairs))
     assert bridge(one, {}, resamples=20)["off_by"] is None
+
+
+def test_a_model_that_is_not_shown_to_lie_among_those_of_a_bridge_is_beyond_it():
+    g = np.random.default_rng(4)
+    images = 40
+    codes = np.arange(images)
+    scores = [g.normal(level, 1.0, images) for level in (4.0, 5.0, 6.0)]
+    pairs = Pairs(np.concatenate(scores), np.concatenate(scores), np.tile(codes, 3), np.repeat(["a", "b", "c"], images))
+    new = codes + images
+    assert beyond(pairs, g.normal(5.0, 1.0, images), new) is None
+    assert beyond(pairs, g.normal(6.5, 1.0, images), new) == "above"
+    assert beyond(pairs, g.normal(3.5, 1.0, images), new) == "below"
+    assert beyond(pairs, scores[2] - 0.1, new) == "above", "the other images could have made that difference"
+    assert beyond(pairs, scores[2] - 0.1 + 0.01 * g.normal(size=images), codes) is None, "the same images could not"
+    assert [turned("above", sign) for sign in (1, -1)] == ["above", "below"]
+    assert turned(None, -1) is None

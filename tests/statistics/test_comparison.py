@@ -457,3 +457,22 @@ def test_equality_is_as_strict_as_the_gate_and_says_whether_missing_scores_could
     assert pair.ci95 is not None
     assert max(map(abs, pair.ci95)) < 0.5
     assert pair.outcome.kind == "cannot_be_told", "ten images rule out no kind of image below a quarter of all"
+
+
+def test_losing_samples_lifts_no_rank():
+    whole = [column("best", drawn(2, 2.0)), column("middle", drawn(3, 1.0)), column("last", drawn(4))]
+    assert [one.rank for one in compare(whole).columns] == [1, 2, 3]
+    for left in (60, 12, 8):
+        hidden = failing(whole[2], range(left, 90))
+        hidden = replace(hidden, failed={})  # lost by its judge
+        ranks = [one.rank for one in compare([*whole[:2], hidden]).columns]
+        assert ranks[:2] == [1, 2]
+        assert ranks[2] >= 2, "it is behind both on what is left of it"
+
+
+def test_what_shares_fewer_than_six_images_has_no_rank_and_takes_none_from_others():
+    whole = [column("best", drawn(2, 2.0)), column("last", drawn(4))]
+    hidden = replace(failing(column("hidden", drawn(3, 1.0)), range(5, 90)), failed={})
+    assert [one.rank for one in compare([hidden, *whole]).columns] == [None, 1, 2]
+    few = [column(name, drawn(seed)[:5]) for seed, name in enumerate("abc")]
+    assert [one.rank for one in compare(few).columns] == [None] * 3

@@ -1,47 +1,106 @@
 import numpy as np
 import pytest
 
-from edit_eval.statistics.agreement import drift
-from late_imports import Late
+import independent_drift as independently
+from edit_eval.statistics.drift import JudgedTwice, chance_of, drift
 
-stats = Late("scipy.stats")
+REPEATED = {"right": 50, "copy": 50, "extra": 40, "dose_50": 10}
+ANCHORS = {"right": 10, "copy": 5, "extra": 6, "dose_50": 4}
+"""How many of each rung an audit has."""
 
 
 def judged(
-    noise: float, shift: float = 0.0, *, seed: int = 0, n: int = 25
-) -> tuple[dict[str, float], dict[str, float]]:
+    generator: np.random.Generator,
+    of: dict[str, int],
+    noise: float = 0.4,
+    shift: float = 0.0,
+    name: str = "",
+    **_: object,
+) -> list[JudgedTwice]:
+    return [
+        JudgedTwice(f"{name}{rung}{n}", rung, float(truth + a), float(truth + b + shift))
+        for rung, count in of.items()
+        for n, (truth, a, b) in enumerate(
+            zip(generator.uniform(0, 10, count), *noise * generator.normal(size=(2, count)), strict=True)
+        )
+    ]
+
+
+def drifted(seed: int, **then: float) -> bool:
     generator = np.random.default_rng(seed)
-    truth = generator.uniform(0, 10, n)
-    before, now = (truth + noise * generator.normal(size=n) for _ in range(2))
-    return {str(k): v for k, v in enumerate(before)}, {str(k): v + shift for k, v in enumerate(now)}
+    found = drift(judged(generator, ANCHORS, name="anchor ", **then), judged(generator, REPEATED))
+    assert found is not None
+    return found.drifted
 
 
-def test_an_unchanged_judge_is_seldom_accused():
-    accused = sum(drift(*judged(0.4, seed=seed), 0.4).drifted for seed in range(1_000))
-    assert accused <= 20, "at most .01, give or take"
+def test_an_unchanged_judge_is_seldom_accused() -> None:
+    assert sum(drifted(seed) for seed in range(200)) <= 6, "at most .01, give or take"
 
 
-def test_a_shift_and_a_disorder_are_seen():
-    assert sum(drift(*judged(0.4, 0.5, seed=seed), 0.4).drifted for seed in range(100)) >= 85
-    assert sum(drift(*judged(1.0, seed=seed), 0.4).drifted for seed in range(100)) >= 95
+def test_a_shift_and_a_disorder_are_seen() -> None:
+    assert sum(drifted(seed, shift=0.5) for seed in range(50)) >= 40
+    assert sum(drifted(seed, noise=1.2) for seed in range(50)) >= 40
 
 
-def test_its_p_values_are_those_of_scipy():
-    before, now = judged(0.5, 0.1)
-    found = drift(before, now, 0.5)
-    differences = np.array([now[key] - before[key] for key in before])
-    shifted = 2 * stats.norm.sf(abs(differences.mean()) / (0.5 * np.sqrt(2 / 25)))
-    spread = stats.chi2.sf((differences**2).sum() / (2 * 0.25), 25)
-    assert found.p == pytest.approx(min(1.0, 2 * min(shifted, spread)))
-    assert found.spread == pytest.approx(np.sqrt((differences**2).mean() / 2))
+def test_noise_that_differs_between_kinds_of_edits_is_no_drift() -> None:
+    """The anchors have more of the kind that the judge is unsure of than the repeated edits have."""
+    accused = 0
+    for seed in range(200):
+        generator = np.random.default_rng(seed)
+        sure, unsure = (
+            judged(generator, {"copy": 5}, 0.05) + judged(generator, {"extra": 20}, 1.0),
+            judged(generator, {"copy": 100}, 0.05, name="r") + judged(generator, {"extra": 50}, 1.0, name="r"),
+        )
+        accused += chance_of(sure, unsure, arrangements=1_999) < 0.01
+    assert accused <= 6
 
 
-def test_a_judge_without_noise_has_drifted_at_the_first_other_score():
-    same = {str(n): 5.0 for n in range(25)}
-    assert not drift(same, dict(same), 0.0).drifted
-    assert drift(same, {**same, "3": 5.1}, 0.0).drifted
+@pytest.mark.parametrize("step", [None, 1.0])
+def test_it_is_what_an_enumeration_from_the_description_alone_says(step: float | None) -> None:
+    for seed in range(12):
+        generator = np.random.default_rng(seed)
+        anchors, repeated = (
+            [
+                one
+                if step is None
+                else one._replace(before=round(one.before / step) * step, now=round(one.now / step) * step)
+                for one in judged(generator, of, noise, shift)
+            ]
+            for of, noise, shift in (({"a": 2, "b": 1, "c": 1}, 0.8, seed / 4), ({"a": 3, "b": 4}, 0.5, 0.0))
+        )
+        changes = [
+            {rung: [one.now - one.before for one in some if one.rung == rung] for rung in "abc"}
+            for some in (anchors, repeated)
+        ]
+        expected = float(independently.p_of(*changes)[2])
+        assert chance_of(anchors, repeated) == pytest.approx(expected, abs=4 * np.sqrt(expected / 9_999) + 3e-4)
 
 
-def test_too_little_says_nothing():
-    assert drift({"a": 1.0, "b": 2.0}, {"a": 1.0}, 0.2) is None
-    assert drift({"a": 1.0, "b": 2.0}, {"a": 1.0, "b": 9.0}, None) is None
+def test_what_is_told() -> None:
+    generator = np.random.default_rng(5)
+    anchors, repeated = judged(generator, ANCHORS, shift=0.1, name="anchor "), judged(generator, REPEATED)
+    found = drift(anchors, repeated, span=10.0)
+    changes = np.array([one.now - one.before for one in anchors])
+    assert (found.n, found.repeated, found.mean) == (25, 150, pytest.approx(changes.mean()))
+    assert found.spread == pytest.approx(np.sqrt((changes**2).mean() / 2))
+    assert found.retest_sd == pytest.approx(0.4, abs=0.06)
+    assert 0.8 <= found.found <= 1.0
+    noisy = drift(anchors, judged(generator, REPEATED, 2.0), span=10.0)
+    assert noisy.found < 0.3, "and where the noise hides half a point, that is said"
+    assert drift(anchors, repeated).found is None, "an open scale"
+    assert drift([*reversed(anchors)], repeated).p == pytest.approx(found.p, abs=0.03)
+
+
+def test_a_judge_that_repeats_itself_exactly_has_drifted_at_the_third_other_score() -> None:
+    repeated = [JudgedTwice(f"r{n}", "right", 5.0, 5.0) for n in range(150)]
+    for changed, expected in ((0, False), (1, False), (2, False), (3, True)):
+        anchors = [JudgedTwice(f"a{n}", "right", 5.0, 5.0 + 0.1 * (n < changed)) for n in range(25)]
+        assert drift(anchors, repeated).drifted is expected
+
+
+def test_too_little_says_nothing() -> None:
+    two = [JudgedTwice("a", "right", 1.0, 1.0), JudgedTwice("b", "right", 1.0, 2.0)]
+    assert drift(two[:1], two[1:]) is None
+    assert drift(two, []) is None
+    assert drift(two, two) is None, "an edit that is an anchor is no repeated one"
+    assert chance_of(two, []) > 0.01

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -25,9 +26,15 @@ def test_a_file_as_a_spreadsheet_writes_it():
     [
         ([], "does not name the column 'sample_id'"),
         (["sample_id,edit_model\n"], "does not name the column 'score'"),
-        (["sample_id,edit_model,score\n", "a,m,good\n"], "votes.csv, line 2: score 'good'"),
-        (["sample_id,edit_model,score\n", "a,m\n"], "line 2: score None"),
+        (["sample_id,edit_model,score\n", "a,m,good\n"], "votes.csv, line 2: the score 'good'"),
+        (["sample_id,edit_model,score\n", "a,m\n"], "line 2: the score None"),
         (["sample_id,edit_model,score\n", "a,m,nan\n"], "not a finite number"),
+        (["sample_id,edit_model,score\n", "a,m,1_0\n"], "the score '1_0' is not a finite number"),
+        (["sample_id,edit_model,score\n", "a,m,\u0667\n"], "is not a finite number"),
+        (["sample_id,edit_model,score\n", "a,m,0x1p3\n"], "is not a finite number"),
+        (["sample_id,edit_model,score\n", "a,m,1e308\n"], "is not a finite number"),
+        (["sample_id,edit_model,score,edit_seed\n", "a,m,1,1_0\n"], "the edit seed '1_0' is not a whole number"),
+        (["sample_id,edit_model,score,weight\n", "a,m,1,1_0\n"], "the weight '1_0' is not"),
         (["sample_id,edit_model,score\n", "a,m,1\n", "a,m,2\n"], "line 3: a second score for sample 'a'"),
     ],
 )
@@ -40,7 +47,7 @@ def test_a_file_that_is_none(tmp_path):
     with pytest.raises(ConfigurationError, match=r"nowhere\.csv: cannot be read \(No such file"):
         read_people_file(tmp_path / "nowhere.csv")
     (tmp_path / "latin.csv").write_bytes("sample_id,edit_model,score,rater\na,m,1,Zoë\n".encode("latin-1"))
-    with pytest.raises(ConfigurationError, match=r"latin\.csv: is not UTF-8"):
+    with pytest.raises(ConfigurationError, match=r"latin\.csv: not UTF-8"):
         read_people_file(tmp_path / "latin.csv")
     (tmp_path / "long.csv").write_text(f"sample_id,edit_model,score\n{'a' * 200_000},m,1\n")
     before = csv.field_size_limit(131_072)  # the library's; a table read by this process may have raised it
@@ -49,6 +56,9 @@ def test_a_file_that_is_none(tmp_path):
             read_people_file(tmp_path / "long.csv")
     finally:
         csv.field_size_limit(before)
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(ConfigurationError, match=r"pipe\.csv: not a file"):
+        read_people_file(tmp_path / "pipe.csv")
     (tmp_path / "good.csv").write_bytes("\ufeffsample_id,edit_model,score\r\na,m,1\r\n".encode())
     assert read_people_file(tmp_path / "good.csv") == [Rating("a", "m", 1.0)]
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from clustered_designs import DESIGNS, images_of
-from edit_eval.statistics.agreement import drift
+from edit_eval.statistics.drift import DRIFT_LEVEL, JudgedTwice, chance_of
 from edit_eval.statistics.failures import exchange_p_value, failure_interval
 from edit_eval.statistics.instruments import Item
 from edit_eval.statistics.intervals import estimate, holm
@@ -60,20 +60,74 @@ def test_failed_edits(design: str, rate: float, record: Record) -> None:
     assert np.mean(called) <= ALPHA + slack(ALPHA)
 
 
-@pytest.mark.parametrize(("shift", "found"), [(0.0, 0.01), (0.3, 0.44), (0.4, 0.78), (0.5, 0.95)])
-def test_a_judge_that_has_drifted(shift: float, found: float, record: Record) -> None:
-    """25 anchors, a judge whose scores of one edit have a standard deviation of .4."""
+WORTH = {"right": 9.2, "copy": 0.6, "dose_50": 5.0, "extra": 6.0}
+NOISES: dict[str, Callable[[np.random.Generator, np.ndarray], np.ndarray]] = {
+    "normal, .4": lambda g, worth: 0.4 * g.normal(size=(len(worth), 2)),
+    ".8 in the middle of the scale, .1 at its ends": lambda g, worth: (
+        np.where((worth > 2) & (worth < 8), 0.8, 0.1)[:, None] * g.normal(size=(len(worth), 2))
+    ),
+    "heavy tails: .3 t with 3 degrees": lambda g, worth: 0.3 * g.standard_t(3, size=(len(worth), 2)),
+    "none, 2 in 100 answers jump by 3": lambda g, worth: (
+        3.0 * (g.random((len(worth), 2)) < 0.02) * g.choice([-1, 1], (len(worth), 2))
+    ),
+    ".2, 2 in 100 answers jump by 5": lambda g, worth: (
+        0.2 * g.normal(size=(len(worth), 2))
+        + 5.0 * (g.random((len(worth), 2)) < 0.02) * g.choice([-1, 1], (len(worth), 2))
+    ),
+    ".05, 1 in 10 answers a point lower": lambda g, worth: (
+        0.05 * g.normal(size=(len(worth), 2)) - (g.random((len(worth), 2)) < 0.1)
+    ),
+}
+DRIFTS = {  # whole numbers or not; a shift of half a point, and scatter of one point, as found
+    ("normal, .4", False): (0.92, 0.92),
+    ("normal, .4", True): (0.71, 0.69),
+    (".8 in the middle of the scale, .1 at its ends", False): (1.0, 1.0),
+    (".8 in the middle of the scale, .1 at its ends", True): (0.88, 0.87),
+    ("heavy tails: .3 t with 3 degrees", False): (0.86, 0.77),
+    ("heavy tails: .3 t with 3 degrees", True): (0.61, 0.49),
+    ("none, 2 in 100 answers jump by 3", False): (1.0, 1.0),
+    ("none, 2 in 100 answers jump by 3", True): (1.0, 0.99),
+    (".2, 2 in 100 answers jump by 5", False): (1.0, 0.99),
+    (".2, 2 in 100 answers jump by 5", True): (0.85, 0.65),
+    (".05, 1 in 10 answers a point lower", False): (1.0, 1.0),
+    (".05, 1 in 10 answers a point lower", True): (0.95, 0.95),
+}
+
+
+def asked_twice(
+    g: np.random.Generator, noise: str, whole: bool, of: dict[str, int], shift: float = 0.0, scatter: float = 0.0
+) -> list[JudgedTwice]:
+    rungs = [rung for rung, count in of.items() for _ in range(count)]
+    worth = np.array([WORTH[rung] for rung in rungs])
+    scores = (worth + 0.5 * g.normal(size=len(rungs)))[:, None] + NOISES[noise](g, worth)
+    scores[:, 1] += shift + scatter * g.normal(size=len(rungs))
+    if whole:
+        scores = np.clip(np.round(scores), 0, 10)
+    return [
+        JudgedTwice(str(n), rung, *map(float, both)) for n, (rung, both) in enumerate(zip(rungs, scores, strict=True))
+    ]
+
+
+@pytest.mark.parametrize(("noise", "whole"), DRIFTS)
+def test_a_judge_that_has_drifted(noise: str, whole: bool, record: Record) -> None:
+    """25 anchors and 150 repeated edits, as an audit of 40 scenes a category has them."""
     g = np.random.default_rng(32)
-    called = []
-    for _ in range(RUNS):
-        before, now = 0.4 * g.normal(size=25), shift + 0.4 * g.normal(size=25)
-        one = drift(dict(enumerate(before)), dict(enumerate(now)), 0.4)  # type: ignore[arg-type]
-        called.append(one is not None and one.drifted)
-    record(f"25 anchors, noise .4, shifted by {shift}", f"calls {np.mean(called):.3f}")
-    if shift:
-        assert np.mean(called) == pytest.approx(found, abs=slack(found))
-    else:
-        assert np.mean(called) <= found + slack(found)
+    anchors, repeated = (
+        {"right": 10, "copy": 5, "extra": 6, "dose_50": 4},
+        {"right": 50, "copy": 50, "extra": 40, "dose_50": 10},
+    )
+    seen = []
+    for changed, runs in (({}, 2 * RUNS), ({"shift": 0.5}, 300), ({"scatter": 1.0}, 300)):
+        called = [
+            chance_of(asked_twice(g, noise, whole, anchors, **changed), asked_twice(g, noise, whole, repeated), 1_999)
+            < DRIFT_LEVEL
+            for _ in range(runs)
+        ]
+        seen.append(float(np.mean(called)))
+    kind = f"anchors, {noise}{', whole numbers' if whole else ''}"
+    record(kind, "unchanged {:.3f}, shifted by .5 {:.2f}, scattered by 1 {:.2f}".format(*seen))
+    assert seen[0] <= 0.01 + slack(0.01, 2 * RUNS)
+    assert seen[1:] == pytest.approx(DRIFTS[noise, whole], abs=0.02 + slack(0.3, 300))
 
 
 @pytest.mark.parametrize(("columns", "gate", "table"), [(2, 0.90, 0.90), (4, 0.79, 0.73), (8, 0.69, 0.52)])

@@ -163,6 +163,7 @@ def pairs_of(models: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(one, other) for place, one in enumerate(models) for other in models[place + 1 :]]
 
 
-def test_samples_that_follow_others_or_are_bad_have_no_battles() -> None:
+def test_samples_that_follow_others_have_no_battles_and_those_of_bad_ones_are_skipped() -> None:
     matrix = matrix_of(small_samples(4, bad=[1], follows={2: 0}))
-    assert {one.sample_id for one in matrix.battles()} == {"s0", "s3"}
+    assert {one.sample_id for one in matrix.battles()} == {"s0", "s1", "s3"}
+    assert {one.sample_id for one in matrix.battles() if one.status is Status.SKIPPED} == {"s1"}

@@ -142,8 +142,10 @@ def test_columns_are_named_after_the_run_the_model_or_both() -> None:
     alone, _ = comparable_columns([made_run(models=two)])
     assert [column.name for column in alone] == ["a", "b"]
     runs, _ = comparable_columns([made_run("x/run"), made_run("y/run", models=two)])
-    assert [column.name for column in runs] == ["x/run", "y/run/a", "y/run/b"]
+    assert [column.name for column in runs] == ["x/run/qwen", "y/run/a", "y/run/b"]
     assert [column.edit_model for column in runs] == ["qwen", "a", "b"]
+    single, _ = comparable_columns([made_run("x/run"), made_run("y/run")])
+    assert [column.name for column in single] == ["x/run", "y/run"]
 
 
 def test_a_column_says_how_its_edit_model_differs_from_the_first() -> None:

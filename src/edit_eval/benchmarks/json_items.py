@@ -25,6 +25,8 @@ KEY = "key"
 """Key in a row for the key it had in the file, or its number, from 0."""
 PLACE = "place"
 """Key in a row for its place, from 1, in the list under its key."""
+LINE = "(line)"
+"""Key in a row for the number of its first line in its file, from 1."""
 PROBLEM = "(problem)"
 """Key in a row for why it is not a row."""
 

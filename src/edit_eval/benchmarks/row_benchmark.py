@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.file_tree import FileTree, FoundFile
-from edit_eval.benchmarks.json_items import KEY, PLACE, PROBLEM, ItemReader, kind
+from edit_eval.benchmarks.json_items import KEY, LINE, PLACE, PROBLEM, ItemReader, kind
 from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.benchmarks.plain_files import given, shown
 from edit_eval.benchmarks.source_cache import CachedSource, SourceCache, kind_of
@@ -155,6 +155,8 @@ class RowBenchmark(ABC):
         """Language of the instructions."""
         self.notes: tuple[str, ...] = ()
         """Remarks that are not faults, one line each; set once `samples` is exhausted."""
+        self.lines: dict[int, int] = {}
+        """For bad samples of a file of lines, the line by index, both as they are counted there: lines from 1."""
         self.position = (0, 0)
         """Bytes of the files read by the pass, roughly, and their size."""
         self._cache = SourceCache(parameters.cache_dir)
@@ -222,6 +224,8 @@ class RowBenchmark(ABC):
             if draft is None:
                 continue
             sample = self._sample(finding, row, draft, ids)
+            if sample.fault and LINE in row.values:
+                self.lines[sample.index] = row.values[LINE]
             said = filter(None, (finding.note, *row.notes))
             notes += [Text("index {} ({}): {}", sample.index, shown(sample.id), note) for note in said]
             yield sample
@@ -265,7 +269,7 @@ class RowBenchmark(ABC):
                 why, *looked = error.args
                 faults.append(Text("no {}: {}", name, why) if why else Text("no {}", name))
                 origins += looked or ([LOOK_AGAIN] if isinstance(one, str) else [])
-        return CheckedRow(index, texts, too_long, laid, "; ".join(faults), "; ".join(notes), tuple(origins))
+        return CheckedRow(index, texts, too_long, laid, joined(faults), joined(notes), tuple(origins))
 
     def _sample(self, finding: CheckedRow, row: Row, draft: Draft, ids: dict[str, int]) -> Sample:
         faults = [*([finding.fault] if finding.fault else []), *row.faults]
@@ -294,7 +298,7 @@ class RowBenchmark(ABC):
             difficulty=draft.difficulty,
             description=draft.description,
             rationale=draft.rationale,
-            fault="; ".join(dict.fromkeys(faults)),
+            fault=joined(dict.fromkeys(faults)) if faults else "",
         )
 
 

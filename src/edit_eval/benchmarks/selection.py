@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
 
 from edit_eval.benchmarks.contract import canonical
 from edit_eval.benchmarks.plain_files import shown
 from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.records import Sample
-from edit_eval.text import Text, counted
+from edit_eval.text import Text, counted, joined
 
 _NEAR = 0.75  # how similar a label must be to another to count as a misspelling of it
 _RARER = 5  # times as often the right label must occur
 _NAMED = 5  # how many samples a note names
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"[^\"]*\"|\d+")
+_HALF = re.compile("[\ud800-\udfff]")
+_TEXTS = ("id", "category", "instruction", "follows", "description", "difficulty", "rationale")
 _INDEX = re.compile(r"index (\d+)")
 
 
-def refuse_bad(samples: Iterable[Sample], source: str = "") -> None:
-    """Raises `BenchmarkError` naming every bad sample of the file `source` (for `on_bad_sample: error`)."""
-    faults = tuple(Text("sample {} ({}): {}", s.index, s.id, s.fault) for s in samples if s.fault)
+def refuse_bad(samples: Iterable[Sample], source: str = "", lines: Mapping[int, int] = MappingProxyType({})) -> None:
+    """Raises `BenchmarkError` naming every bad sample of the file `source` (for `on_bad_sample: error`).
+
+    `lines` has the file's line of a sample by its index.
+    """
+    faults = tuple(
+        Text("line {}, sample {} ({}): {}", lines[s.index], s.index, s.id, s.fault)
+        if s.index in lines
+        else Text("sample {} ({}): {}", s.index, s.id, s.fault)
+        for s in samples
+        if s.fault
+    )
     if faults:
         more = len(faults) - 1
         rest = Text(" (and {})", counted(more, "more bad sample")) if more else ""
@@ -110,6 +124,28 @@ def _instead(stranger: str, known: set[str]) -> str:
     if nearest:
         return Text("; did you mean `{}`?", nearest[0])
     return Text("; there are: {}", [*there[:8], *(["..."] if len(there) > 8 else [])])
+
+
+def in_unicode(sample: Sample) -> Sample:
+    """Returns the sample; a bad one, with such characters spelt out, if a text has half of a surrogate pair.
+
+    No file, server or judge takes such a text: it cannot be encoded.
+    """
+    texts = {name: getattr(sample, name) for name in _TEXTS}
+    others = {"tags": list(sample.tags), "instructions": dict(sample.instructions), "facts": sample.facts}
+    texts |= {name: json.dumps(value, ensure_ascii=False, default=str) for name, value in others.items() if value}
+    broken = [name for name, text in texts.items() if _HALF.search(text)]
+    if not broken:
+        return sample
+    fault = Text("{} has half of a surrogate pair, which is no character: write the text anew in UTF-8", broken)
+    spelt: dict[str, Any] = {name: _spelt(texts[name]) for name in _TEXTS}
+    spelt |= {"tags": tuple(map(_spelt, sample.tags)), "facts": {} if "facts" in broken else sample.facts}
+    spelt |= {"instructions": {name: _spelt(text) for name, text in sample.instructions.items()}}
+    return replace(sample, **spelt, pictures={}, fault=joined(filter(None, (sample.fault, fault))))
+
+
+def _spelt(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def tidied(sample: Sample) -> Sample:
@@ -216,7 +252,7 @@ def _together(notes: Iterable[str]) -> list[str]:
 def _with_others(group: Sequence[str]) -> str:
     others = [found[1] for note in group[1:] if (found := _INDEX.search(note))]
     if len(group) == 1 or not others:
-        return "; ".join(group)
+        return joined(group)
     return Text("{} (likewise {})", group[0], _places(others))
 
 

@@ -18,14 +18,15 @@ from typing import Any
 
 import PIL
 
+from edit_eval.benchmarks.json_items import PROBLEM
 from edit_eval.benchmarks.source_cache import FULL, CachedSource, SourceCache
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.pictures import MAX_PIXELS
-from edit_eval.text import Text
+from edit_eval.text import Text, packed, unpacked
 
 MAX_TEXT = 100_000
 """Texts with more characters are dropped from a row: they had another purpose."""
-_INDEX_FORMAT = 6
+_INDEX_FORMAT = 7
 _State = list[list[int]]
 
 
@@ -67,13 +68,21 @@ class CheckedRow:
 
     @classmethod
     def from_json(cls, entry: dict[str, Any]) -> CheckedRow:
-        """Inverts `dataclasses.asdict` and JSON. Raises `KeyError` or `TypeError` for anything else."""
+        """Inverts `to_json` and JSON. Raises `KeyError` or `TypeError` for anything else."""
         read = {
             "too_long": tuple(entry["too_long"]),
             "pictures": {name: CachedSource(**picture) for name, picture in entry["pictures"].items()},
             "origins": tuple(Origin(one["path"], one["state"] and tuple(one["state"])) for one in entry["origins"]),
         }
-        return cls(**(entry | read))
+        texts = {name: unpacked(entry[name]) for name in ("fault", "note")}
+        values = {name: unpacked(value) if name == PROBLEM else value for name, value in entry["values"].items()}
+        return cls(**(entry | read | texts | {"values": values}))
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns plain data for `from_json`: its sentences keep their templates."""
+        entry = dataclasses.asdict(self)
+        values = {name: packed(value) if name == PROBLEM else value for name, value in self.values.items()}
+        return entry | {"fault": packed(self.fault), "note": packed(self.note), "values": values}
 
 
 class SourcePass:
@@ -170,14 +179,15 @@ class SourcePass:
         if index is None or index.get("head") != self._index_head(state):
             return []
         try:
-            self.said = list(index["said"])
+            self.said = unpacked(index["said"])
             return [CheckedRow.from_json(entry) for entry in index["findings"]]
         except (KeyError, TypeError):
             return []
 
     def _write_index(self, state: _State, findings: Iterable[CheckedRow]) -> None:
-        entries = [dataclasses.asdict(finding) for finding in findings]
-        self._cache.write_index(self._name, {"head": self._index_head(state), "said": self.said, "findings": entries})
+        entries = [finding.to_json() for finding in findings]
+        said = packed(self.said)
+        self._cache.write_index(self._name, {"head": self._index_head(state), "said": said, "findings": entries})
 
     def _index_head(self, state: _State) -> list[Any]:
         # Pillow's version, because another one may decode what this one cannot.

@@ -7,20 +7,21 @@ import json
 import os
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.file_tree import FileTree, is_archive
-from edit_eval.benchmarks.json_items import PROBLEM, kind
+from edit_eval.benchmarks.json_items import LINE, PROBLEM, kind
 from edit_eval.benchmarks.plain_files import PlainFiles, shown
 from edit_eval.benchmarks.row_benchmark import Draft, Held, Row, RowBenchmark, RowParameters, decoded, held_as, nearest
 from edit_eval.benchmarks.source_pass import CheckedRow, Origin
 from edit_eval.benchmarks.tables import PICTURES, TEXT_TABLES, TableFile, find_table, table_names
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Sample
-from edit_eval.text import Text
+from edit_eval.text import Text, counted
 
 REGISTERED = {"table": "TableBenchmark"}
 
@@ -72,7 +73,7 @@ class TableBenchmark(RowBenchmark):
     `benchmark: my.csv` is short for it. Columns are found by common names, as a note reports; `fields` overrides them.
     Instruction and source are required. A source is a path below the table's folder, a picture's bytes, or base64;
     several are `source_2` (or `image2`), or a list. A sample's id is its `id`, else its picture's file name without the
-    ending if these are unique, else its row (`00003`).
+    ending if no other row has that name, else its row (`00003`).
     """
 
     @dataclass
@@ -97,6 +98,7 @@ class TableBenchmark(RowBenchmark):
         """Raises `ConfigurationError` for a wrong parameter."""
         super().__init__(parameters)
         self._ids: Sequence[str] = ()
+        self._sources: Sequence[str] = ()
 
     def files(self) -> list[Path]:
         """Returns the table's files, or the archive that holds it and its pictures."""
@@ -190,7 +192,8 @@ class TableBenchmark(RowBenchmark):
         if "id" in self._columns:
             return findings
         found = list(findings)
-        self._ids = ids_of([str(one.values.get(NAMED, one.values.get("source", ""))) for one in found])
+        self._sources = [str(one.values.get(NAMED, one.values.get("source", ""))) for one in found]
+        self._ids = ids_of(self._sources)
         return found
 
     def samples(self) -> Iterator[Sample]:
@@ -202,8 +205,10 @@ class TableBenchmark(RowBenchmark):
         yield from super().samples()
         taken = ", ".join(f"{ours} = {theirs}" for ours, theirs in self._columns.items())
         unused = Text("; not used: {}", self._unused[:12]) if self._unused else ""
+        numbered = numbered_note(self._sources, self._ids)
         self.notes = (
             Text("columns of {}: {}{} (`fields` says otherwise)", self._table.files[0].name, taken, unused),
+            *([numbered] if numbered else []),
             *self.notes,
         )
 
@@ -212,8 +217,8 @@ class TableBenchmark(RowBenchmark):
         for row in self._table.rows(frozenset(self._columns.values()), self._progress):
             ours = {name: row[theirs] for name, theirs in self._columns.items() if theirs in row}
             pictures = {name: ours.pop(name, None) for name in [*ours] if name.startswith(_PICTURES)}
-            problem = {PROBLEM: row[PROBLEM]} if PROBLEM in row else {}
-            yield {**problem, **ours, **_several(pictures)}
+            about = {name: row[name] for name in (LINE, PROBLEM) if name in row}
+            yield {**about, **ours, **_several(pictures)}
 
     def _progress(self, share: float) -> None:
         self.share = share
@@ -265,13 +270,38 @@ class TableBenchmark(RowBenchmark):
 def ids_of(sources: Sequence[str]) -> list[str]:
     """Returns ids for samples without any, from their pictures' paths: the file's name without folder and ending.
 
-    Rows without a path get their number; so do all if two names are alike. Names are alike if some file system treats
-    them as one: in another case, or composed otherwise.
+    Rows without a path get their number, and so do those whose names are alike: some file system treats them as one,
+    since they differ only in case, or in how they are composed. If a name is another row's number, all get theirs.
     """
-    names = [PurePosixPath(source.strip().replace("\\", "/")).stem for source in sources]
-    ids = [name or _number(index) for index, name in enumerate(names)]
-    distinct = {unicodedata.normalize("NFC", one).casefold() for one in ids}
-    return ids if len(distinct) == len(ids) else [_number(index) for index in range(len(ids))]
+    names = [_stem(source) for source in sources]
+    times = Counter(map(_alike, names))
+    ids = [name if name and times[_alike(name)] == 1 else _number(index) for index, name in enumerate(names)]
+    return ids if len(set(map(_alike, ids))) == len(ids) else [_number(index) for index in range(len(ids))]
+
+
+def numbered_note(sources: Sequence[str], ids: Sequence[str]) -> str:
+    """Returns a line on rows whose pictures have a name and whose ids, by `ids_of`, are numbers; empty if none are."""
+    named = zip(map(_stem, sources), ids, strict=True)
+    numbered = [(own, name) for name, own in named if name not in ("", own)]
+    if not numbered:
+        return ""
+    names = list(dict.fromkeys(name for _, name in numbered))
+    shared = [name for name in names if sum(_alike(name) == _alike(one) for _, one in numbered) > 1]
+    return Text(
+        "{} have ids by their row ({}), as their pictures' names are not theirs alone ({}): name their edits by these "
+        "ids, or give the table a column `id`",
+        counted(len(numbered), "sample"),
+        [own for own, _ in numbered[:3]] + ["..."] * (len(numbered) > 3),
+        [shown(name) for name in (shared or names)[:3]] + ["..."] * (len(shared or names) > 3),
+    )
+
+
+def _stem(source: str) -> str:
+    return PurePosixPath(source.strip().replace("\\", "/")).stem
+
+
+def _alike(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def _number(index: int) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from edit_eval.benchmarks.json_items import PROBLEM, ItemReader
+from edit_eval.benchmarks.json_items import LINE, PROBLEM, ItemReader
 from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.benchmarks.plain_files import MAX_FILE_BYTES, PlainFiles, given
 from edit_eval.errors import ConfigurationError
@@ -49,7 +50,7 @@ class CsvTable(TableFile):
 
     def columns(self) -> list[str]:
         rows = self._cells(lambda share: None)
-        header = [name.strip() for name in next(rows, [])]
+        header = [name.strip() for _, row in itertools.islice(rows, 1) for name in row]
         twice = next((name for name in header if name and header.count(name) > 1), "")
         if twice or not any(header):
             problem = Text("has the column `{}` twice", twice) if twice else Text("is empty")
@@ -59,16 +60,17 @@ class CsvTable(TableFile):
     def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[dict[str, Any]]:
         header, cells = self.columns(), self._cells(progress)
         next(cells)
-        for row in cells:
+        for line, row in cells:
             if len(row) > len(header) and any(row[len(header) :]):
                 text = Text(
                     "the row has {} cells for {} columns: put quotes around text with commas", len(row), len(header)
                 )
-                yield {PROBLEM: text}
+                yield {LINE: line, PROBLEM: text}
             elif any(cell.strip() for cell in row):
-                yield {name: cell for name, cell in zip(header, row, strict=False) if name in wanted}
+                yield {LINE: line} | {name: cell for name, cell in zip(header, row, strict=False) if name in wanted}
 
-    def _cells(self, progress: Progress) -> Iterator[list[str]]:
+    def _cells(self, progress: Progress) -> Iterator[tuple[int, list[str]]]:
+        """Yields each row with the number of its first line."""
         path = self.files[0]
         csv.field_size_limit(MAX_FILE_BYTES * 4 // 3)  # a picture in base64
         try:
@@ -76,9 +78,11 @@ class CsvTable(TableFile):
             with open(path, "rb") as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
                 first = file.readline()
                 file.seek(0)
-                for row in csv.reader(file, delimiter=max("\t,;", key=first.count), strict=True):
+                rows, line = csv.reader(file, delimiter=max("\t,;", key=first.count), strict=True), 1
+                for row in rows:
                     progress(min(1.0, raw.tell() / max(size, 1)))
-                    yield row
+                    yield line, row
+                    line = rows.line_num + 1
         except UnicodeDecodeError as error:
             raise ConfigurationError(
                 Text("benchmark.data_path: {} is not UTF-8 text (byte {}): save it as CSV in UTF-8", path, error.start)

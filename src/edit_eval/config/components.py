@@ -260,10 +260,11 @@ def unknown_type(kind: Kind, name: str) -> str:
     return Text("`{}` is not {}{} `edit-eval list` shows all", name, WORDS[kind], meant or Text(";"))
 
 
-def normalise_class_path(written: str) -> str:
+def normalise_class_path(written: str, folder: Path | None = None) -> str:
     """Returns `pkg.module:Class` for `pkg.module.Class`; an absolute `/folder/file.py:Class` for a file.
 
-    A file's path is relative to the current directory. Raises `ConfigurationError`.
+    A file's path counts from `folder`, and from the current directory if there is no such file. Raises
+    `ConfigurationError`.
     """
     module, colon, name = written.strip().rpartition(":")
     if not colon:
@@ -272,9 +273,13 @@ def normalise_class_path(written: str) -> str:
         raise ConfigurationError(Text("`{}` is not a class path; write package.module:Class or file.py:Class", written))
     if module.endswith(".py"):
         file = Path(os.path.expanduser(module))
-        if not os.path.isfile(file):
-            raise ConfigurationError(Text("no such file: {}{}", module, nearest_path(file)))
-        return f"{file.resolve()}:{name}"
+        places = [(folder or Path()) / file, file]
+        found = next((place for place in places if os.path.isfile(place)), None)
+        if found is None:
+            raise ConfigurationError(
+                Text("no such file: {}{}", module, next(filter(None, map(nearest_path, places)), ""))
+            )
+        return f"{found.resolve()}:{name}"
     if not all(part.isidentifier() for part in module.split(".")):
         raise ConfigurationError(Text("`{}` is not a class path; write package.module:Class or file.py:Class", written))
     return f"{module}:{name}"
@@ -383,7 +388,7 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
         )
     found, failures = [], []
     for kind, path in (registered_as or dict.fromkeys(KINDS, "")).items():
-        beside, path = beside_parameters(kind), path or normalise_class_path(name)
+        beside, path = beside_parameters(kind), path or normalise_class_path(name, folder)
         origin = package_of(kind, path) or Text("built in") if registered_as else ""
         try:
             cls = import_class(kind, path, None if registered_as else folder or Path.cwd())

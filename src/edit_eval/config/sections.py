@@ -307,7 +307,7 @@ class Sections:
                     class_path,
                 )
                 raise ConfigurationError(text)
-            path = registered or components.normalise_class_path(class_path)
+            path = registered or components.normalise_class_path(class_path, self.folder)
             try:
                 cls = components.import_class(kind, path, self.folder)
             except components.NotHere:

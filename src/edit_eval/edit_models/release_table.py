@@ -12,6 +12,8 @@ from edit_eval.edit_models.presets import Release
 
 COUNTED = {"transformer": 20.43, "text_encoder": 8.29, "vae": 0.127}
 """Counted by building the models from their published configurations without weights."""
+_FLUX_1 = {"transformer": 11.901, "text_encoder_2": 4.762, "text_encoder": 0.123, "vae": 0.084}
+"""Counted likewise: 19 and 38 blocks of width 3072 with guidance embedded, T5 1.1 XXL, CLIP L, 16 latent channels."""
 
 _QWEN_REPO = "QwenLM/Qwen-Image-2.1 at 0f0715e"
 _QWEN_TURBO = "8 steps: its blocks in diffusers 0.42.1; the class: its model_index.json at d65dbc9, by a mirror"
@@ -69,8 +71,9 @@ RELEASES = (
         pipeline="FluxKontextPipeline",
         licence=_FLUX_1_DEV,
         gated=True,
+        parts=_FLUX_1,
         settings={"guidance_scale": 2.5},
-        figures="weight 2.5: the model card; 3.5 is the signature's",
+        figures="weight 2.5: the model card; 3.5 is the signature's; parts counted: FLUX.1 dev's configurations",
     ),
     Release(
         name="black-forest-labs/FLUX.2-dev",

@@ -192,17 +192,21 @@ def _load_concurrency(wanted: Sequence[Wanted], host_free: int | None) -> tuple[
     loads = sum(len(model.places) for model in wanted)
     if host_free is None:
         return None, Text("free host memory is unknown")
-    each, what = max((_host_need(model) for model in wanted), default=(IMPORTS, Text("libraries")))
+    needs = [(need, model.who) for model in wanted for need in [_host_need(model)]]
+    if unknown := next((who for need, who in needs if need is None), ""):
+        return 1, Text("how much memory {} needs is unknown, so the models load one after the other", unknown)
+    each, what = max((need for need, _ in needs if need), default=(IMPORTS, Text("libraries")))
     fitting = max(1, int(HOST_SHARE * host_free // each))
     room = Text("{} of host memory are free, and a load takes up to {} of it ({})", gib(host_free), gib(each), what)
     return (loads, Text("there is room for all of them at once: {}", room)) if fitting >= loads else (fitting, room)
 
 
-def _host_need(wanted: Wanted) -> tuple[int, str]:
-    """Returns the most bytes of host memory that one load takes, and for what."""
-    weights = wanted.weights
+def _host_need(wanted: Wanted) -> tuple[int, str] | None:
+    """Returns the most bytes of host memory that one load takes, and for what; None if nobody knows."""
+    weights, section = wanted.weights, wanted.section
     if not weights.parts:
-        return IMPORTS, Text("libraries")
+        no_weights = section.class_path.startswith("edit_eval.") and not (weights.name or section.served)
+        return (IMPORTS, Text("libraries")) if no_weights else None
     if wanted.on_gpu and wanted.section.placement.offload == "none":
         return IMPORTS + weights.largest, Text("libraries, and one file of weights at a time")
     return IMPORTS + weights.loaded, Text("libraries and all weights")

@@ -149,8 +149,7 @@ class Session:
         """Raises `ConfigurationError` if a model with work left could not even be loaded here."""
         made_with = matrix.experiment.made_with
         busy = {f"edit:{made_with(edit.edit_model)}" for edit in matrix.edits if edit.status is Status.PENDING}
-        every = (*matrix.judgements(), *matrix.controls(), *matrix.battles(), *matrix.rewrites())
-        busy |= {f"judge:{one.judge}" for one in every if one.status is Status.PENDING}
+        busy |= {f"judge:{one.judge}" for one in matrix.every_judgement() if one.status is Status.PENDING}
         if busy:
             laid_out = [model for model in self.layout.models if model.key in busy]
             refuse(Context(self.configuration, self._driver.machine(), laid_out=laid_out))

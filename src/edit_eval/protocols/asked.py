@@ -135,10 +135,10 @@ def _asked_judge(section: ModelSection, folder: Path) -> AskedJudge:
 def rounds_of(protocol: Protocol, sample: Sample, edit_models: Sequence[Identity]) -> list[list[tuple[int, int]]]:
     """Returns the pairs of edit models whose edits of a sample are compared, by round: indices, the smaller first.
 
-    A design that is not extended is one round. Empty if it compares none, for a bad sample, and for one that follows
-    another: its edits were made from different pictures.
+    A design that is not extended is one round. Empty if it compares none, and for a sample that follows another: its
+    edits were made from different pictures. A bad sample has its battles, too, which are all skipped.
     """
-    if not hasattr(protocol, "battles") or sample.fault or sample.follows:
+    if not hasattr(protocol, "battles") or sample.follows:
         return []
     by_round = getattr(protocol, "rounds", None) if getattr(protocol, "looks", 1) > 1 else None
     rounds = by_round(sample, edit_models) if by_round else [protocol.battles(sample, edit_models)]

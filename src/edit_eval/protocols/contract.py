@@ -60,7 +60,8 @@ class View(NamedTuple):
 
 Against = Literal["source", "first", "last"]
 """What an edit is compared with: its source, the first source of its chain, or the previous edit."""
-EARLIER = ("first", "last")
+LAST = "last"
+EARLIER = ("first", LAST)
 
 
 def earlier(against: Against) -> View:

@@ -394,7 +394,27 @@ def bridge_sheet(document: Found) -> Sheet:
             formats.score(off_by),
         )
     tables = map_table(document), continued_table(document)
-    return [Line(title, "strong"), _GAP, tables[0], _GAP, tables[1], Line(bridged, "quiet"), Line(holds, "problem")]
+    quiet, problem = Line(bridged, "quiet"), Line(holds, "problem")
+    beyond = beyond_lines(document["old"]["judge"], document["edit_models"])
+    return [Line(title, "strong"), _GAP, tables[0], _GAP, tables[1], quiet, problem, *beyond]
+
+
+def beyond_lines(judge: str, edit_models: Mapping[str, Found]) -> list[Line]:
+    """Returns a warning for each model that may be better or worse than all of a bridge."""
+    return [
+        Line(
+            Text(
+                "{}: its mean by {}, {}, is not shown to lie among those of the bridge's edit models; of a model "
+                "beyond them a bridged mean is drawn back towards theirs, by about half a point of ten",
+                model,
+                judge,
+                formats.score(row["before"]),
+            ),
+            "problem",
+        )
+        for model, row in edit_models.items()
+        if row["beyond"]
+    ]
 
 
 def map_table(document: Found) -> Table[Whose]:

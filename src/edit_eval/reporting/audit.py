@@ -10,8 +10,10 @@ from edit_eval.passports import Passport
 from edit_eval.reporting import formats
 from edit_eval.reporting.names import name_of, short_category
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Strip, Table
-from edit_eval.statistics.audit.measure import Measure
-from edit_eval.statistics.audit.order import NOTICED
+from edit_eval.statistics.audit.measure import CHANCE, Measure
+from edit_eval.statistics.audit.order import NOTICED, SAME
+from edit_eval.statistics.intervals import normal_quantile, wilson_interval
+from edit_eval.statistics.power import ALPHA
 from edit_eval.text import Text
 
 RUNGS = {
@@ -105,7 +107,7 @@ _FAULTS = {
     "size": Text("Its score depends on the size of the picture."),
     "words_en": Text("It believes English words that are written into the picture."),
     "words_zh": Text("It believes Chinese words that are written into the picture."),
-    "modal_share": Text("It almost always gives the same score, whatever it is shown."),
+    "modal_share": Text("It gives one and the same score to more than half of all edits, right or wrong."),
     "unscored": Text("It leaves too much unscored."),
     "contradictions": Text("It often prefers the other edit when the two change places."),
     "same_again": Text("It contradicts itself when it is asked again."),
@@ -113,6 +115,20 @@ _FAULTS = {
     "as_one_person": Text("It agrees with a person less than half as well as another person does."),
     "pairs_ordered": Text("It does not put edit models into the order that people give them."),
 }
+_WEAK = {
+    "order": Text("It puts better edits above worse ones too seldom."),
+    "right_over_copy": Text("It puts the right edit above the unchanged source too seldom."),
+    "right_over_other": Text("It puts the right edit above one that nobody asked for too seldom."),
+    "instruction": Text("It heeds the instruction too seldom."),
+    "source": Text("It heeds the source too seldom."),
+    "dose_hue": Text("It hardly sees how much of a colour has changed."),
+    "dose_place": Text("It hardly sees how far a thing has moved."),
+    "dose_size": Text("It hardly sees how much a thing has grown or shrunk."),
+    "dose_count": Text("It hardly sees how many have changed."),
+    "dose_light": Text("It hardly sees how much of the light has changed."),
+    "pairs_ordered": Text("It often orders edit models otherwise than people do."),
+}
+"""The same where it is shown to do better than chance, and too little better."""
 RIGHT_FIRST = "right_first"
 """The measure by which ways of asking one judge are compared."""
 _TWO_IS_BETTER = Text("It is better asked about two edits at a time: so it finds the right one more often.")
@@ -125,9 +141,18 @@ RESULTS = {
 MEANS = {
     "passed": Text("It puts edits of known quality in their order, and passed everything that was asked of it."),
     "limited": Text("It sees what it scores, as far as was shown. Name the following beside its scores."),
-    "failed": Text("Its scores do not tell good edits from bad ones. Do not rank models by them."),
+    "failed": Text("For the reasons below, its scores can put the worse model first. Do not rank models by them."),
 }
 """What each verdict means."""
+_TELLS_NOTHING = Text("Its scores do not tell good edits from bad ones. Do not rank models by them.")
+
+
+def meaning(passport: Passport) -> Text:
+    """Returns what the verdict means. That scores tell nothing is only said where the order is near chance."""
+    order = passport.measures.get("order")
+    if passport.verdict == "failed" and order is not None and (order.value or 0.0) < NOTICED:
+        return _TELLS_NOTHING
+    return MEANS[passport.verdict]
 
 
 def measure_words(name: str) -> Text | str:
@@ -233,7 +258,11 @@ def weaknesses(passport: Passport) -> list[str]:
 def _fault(name: str, one: Measure) -> Text | None:
     """Returns the sentence about a measure that was not passed; None if there is too little data to say so."""
     if name in _FAULTS:
-        return _FAULTS[name] if one.missed else None
+        if not one.missed:
+            return None
+        chance = 0.0 if name.startswith("dose_") else CHANCE
+        better_than_chance = one.ci95 is not None and one.ci95[0] > chance
+        return _WEAK[name] if name in _WEAK and better_than_chance else _FAULTS[name]
     better, worse = _pair(name)
     if one.reversed:
         return Text("It puts “{}” above “{}”.", worse, better)
@@ -299,27 +328,35 @@ def ways_table(ways: Sequence[Passport]) -> Table[Passport]:
 
 def better_way(ways: Sequence[Passport]) -> Text | None:
     """Says whether the judge finds right edits more often when asked about one edit at a time or two; None if it was
-    asked in one way only. By Newcombe's interval of the difference of independent shares (Statistics in Medicine 17,
-    1998, 873).
+    asked in one way only.
+
+    One is better if some way of it is shown to be above every way of the other, each by Newcombe's interval of the
+    difference of independent shares (Statistics in Medicine 17, 1998, 873), at .05 / as many ways as could be that one
+    (Bonferroni; of being above *every* other one needs no correction).
     """
-    found = [
-        max((one.measures[RIGHT_FIRST] for one in ways if one.compares is two), key=lambda one: one.value or 0.0)
-        for two in (True, False)
-        if any(one.compares is two for one in ways)
-    ]
-    if len(found) < 2 or any(one.value is None or one.ci95 is None for one in found):
+    two, single = ([one.measures[RIGHT_FIRST] for one in ways if one.compares is two] for two in (True, False))
+    if not all(any(one.ci95 is not None for one in some) for some in (two, single)):
         return None
-    two, single = found
-    for more, less, words in ((two, single, _TWO_IS_BETTER), (single, two, _ONE_IS_BETTER)):
-        if (more.value or 0.0) > (less.value or 0.0) and _above(more, less):
+    for some, others, words in ((two, single, _TWO_IS_BETTER), (single, two, _ONE_IS_BETTER)):
+        if any(all(_above(more, less, 1 - ALPHA / len(some)) for less in others) for more in some):
             return words
     return Text("Neither one edit at a time nor two is shown to be the better way of asking it.")
 
 
-def _above(more: Measure, less: Measure) -> bool:
-    low, high = more.ci95 or (0.0, 1.0), less.ci95 or (0.0, 1.0)
-    apart = (more.value or 0.0) - (less.value or 0.0)
-    return apart > math.hypot((more.value or 0.0) - low[0], high[1] - (less.value or 0.0))
+def _above(more: Measure, less: Measure, confidence: float) -> bool:
+    if more.value is None or less.value is None or more.ci95 is None or less.ci95 is None:
+        return False
+    low, high = _widened(more.value, more.ci95, confidence)[0], _widened(less.value, less.ci95, confidence)[1]
+    return more.value - less.value > math.hypot(more.value - low, high - less.value)
+
+
+def _widened(rate: float, ci95: tuple[float, float], confidence: float) -> Sequence[float]:
+    """Returns Wilson's interval of another confidence: |rate - end| = z sqrt(end (1 - end) / n) tells its n."""
+    end = max(ci95, key=lambda one: abs(rate - one))
+    if abs(rate - end) < SAME:
+        return ci95
+    total = normal_quantile(1 - ALPHA / 2) ** 2 * end * (1 - end) / (rate - end) ** 2
+    return wilson_interval(rate * total, total, confidence) or ci95
 
 
 def ways_sheet(ways: Sequence[Passport]) -> Sheet:
@@ -337,7 +374,7 @@ def audit_sheet(passport: Passport, ways: Sequence[Passport] = ()) -> Sheet:
     beside = beside_people(passport)
     return [
         Line(Text("{}: {}", passport.name, name_of("verdict", passport.verdict)), looks[passport.verdict]),
-        Line(MEANS[passport.verdict]),
+        Line(meaning(passport)),
         *(Line(line, head="  - ") for line in weaknesses(passport)),
         Line(),
         measures_table(passport),

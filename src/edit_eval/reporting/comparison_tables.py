@@ -72,7 +72,9 @@ def _failed(row: Ranked) -> str:
 _LETTER: Column[Ranked] = Column("", lambda row: row.letter, "word", look="strong", when=lambda row: row.letter)
 _COLUMN: Column[Ranked] = Column(Text("Edit model"), lambda row: row.column.name, "name", to=Ranked.to)
 _NAME: Column[Ranked] = Column("", lambda row: row.column.name, "name")
-_RANK: Column[Ranked] = Column(Text("Rank"), lambda row: str(row.column.rank))
+_RANK: Column[Ranked] = Column(
+    Text("Rank"), lambda row: formats.NOTHING if row.column.rank is None else str(row.column.rank)
+)
 COLUMNS: Sequence[Column[Ranked]] = (
     Column(Text("Edit model"), lambda row: row.column.edit_model, "name", when=lambda row: row.with_model),
     SCORED,
@@ -170,7 +172,7 @@ def outcome(pair: Pair, names: Mapping[str, str]) -> Text:
 
 
 _PAIR: Column[Compared] = Column(Text("Pair"), lambda row: row.name, "name", to=Compared.to_largest)
-_SHORT_PAIR: Column[Compared] = Column(Text("Pair"), lambda row: row.name, "word")
+_SHORT_PAIR: Column[Compared] = Column(Text("Pair"), lambda row: row.name, "name")
 PAIRS: Sequence[Column[Compared]] = (
     Column("n", lambda row: str(row.pair.n)),
     Column(Text("Images"), lambda row: str(row.pair.clusters)),
@@ -190,7 +192,7 @@ COUNTS: Sequence[Column[Compared]] = (
 _VERDICT: Column[Compared] = Column(
     Text("Verdict"),
     lambda row: verdict(row.pair, row.names),
-    "word",
+    "name",
     look=lambda row: "strong" if row.pair.better else "quiet",
 )
 

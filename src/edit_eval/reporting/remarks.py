@@ -76,6 +76,12 @@ def _drifted(examined: Mapping[str, Any]) -> bool:
 
 def _anchors(judge: str, anchors: Mapping[str, Any]) -> Text:
     found = anchors["drift"]
+    if not anchors["repeated"]:
+        return Text(
+            "{}: whether it has drifted is not tested: its passport has no repeated answers to hold the anchor edits "
+            "against; audit it again",
+            judge,
+        )
     if found is None:
         return Text(
             "{}: the {} anchor edits, judged again on {}, do not say whether it has drifted",
@@ -95,14 +101,17 @@ def _anchors(judge: str, anchors: Mapping[str, Any]) -> Text:
             signed(found["mean"]),
             *moved,
         )
-    return Text(
-        "{}: {} of {} anchor edits, judged again on {}, score {} on average and scatter by {}, "
-        "no more than its own noise of {} (p {})",
+    line = Text(
+        "{}: {} of {} anchor edits, judged again on {}, score {} on average and scatter by {}; no drift is shown "
+        "(its own noise is {}, p {})",
         judge,
         *counted,
         signed(found["mean"]),
         *moved,
     )
+    if found["found"] is not None:
+        line += Text("; a shift of a twentieth of the scale would be found in {} of 100", round(100 * found["found"]))
+    return line
 
 
 # -- controls --

@@ -66,7 +66,7 @@ def write_replies(results: Results, file: TextIO) -> None:
 
     The journal has more: replies to earlier questions, replies of earlier judges, and unreadable ones.
     """
-    for one in (*results.judgements, *results.battles, *results.controls):
+    for one in (*results.once.judgements, *results.once.battles, *results.controls):
         for number, reading in enumerate(one.readings):
             for question, read in reading.items():
                 if not read.applies:
@@ -129,6 +129,7 @@ _JUDGEMENTS = {
     "asked": int,  # the most times it was asked any one question
     "seconds": float,
     "device": str,
+    "made_in": str,  # for an edit kept from an earlier round: the column that was judged
 }
 _BATTLES = {
     **_SAMPLE,
@@ -143,6 +144,7 @@ _BATTLES = {
     "status": str,
     "reason": str,
     "answer": str,
+    "made_in": str,  # for a battle with an edit kept from an earlier round: the two columns that were judged
 }
 _EDITS = {
     **_SAMPLE,
@@ -159,6 +161,7 @@ _EDITS = {
     "seconds": float,
     "device": str,
     "flags": str,  # `identical_to_source other_aspect_ratio`
+    "made_in": str,  # the column whose edit it is, if it was kept from an earlier round
 }
 
 Columns = Mapping[str, type]
@@ -221,7 +224,7 @@ def _judgements(results: Results, which: Sequence[Judgement]) -> Rows:
         yield (
             *sample(one.sample_id),
             *(one.edit_model, one.judge, one.edit_seed, one.repeat, one.headline, one.status.value, one.score),
-            *(one.reason, one.answer, one.answers, one.seconds, one.device),
+            *(one.reason, one.answer, one.answers, one.seconds, one.device, one.made_in),
         )
 
 
@@ -233,7 +236,7 @@ def _battles(results: Results) -> Rows:
             if (outcome := one.outcome(name)) is not None:
                 status, reason = outcome
                 came = fought(one, name).value, one.scores.get(name), status.value
-                yield *sample(one.sample_id), *whose, name, *came, reason or one.reason, one.answer
+                yield *sample(one.sample_id), *whose, name, *came, reason or one.reason, one.answer, one.made_in
 
 
 def _edits(results: Results) -> Rows:
@@ -245,7 +248,7 @@ def _edits(results: Results) -> Rows:
         yield (
             *sample(one.sample_id),
             *(about.instruction, one.edit_model, one.edit_seed, one.seed, one.status.value, one.reason),
-            *(about.source, image, one.width, one.height, one.seconds, one.device, " ".join(one.flags)),
+            *(about.source, image, one.width, one.height, one.seconds, one.device, " ".join(one.flags), one.made_in),
         )
 
 

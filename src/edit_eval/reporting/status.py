@@ -75,7 +75,8 @@ SILENT = 30
 def status_document(results: Results) -> dict[str, Any]:
     """Returns what is done, failed, set aside, skipped and pending, as plain data.
 
-    `edits` and `judgements` count every status; judgements that wait for an edit, or were lost with it, are `pending`
+    `edits` and `judgements` count every status; an edit that was kept from an earlier round is no further edit, and
+    its column's judgement is counted. Judgements that wait for an edit, or were lost with it, are `pending`
     or `edit_failed`. `controls` are in no other number. `scores` has the mean of the headline so far for each edit
     model and judge. `live` is the `live.json` of a run at work (docs/records.md), else None. `failures` names a failed
     edit once, not again for each of its judgements. A start that ended before any model was loaded has no time:
@@ -92,7 +93,7 @@ def _document(results: Results, live: Live | None) -> dict[str, Any]:
         wall[-1] = max(wall[-1], live.seconds)
     timed = [seconds for seconds in wall if seconds]
     counted: dict[str, Sequence[Edit | Judgement]] = {
-        "edits": results.edits,
+        "edits": results.once.edits,
         "judgements": results.judgements,
         "battles": results.battles,
         "controls": results.controls,
@@ -481,6 +482,8 @@ def _edit_facts(results: Results, edit: Edit) -> Facts:
         yield Text("image"), one_line(Path(results.directory) / edit.image)
         yield Text("size"), Text("{} x {}, {:,} bytes", edit.width, edit.height, edit.file_bytes)
         yield Text("pixels"), edit.pixels
+    if edit.made_in:
+        yield Text("made in"), one_line(edit.made_in)
     if edit.flags:
         yield Text("flags"), one_line(", ".join(edit.flags))
     if edit.seconds:

@@ -202,6 +202,7 @@ def _markdown_cell(column: Column[Row], row: Row, language: str) -> str:
 
 # -- sheets and tables on a terminal --
 
+_WIDEST = 1000  # characters
 _STYLES: dict[Look, str] = {
     "": "",
     "strong": "bold",
@@ -217,12 +218,19 @@ def print_sheet(sheet: Iterable[Line | Table[Any]], console: Console | None = No
     console = console or stdout_console()
     for part in sheet:
         if isinstance(part, Table):
-            console.print(terminal_table(part, language, console.width))
+            _print_table(terminal_table(part, language, console.width), console)
         elif part == Line():
             console.print()
         else:
             head = Styled(in_language(part.head, language), style=_STYLES[part.head_look])
             print_beside(console, head, Styled(one_line(in_language(part.words, language)), style=_STYLES[part.look]))
+
+
+def _print_table(drawn: rich_table.Table, console: Console) -> None:
+    """Prints a table; where even folded names leave no room for its numbers, wider than the console, and not cut."""
+    needed = drawn.__rich_measure__(console, console.options.update(max_width=_WIDEST)).minimum
+    wide = needed > console.width
+    console.print(drawn, width=needed if wide else None, crop=not wide)
 
 
 def terminal_table(table: Table[Row], language: str = "", width: int = 80) -> rich_table.Table:
@@ -232,9 +240,10 @@ def terminal_table(table: Table[Row], language: str = "", width: int = 80) -> ri
     if group and all(len(rows) == 1 for rows in groups):
         columns, group = [group, *columns], None
     columns = _fitting(columns, table, language, width - 2 * bool(group))
+    least = {id(column): _cells(column, table, language) for column in columns if column.kind != "name"}
     heads = [replace(columns[0], title=group.title, short=""), *columns[1:]] if group else columns
     drawn = rich_table.Table(
-        *(_terminal_head(column, language) for column in heads),
+        *(_terminal_head(head, language, least.get(id(column))) for head, column in zip(heads, columns, strict=True)),
         box=box.SIMPLE_HEAD if table.rule else None,
         show_edge=False,
         pad_edge=False,
@@ -258,8 +267,7 @@ def _fitting(columns: list[Column[Row]], table: Table[Row], language: str, width
     """Drops columns that can be spared, the last one first, until the table fits the terminal."""
 
     def cells(column: Column[Row]) -> int:
-        words = (column.short or column.title, *(column.cell(row, brief=True) for row in table.rows))
-        return max(cell_len(one_line(in_language(one, language))) for one in words) + table.gap + 1
+        return _cells(column, table, language) + table.gap + 1
 
     spare = [column for column in columns if column.spare]
     while spare and sum(map(cells, columns)) - table.gap - 1 > width:
@@ -268,11 +276,22 @@ def _fitting(columns: list[Column[Row]], table: Table[Row], language: str, width
     return columns
 
 
-def _terminal_head(column: Column[Any], language: str) -> rich_table.Column:
+def _cells(column: Column[Row], table: Table[Row], language: str) -> int:
+    """Returns the width of a column's widest cell or title."""
+    words = (column.short or column.title, *(column.cell(row, brief=True) for row in table.rows))
+    return max(cell_len(one_line(in_language(one, language))) for one in words)
+
+
+def _terminal_head(column: Column[Any], language: str, least: int | None) -> rich_table.Column:
+    """Returns a column's head; with the `least` width that shows all of it, names make room and it is never cut."""
     right, name = column.kind == "number", column.kind == "name"
     title = in_language(column.short or column.title, language)
     return rich_table.Column(
-        title, justify="right" if right else "left", no_wrap=not name, overflow="fold" if name else "ellipsis"
+        title,
+        justify="right" if right else "left",
+        no_wrap=not name,
+        overflow="fold" if name else "ellipsis",
+        min_width=least,
     )
 
 

@@ -238,11 +238,11 @@ def comparison_sentence(columns: Sequence[ColumnSummary], pairs: Sequence[Pair])
 
 
 def ranked(columns: Sequence[ColumnSummary]) -> list[ColumnSummary]:
-    """Sorts columns by rank, and within a rank by mean, the best first."""
+    """Sorts columns by rank, and within a rank by mean, the best first; those without a rank come last."""
 
-    def place(column: ColumnSummary) -> tuple[int, bool, float]:
+    def place(column: ColumnSummary) -> tuple[bool, int, bool, float]:
         mean = column.mean
-        return column.rank, mean is None, -gain(column.scale) * (mean or 0.0)
+        return column.rank is None, column.rank or 0, mean is None, -gain(column.scale) * (mean or 0.0)
 
     return sorted(columns, key=place)
 
@@ -391,7 +391,7 @@ def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair]) -> lis
         found.append(
             Text(
                 "that lead would be gone if {} of all pictures were of a kind not among these and each a "
-                "total loss; {} pictures rule out more than {}",
+                "total loss; {} pictures rule out more than {} with 95% confidence",
                 share,
                 count,
                 ruled_out,
@@ -401,7 +401,7 @@ def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair]) -> lis
         more = pair.settled_by - count
         found.append(
             Text(
-                "about {} more pictures like these would settle a lead of that size",
+                "if the lead is really that large, about {} more pictures like these would show it four times in five",
                 round(more, min(0, 2 - len(str(more)))),
             )
         )

@@ -30,8 +30,10 @@ from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.contract import CATEGORIES, SUBSETS, canonical, title
 from edit_eval.config.yaml_text import parse_ours
 from edit_eval.errors import ConfigurationError
+from edit_eval.given_files import UnfitFile, read_bytes
 from edit_eval.hub import local_path
 from edit_eval.records import LANGUAGES
+from edit_eval.text import Text
 
 RUBRICS = ("five_dimensions.v1", "five_dimensions.v2")
 """Rubrics of the five dimensions, the default first."""
@@ -290,7 +292,7 @@ def authors_texts(path: str | None, official: AuthorsFile, wanted: Collection[st
                 match line:
                     case ast.Assign(targets=[ast.Name(id=variable)], value=ast.Constant(value=str(value))):
                         found[variable] = value
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the last two: brackets without end
         kind = "JSON" if file.suffix == ".json" else "Python"
         raise ConfigurationError(f"protocol.prompts_path: {file} is no {kind} file ({error})") from None
     if lacking := [one for one in wanted if one not in found]:
@@ -301,7 +303,8 @@ def authors_texts(path: str | None, official: AuthorsFile, wanted: Collection[st
 def read_text(file: Path, key: str) -> str:
     """Returns a file's text. Raises `ConfigurationError`, naming `protocol.KEY`, if it is missing or not UTF-8."""
     try:
-        return file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        said = getattr(error, "strerror", None) or "it is not text in UTF-8"
-        raise ConfigurationError(f"protocol.{key}: cannot read {file}: {said}") from None
+        return read_bytes(file).decode("utf-8")
+    except UnfitFile as error:
+        raise ConfigurationError(Text("protocol.{}: {}", key, error)) from None
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"protocol.{key}: {file}: not UTF-8") from None

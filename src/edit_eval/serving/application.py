@@ -17,13 +17,24 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from edit_eval import __version__
 from edit_eval.config.identity import digest
-from edit_eval.errors import ConfigurationError, EditEvalError, PictureError
+from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.records import Judgement, Scale, Status
-from edit_eval.serving.doors import BadRequest, Door, Given, Reward, door_of, parsed, picture, with_group_means
-from edit_eval.serving.ledger import Submission
+from edit_eval.serving.doors import (
+    FIRST_JUDGE,
+    LONGEST_TEXT,
+    BadRequest,
+    Door,
+    Given,
+    Reward,
+    SentPictures,
+    door_of,
+    parsed,
+    submission,
+    with_group_means,
+)
 from edit_eval.serving.pickles import RefusedPickle
-from edit_eval.serving.pictures import Sent, sent
 from edit_eval.serving.service import Closing, QueuedPair, Service
+from edit_eval.serving.submissions import Submission
 from edit_eval.serving.watch import WINDOW, Watch
 from edit_eval.text import Text
 
@@ -52,6 +63,8 @@ SHARE = 0.9
 """Share of a client's timeout that may be used: an answer after it would be wasted."""
 AGAIN_AFTER = 2
 """Seconds, in `Retry-After`."""
+TOLD_EVERY = 10.0
+"""Seconds between two lines about refused requests of one door."""
 HOLD_EVERY = 2.0
 """Seconds between two attempts at a pair without a score (`hold`)."""
 
@@ -74,7 +87,7 @@ class PairRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     source: SentPicture | list[SentPicture] = Field(description="Base64, a data URL, or `{path}`; several as a list.")
-    instruction: str = Field(min_length=1, max_length=20_000)
+    instruction: str = Field(description=f"Not blank, and at most {LONGEST_TEXT:,} characters.")
     edit: SentPicture
     category: str = ""
     id: str = Field("", max_length=200, description="Your name for it: it comes back, and is in the ledger.")
@@ -142,12 +155,14 @@ class Desk:
 
     def __init__(self, service: Service, *, most_pairs: int = MOST_PAIRS, root: Path | None = None) -> None:
         self.service, self._most_pairs = service, most_pairs
-        self._root = None if root is None else root.resolve()
+        self.root = root
+        """The folder whose files a request may name."""
         self._bytes = 0
         self._turn = asyncio.Lock()
         self._reading = asyncio.Lock()
         """Bodies are parsed one after the other: all at once, none would be ready before the last."""
         self.counts: Counter[tuple[str, str]] = Counter()  # (door, outcome)
+        self._told: dict[str, float] = {}
         self.registry = CollectorRegistry()
         self.seconds = Histogram(
             "edit_eval_request_seconds",
@@ -158,6 +173,13 @@ class Desk:
         self.registry.register(_Figures(self))
 
     # -- one request --
+
+    def tell_refusal(self, door: str, reason: str) -> None:
+        """Prints why a request was refused: most trainers' clients do not read it. Not every one of many."""
+        if time.monotonic() > self._told.get(door, -math.inf) + TOLD_EVERY:
+            self._told[door] = time.monotonic()
+            said = "".join(one if one.isprintable() else " " for one in reason[:300])
+            self.service.tell(Text("{}: a request was refused: {}", door, said))
 
     async def room(self, request: Request, until: float) -> int:
         """Reserves room for the body until `leave`; returns its size in bytes.
@@ -247,38 +269,16 @@ class Desk:
     # -- the native door --
 
     def pairs(self, asked: Sequence[PairRequest]) -> list[Submission | str]:
-        """Returns the pairs of the native door, or why one is invalid. Repeated sources are checked once."""
-        seen: dict[str, Sent] = {}
-        return [self._pair(one, place, seen) for place, one in enumerate(asked)]
+        """Returns the pairs of the native door, or why one is invalid."""
+        pictures = SentPictures(self.root)
+        return [self._pair(pictures, one, place) for place, one in enumerate(asked)]
 
-    def _pair(self, asked: PairRequest, place: int, seen: dict[str, Sent]) -> Submission | str:
-        try:
-            sources = asked.source if isinstance(asked.source, list) else [asked.source]
-            if not 1 <= len(sources) <= 9:
-                return "an edit has 1 to 9 sources"
-            pictures = {
-                "source" if n == 0 else f"source_{n + 1}": self._picture(one, f"source of pair {place}", seen)
-                for n, one in enumerate(sources)
-            }
-            edit = self._picture(asked.edit, f"edit of pair {place}", {})
-        except PictureError as error:
-            return str(error)
-        return Submission(pictures, asked.instruction.strip(), edit, asked.category, asked.facts, asked.id)
-
-    def _picture(self, given: SentPicture, name: str, seen: dict[str, Sent]) -> Sent:
-        if isinstance(given, str):
-            if given not in seen:
-                seen[given] = picture(given, name)
-            return seen[given]
-        if self._root is None:
-            raise PictureError(f"{name}: a path, and the service has no --root")
-        try:
-            path = (self._root / given.path).resolve()
-            if not path.is_relative_to(self._root) or not path.is_file():
-                raise PictureError(f"{name}: no such file below --root")
-            return sent(path.read_bytes(), name)
-        except (OSError, ValueError) as error:
-            raise PictureError(f"{name}: cannot be read") from error
+    def _pair(self, pictures: SentPictures, asked: PairRequest, place: int) -> Submission | str:
+        given = asked.model_dump(include={"source", "edit"})
+        pair = submission(pictures, given["source"], asked.instruction, given["edit"], place)
+        if isinstance(pair, str):
+            return pair
+        return pair._replace(category=asked.category, facts=asked.facts, id=asked.id)
 
     def scored(self, judgement: Judgement) -> JudgedScore:
         """Returns a judgement for the answer."""
@@ -310,17 +310,26 @@ class Desk:
                 scores={},
                 missing={},
             )
-            judges, form = {judge.name: nothing for judge in self.service.judges}, None
+            judges, form = {judge.name: nothing for judge in self.service.answering}, None
         else:
             judges, form = {name: self.scored(one) for name, one in found.items()}, PictureEncoding(**pair.edit.form)
         first = judges[self.service.judges[0].name]
         return JudgedPair(**first.model_dump(), id=asked.id, form=form, judges=judges)
 
+    @property
+    def reward_names(self) -> list[str]:
+        """Names of the rewards that a client may ask for: each judge's that has one from 0 to 1, and the first's."""
+        closed = [judge.name for judge in self.service.answering if judge.scoring.scale.span is not None]
+        return list(dict.fromkeys([*closed, FIRST_JUDGE]))
+
     def outcome(self, found: dict[str, Judgement] | str) -> Reward:
-        """Returns the outcome for a door: the first judge's score, from 0 to 1."""
+        """Returns the outcome for a door: the first judge's score, from 0 to 1, and each judge's by name."""
         if isinstance(found, str):
             return Reward(None, found, {})
-        one = found[self.service.judges[0].name]
+        judges = {name: self._reward(one) for name, one in found.items()}
+        return judges[self.service.judges[0].name]._replace(judges=judges)
+
+    def _reward(self, one: Judgement) -> Reward:
         reward = unit(one.score, self.scale(one))
         reason = one.reason if reward is not None else f"{one.status.value}: {one.reason}"
         return Reward(reward, reason, one.scores, one.score)
@@ -464,7 +473,7 @@ def make_app(
         """Tells whether all judges are loaded; `rewards` is for UniRL."""
         ok = service.ready.is_set() and not service.closing
         state = "ok" if ok else "closing" if service.closing else "loading"
-        rewards = {judge.name: [*judge.scoring.scales] for judge in service.judges} | {"edit_eval": ["score"]}
+        rewards = {name: ["score"] for name in desk.reward_names}
         alarms = service.watch.alarms[-5:] if service.watch else []
         body = {
             "status": state,
@@ -519,6 +528,8 @@ def make_app(
         return await _answering(desk, "native", request, NATIVE_SECONDS, read, answered, refused)
 
     def open_door(path: str, here: Sequence[Door]) -> None:
+        shortest = min(one.seconds for one in here)
+
         async def post(request: Request) -> Response:
             door = here[0]
 
@@ -526,10 +537,10 @@ def make_app(
                 nonlocal door
                 found = parsed(here[0].media, body)
                 door = door_of(here, found)
-                return door.read(found)
+                return door.read(found, SentPictures(root))
 
             async def answered(given: Given, until: float) -> Response:
-                until = min(until, time.monotonic() + SHARE * door.seconds)
+                until += SHARE * (door.seconds - shortest)
                 judged = await desk.judged(request, given.pairs, until, on_unscored)
                 outcomes = [desk.outcome(one) for one in judged]
                 headers = {"X-Edit-Eval-Identity": (await known())["digest"]}
@@ -545,9 +556,10 @@ def make_app(
                 return Response(door.encode(door.write(given, outcomes)), media_type=door.media, headers=headers)
 
             def refused(status: int, reason: str) -> Response:
+                if door.reads_errors_of and (status != 503 or service.closing):  # a full service is asked again
+                    status = door.reads_errors_of
                 return Response(door.encode({"error": reason}), status, media_type=door.media)
 
-            shortest = min(one.seconds for one in here)
             names = "/".join(one.name for one in here)
             return await _answering(desk, names, request, shortest, read, answered, refused)
 
@@ -565,14 +577,8 @@ def make_app(
             with contextlib.suppress(Closing):
                 service.submit(pairs)
 
-        def noise() -> float | None:
-            known = service.examined().get(service.judges[0].name)
-            if first.scale.span is None or known is None or known.passport is None or known.passport.retest_sd is None:
-                return None
-            return known.passport.retest_sd / first.scale.span / math.sqrt(evaluation.readings)
-
-        evaluation, language = service.configuration.evaluation, service.configuration.benchmark.language
-        service.watch = Watch(submit, service.tell, reward, window=window, language=language, noise=noise)
+        language = service.configuration.benchmark.language
+        service.watch = Watch(submit, service.tell, reward, window=window, language=language)
     return ServiceGuard(app, token)
 
 
@@ -600,9 +606,12 @@ async def _answering(
         return found
     except RequestRefused as refusal:
         outcome = "gone" if refusal.status == 499 else "refused"
+        if outcome == "refused":
+            desk.tell_refusal(door, str(refusal))
         return refused(refusal.status, str(refusal))
     except (BadRequest, RefusedPickle) as error:
         outcome = "refused"
+        desk.tell_refusal(door, str(error))
         return refused(400, str(error))
     except EditEvalError as error:  # the service ended meanwhile
         outcome = "failed"

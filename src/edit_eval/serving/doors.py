@@ -11,18 +11,24 @@ import math
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from edit_eval.errors import ConfigurationError, PictureError
-from edit_eval.serving.ledger import Submission
+from edit_eval.given_files import UnfitFile, read_bytes
 from edit_eval.serving.pickles import Array, RawPicture, RefusedPickle, read_pickle
-from edit_eval.serving.pictures import Sent, decoded_text, sent
+from edit_eval.serving.pictures import MOST_BYTES, Sent, decoded_text, sent
+from edit_eval.serving.submissions import Submission
 from edit_eval.text import Text
 
 LONGEST_TEXT = 20_000
+MOST_SOURCES = 9
 SOURCES = ("source", "source_image", "ref_image", "ref_images", "input_image", "input_images", "condition_images")
 """Keys of metadata that may hold the source."""
 INSTRUCTIONS = ("instruction", "prompt", "edit_instruction", "requirement")
+FIRST_JUDGE = "edit_eval"
+"""Name of the first judge's reward for clients that ask for rewards by name, whatever that judge is called."""
 
 
 class BadRequest(Exception):
@@ -38,6 +44,55 @@ class Reward(NamedTuple):
     scores: Mapping[str, float]
     """All scores, in points."""
     points: float | None = None
+    judges: Mapping[str, Reward] = MappingProxyType({})
+    """What each judge says, by its name; empty of a pair that was not judged."""
+
+    def named(self, name: str) -> Reward:
+        """Returns the reward of that name: a judge's own, or the first judge's."""
+        if not self.judges:
+            return self
+        if name == FIRST_JUDGE and name not in self.judges:
+            return self
+        return self.judges.get(name, Reward(None, f"there is no reward {name!r}"[:200], {}))
+
+
+class SentPictures:
+    """Opens the pictures of one request: texts and files that come again are checked once."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        """`root` is the folder whose files may be named instead of sent."""
+        self._root = None if root is None else root.resolve()
+        self._seen: dict[str, Sent] = {}
+
+    def __call__(self, given: Any, name: str) -> Sent:
+        """Opens a picture from any client: bytes, base64, a data URL, raw pixels, or `{"path": ...}` below the root.
+
+        `name` is used in errors. Raises `PictureError`.
+        """
+        if isinstance(given, str):
+            if given not in self._seen:
+                self._seen[given] = sent(decoded_text(given, name), name)
+            return self._seen[given]
+        if isinstance(given, RawPicture):
+            return sent(given.file(name), name)
+        if isinstance(given, bytes | bytearray):
+            return sent(bytes(given), name)
+        if isinstance(given, dict) and [*given] == ["path"] and isinstance(given["path"], str):
+            return self._file(given["path"], name)
+        raise PictureError(f"{name}: {type(given).__name__}, not a picture")
+
+    def _file(self, path: str, name: str) -> Sent:
+        if self._root is None:
+            raise PictureError(f"{name}: a path, and the service has no --root")
+        try:
+            found = (self._root / path).resolve()
+            if not found.is_relative_to(self._root):
+                raise ValueError(found)
+            if (key := f"\0{found}") not in self._seen:
+                self._seen[key] = sent(read_bytes(found, MOST_BYTES), name)
+            return self._seen[key]
+        except (UnfitFile, OSError, ValueError) as error:
+            raise PictureError(f"{name}: no such file below --root, or none that can be read") from error
 
 
 class Given(NamedTuple):
@@ -58,10 +113,10 @@ class Door:
     seconds: float
     """Seconds that the client waits."""
     media: str
-    read: Callable[[Mapping[str, Any]], Given]
+    read: Callable[[Mapping[str, Any], SentPictures], Given]
     write: Callable[[Given, Sequence[Reward]], Any]
-    refusal: int = 400
-    """HTTP status of a refused request."""
+    reads_errors_of: int | None = None
+    """The HTTP status with which the client reads `error`, if it reads it with that one only."""
     names_failures: bool = False
     """True if the client understands that a single pair has no score."""
     knows: Callable[[Mapping[str, Any]], bool] = lambda body: True
@@ -120,31 +175,25 @@ def _equal(**rows: Sequence[Any]) -> int:
     return next(iter(lengths.values()))
 
 
-def picture(value: Any, name: str) -> Sent:
-    """Reads a picture from any client: bytes, base64, a data URL, raw pixels. Raises `PictureError`."""
-    if isinstance(value, RawPicture):
-        return sent(value.file(name), name)
-    if isinstance(value, str):
-        return sent(decoded_text(value, name), name)
-    if isinstance(value, bytes | bytearray):
-        return sent(bytes(value), name)
-    raise PictureError(f"{name}: {type(value).__name__}, not a picture")
-
-
-def _pair(door: str, source: Any, instruction: Any, edit: Any, place: int) -> Submission | str:
-    """Returns a pair, or why it is invalid."""
+def submission(
+    pictures: SentPictures, source: Any, instruction: Any, edit: Any, place: int, *, door: str = ""
+) -> Submission | str:
+    """Returns the pair at a place of a request, or why it is invalid. Several sources are a list."""
+    if not isinstance(instruction, str) or not instruction.strip():
+        return "no instruction"
+    if len(instruction) > LONGEST_TEXT:
+        return f"an instruction of {len(instruction):,} characters, and {LONGEST_TEXT:,} is the most"
+    sources = list(source) if isinstance(source, list | tuple) else [source]
+    if not sources or sources[0] is None:
+        return "no source picture"
+    if len(sources) > MOST_SOURCES:
+        return f"{len(sources)} source pictures, and {MOST_SOURCES} is the most"
     try:
-        if not isinstance(instruction, str) or not instruction.strip():
-            return "no instruction"
-        sources = list(source) if isinstance(source, list | tuple) else [source]
-        if not sources or sources[0] is None:
-            return "no source picture"
-        pictures = {
-            "source" if number == 0 else f"source_{number + 1}": picture(one, f"source of pair {place}")
-            for number, one in enumerate(sources[:9])
+        shown = {
+            "source" if number == 0 else f"source_{number + 1}": pictures(one, f"source of pair {place}")
+            for number, one in enumerate(sources)
         }
-        made = picture(edit, f"edit of pair {place}")
-        return Submission(pictures, instruction.strip()[:LONGEST_TEXT], made, door=door)
+        return Submission(shown, instruction.strip(), pictures(edit, f"edit of pair {place}"), door=door)
     except PictureError as error:
         return str(error)
 
@@ -153,20 +202,20 @@ def _from_meta(meta: Any, keys: Sequence[str]) -> Any:
     if isinstance(meta, str):
         try:
             meta = json.loads(meta)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
     if not isinstance(meta, dict):
         return None
     return next((meta[key] for key in keys if meta.get(key) is not None), None)
 
 
-def _flow_grpo(found: Mapping[str, Any]) -> Given:
+def _flow_grpo(found: Mapping[str, Any], pictures: SentPictures) -> Given:
     images = _row(found, "images")
     metas = _row(found, "meta_datas", needed=False) or [{}] * len(images)
     prompts = _row(found, "prompts", needed=False) or [_from_meta(one, INSTRUCTIONS) for one in metas]
     sources = _row(found, "ref_images", needed=False) or [_from_meta(one, SOURCES) for one in metas]
     count = _equal(images=images, prompts=prompts, meta_datas=metas, sources=sources)
-    pairs = [_pair("flow_grpo", sources[n], prompts[n], images[n], n) for n in range(count)]
+    pairs = [submission(pictures, sources[n], prompts[n], images[n], n, door="flow_grpo") for n in range(count)]
     return Given(pairs, meta=["geneval"] if "only_strict" in found else [])
 
 
@@ -183,23 +232,27 @@ def _flow_grpo_answer(given: Given, outcomes: Sequence[Reward]) -> Any:
     }
 
 
-def _edit_r1(found: Mapping[str, Any]) -> Given:
+def _edit_r1(found: Mapping[str, Any], pictures: SentPictures) -> Given:
     rows = {name: _row(found, name) for name in ("images", "ref_images", "prompts", "metadatas")}
     count = _equal(**rows)
-    made = []
+    made: list[Submission | str] = []
     for n in range(count):
-        pair = _pair("edit_r1", rows["ref_images"][n], rows["prompts"][n], rows["images"][n], n)
+        pair = submission(pictures, rows["ref_images"][n], rows["prompts"][n], rows["images"][n], n, door="edit_r1")
         wanted = _from_meta(rows["metadatas"][n], ["requirement"])
         if isinstance(pair, Submission) and isinstance(wanted, str) and wanted.strip():
-            pair = pair._replace(facts={"requirement": wanted[:LONGEST_TEXT]})
+            if len(wanted) > LONGEST_TEXT:
+                pair = f"a requirement of {len(wanted):,} characters, and {LONGEST_TEXT:,} is the most"
+            else:
+                pair = pair._replace(facts={"requirement": wanted})
         made.append(pair)
     return Given(made)
 
 
-def _editscore(found: Mapping[str, Any]) -> Given:
+def _editscore(found: Mapping[str, Any], pictures: SentPictures) -> Given:
     inputs, outputs, metas = (_row(found, name) for name in ("input_images", "output_image", "meta_datas"))
     count = _equal(input_images=inputs, output_image=outputs, meta_datas=metas)
-    pairs = [_pair("editscore", inputs[n], _from_meta(metas[n], INSTRUCTIONS), outputs[n], n) for n in range(count)]
+    words = [_from_meta(one, INSTRUCTIONS) for one in metas]
+    pairs = [submission(pictures, inputs[n], words[n], outputs[n], n, door="editscore") for n in range(count)]
     return Given(pairs, meta=[_echo(one) for one in metas])
 
 
@@ -223,15 +276,21 @@ def _editscore_answer(given: Given, outcomes: Sequence[Reward]) -> Any:
     }
 
 
-def _verl_omni(found: Mapping[str, Any]) -> Given:
+def _verl_omni(found: Mapping[str, Any], pictures: SentPictures) -> Given:
+    """Reads a request of a client that sends one text and no source: the text is JSON that has both."""
     images, prompts = _row(found, "images"), _row(found, "prompts")
-    meta = found.get("metadata") or {}
     count = _equal(images=images, prompts=prompts)
-    source = _from_meta(meta, SOURCES)
-    return Given([_pair("verl_omni", source, prompts[n], images[n], n) for n in range(count)])
+    pairs: list[Submission | str] = []
+    for n in range(count):
+        source, words = _from_meta(prompts[n], SOURCES), _from_meta(prompts[n], INSTRUCTIONS)
+        if source is None:
+            pairs.append('no source picture: `ground_truth` is to be JSON, {"instruction": ..., "source": ...}')
+        else:
+            pairs.append(submission(pictures, source, words, images[n], n, door="verl_omni"))
+    return Given(pairs)
 
 
-def _unirl(found: Mapping[str, Any]) -> Given:
+def _unirl(found: Mapping[str, Any], pictures: SentPictures) -> Given:
     pairs: list[Submission | str] = []
     names: list[list[str]] = []
     for place, one in enumerate(_row(found, "requests")):
@@ -240,9 +299,10 @@ def _unirl(found: Mapping[str, Any]) -> Given:
             pairs.append("its history is not the two turns of an edit: source, then edit")
         else:
             text = turns[1].get("text") or turns[0].get("text")
-            pairs.append(_pair("unirl", turns[0].get("image_b64"), text, turns[1].get("image_b64"), place))
+            source, edit = (turn.get("image_b64") for turn in turns)
+            pairs.append(submission(pictures, source, text, edit, place, door="unirl"))
         wanted = one.get("required_rewards") if isinstance(one, dict) else None
-        names.append([str(name) for name in wanted] if isinstance(wanted, list) and wanted else ["edit_eval"])
+        names.append([str(name) for name in wanted] if isinstance(wanted, list) and wanted else [FIRST_JUDGE])
     return Given(pairs, names=names)
 
 
@@ -250,16 +310,21 @@ def _unirl_answer(given: Given, outcomes: Sequence[Reward]) -> Any:
     results: list[dict[str, Any]] = []
     errors: list[dict[str, str]] = []
     for names, one in zip(given.names, outcomes, strict=True):
-        results.append({} if one.reward is None else {name: {"score": one.reward} for name in names})
-        errors.append(dict.fromkeys(names, one.reason or "no score") if one.reward is None else {})
+        wanted = {name: one.named(name) for name in names}
+        results.append({name: {"score": it.reward} for name, it in wanted.items() if it.reward is not None})
+        errors.append({name: it.reason or "no score" for name, it in wanted.items() if it.reward is None})
     return {"results": results, "errors": errors}
 
 
-def _flow_factory(found: Mapping[str, Any]) -> Given:
+def _flow_factory(found: Mapping[str, Any], pictures: SentPictures) -> Given:
     prompts, images = _row(found, "prompt"), _row(found, "image")
+    if found.get("condition_images") is None:
+        raise BadRequest("no source pictures: put `condition_images` into `required_fields` of the reward's class")
     sources = _row(found, "condition_images")
     count = _equal(prompt=prompts, image=images, condition_images=sources)
-    return Given([_pair("flow_factory", sources[n], prompts[n], images[n], n) for n in range(count)])
+    return Given(
+        [submission(pictures, sources[n], prompts[n], images[n], n, door="flow_factory") for n in range(count)]
+    )
 
 
 def _rewards(name: str) -> Callable[[Given, Sequence[Reward]], Any]:
@@ -274,7 +339,7 @@ DOORS = {
         Door("verl_omni", "/", 120, PICKLE, _verl_omni, _rewards("scores"), knows=lambda body: "metadata" in body),
         Door("flow_grpo", "/", 120, PICKLE, _flow_grpo, _flow_grpo_answer, knows=lambda body: "images" in body),
         Door("unirl", "/score", 300, JSON, _unirl, _unirl_answer, names_failures=True),
-        Door("flow_factory", "/compute", 60, JSON, _flow_factory, _rewards("rewards")),
+        Door("flow_factory", "/compute", 60, JSON, _flow_factory, _rewards("rewards"), reads_errors_of=200),
     )
 }
 """Doors by name; of those that share a path, the first that knows a body handles it."""

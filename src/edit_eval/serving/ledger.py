@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.config.identity import Identity
@@ -32,6 +32,7 @@ from edit_eval.protocols.contract import fault
 from edit_eval.records import CONTROL, Edit, Picture, Sample, Status
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.serving.pictures import Sent
+from edit_eval.serving.submissions import Submission
 from edit_eval.store.cells import Shown
 from edit_eval.store.examined import take_passports
 from edit_eval.store.matrix import CONTROL_OF, Matrix
@@ -43,31 +44,6 @@ MOST_PAIRS = 20_000
 CLIENT = Identity("client", "requests", "")
 """The edit model of all edits sent by clients."""
 _VOLUME = re.compile(r"\d{4,}")
-
-
-class Submission(NamedTuple):
-    """A pair to judge: pictures by name (`source`, `source_2`, `reference`, `mask`), and the edit."""
-
-    pictures: dict[str, Sent]
-    instruction: str
-    edit: Sent
-    category: str = ""
-    facts: dict[str, Any] = {}  # noqa: RUF012 (never modified)
-    id: str = ""
-    door: str = ""
-    canary: str = ""
-    """Kind of a canary: `source`, `blank`, `shuffled`, `right`, `copy`; empty for a client's pair."""
-    of: str = ""
-    """The sample that a canary stands in for."""
-    again: bool = False
-    """True if this canary has been judged before."""
-    unasked: tuple[str, ...] = ()
-    """Judges that are not asked about it."""
-
-    @property
-    def shares(self) -> str:
-        """Key of pairs that are cheap to judge together: the source's digest."""
-        return self.pictures["source"].digest
 
 
 class _Recorder(Recorder):

@@ -14,8 +14,8 @@ from PIL import Image
 
 from edit_eval.records import JUDGE_FAILED, Judgement
 from edit_eval.reporting.progress.view import Count, DeviceView, LatestEdit, ServiceView, Snapshot, write_live
-from edit_eval.serving.ledger import Submission
 from edit_eval.serving.pictures import Sent
+from edit_eval.serving.submissions import Submission
 
 if TYPE_CHECKING:
     from edit_eval.serving.service import Service

@@ -13,7 +13,7 @@ from typing import Any
 from PIL import Image, UnidentifiedImageError
 
 from edit_eval.errors import PictureError
-from edit_eval.pictures import formats
+from edit_eval.pictures import begin_picture
 
 MOST_PIXELS = 16_777_216
 """Most pixels (width times height): larger pictures are no training edits, and would exhaust a decoder's memory."""
@@ -60,12 +60,12 @@ def sent(data: bytes, name: str) -> Sent:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            picture = Image.open(io.BytesIO(data), formats=[kind for kind in formats() if kind in SUFFIXES])
+            picture, kind = begin_picture(io.BytesIO(data), name, [*SUFFIXES])
     except UnidentifiedImageError as error:
         raise PictureError(f"{name}: not a picture in a format that is taken ({', '.join(SUFFIXES)})") from error
     except Exception as error:  # Pillow raises nearly anything for damaged data
         raise PictureError(f"{name}: not a picture ({type(error).__name__})") from error
-    width, height, kind = *picture.size, str(picture.format)
+    width, height = picture.size
     if not 0 < width * height <= MOST_PIXELS:
         raise PictureError(f"{name}: {width} x {height} pixels, and {MOST_PIXELS:,} is the most")
     ends = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}.get(kind, b"")

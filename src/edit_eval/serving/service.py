@@ -36,8 +36,9 @@ from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.fleet import Replica, ReplicaState
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Work
-from edit_eval.serving.ledger import CLIENT, Ledger, Submission
+from edit_eval.serving.ledger import CLIENT, Ledger
 from edit_eval.serving.live import SHOWN, ServiceLive
+from edit_eval.serving.submissions import Submission
 from edit_eval.serving.watch import Watch
 from edit_eval.store.examined import Examined, examined
 from edit_eval.store.provenance import ModelsSay
@@ -254,6 +255,11 @@ class Service:
     def waiting(self) -> int:
         """Number of admitted pairs without an answer."""
         return len(self._inbox) + len(self._held) + len(self._open)
+
+    @property
+    def answering(self) -> list[AskedJudge]:
+        """The judges in every answer, the first one first: all but the second one, which is asked about a share."""
+        return [judge for judge in self.judges if judge.name != self._second]
 
     def replicas(self) -> list[dict[str, Any]]:
         """Describes each replica: judge, devices and state."""

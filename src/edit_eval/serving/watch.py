@@ -3,7 +3,8 @@
 The **judge** is examined with canaries. Some are edits of clients' own sources whose worth is known: the unchanged
 source, a grey picture, another source's edit. Others are drawn scenes, each with its right edit and unchanged. The
 scenes and the canaries of the first window are judged again in every window of pairs. Their rewards are compared with
-the first ones, using the noise found by an audit if the judge has a passport; and right edits with unchanged sources.
+the first ones, and the changes with those from one window to the next before (`statistics.drift`); and right edits with
+unchanged sources.
 
 The **policy** is watched by its edits: how many are near-copies of their sources, whether unchanged sources get better
 rewards than the edits, and, if a second judge is asked about a share of them, whether rewards have risen above the
@@ -18,7 +19,6 @@ All of this runs beside the traffic in its own thread; when that cannot keep up,
 from __future__ import annotations
 
 import io
-import math
 import queue
 import threading
 from collections import Counter, OrderedDict, defaultdict, deque
@@ -38,8 +38,9 @@ from edit_eval.edit_models.contract import EditRequest
 from edit_eval.errors import EditEvalError
 from edit_eval.pictures import GREY, read_picture
 from edit_eval.records import Judgement
-from edit_eval.serving.ledger import Submission
 from edit_eval.serving.pictures import Sent, sent
+from edit_eval.serving.submissions import Submission
+from edit_eval.statistics.drift import JudgedTwice, chance_of
 from edit_eval.text import Text
 
 WINDOW = 1024
@@ -61,8 +62,8 @@ SCENES, SCENE_SIDE = 2, 256
 """Drawn scenes per category, and their width in pixels."""
 RIGHT, COPY = "right", "copy"
 """Canaries of a drawn scene: the edit asked for, and the unchanged scene."""
-LEAST_NOISE = 0.02
-"""Least noise assumed, from 0 to 1: one flipped answer does not mean that the judge has changed."""
+MOST_REPEATED = 512
+"""Latest pairs of repeated answers that are remembered."""
 REMEMBERED = 4096
 """Number of sources whose edits' rewards are remembered until their canaries come back."""
 OF_A_SOURCE = 64
@@ -156,22 +157,17 @@ def judges_part(before: Sequence[Window], now: Window) -> bool:
     return has_risen((gap for window in before for gap in _means(window.apart).values()), _means(now.apart).values())
 
 
+def judged_twice(before: Mapping[CanaryName, float], now: Mapping[CanaryName, float]) -> list[JudgedTwice]:
+    """Returns the canaries that were judged both times."""
+    return [JudgedTwice(name[1], name[0], before[name], now[name]) for name in now if name in before]
+
+
 def judge_has_changed(
-    first: Mapping[CanaryName, float], now: Mapping[CanaryName, float], noise: float | None = None
+    first: Mapping[CanaryName, float], now: Mapping[CanaryName, float], repeated: Sequence[JudgedTwice] = ()
 ) -> bool:
-    """True if canaries are judged differently than at first.
-
-    With `noise`, the standard deviation of an edit's reward when judged again: if their mean has moved by significantly
-    more than that. Without: by a sign test of how many are higher or lower.
-    """
-    changes = [now[name] - first[name] for name in now if name in first]
-    if noise is not None and changes:
-        error = max(noise, LEAST_NOISE) * math.sqrt(2 / len(changes))
-        return math.erfc(abs(fmean(changes)) / error / math.sqrt(2)) < LEVEL
-    from scipy.stats import binomtest
-
-    moved = [change for change in changes if abs(change) > 1e-9]
-    return bool(moved) and bool(binomtest(sum(change > 0 for change in moved), len(moved)).pvalue < LEVEL)
+    """True if canaries are judged differently than at first: changed by more than when they were `repeated` since."""
+    changed = judged_twice(first, now)
+    return bool(changed) and chance_of(changed, repeated) < LEVEL
 
 
 def not_to_edit_pays(now: Window) -> bool:
@@ -249,17 +245,17 @@ class Watch:
         *,
         window: int = WINDOW,
         language: str = "en",
-        noise: Callable[[], float | None] = lambda: None,
     ) -> None:
-        """`submit` has canaries judged; their judgements come back through `saw`. `reward` is from 0 to 1; `noise` is
-        its standard deviation when the same is asked again, from the passport, or None without one."""
+        """`submit` has canaries judged; their judgements come back through `saw`. `reward` is from 0 to 1."""
         self._submit, self._tell, self._reward, self._size = submit, tell, reward, window
-        self._language, self._noise = language, noise
+        self._language = language
         self._queue: queue.Queue[SeenAnswer | None] = queue.Queue(MOST_WAITING)
         self._looked_at: Counter[str] = Counter()  # checks per source in this window
         self._hatched: dict[str, Submission] = {}  # sources with canaries in this window, each with a pair
         self._kept: list[Submission] = []  # canaries judged again in every window: the first window's, and drawn scenes
         self._first: dict[CanaryName, float] = {}  # first rewards of those
+        self._unpaired: dict[CanaryName, float] = {}  # their rewards in the last window, if not paired with others
+        self._repeated: deque[JudgedTwice] = deque(maxlen=MOST_REPEATED)  # no answer is in two pairs
         self._rewards: OrderedDict[str, deque[float]] = OrderedDict()  # by source, of its edits
         self._window = Window()
         self._baseline: list[Window] = []
@@ -353,6 +349,8 @@ class Watch:
             self._baseline.append(now)
         else:
             self._look(now)
+        self._repeated += judged_twice(self._unpaired, now.again)
+        self._unpaired = {} if self._unpaired else dict(now.again)
         if self.scenes.done() and not self._scenes_kept:
             self._kept += [one._replace(again=True) for one in self.scenes.result()]
             self._scenes_kept = True
@@ -377,7 +375,7 @@ class Watch:
             if copies and rest:
                 line = Text("{}; copies have the reward {:.2f}, the others {:.2f}", line, fmean(copies), fmean(rest))
             self._alarm(line)
-        if judge_has_changed(self._first, now.again, self._noise()):
+        if judge_has_changed(self._first, now.again, self._repeated):
             self._alarm(Text("the judge judges the same pictures otherwise than at first; do not compare its rewards"))
         right, scenes = right_above_copy(now.again)
         if scenes >= 2 * SCENES and right <= scenes / 2:

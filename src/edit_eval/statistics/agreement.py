@@ -1,6 +1,6 @@
 """Agreement of two instruments about the edits that both have answered: the one way in which judges are compared.
 
-With each other and with people, over a bridge from one to the other, with their earlier selves, and in an audit.
+With each other and with people, over a bridge from one to the other, and in an audit.
 Like is compared with like: a judge against one person beside one person against another. Against the mean of people,
 which is less noisy, a judge looks better than that, and so does a person.
 """
@@ -20,7 +20,7 @@ import numpy as np
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Judgement, Results
 from edit_eval.statistics.audit.measure import Measure
-from edit_eval.statistics.calibration import FEWEST_MAPPED, Pairs, bridge, calibration
+from edit_eval.statistics.calibration import FEWEST_MAPPED, Pairs, bridge, calibration, turned
 from edit_eval.statistics.instruments import (
     ByItem,
     Instrument,
@@ -62,8 +62,6 @@ from edit_eval.text import Text
 
 FLOORS = {"as_one_person": 0.5, "pairs_ordered": 0.8}
 """Limits for the lower bounds of a judge's intervals to pass: see docs/trust.md."""
-DRIFT_LEVEL = 0.01
-"""Level of both tests together. Not .05: a drift keeps tables from being compared."""
 
 
 def agreement(one: Instrument, other: Instrument, samples: Samples) -> Agreement:
@@ -225,6 +223,7 @@ class Agreement:
         for model, row in found["edit_models"].items() if found else ():
             scores = [self.other.values[item] for item in own.get(model, ())]
             row["before"] *= self._turn
+            row["beyond"] = turned(row["beyond"], self._turn)
             if row["ci95"]:
                 low, high = row["ci95"]
                 low = low if lowest is None else max(lowest, low)
@@ -464,6 +463,7 @@ def judge_agreement(results: Results, *, score: str | None = None, resamples: in
     the same for scores at the `ceiling` and the `floor` of the scale (its highest and lowest) among all scores, None at
     an open end; the `retest` over repeats (None without repeats); and the `score` that all of it is about.
     """
+    results = results.once
     judges = judges_of(results, score)
     judgements: dict[str, list[Judgement]] = {judge: [] for judge in judges}
     for one in results.judgements:
@@ -709,57 +709,3 @@ def _raters(people: Instrument, samples: Samples) -> dict[str, Any] | None:
         "others": with_interval(MeanAgreement([one.within for one in each]), samples),
         "between_models": {"spearman": none_for_nan(models(samples.once)[0])},
     }
-
-
-# -- one judge, then and now --
-
-
-@dataclass(frozen=True, kw_only=True)
-class Drift:
-    """How far a judge's scores of the same edits are from those that it gave before."""
-
-    n: int
-    """Edits with a score both times."""
-    mean: float
-    """Now minus before, in points."""
-    spread: float
-    """Standard deviation of an edit's scores that such differences would imply, in points."""
-    retest_sd: float
-    """Standard deviation when the judge was examined."""
-    p: float
-    """p of "it is the same judge", at most 1."""
-
-    @property
-    def drifted(self) -> bool:
-        """True if the differences exceed the judge's own noise."""
-        return self.p < DRIFT_LEVEL
-
-
-def drift(before: Mapping[str, float], now: Mapping[str, float], retest_sd: float | None) -> Drift | None:
-    """Tests two judgings of the same edits; None if fewer than two are in both, or the noise is not known.
-
-    Scores of one edit by an unchanged judge differ by normal noise with the variance 2 s^2. So of n differences the
-    mean has the standard error s sqrt(2 / n), and the sum of squares over 2 s^2 is chi-square with n degrees of
-    freedom. Either may reveal a drift, a shift of all scores or scores in another order; p is twice the smaller one
-    (Bonferroni). A judge without any noise has drifted as soon as one score differs.
-    """
-    both = sorted(before.keys() & now.keys())
-    if len(both) < 2 or retest_sd is None:
-        return None
-    differences = np.array([now[edit] - before[edit] for edit in both], dtype=np.float64)
-    squares = float((differences**2).sum())
-    if retest_sd == 0.0:
-        p = 1.0 if float(np.abs(differences).max()) < 1e-9 else 0.0
-    else:
-        from scipy.special import chdtrc, ndtr
-
-        z = float(differences.mean()) / (retest_sd * math.sqrt(2 / len(both)))
-        shifted, spread = 2 * float(ndtr(-abs(z))), float(chdtrc(len(both), squares / (2 * retest_sd**2)))
-        p = min(1.0, 2 * min(shifted, spread))
-    return Drift(
-        n=len(both),
-        mean=float(differences.mean()),
-        spread=math.sqrt(squares / (2 * len(both))),
-        retest_sd=retest_sd,
-        p=p,
-    )

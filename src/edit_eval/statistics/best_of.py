@@ -322,7 +322,7 @@ class _Curve:
         return {
             "edit_model": self.edit_model,
             "edits": {
-                "tried": len(tried),
+                "tried": sum(not edit.made_in for edit in tried),
                 "failed": sum(edit.status in EDIT_LOST for edit in tried),
                 "refused": sum(edit.status in NO_EDIT and edit.status not in EDIT_LOST for edit in tried),
                 "unscored_by_selector": sum(Item.of(edit) not in self.select.values for edit in there),
@@ -463,7 +463,7 @@ class _Curve:
             map(len, (some for item, some in self.select.answers.items() if item.edit_model == self.edit_model))
         )
         if asked:
-            answers = sum(part.asked for one in asked for reading in one.readings for part in reading.values())
+            answers = sum(one.asked for one in asked)
         halves = 2 if self.select.given == "voted" else 1  # a question about two edits is shared by both
         seconds = math.fsum(edit.seconds for edit in tried) + math.fsum(one.seconds for one in asked) / halves
         read, written = (sum(one.tokens[place] for one in asked) for place in (0, 1))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from edit_eval.statistics.intervals import (
     hull_interval,
     jackknife,
     percentiles,
+    student_quantile,
     worth,
 )
 
@@ -30,6 +31,9 @@ FEWEST_MAPPED = 8
 """Source images below which nothing can be said about a map."""
 FEWEST_MODELS = 3
 """Edit models in a bridge below which its error for another one is unknown."""
+SIDES: tuple[Literal["above", "below"], ...] = ("above", "below")
+ONE_SIDED = 0.05
+"""Error at which a model is shown to lie among those of a bridge."""
 _MOST_KNOTS = 21
 """Limit of knots of a map given with their intervals."""
 
@@ -158,7 +162,8 @@ def bridge(
     - `off_by`: the root mean square of these differences. Two means on the two sides of a bridge that are closer than
       that are not told apart. None with fewer than two models.
     - `edit_models`: for each of `continued` its mean `before` (by the first judge) and `bridged`, with an interval: a
-      jackknife over source images in which the map is fitted anew without each (`_interval`).
+      jackknife over source images in which the map is fitted anew without each (`_interval`); and whether a model that
+      is not in the pairs lies `beyond` those that are.
 
     None if `pairs` are not enough for a map.
     """
@@ -194,6 +199,7 @@ def bridge(
                 "before": float(scores.mean()),
                 "bridged": float(whole(scores).mean()),
                 "ci95": _interval(pairs, scores, clusters, whole, without),
+                "beyond": None if model in held_out else beyond(pairs, scores, clusters),
             }
             for model, (scores, clusters) in continued.items()
             if len(scores)
@@ -232,15 +238,43 @@ def _error(
     return jackknife(own, others, worth(of_pairs) - 1, freedom, level=float(np.abs(whole.value).max()))
 
 
+def beyond(pairs: Pairs, scores: FloatArray, clusters: IntArray) -> Literal["above", "below"] | None:
+    """Tells whether a model may lie beyond what a bridge has seen: on which side of the pairs' edit models its mean by
+    the first judge is not shown to be within (one-sided .05, clustered on the source image). None if it is within.
+
+    A map of single scores says what the second judge gives to such *scores*, good ones by luck among them. For a model
+    that is better than the best of the pairs, fewer are by luck, so that its mean is drawn back to what was seen.
+    """
+    names = np.array(pairs.edit_models)
+    of_models = {model: names == model for model in dict.fromkeys(pairs.edit_models)}
+    ends = [end(of_models, key=lambda model: pairs.scores[of_models[model]].mean()) for end in (max, min)]
+    gaps = {}
+    for side, sign, model in zip(SIDES, (1, -1), ends, strict=True):
+        there = of_models[model]
+        means = scores.mean(), pairs.scores[there].mean()
+        images, codes = np.unique(np.concatenate([clusters, pairs.clusters[there]]), return_inverse=True)
+        parts = np.concatenate([(scores - means[0]) / len(scores), -(pairs.scores[there] - means[1]) / there.sum()])
+        error = math.sqrt(len(images) / (len(images) - 1) * float((np.bincount(codes, parts) ** 2).sum()))
+        gap = sign * float(means[0] - means[1])
+        if gap + student_quantile(1 - ONE_SIDED, len(images) - 1) * error >= 0:
+            gaps[side] = gap
+    return max(gaps, key=gaps.__getitem__, default=None)
+
+
+def turned(side: Literal["above", "below"] | None, sign: float) -> Literal["above", "below"] | None:
+    """Returns the side by scores that were multiplied by the sign."""
+    return side if side is None or sign > 0 else SIDES[1 - SIDES.index(side)]
+
+
 def translated(pairs: Pairs, continued: Mapping[str, tuple[FloatArray, IntArray]]) -> dict[str, Any] | None:
     """Predicts the second judge's means of edits that only the first has scored, by model, with the bridge's error.
 
     As `bridge`, but for edit models that the second may never have seen: to the error of `_interval` is added that of
     a model, `off_by`, which has as many degrees of freedom as models were held out (Satterthwaite's for both together).
     `{"n", "clusters", "rmse", "explained", "off_by", "held_out", "range", "edit_models": {MODEL: {"n", "before",
-    "value", "ci95", "outside"}}}`; `range` is that of the first judge's scores in the pairs, and `outside` the share
-    of a model's scores outside it. `ci95` is None if the pairs are by fewer than three edit models, which show too
-    little of how models differ, and as in `_interval`.
+    "value", "ci95", "outside", "beyond"}}}`; `range` is that of the first judge's scores in the pairs, `outside` the
+    share of a model's scores outside it, and `beyond` as for `beyond`. `ci95` is None if the pairs are by fewer than
+    three edit models, which show too little of how models differ, and as in `_interval`.
     None if `pairs` are not enough for a map.
     """
     found = bridge(pairs, {}, resamples=0)
@@ -262,6 +296,7 @@ def translated(pairs: Pairs, continued: Mapping[str, tuple[FloatArray, IntArray]
             "value": value,
             "ci95": _with_models(value, error, found["off_by"], len(found["held_out"])),
             "outside": float(((scores < low) | (scores > high)).mean()),
+            "beyond": beyond(pairs, scores, clusters),
         }
     kept = {name: found[name] for name in ("n", "clusters", "rmse", "explained", "off_by", "held_out")}
     return {**kept, "range": [low, high], "edit_models": models}

@@ -121,7 +121,7 @@ def columns_of(
         if one.judge in series and one.outcome(series[one.judge].score) is not None:
             found[one.edit_model, one.judge].setdefault(one.sample_id, []).append(one)
     failed: dict[str, dict[str, dict[int, bool]]] = {edit_model: {} for edit_model in results.edit_models}
-    for edit in results.edits:
+    for edit in results.once.edits:
         if edit.status not in _NOT_TRIED:
             failed[edit.edit_model].setdefault(edit.sample_id, {})[edit.edit_seed] = edit.status is not Status.OK
     skipped: dict[str, set[str]] = {edit_model: set() for edit_model in results.edit_models}

@@ -195,8 +195,8 @@ class ColumnSummary:
     no_ci95: str | None
     """Why there is no interval, as in the summary."""
     ruled_out_share: float | None
-    rank: int
-    """1 + the number of columns of the judge that are better: columns that no test separates share a rank."""
+    rank: int | None
+    """See `_ranks`: columns that no test separates share one. None without enough shared source images."""
     failed: FailedEdits
     run: str = ""
     differs: tuple[str, ...] = ()
@@ -269,8 +269,13 @@ def compare(
     held = [_Both(a, b) for a, b in both]
     tests = sum(one.found is not None and not one.found.doubt for one in held)
     pairs = _judged([_pair(one, tests, detect) for one in held], paired_failures(both), margin)
+    ranks = {
+        (judge, name): rank
+        for judge in of_judges
+        for name, rank in _ranks([pair for pair in pairs if pair.judge == judge]).items()
+    }
     return Comparison(
-        columns=tuple(_column_summary(column, pairs) for column in columns),
+        columns=tuple(_column_summary(column, ranks.get((column.judge, column.name))) for column in columns),
         pairs=tuple(pairs),
         gate=hold_against_first(both, pairs, margin=margin, allow_unscored=allow_unscored),
         notes=tuple(notes),
@@ -478,16 +483,47 @@ def _judged(
     return found
 
 
-def _column_summary(column: ScoreColumn, pairs: Sequence[Pair]) -> ColumnSummary:
+def _ranks(pairs: Sequence[Pair]) -> dict[str, int]:
+    """Returns the rank of each column of one judge; a column that cannot be ranked is left out.
+
+    1 + the number of columns that are shown to be better, and not before one that leads it on the samples that both
+    have: otherwise a column would rise by losing samples, for the fewer it has, the less is shown of it. A column is
+    ranked if it shares six source images with each of the others; those with the fewest are left out first.
+    """
+    shared: dict[str, dict[str, int]] = {}
+    for pair in pairs:
+        shared.setdefault(pair.a, {})[pair.b] = shared.setdefault(pair.b, {})[pair.a] = pair.clusters
+    while any(count < FEWEST_CLUSTERS for of in shared.values() for count in of.values()):
+        fewest = min(shared, key=lambda name: sorted(shared[name].values()))
+        del shared[fewest]
+        for of in shared.values():
+            of.pop(fewest, None)
+    if len(shared) < 2:
+        return {}
+    ranked = [pair for pair in pairs if pair.a in shared and pair.b in shared]
+    ranks = {name: 1 + sum(_is_beaten(name, pair) for pair in ranked) for name in shared}
+    led = [(_leader(pair), pair) for pair in ranked if pair.difference]
+    for _ in ranks:  # at most as many steps as there are columns
+        for leader, pair in led:
+            other = pair.a if leader == pair.b else pair.b
+            if pair.better != other:  # it may be the better one because the leader fails more
+                ranks[other] = max(ranks[other], ranks[leader])
+    return ranks
+
+
+def _leader(pair: Pair) -> str:
+    return pair.a if gain(pair.scale) * (pair.difference or 0.0) > 0 else pair.b
+
+
+def _is_beaten(name: str, pair: Pair) -> bool:
+    return name in (pair.a, pair.b) and pair.better not in (None, name)
+
+
+def _column_summary(column: ScoreColumn, rank: int | None) -> ColumnSummary:
     samples = sorted(column.scores)
     scores = np.array([column.scores[sample] for sample in samples], dtype=np.float64)  # None becomes NaN
     groups, scored = column.groups(samples), ~np.isnan(scores)
     value = mean(scores, groups)
-    beaten_by = sum(
-        pair.better not in (None, column.name)
-        for pair in pairs
-        if pair.judge == column.judge and column.name in (pair.a, pair.b)
-    )
     images = [column.clusters[sample] for sample in samples if column.scores[sample] is not None]
     sure = Sureness(None, "no_scores" if value is None else "unknown_source", None)
     if value is not None and all(images):
@@ -506,6 +542,6 @@ def _column_summary(column: ScoreColumn, pairs: Sequence[Pair]) -> ColumnSummary
         clusters=len(set(images)),
         mean=value,
         **sure._asdict(),
-        rank=1 + beaten_by,
+        rank=rank,
         failed=failed_edits(column),
     )

@@ -89,6 +89,7 @@ def _each(results: Results) -> Iterator[_Found]:
     for sample in results.samples:
         if sample.fault:
             yield Status.SKIPPED, sample.fault, sample.id, "", "", ""
+    results = results.once
     for edit in results.edits:
         if edit.status in NO_EDIT:
             yield edit.status, edit.reason, edit.sample_id, edit.edit_model, "", ""
@@ -101,7 +102,7 @@ def _each(results: Results) -> Iterator[_Found]:
 
 
 def _beside_the_headline(results: Results) -> Iterator[_Found]:
-    for one in results.judgements:
+    for one in results.once.judgements:
         if one.status is Status.OK:
             for score, (status, reason) in one.missing.items():
                 if status in JUDGE_FAILED:
@@ -158,7 +159,8 @@ def failed_edits(column: ScoreColumn) -> FailedEdits:
 
 
 def edits_by_model(results: Results) -> Iterator[dict[str, Any]]:
-    """Yields for each edit model of a run how many edits it tried (`total`), and how often it made none.
+    """Yields for each edit model of a run how many edits it tried (`total`), and how often it made none. An edit that
+    was kept from an earlier round was not tried again.
 
     For each status of `NO_EDIT` `count`, `total`, `rate` and `ci95` (see `failure_interval`). A refusal is counted
     apart: it is a decision of the model, or of its server.
@@ -167,7 +169,7 @@ def edits_by_model(results: Results) -> Iterator[dict[str, Any]]:
     for edit_model in results.edit_models:
         tried = [
             edit
-            for edit in results.edits
+            for edit in results.once.edits
             if edit.edit_model == edit_model and edit.status not in (Status.PENDING, Status.SKIPPED)
         ]
         images = cluster_codes([clusters[edit.sample_id] for edit in tried])

@@ -278,7 +278,7 @@ def readings_document(results: Results) -> dict[str, Any]:
     """
     found: dict[str, dict[str, Any]] = {}
     for judge in results.judges:
-        judged = [one for one in results.judgements if one.judge == judge and one.readings]
+        judged = [one for one in results.once.judgements if one.judge == judge and one.readings]
         if judged:
             found[judge] = {
                 "readings": max(len(one.readings) for one in judged),

@@ -323,7 +323,7 @@ def worth(sizes: FloatArray | IntArray) -> float:
     return 1 / float((shares**2).sum())
 
 
-def wilson_interval(successes: float, total: float) -> list[float] | None:
+def wilson_interval(successes: float, total: float, confidence: float = CONFIDENCE) -> list[float] | None:
     """Returns `[low, high]` of a rate, 0 to 1, by Wilson's score method (JASA 22, 1927); None for a total of 0.
 
     It never leaves 0 to 1, and 30 of 30 gives [.886, 1], not [1, 1]. It takes the trials as independent; if they are
@@ -334,7 +334,7 @@ def wilson_interval(successes: float, total: float) -> list[float] | None:
         raise ValueError(f"{successes} successes of {total} trials cannot be")
     if total == 0:
         return None
-    z = normal_quantile(0.5 + CONFIDENCE / 2)
+    z = normal_quantile(0.5 + confidence / 2)
     rate = successes / total
     centre = (rate + z * z / (2 * total)) / (1 + z * z / total)
     reach = z / (1 + z * z / total) * math.sqrt(rate * (1 - rate) / total + z * z / (4 * total**2))

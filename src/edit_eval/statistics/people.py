@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.given_files import number, open_text, whole_number
 from edit_eval.new_files import as_meant
 from edit_eval.text import Text
 from edit_eval.user_cache import cache_folder
@@ -132,15 +132,11 @@ def read_people_file(path: Path) -> list[Rating] | list[Vote]:
     Raises `ConfigurationError` also for a file that is missing or no CSV in UTF-8.
     """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            first = file.readline()
-            votes = "choice" in next(csv.reader([first.rstrip("\r\n")]), [])
-            lines = chain([first], file)
-            return read_people_votes(lines, str(path)) if votes else read_people_scores(lines, str(path))
-    except OSError as error:
-        raise ConfigurationError(Text("{}: cannot be read ({})", path, error.strerror or error)) from error
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(Text("{}: is not UTF-8 ({}); save it as CSV in UTF-8", path, error.reason)) from error
+        file = open_text(path)
+        first = file.readline()
+        votes = "choice" in next(csv.reader([first.rstrip("\r\n")]), [])
+        lines = chain([first], file)
+        return read_people_votes(lines, str(path)) if votes else read_people_scores(lines, str(path))
     except csv.Error as error:
         raise ConfigurationError(Text("{}: is not a CSV file ({})", path, error)) from error
 
@@ -157,19 +153,17 @@ def read_people_scores(lines: Iterable[str], where: str = Text("the people's sco
     for row in reader:
         place = Text("{}, line {}", where, reader.line_num)
         try:
-            score, edit_seed = float(row["score"] or ""), int(row.get("edit_seed") or 0)
+            score = number(row["score"] or "")
         except ValueError:
             raise ConfigurationError(
-                Text("{}: score {!r} and edit seed {!r} must be numbers", place, row["score"], row.get("edit_seed"))
+                Text("{}: the score {!r} is not a finite number such as 7.5", place, row["score"])
             ) from None
-        if not math.isfinite(score):
-            raise ConfigurationError(Text("{}: the score {!r} is not a finite number", place, row["score"]))
         entry = Rating(
             sample_id=row["sample_id"] or "",
             edit_model=row["edit_model"] or "",
             score=score,
             rater=row.get("rater") or "",
-            edit_seed=edit_seed,
+            edit_seed=_edit_seed(row, place),
             score_name=row.get("score_name") or "",
             weight=_weight(row, place),
         )
@@ -205,11 +199,7 @@ def read_people_votes(lines: Iterable[str], where: str = Text("the people's vote
             raise ConfigurationError(Text("{}: {!r} is no choice; there are: {}", place, choice, CHOICES))
         if left == right:
             raise ConfigurationError(Text("{}: `left` and `right` are both {!r}; name two edit models", place, left))
-        try:
-            edit_seed = int(row.get("edit_seed") or 0)
-        except ValueError:
-            raise ConfigurationError(Text("{}: edit seed {!r} must be a number", place, row["edit_seed"])) from None
-        weight = _weight(row, place)
+        edit_seed, weight = _edit_seed(row, place), _weight(row, place)
         found.append(
             Vote(row["sample_id"] or "", left, right, choice, row.get("rater") or "", edit_seed, weight=weight)
         )
@@ -231,10 +221,17 @@ def _rows(lines: Iterable[str], where: str, *columns: str) -> csv.DictReader[str
     return reader
 
 
+def _edit_seed(row: Mapping[str, str | None], place: str) -> int:
+    written = row.get("edit_seed") or "0"
+    with suppress(ValueError):
+        return whole_number(written)
+    raise ConfigurationError(Text("{}: the edit seed {!r} is not a whole number", place, written))
+
+
 def _weight(row: Mapping[str, str | None], place: str) -> float:
     written = row.get("weight") or "1"
     with suppress(ValueError):
-        if 0 < (weight := float(written)) < math.inf:
+        if (weight := number(written)) > 0:
             return weight
     raise ConfigurationError(Text("{}: the weight {!r} is not a number above 0", place, written))
 
@@ -261,20 +258,24 @@ def read_vie_tables(folder: Path) -> list[Rating]:
 def _vie_table(path: Path) -> Iterable[Rating]:
     rater = path.stem.rpartition("_")[2]
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file, delimiter="\t"))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        rows = list(csv.DictReader(open_text(path), delimiter="\t"))
+    except csv.Error as error:
         raise ConfigurationError(Text("{}: cannot be read ({})", path, error)) from error
-    for number, row in enumerate(rows, 2):
+    for line, row in enumerate(rows, 2):
         cells = {str(name): cell for name, cell in row.items()}
         item = str(cells.pop("uid", "") or "").removesuffix(".jpg")
         for editor, cell in cells.items():
             try:
-                semantics, quality = map(float, json.loads(str(cell)))
+                semantics, quality = _vie_pair(str(cell))
                 together = math.sqrt(semantics * quality)
-            except (ValueError, TypeError):
+            except ValueError:
                 raise ConfigurationError(
-                    Text("{}, line {}: {} has {!r}, not a pair of numbers such as [0.5, 1]", path, number, editor, cell)
+                    Text("{}, line {}: {} has {!r}, not a pair of numbers such as [0.5, 1]", path, line, editor, cell)
                 ) from None
             for name, score in zip(VIE_SCORES, (semantics, quality, together), strict=True):
                 yield Rating(item, editor, score, rater, score_name=name)
+
+
+def _vie_pair(cell: str) -> tuple[float, float]:
+    semantics, quality = map(number, cell.strip().removeprefix("[").removesuffix("]").split(","))
+    return semantics, quality

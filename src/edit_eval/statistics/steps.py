@@ -221,7 +221,7 @@ class _Rounds:
     def _round(self, number: int, column: str, first: Chain) -> dict[str, Any]:
         judgements = self._of(column)
         edits = [edit for edit in self._results.edits if edit.edit_model == column and edit.status is Status.OK]
-        kept = sum("kept" in edit.flags for edit in edits)
+        kept = sum(bool(edit.made_in) for edit in edits)
         return {
             "round": number,
             "edit_model": column,
@@ -235,7 +235,7 @@ class _Rounds:
         made = {
             (edit.sample_id, edit.edit_seed, edit.edit_model)
             for edit in self._results.edits
-            if edit.edit_model in self._chain and edit.status is Status.OK and "kept" not in edit.flags
+            if edit.edit_model in self._chain and edit.status is Status.OK and not edit.made_in
         }
         scale = self._results.scoring[self._critic].scale
         heard: dict[tuple[str, int, str], list[float]] = defaultdict(list)

@@ -502,6 +502,7 @@ def extremes(results: Results) -> dict[str, Any]:
     the lowest and the highest after subtracting the judges' levels (`difference`). Judges are compared with those whose
     headline has the same scale.
     """
+    results = results.once
     place = {sample.id: sample.index for sample in results.samples}
     models = {name: number for number, name in enumerate(results.edit_models)}
 

@@ -50,6 +50,13 @@ NOTES: Mapping[str, Callable[..., Text]] = {
         noise,
         p,
     ),
+    "drift_untested": lambda *, judge, first, run, **_: Text(
+        "judge {}: whether it has drifted between {} and {} is not tested: its passport has no repeated answers to "
+        "hold the anchor edits against; audit it again",
+        judge,
+        first,
+        run,
+    ),
     "repeats": lambda *, sizes, **_: Text(
         "not the same numbers of edit seeds and repeats ({}): a sample's score is the mean over them", sizes
     ),
@@ -104,8 +111,9 @@ def compare_runs(
 def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[list[ScoreColumn], list[str]]:
     """Returns the columns of all runs, under distinct names, and notes for the reader, a line each.
 
-    A column is named after its run, plus the edit model if the run has several; in a single run, after the edit model
-    alone. Judges are matched by their parameters, not their names, and keep their name in the first run.
+    A column is named after its run and its edit model; in a single run, after the edit model alone, and after the run
+    alone if all runs have one edit model. Judges are matched by their parameters, not their names, and keep their name
+    in the first run.
     """
     if not runs:
         raise ConfigurationError(
@@ -117,6 +125,7 @@ def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[
     shared, notes = _shared_judges(runs, names)
     first = _edit_model(runs[0], runs[0].results.edit_models[0])
     columns: list[ScoreColumn] = []
+    called = _by_model if len(runs) == 1 else _column_names(runs)
     for place, run in enumerate(runs):
         labels = {judges[place]: judges[0] for judges in shared}
         identities = {judge.name: judge_identity(run, judge) for judge in run.experiment.judges_of_one}
@@ -124,7 +133,7 @@ def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[
         columns += [
             replace(
                 column,
-                name=_column_name(names[place], column.edit_model, run.results, alone=len(runs) == 1),
+                name=called(names[place], column.edit_model),
                 judge=labels[column.judge],
                 asked=asked[column.judge],
                 differs=_difference_lines(first, _edit_model(run, column.edit_model)),
@@ -154,11 +163,10 @@ def together(runs: Sequence[Made]) -> tuple[Results, dict[str, int]]:
     edits: list[Edit] = []
     judgements: list[Judgement] = []
     of_run: dict[str, int] = {}
+    name_of = _column_names(runs)
     for place, run in enumerate(runs):
         known = {judges[place]: judges[0] for judges in shared}
-        called = {
-            model: _column_name(names[place], model, run.results, alone=False) for model in run.results.edit_models
-        }
+        called = {model: name_of(names[place], model) for model in run.results.edit_models}
         of_run.update(dict.fromkeys(called.values(), place))
         edits += [replace(e, edit_model=called[e.edit_model]) for e in run.results.edits if e.sample_id in kept]
         judgements += [
@@ -221,10 +229,18 @@ def run_names(directories: Sequence[str]) -> list[str]:
     return names
 
 
-def _column_name(run_name: str, edit_model: str, run: Results, *, alone: bool) -> str:
-    if alone:
-        return edit_model
-    return f"{run_name}/{edit_model}" if len(run.edit_models) > 1 else run_name
+def _column_names(runs: Sequence[Made]) -> Callable[[str, str], str]:
+    """Returns what names a column by its run's name and its edit model's: both, or the run alone if all runs have one
+    edit model."""
+    return _by_run if all(len(run.results.edit_models) == 1 for run in runs) else "{}/{}".format
+
+
+def _by_run(run_name: str, edit_model: str) -> str:
+    return run_name
+
+
+def _by_model(run_name: str, edit_model: str) -> str:
+    return edit_model
 
 
 # -- what must be equal --
@@ -316,11 +332,13 @@ def _passports(runs: Sequence[Made], names: Sequence[str], shared: Sequence[tupl
 
 
 def drift_notes(judge: str, names: Sequence[str], found: Sequence[Examined | None]) -> Iterator[Note]:
-    """Yields a note for each run whose anchors have drifted from the first run's."""
+    """Yields a note for each run whose anchors have drifted from the first run's, or cannot be tested."""
     first = found[0]
     for name, one in zip(names[1:], found[1:], strict=True):
         between = drift_between(first, one) if first is not None and one is not None else None
-        if between is not None and between.drifted:
+        if between == "untested":
+            yield Note("drift_untested", judge=judge, first=names[0], run=name)
+        elif between is not None and between.drifted:
             figures = {"mean": between.mean, "spread": between.spread, "noise": between.retest_sd}
             shown = {key: f"{value:+.2f}" if key == "mean" else f"{value:.2f}" for key, value in figures.items()}
             p = "<0.0001" if between.p < 0.0001 else f"{between.p:.4f}"

@@ -11,14 +11,15 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from edit_eval import passports
 from edit_eval.experiment import Experiment
+from edit_eval.given_files import UnfitFile, read_json
 from edit_eval.passports import Passport
 from edit_eval.pictures import write_durably
 from edit_eval.protocols.asked import AskedJudge
-from edit_eval.statistics.agreement import Drift, drift
+from edit_eval.statistics.drift import Drift, JudgedTwice, drift
 from edit_eval.store.run_directory import RunDirectory
 
 COPIES, ANCHORS = "passports", "anchors"
@@ -58,11 +59,12 @@ class Examined:
 
     @property
     def drift(self) -> Drift | None:
-        """Drift of the anchors from the passport's; None if they were not judged again."""
+        """Drift of the anchors from the passport's; None if they were not judged again, or cannot be tested."""
         if self.passport is None or self.judged is None:
             return None
         before = {one.sample: one.score for one in self.passport.anchors}
-        return drift(before, self.judged.scores, self.passport.retest_sd)
+        anchors = _judged_twice(self.passport, before, self.judged.scores)
+        return drift(anchors, self.passport.repeated, self.passport.span)
 
     def as_plain(self) -> dict[str, Any]:
         """Plain data for the summary."""
@@ -87,6 +89,7 @@ class Examined:
             and {
                 "date": self.judged.date,
                 "total": len(found.anchors),
+                "repeated": len(found.repeated),
                 "drift": self.drift and {**asdict(self.drift), "drifted": self.drift.drifted},
             },
         }
@@ -147,23 +150,29 @@ def _anchors_file(run: Path, passport: Passport) -> Path:
 
 
 def _read_judged(path: Path) -> JudgedAnchors | None:
-    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-        plain = json.loads(path.read_text("utf-8"))
-        return JudgedAnchors(
-            date=str(plain["date"]), scores={str(one): float(score) for one, score in plain["scores"].items()}
-        )
+    with suppress(UnfitFile):
+        return read_json(path, JudgedAnchors)
     return None
 
 
-def drift_between(one: Examined, other: Examined) -> Drift | None:
-    """Returns how far a judge drifted from one run to another, by the anchors of each; None if that is unknown.
+def _judged_twice(passport: Passport, before: Mapping[str, float], now: Mapping[str, float]) -> list[JudgedTwice]:
+    rungs = {one.sample: one.rung for one in passport.anchors}
+    both = [sample for sample in rungs if sample in before and sample in now]
+    return [JudgedTwice(sample, rungs[sample], before[sample], now[sample]) for sample in both]
+
+
+def drift_between(one: Examined, other: Examined) -> Drift | Literal["untested"] | None:
+    """Returns how far a judge drifted from one run to another, by the anchors of each; None if nothing is known.
 
     The anchors are those judged for the run, else those of its passport. Passports of two audits can be compared if the
-    audits drew the same scenes.
+    audits drew the same scenes. `untested` if anchors were judged twice, and no passport has repeated answers.
     """
     if one.passport is None or other.passport is None:
         return None
     if one.passport.subject.key != other.passport.subject.key or one.passport.benchmark != other.passport.benchmark:
         return None  # their anchors are other edits
-    noises = [passport.retest_sd for passport in (one.passport, other.passport) if passport.retest_sd is not None]
-    return drift(one.anchors, other.anchors, max(noises, default=None))
+    anchors = _judged_twice(one.passport, one.anchors, other.anchors)
+    repeated = list(dict.fromkeys([*one.passport.repeated, *other.passport.repeated]))
+    if anchors and not repeated and one.anchors != other.anchors:
+        return "untested"
+    return drift(anchors, repeated, one.passport.span)

@@ -53,6 +53,7 @@ def joined(runs: Sequence[Made]) -> Results:
             labels[judge.name] = judges[identity]
         for one in run.results.judgements:
             made = replace(one, edit_model=models[one.edit_model], judge=labels[one.judge])
+            made = replace(made, made_in=models[one.made_in]) if one.made_in else made
             address = (made.edit_model, made.sample_id, made.edit_seed, made.judge, made.repeat)
             if address not in judgements or not judgements[address].scores:
                 judgements[address] = made
@@ -134,15 +135,17 @@ def _by_pixels(run: Made) -> Results:
 
 def _take_edits(edits: dict[str, dict[tuple[str, int], Edit]], results: Results, run: str) -> dict[str, str]:
     """Adds the run's edits to `edits`; returns the joined name of each of its models."""
-    labels = {}
+    labels: dict[str, str] = {}
     for model in results.edit_models:
         made = {(edit.sample_id, edit.edit_seed): edit for edit in results.edits if edit.edit_model == model}
-        label = next((known for known, others in edits.items() if _same_edits(made, others)), None)
+        own = {address: edit for address, edit in made.items() if not edit.made_in}
+        label = next((known for known, others in edits.items() if _same_edits(own, others)), None)
         label = label or _free(model, run, edits)
         of_model = edits.setdefault(label, {})
         for address, edit in made.items():
             if address not in of_model or not of_model[address].pixels:
-                of_model[address] = replace(edit, edit_model=label)
+                made_in = labels[edit.made_in] if edit.made_in else ""  # an earlier column
+                of_model[address] = replace(edit, edit_model=label, made_in=made_in)
         labels[model] = label
     return labels
 

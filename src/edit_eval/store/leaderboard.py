@@ -6,6 +6,7 @@ single edits become the columns of a comparison. Battles are fitted together: an
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,9 +14,9 @@ from typing import Any
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Judgement, Results
 from edit_eval.statistics.battles import battles_by_judge
-from edit_eval.statistics.columns import differences
-from edit_eval.statistics.comparison import Comparison
-from edit_eval.store.comparable import Made, Note, compare_runs, judge_identity, look, run_names
+from edit_eval.statistics.columns import ScoreColumn, differences
+from edit_eval.statistics.comparison import Comparison, compare
+from edit_eval.store.comparable import Made, Note, comparable_columns, judge_identity, look, run_names
 from edit_eval.text import Text
 
 DESIGN = ("pairs", "rounds", "anchor", "seed")
@@ -55,9 +56,13 @@ def leaderboard(runs: Sequence[Made]) -> Leaderboard:
     names = run_names([run.results.directory for run in runs])
     _refuse_other_samples(runs, names)
     scoring = [bool(run.experiment.judges_of_one) for run in runs]
-    shared = _battle_judges(runs)
+    shared, called = _battle_judges(runs), _called(runs, names)
     if any(scoring) and not (shared and not all(scoring)):
-        comparison = compare_runs(runs)
+        columns, notes = comparable_columns(runs)
+        scored = _scored(columns, runs, called)
+        if len(columns) > len(scored) == len({column.judge for column in scored}):
+            raise ConfigurationError(Text("{: and } have the same edit model alone: there is nothing to rank", names))
+        comparison = compare(scored, notes=notes)
     elif shared:
         comparison = None
     else:
@@ -68,7 +73,7 @@ def leaderboard(runs: Sequence[Made]) -> Leaderboard:
                 names,
             )
         )
-    battles = {judges[0]: _fitted(runs, names, judges) for judges in shared}
+    battles = {judges[0]: _fitted(runs, names, judges, called) for judges in shared}
     lines = _passports(runs, names, [*(comparison.judges if comparison else ()), *battles])
     own = [note for note in comparison.notes if not _of_a_passport(note)] if comparison else []
     known = [{name for judges in shared for name in judges[place : place + 1]} for place in range(len(runs))]
@@ -126,17 +131,48 @@ def _battle_judges(runs: Sequence[Made]) -> list[tuple[str, ...]]:
     return shared
 
 
-def _fitted(runs: Sequence[Made], names: Sequence[str], judges: Sequence[str]) -> dict[str, Any]:
+def _called(runs: Sequence[Made], names: Sequence[str]) -> list[dict[str, str]]:
+    """Returns for each run the name of its columns here. A column that several runs have is one if it was made alike;
+    another one of the same name gets its run's name as a prefix."""
+    called: dict[tuple[str, int], str] = {}
+    found = []
+    for run_name, run in zip(names, runs, strict=True):
+        here: dict[str, str] = {}
+        seen: Counter[str] = Counter()
+        for model in run.experiment.edit_models:
+            maker = run.experiment.makers[model.name]
+            free = model.name if model.name not in called.values() else f"{run_name}/{model.name}"
+            here[model.name] = called.setdefault((maker, seen[maker]), free)  # two names in one run stay two
+            seen[maker] += 1
+        found.append(here)
+    return found
+
+
+def _scored(
+    columns: Sequence[ScoreColumn], runs: Sequence[Made], called: Sequence[Mapping[str, str]]
+) -> list[ScoreColumn]:
+    """Returns the columns by their names here; of one that several runs have, that with the most scores."""
+    places = {run.results.directory: place for place, run in enumerate(runs)}
+    found: dict[tuple[str, str], ScoreColumn] = {}
+    for column in columns:
+        name = called[places[column.run]][column.edit_model]
+        known = found.get((column.judge, name))
+        if known is None or _count(column) > _count(known):
+            found[column.judge, name] = replace(column, name=name)
+    return list(found.values())
+
+
+def _count(column: ScoreColumn) -> int:
+    return sum(score is not None for score in column.scores.values())
+
+
+def _fitted(
+    runs: Sequence[Made], names: Sequence[str], judges: Sequence[str], called: Sequence[Mapping[str, str]]
+) -> dict[str, Any]:
     """Fits the battles of all runs by one judge together; returns `scores` and `coverage`."""
-    called: dict[tuple[str, int], str] = {}  # (digest, seed) of an edit model -> its name here
     edits: dict[tuple[str, str, int], Edit] = {}
     battles: dict[tuple[object, ...], Judgement] = {}
-    for run_name, run, judge in zip(names, runs, judges, strict=True):
-        here = {}
-        for model in run.experiment.edit_models:
-            what = model.digest, model.seed
-            free = model.name if model.name not in called.values() else f"{run_name}/{model.name}"
-            here[model.name] = called.setdefault(what, free)
+    for here, run, judge in zip(called, runs, judges, strict=True):
         for edit in run.results.edits:
             one = replace(edit, edit_model=here[edit.edit_model])
             edits.setdefault((one.sample_id, one.edit_model, one.edit_seed), one)
@@ -155,7 +191,7 @@ def _fitted(runs: Sequence[Made], names: Sequence[str], judges: Sequence[str]) -
         samples=first.samples,
         edits=tuple(edits.values()),
         judgements=(),
-        edit_models=tuple(called.values()),
+        edit_models=tuple(dict.fromkeys(name for here in called for name in here.values())),
         judges=(),
         scoring={judges[0]: replace(first.scoring[judges[0]], looks=looks)},
         battles=tuple(battles.values()),

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 from edit_eval.config.identity import Identity
 from edit_eval.experiment import CONTROLS, Experiment
@@ -37,6 +38,7 @@ from edit_eval.store.cells import (
     reply_key,
 )
 from edit_eval.store.journal import no_garbage
+from edit_eval.store.references import References
 from edit_eval.text import Text, counted
 
 EDIT_SEED_STRIDE = 1_000_000
@@ -44,9 +46,6 @@ EDIT_SEED_STRIDE = 1_000_000
 
 CONTROL_OF = "control_of"
 """In an experiment that grows, the fact of a control sample that names the sample it controls."""
-
-KEPT = "kept"
-"""Flag of an edit kept from an earlier round."""
 
 SHORT = 64
 """Most characters of a reply that is likely to recur."""
@@ -85,6 +84,7 @@ class Matrix:
         """Replies about pictures that do not exist at the moment, by key and address."""
         self.rounds = 1
         """Rounds of battles asked so far. Battles of later rounds have numbers, and are ignored otherwise."""
+        self.references = References(self)
 
     # -- edits --
 
@@ -256,31 +256,18 @@ class Matrix:
         for edit in range(self.cells.edits) if self.experiment.told else ():
             self.tell(edit)
 
-    def kept(self, edit: int) -> int | None:
-        """Returns the edit of an earlier round kept in place of one that was not needed; None for all others."""
-        before = self.before(edit) if self.edits[edit].status is SKIPPED else None
-        if before is None or self.sample_of(edit).fault:
-            return None
-        return before if (earlier := self.kept(before)) is None else earlier
+    def picture(self, number: int) -> Edit:
+        """Returns the edit whose picture an edit has: of an earlier round, if it was kept."""
+        return self.edits[self.references.edit(number)]
 
     def shown_edit(self, number: int) -> Edit:
-        """Returns an edit for the results: for a round that was not needed, the kept edit at no cost."""
-        edit, kept = self.edits[number], self.kept(number) if self.experiment.told else None
-        if kept is None:
+        """Returns an edit for the results: a kept one with the picture of the edit that it refers to, at no cost."""
+        edit, was = self.edits[number], self.picture(number)
+        if was is edit:
             return edit
-        was = self.edits[kept]
         return replace(
-            was, key=edit.key, edit_model=edit.edit_model, reason=edit.reason, seconds=0.0, flags=(*was.flags, KEPT)
+            was, key=edit.key, edit_model=edit.edit_model, reason=edit.reason, seconds=0.0, made_in=was.edit_model
         )
-
-    def shown_judgement(self, number: int) -> Judgement:
-        """Returns a judgement for the results: for a round that was not needed, that of the kept edit at no cost."""
-        edit, judge, repeat = self.cells.parts(number)
-        of_edit = edit < self.cells.edits and bool(self.experiment.told)
-        if not of_edit or (kept := self.kept(edit)) is None:
-            return self.judgement(number)
-        was = self.judgement(self.cells.judgement(kept, judge, repeat))
-        return replace(was, edit_model=self.edit_model_name(edit), seconds=0.0, tokens=(0, 0))
 
     def made_by(self, edit: int) -> int:
         """Returns the edit whose picture is judged: the edit itself, the first of a battle, or for a control the edit
@@ -300,7 +287,7 @@ class Matrix:
         found = {name: shown for name, shown in self._given(edit).items() if name.startswith("source")}
         before = self.made_from(edit)
         if before is not None and before != self.predecessor(edit):
-            found["source"] = Shown(self.edits[before].image, pixels=self.edits[before].pixels)
+            found["source"] = _shown(self.picture(before))
         return found
 
     def _given(self, edit: int) -> dict[str, Shown]:
@@ -308,11 +295,11 @@ class Matrix:
         own = {name: Shown(picture.path, picture.digest) for name, picture in self.sample_of(edit).pictures.items()}
         before = self.predecessor(edit) if edit < self.cells.edits else None
         if before is not None:
-            own = {"source": Shown(self.edits[before].image, pixels=self.edits[before].pixels), **own}
+            own = {"source": _shown(self.edits[before]), **own}
         if not self.experiment.shows_earlier or "source" not in own:
             return own
         first, last = self.experiment.first_of(self.cells.sample(edit)).pictures["source"], self.last(edit)
-        was = own["source"] if last is None else Shown(self.edits[last].image, pixels=self.edits[last].pixels)
+        was = own["source"] if last is None else _shown(self.picture(last))
         return {**own, "first": Shown(first.path, first.digest), "last": was}
 
     def last(self, edit: int) -> int | None:
@@ -326,24 +313,26 @@ class Matrix:
         """Returns all pictures that a question about an edit, a control or a battle can show; no `edit` if not made."""
         shown = self._given(edit)
         if edit in self.cells.battles:
-            fighting = zip(("edit", "other"), map(self.edits.__getitem__, self.cells.fighters(edit)), strict=True)
-            return {**shown, **{n: Shown(one.image, pixels=one.pixels) for n, one in fighting if one.status is OK}}
+            fighting = zip(("edit", "other"), map(self.picture, self.cells.fighters(edit)), strict=True)
+            return {**shown, **{name: _shown(one) for name, one in fighting if one.status is OK}}
         if edit < self.cells.edits or self.cells.control(edit).kind == "shuffled":
-            made = self.edits[self.made_by(edit)]
-            return {**shown, "edit": Shown(made.image, pixels=made.pixels)} if made.status is OK else shown
+            made = self.picture(self.made_by(edit))
+            return {**shown, "edit": _shown(made)} if made.status is OK else shown
         if self.cells.control(edit).is_rewrite:
             return shown
         return {**shown, "edit": shown["source"]._replace(blank=self.cells.control(edit).kind == "blank")}
 
     def shown_edits(self, edit: int) -> tuple[int, ...]:
         """Returns the edits whose pictures a question about an edit, a control or a battle can show, the earlier turn
-        or round first."""
+        or round first; in place of a kept one, the edit that it refers to."""
         if edit >= self.cells.edits:
             if edit in self.cells.battles:
-                return self.cells.fighters(edit)
+                first, second = self.cells.fighters(edit)
+                return self.references.edit(first), self.references.edit(second)
             return () if self.cells.control(edit).other is None else (self.made_by(edit),)
         before = self.last(edit) if self.experiment.shows_earlier else self.predecessor(edit)
-        return (edit,) if before is None else (before, edit)
+        made = self.references.edit(edit)
+        return (made,) if before is None else (self.references.edit(before), made)
 
     def is_there(self, edit: int) -> bool:
         """True if the picture to judge, and all those shown with it, exist."""
@@ -356,6 +345,11 @@ class Matrix:
         if self.experiment.grows and (kind := self.experiment.control_kind(self.sample_of(edit))):
             return f"{CONTROL}{kind}"
         return self.edit_models[self.cells.edit_parts(self.made_by(edit))[0]].name
+
+    def is_control(self, edit: int) -> bool:
+        """True for a control, and for what is judged before there is an edit."""
+        grows = self.experiment.grows
+        return edit in self.cells.controls or (grows and bool(self.experiment.control_kind(self.sample_of(edit))))
 
     def other_name(self, edit: int) -> str:
         """Returns the edit model of a battle's second edit; empty for everything else."""
@@ -426,8 +420,11 @@ class Matrix:
         return reply_key(model, about, pictures.get("edit", "") if asked.shows_edit else "", self.seed(cell))
 
     def can_be_asked(self, cell: int) -> bool:
-        """True if its picture exists, and the questions before it are answered and do not rule it out."""
-        return self.is_there(self.cells.parts(self.cells.judgement_of(cell))[0]) and self._unasked(cell) is None
+        """True if its picture exists, the questions before it are answered and do not rule it out, and no other
+        judgement is asked for in its place."""
+        judgement = self.cells.judgement_of(cell)
+        there = self.is_there(self.cells.parts(judgement)[0])
+        return there and self.is_own(judgement) and self._unasked(cell) is None
 
     def reading(self, cell: int) -> Reading:
         """Returns what a cell's replies so far amount to. Its edit must exist."""
@@ -490,9 +487,10 @@ class Matrix:
             self.replies[cell].clear()
             self._keys[cell], self._readings[cell] = "", None
         self.edits[number] = edit
+        about = list(dict.fromkeys([*about, *self.shown_with(number)]))
         for judgement in (n for one in about for n in self.cells.judgements_of(one)):
             self._settled[judgement] = None
-        if edit.status is not OK or not self.aside:
+        if self.picture(number).status is not OK or not self.aside:
             return []
         for cell in cells:
             self.take_from_aside(cell)
@@ -501,8 +499,12 @@ class Matrix:
 
     def shown_with(self, edit: int) -> list[int]:
         """Returns all edits, controls and battles whose questions can show an edit's picture, itself first."""
-        rounds = self.behind(edit) if self.experiment.shows_earlier else ()
-        return [edit, *self.followers(edit), *rounds, *self._shuffled.get(edit, ()), *self._battles.get(edit, ())]
+        found: dict[int, None] = {}
+        for one in self.references.with_picture(edit):
+            rounds = self.behind(one) if self.experiment.shows_earlier else ()
+            also = *self.followers(one), *rounds, *self._shuffled.get(one, ()), *self._battles.get(one, ())
+            found |= dict.fromkeys((one, *also))
+        return list(found)
 
     def followers(self, edit: int) -> list[int]:
         """Returns the edits that use this one as their source."""
@@ -561,13 +563,44 @@ class Matrix:
     # -- judgements --
 
     def judgement(self, number: int) -> Judgement:
-        """Returns the current judgement: from all replies so far, from the edit's failure, or still pending."""
+        """Returns the current judgement: from all replies so far, from the edit's failure, or still pending; where
+        another one is asked for in its place, that one, at no cost."""
+        asked = self.references.judgement(number)
+        if asked != number:
+            return self._referring(number, asked)
         found = self._settled[number]
         if found is None:
             found = self._judge(number)
             if found.status is not PENDING:
                 self._settled[number] = found
         return found
+
+    def is_own(self, judgement: int) -> bool:
+        """True if a judge is asked for this judgement itself: it refers to no other one."""
+        return self.references.judgement(judgement) == judgement
+
+    def _referring(self, number: int, asked: int | None) -> Judgement:
+        subject, _, repeat = self.cells.parts(number)
+        edit_model, other = self.edit_model_name(subject), self.other_name(subject)
+        if asked is not None:
+            was = self.judgement(asked)
+            made_in = f"{was.edit_model} : {was.other}" if was.other else was.edit_model
+            free: dict[str, Any] = {"made_in": made_in, "seconds": 0.0, "tokens": (0, 0)}
+            return replace(was, edit_model=edit_model, other=other, **free)
+        judge, sample = self.judges[self.cells.parts(number)[1]], self.sample_of(subject)
+        return Judgement(
+            sample_id=sample.id,
+            category=sample.category,
+            edit_model=edit_model,
+            other=other,
+            judge=judge.name,
+            edit_seed=self._edit_seed(subject),
+            repeat=repeat,
+            headline=judge.scoring.headline,
+            status=SKIPPED,
+            reason="both are one edit, which was kept",
+            counts=False,
+        )
 
     def is_pending(self, judgement: int) -> bool:
         """True if a judgement is not final yet."""
@@ -614,6 +647,7 @@ class Matrix:
             device=replies[-1].device if replies else "",
             tokens=(sum([reply.tokens[0] for reply in replies]), sum([reply.tokens[1] for reply in replies])),
             other=self.other_name(edit),
+            counts=judge.name not in self.experiment.critics and not self.is_control(edit),
         )
 
     def _score(
@@ -643,10 +677,8 @@ class Matrix:
                 return PENDING, self.reading(cell).reason
         return None
 
-    def judgements(self, *, shown: bool = False) -> Iterator[Judgement]:
-        """Yields every judgement of an edit, by edit model, edit seed, judge, repeat, sample; with `shown`, as in the
-        results."""
-        of = self.shown_judgement if shown and self.experiment.told else self.judgement
+    def judgements(self) -> Iterator[Judgement]:
+        """Yields every judgement of an edit, by edit model, edit seed, judge, repeat, sample."""
         for model in range(len(self.edit_models)):
             for edit_seed in range(self.experiment.edit_seeds):
                 for judge in self.cells.judges_of_one:
@@ -655,7 +687,7 @@ class Matrix:
                             if self.experiment.control_kind(self.samples[sample]):
                                 continue
                             edit = self.cells.edit(model, edit_seed, sample)
-                            yield of(self.cells.judgement(edit, judge, repeat))
+                            yield self.judgement(self.cells.judgement(edit, judge, repeat))
 
     def controls(self) -> Iterator[Judgement]:
         """Yields every judgement of a control; in an experiment that grows, under the sample that it controls."""
@@ -686,7 +718,7 @@ class Matrix:
 
     def battles_of(self, sample: int) -> list[int]:
         """Returns the numbers of a sample's battles, by the sample's position."""
-        return self._battles_by_sample.get(sample, [])
+        return [battle for battle in self._battles_by_sample.get(sample, []) if self.references.is_battle(battle)]
 
     @cached_property
     def _battles_by_sample(self) -> dict[int, list[int]]:
@@ -697,8 +729,13 @@ class Matrix:
 
     def battles(self) -> Iterator[Judgement]:
         """Yields every judgement of a battle."""
-        for battle in self.open_battles:
+        for battle in filter(self.references.is_battle, self.open_battles):
             yield from map(self.judgement, self.cells.judgements_of(battle))
+
+    def every_judgement(self) -> Iterator[Judgement]:
+        """Yields every judgement of any kind."""
+        for of_kind in (self.judgements, self.controls, self.battles, self.rewrites):
+            yield from of_kind()
 
     # -- rounds of battles, for an adaptive design --
 
@@ -748,15 +785,14 @@ class Matrix:
         """Number of judgements still pending, controls included."""
         closed = range(self.open_battles.stop, self.cells.battles.stop)
         count = self.cells.judgements_of(closed[0]).start if closed else self.cells.judgements
-        return sum(map(self.is_pending, range(count)))
+        return sum(self.is_pending(number) for number in range(count) if self.is_own(number))
 
 
 def what_is_left(matrix: Matrix) -> str:
     """Returns a line on what is reused and what is to be done."""
     edits = [e for e in matrix.edits if e.status is not SKIPPED]
     kept = sum(e.status is not PENDING for e in edits)
-    every = (*matrix.judgements(), *matrix.controls(), *matrix.battles(), *matrix.rewrites())
-    judgements = [j for j in every if j.status is not SKIPPED]
+    judgements = [j for j in matrix.every_judgement() if j.status is not SKIPPED and not j.made_in]
     judged = sum(j.status is not PENDING for j in judgements)
     if judged == len(judgements):
         return Text(
@@ -771,6 +807,10 @@ def what_is_left(matrix: Matrix) -> str:
     )
     left = counted(len(edits) - kept, "edit"), counted(len(judgements) - judged, "judgement")
     return Text("{}to do: {}", kept_text, left)
+
+
+def _shown(edit: Edit) -> Shown:
+    return Shown(edit.image, pixels=edit.pixels)
 
 
 def _words(by_reading: Sequence[Mapping[str, Reading]]) -> str:

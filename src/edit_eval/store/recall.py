@@ -116,6 +116,8 @@ def recall(
         matrix.fail_followers(number)
     _recall_replies(matrix, replies, retry)
     matrix.tell_all()
+    if matrix.references.possible:
+        _recall_about_kept(matrix, retry)
     for number in range(matrix.cells.judgements):
         matrix.judgement(number)  # here, while garbage collection is off: these are a million objects
     matrix.look()
@@ -140,7 +142,8 @@ def _recall_replies(matrix: Matrix, replies: Iterable[Record], retry: Callable[[
     """Gives each cell its own replies, or if it has none, those of a cell with an equal key."""
     cells = matrix.cells
     shown = [edit for edit in range(cells.everything) if matrix.is_there(edit)]
-    asked = [cell for edit in shown if not matrix.sample_of(edit).fault for cell in cells.cells_of_edit(edit)]
+    judged = (n for edit in shown if not matrix.sample_of(edit).fault for n in cells.judgements_of(edit))
+    asked = [cell for judgement in judged if matrix.is_own(judgement) for cell in cells.cells_of(judgement)]
     dependent = [cell for cell in asked if cells.before(cell)] if _has_dependent_questions(matrix) else []
     waiting = set(dependent)
     numbers = _Numbers((matrix.key(cell), cell) for cell in asked if cell not in waiting)
@@ -172,7 +175,27 @@ def _recall_replies(matrix: Matrix, replies: Iterable[Record], retry: Callable[[
         there = matrix.aside.get(matrix.key(cell)) if matrix.can_be_asked(cell) else None
         if there:
             matrix.replies[cell].extend(_mine(matrix, cell, there))
-    for cell in asked:
+    _forget(matrix, asked, retry)
+
+
+def _recall_about_kept(matrix: Matrix, retry: Callable[[Status], bool]) -> None:
+    """Gives the cells that show a kept edit their replies: which edits are kept is known only by the other replies."""
+    cells = matrix.cells
+    kept = {one for one in range(cells.edits) if matrix.references.edit(one) != one}
+    about = [one for one in cells.battles if not kept.isdisjoint(cells.fighters(one))]
+    judgements = [n for one in (*sorted(kept), *about) for n in cells.judgements_of(one) if matrix.is_own(n)]
+    given = []
+    for cell in (cell for judgement in judgements for cell in cells.cells_of(judgement)):
+        if matrix.replies[cell] or not matrix.can_be_asked(cell) or not (there := matrix.aside.get(matrix.key(cell))):
+            continue
+        matrix.replies[cell].extend(_mine(matrix, cell, there))
+        given.append(cell)
+    _forget(matrix, given, retry)
+
+
+def _forget(matrix: Matrix, cells: Iterable[int], retry: Callable[[Status], bool]) -> None:
+    """Forgets failing replies for whose status `retry` is true."""
+    for cell in cells:
         status = matrix.reading(cell).status
         if status in (OK, PENDING) or not matrix.replies[cell]:
             continue
@@ -242,7 +265,7 @@ def where_of(address: tuple[object, ...]) -> Record:
 
 def edit_record(edit: Edit) -> Record:
     """Returns an edit as a line of the journal."""
-    record = {name: getattr(edit, name) for name in Edit.__dataclass_fields__}
+    record = {name: getattr(edit, name) for name in Edit.__dataclass_fields__ if name != "made_in"}
     if not edit.instruction:
         del record["instruction"]
     return {**record, "status": edit.status.value, "flags": list(edit.flags)}

@@ -6,18 +6,19 @@ has no pictures, texts, file paths or code: reading a stranger's file executes n
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from edit_eval.config.identity import Identity
+from edit_eval.config.identity import Identity, digest
 from edit_eval.config.schema import without_secrets
 from edit_eval.errors import ConfigurationError
+from edit_eval.given_files import UnfitFile, of_json, read_bytes
 from edit_eval.hub import is_address, local_path
 from edit_eval.passports import Passport
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
@@ -27,6 +28,9 @@ from edit_eval.text import Text
 
 FILE = "standing.json"
 SCHEMA = 1
+MOST_BYTES = 256 << 20
+Count = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
+"""How many of something a run may have: numbers of a stranger, to count up to."""
 DIGITS = 12
 """Digits kept of a question's digest: as many as are ever shown."""
 
@@ -103,9 +107,9 @@ class _Examined(msgspec.Struct):
 class _File(msgspec.Struct):
     schema: int
     language: str
-    edit_seeds: int
-    repeats: int
-    rounds: int
+    edit_seeds: Count
+    repeats: Count
+    rounds: Count
     edit_models: list[Identity]
     judges: list[_Judge]
     samples: list[_Sample]
@@ -114,6 +118,12 @@ class _File(msgspec.Struct):
     battles: list[_Judged]
     examined: dict[str, _Examined]
     notes: list[str]
+    makers: dict[str, str] = {}
+    """For each column a digest of what makes its edits; in files of older versions that of the edit model."""
+
+
+class _Schema(msgspec.Struct):
+    schema: int = 0
 
 
 class _Named(NamedTuple):
@@ -134,6 +144,7 @@ class _Asked(NamedTuple):
 class AskedOf:
     """The parts of an experiment that decide what may be compared; shaped like an `Experiment`."""
 
+    makers: Mapping[str, str]
     language: str
     edit_seeds: int
     repeats: int
@@ -215,6 +226,7 @@ def standing(run: Made) -> dict[str, Any]:
             for judge, one in run.examined.items()
         },
         "notes": list(results.notes),
+        "makers": dict(experiment.makers),
     }
 
 
@@ -243,34 +255,47 @@ def read_standing(place: str | Path) -> Standing:
     folder = local_path(name, [FILE], name)
     if is_address(name):
         name = again = name.removeprefix("hub:").removeprefix("hf://datasets/")
+    path = folder / FILE
     try:
-        plain = json.loads((folder / FILE).read_text("utf-8"))
-        if not isinstance(plain, dict) or plain.get("schema") != SCHEMA:
+        content = read_bytes(path, MOST_BYTES)
+        if of_json(content, _Schema, path).schema != SCHEMA:
             raise ConfigurationError(
                 Text(
                     "{}: its {} is of another edit-eval; push the run again: `edit-eval push RUN {}`", name, FILE, again
                 )
             )
-        return _made(msgspec.convert(plain, _File), name)
-    except FileNotFoundError:
-        raise ConfigurationError(
-            Text(
-                "{} has no {}: it is no pushed run, or one of an older edit-eval; push it again: "
-                "`edit-eval push RUN {}`",
-                name,
-                FILE,
-                again,
-            )
-        ) from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        return _made(of_json(content, _File, path), name)
+    except UnfitFile as error:
+        if error.missing:
+            raise ConfigurationError(
+                Text(
+                    "{} has no {}: it is no pushed run, or one of an older edit-eval; push it again: "
+                    "`edit-eval push RUN {}`",
+                    name,
+                    FILE,
+                    again,
+                )
+            ) from None
+        raise _damaged(name, error.reason, again) from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         problem = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        raise ConfigurationError(
-            Text("{}: its {} is damaged ({}); push the run again: `edit-eval push RUN {}`", name, FILE, problem, again)
-        ) from error
+        raise _damaged(name, problem, again) from error
+
+
+def _damaged(name: str, problem: object, again: str) -> ConfigurationError:
+    return ConfigurationError(
+        Text("{}: its {} is damaged ({}); push the run again: `edit-eval push RUN {}`", name, FILE, problem, again)
+    )
 
 
 def _made(file: _File, name: str) -> Standing:
     """Builds the run. Raises `ValueError` or `KeyError` for content that no run can have."""
+    _refuse_twice("sample", [one.id for one in file.samples])
+    _refuse_twice("edit model", [one.name for one in file.edit_models])
+    _refuse_twice("judge", [one.name for one in file.judges])
+    for judge in file.judges:
+        if strange := [name for name, scale in judge.scoring.scales.items() if not scale.is_a_range]:
+            raise ValueError(f"the scale of {strange[0]} by {judge.name}")
     samples = tuple(
         Sample(
             id=one.id,
@@ -290,6 +315,9 @@ def _made(file: _File, name: str) -> Standing:
         ]
         for judge in file.judges
     }
+    for by, seen in file.examined.items():
+        if seen.anchors is not None and not all(map(Scale().holds, seen.anchors.scores.values())):
+            raise ValueError(f"the anchors of {by}")
     categories = {one.id: one.category for one in samples}
     models = tuple(one.name for one in file.edit_models)
     scoring = {judge.name: judge.scoring for judge in file.judges}
@@ -349,8 +377,16 @@ def _made(file: _File, name: str) -> Standing:
         edit_models=tuple(file.edit_models),
         judges=tuple(file.judges),
         asked=asked,
+        makers={
+            model.name: file.makers.get(model.name, digest([model.digest, model.seed])) for model in file.edit_models
+        },
     )
     return Standing(experiment, results, examined)
+
+
+def _refuse_twice(what: str, names: Sequence[str]) -> None:
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise ValueError(f"{what} {twice[0]!r} is there twice")
 
 
 def _refuse_other_cells(what: str, cells: Iterable[tuple[object, ...]], axes: tuple[Collection[object], ...]) -> None:
@@ -364,7 +400,7 @@ def _refuse_other_cells(what: str, cells: Iterable[tuple[object, ...]], axes: tu
 
 def _judgement(one: _Judged, categories: Mapping[str, str], scoring: Scoring) -> Judgement:
     for name, score in one.scores.items():
-        if not _within(scoring.scales[name], score):
+        if not scoring.scales[name].holds(score):
             raise ValueError(f"{name} of {one.sample} is {score:g}, outside of its scale")
     return Judgement(
         sample_id=one.sample,
@@ -380,9 +416,3 @@ def _judgement(one: _Judged, categories: Mapping[str, str], scoring: Scoring) ->
         readings=tuple({name: Reading(values=values) for name, values in of.items()} for of in one.answers),
         other=one.other,
     )
-
-
-def _within(scale: Scale, score: float) -> bool:
-    low = -math.inf if scale.lowest is None else scale.lowest
-    high = math.inf if scale.highest is None else scale.highest
-    return low <= score <= high and math.isfinite(score)

@@ -214,10 +214,9 @@ class Following:
         place = self.samples[sample_id]
         found, critiques, critics = [], list[Judgement](), matrix.experiment.critics
         for number in range(place, matrix.cells.edits, len(matrix.samples)):
-            every = [matrix.shown_judgement(one) for one in matrix.cells.judgements_of(number)]
+            every = [matrix.judgement(one) for one in matrix.cells.judgements_of(number)]
             found.append((matrix.shown_edit(number), [one for one in every if one.judge not in critics]))
-            if matrix.kept(number) is None:  # a kept edit has its critique where it was made
-                critiques += [one for one in every if one.judge in critics]
+            critiques += [one for one in every if one.judge in critics and not one.made_in]
         battles = [one for battle in matrix.battles_of(place) for one in matrix.cells.judgements_of(battle)]
         return matrix.samples[place], found, [matrix.judgement(one) for one in battles], critiques
 

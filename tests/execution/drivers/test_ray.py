@@ -14,6 +14,7 @@ from edit_eval import evaluate, evaluation
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.placement import Placement
 from edit_eval.config.schema import ModelSection
+from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.execution.advice.checks import Context, other_machines
 from edit_eval.execution.contract import FLEET, Event, Gpu, WorkerSpecification
 from edit_eval.execution.drivers.ray import Node, RayDriver, Remote
@@ -226,6 +227,36 @@ def test_machines_that_lie_lose_their_place_and_change_nothing(tmp_path: Path, m
     assert not [one for one in run._directory.read("edits") if one["status"] != "ok"], "nobody is charged"
 
 
+def test_a_machine_that_is_silent_at_the_start_is_waited_for_and_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = ImaginedCluster(0, 0, ["silent_at_first"])
+    try:
+        assert [gpu.node for gpu in driver.machine().gpus()] == ["machine 1"]
+    finally:
+        driver.close()
+
+
+def test_others_begin_without_the_one_that_stays_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edit_eval.execution.drivers.ray.RETURN_SECONDS", 0.1)
+    driver = ImaginedCluster(1, 2, ["silent"])
+    try:
+        assert driver.machine().gpu_count() == 2
+    finally:
+        driver.close()
+
+
+def test_a_cluster_that_only_does_not_answer_is_no_fault_of_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edit_eval.execution.drivers.ray.ANSWER_SECONDS", 3.0)
+    driver = ImaginedCluster(0, 0, ["silent"])
+    with pytest.raises(
+        Stopped, match=r"no machine of the Ray cluster answers \(machine 1: silent\); run again"
+    ) as stopped:
+        driver.machine().gpus()
+    assert stopped.value.exit_code == 4
+    driver = ImaginedCluster(0, 0, ["without_us"])
+    with pytest.raises(ConfigurationError, match="machine 1 cannot be used: without us"):
+        driver.machine().gpus()
+
+
 def test_tokens_of_rays_own_are_not_for_models(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[dict[str, Any]] = []
     driver = ImaginedCluster(1, 1)
@@ -273,7 +304,7 @@ def test_a_picture_of_a_lost_machine_says_nothing_of_the_one_that_makes_it_anew(
             ):
                 driver._heard(node, worker, said)
             if number == 1:
-                driver._told({"event": "lost", "number": 1, "reason": "it has not answered"})
+                driver._told({"event": "lost", "number": 1, "reason": "it has not answered", "returns": False})
         driver._events.clear()
         taken = {"event": "taken", "task": 7, "disk": False}
         driver._told({**taken, "worker": 11, "error": "it is gone"})
@@ -291,7 +322,7 @@ def test_a_machine_that_is_lost_before_the_engine_has_heard_of_it_takes_no_gpu_o
         for number in (1, 2):
             gpu = Gpu("cuda:0", "", "", None, None)  # as each of them calls its own
             driver._nodes[number] = Node(number, f"machine {number}", 1, gpus=(gpu,))
-        driver._told({"event": "lost", "number": 1, "reason": "it has not answered"})
+        driver._told({"event": "lost", "number": 1, "reason": "it has not answered", "returns": False})
         driver._number(driver._nodes[2])
         assert driver._nodes[2].gpus[0].name == "cuda:0"
         assert [event.message["event"] for event in driver._events] == ["note"]

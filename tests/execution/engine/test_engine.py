@@ -385,6 +385,71 @@ def test_of_the_tasks_that_a_broken_worker_fails_before_its_end_one_is_charged()
     assert not case.notes.set_aside
 
 
+class FaultyDevices(PlacedDriver):
+    """Whatever fails does so for a fault of its device, in the words `says`."""
+
+    says = "RuntimeError: CUDA error: uncorrectable ECC error encountered"
+
+    def _later(self, seconds: float, worker: int, message: Message) -> None:
+        failed = {"kind": "device", "error": self.says} if message["event"] == "failed" else {}
+        super()._later(seconds, worker, message | failed)
+
+
+def on_faulty_devices(case: Case, task: Any, says: str = FaultyDevices.says) -> Case:
+    case.engine._driver = driver = FaultyDevices(load=lambda model, device: 1.0, task=task)
+    driver.says = says
+    return case
+
+
+@pytest.mark.parametrize("devices", [1, 2, 6])
+@pytest.mark.parametrize("units", [1, 2])
+@pytest.mark.parametrize("before", [0, 9])
+def test_with_every_device_broken_nothing_is_given_up(devices: int, units: int, before: int) -> None:
+    done: list[int] = []
+
+    def task(model: str, message: Message) -> Fate:
+        if len(done) >= before:
+            return Fate(1.0, "failed")
+        done.extend(message["units"])
+        return Fate(1.0)
+
+    case = on_faulty_devices(Case(40, devices, task, units=units), task)
+    with pytest.raises(Stopped, match="rerun the same command") as stopped:
+        case.run()
+    assert "--retry" not in str(stopped.value)
+    assert case.notes.set_aside == {}
+    assert case.notes.finished == done
+
+
+@pytest.mark.parametrize("broken", [1, 2, 5])
+def test_while_one_device_works_all_is_done_there(broken: int) -> None:
+    bad = {f"gpu:{number}" for number in range(broken)}
+
+    def task(model: str, message: Message) -> Fate:
+        return Fate(1.0, "failed" if message["device"] in bad else "done")
+
+    case = on_faulty_devices(Case(30, 6, task), task).run()
+    assert case.notes.set_aside == {}
+    assert sorted(case.notes.finished) == list(range(30))
+
+
+@pytest.mark.parametrize("devices", [1, 3])
+def test_a_sample_that_fails_on_devices_which_work_is_given_up(devices: int) -> None:
+    def task(model: str, message: Message) -> Fate:
+        return Fate(1.0, "failed" if message["units"][0] in (0, 7) else "done")
+
+    case = on_faulty_devices(Case(20, devices, task), task).run()
+    assert set(case.notes.set_aside) == {0, 7}
+    alone = on_faulty_devices(Case(1, devices, task), task).run()
+    assert set(alone.notes.set_aside) == {0}, "of one alone nobody can tell, and a rerun would not"
+
+
+def test_what_a_kernel_refuses_is_no_fault_of_the_device() -> None:
+    task = lambda model, message: Fate(1.0, "failed")  # noqa: E731
+    case = on_faulty_devices(Case(4, 2, task), task, "RuntimeError: CUDA error: device-side assert triggered").run()
+    assert set(case.notes.set_aside) == set(range(4))
+
+
 def test_a_load_that_nobody_needs_any_more_is_not_waited_for() -> None:
     """gpu:1 takes long to load, and gpu:0 has done everything meanwhile. A worker that loads hears nothing."""
 

@@ -61,6 +61,12 @@ class TestNeed:
         assert need.weights == pytest.approx(53.7 * GIB, rel=0.01)
         assert need.total == pytest.approx(59.7 * GIB, rel=0.02)  # vLLM-Omni on an H200
 
+    def test_every_part_of_flux_kontext_counts(self) -> None:
+        """Counted by hand: 22.2 GiB, T5 8.9, CLIP and VAE .4."""
+        need = need_of(wanted("black-forest-labs/FLUX.1-Kontext-dev", "cuda:0"))
+        assert need is not None
+        assert need.weights == pytest.approx(31.5 * GIB, rel=0.005)
+
     def test_what_changes_it(self) -> None:
         plain = need_of(wanted(EDITOR, "cuda:0"))
         assert plain is not None

@@ -88,6 +88,8 @@ class RayMachine(Machine):
 
 ANSWER_SECONDS = 120.0
 """How long a cluster's machines may take to answer; those that have not by then join later."""
+RETURN_SECONDS = 15.0
+"""How long others wait at the start for a machine that has fallen silent."""
 CLOCK_SECONDS = 2.0
 """Clocks that differ more than this from this machine's are reported."""
 END_SECONDS = 5.0
@@ -171,6 +173,8 @@ class RayDriver(LocalDriver):
         self._remote: dict[int, Remote] = {}
         self._meters: dict[str, Meter] = {}
         self._failure = ""
+        self._away: dict[str, str] = {}  # name of a machine that may come back -> why it is gone
+        self._waits_for = float("inf")  # a time; until then, those
         self._ready, self._there = False, -1.0  # GPUs of the cluster; -1 until machines have been looked for
         self._started = False
         self._mark = secrets.token_hex(16)
@@ -181,7 +185,11 @@ class RayDriver(LocalDriver):
 
     @functools.cached_property
     def cluster(self) -> RayDriver:
-        """The driver, once the cluster's machines have answered. Raises `ConfigurationError` if there is no cluster."""
+        """The driver, once the cluster's machines have answered.
+
+        Raises `ConfigurationError` if there is no cluster, or none that can be used; `Stopped` if it only does not
+        answer.
+        """
         self._log = tempfile.NamedTemporaryFile(prefix="edit-eval-ray-")  # noqa: SIM115 (closed with the driver)
         variables = {**self._environment, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONWARNINGS": "ignore"}
         log = Path(self._log.name)
@@ -194,7 +202,11 @@ class RayDriver(LocalDriver):
         while time.monotonic() < deadline and not (self._ready and self._answered):
             self._wait(deadline)
         if not self._present() and self._there > 0 and self._wanted != 0:
+            silent = self._away | {node.name: "it has not answered" for node in self._nodes.values()}
             self.close()
+            if silent:
+                why = [f"{name}: {reason}" for name, reason in silent.items()]
+                raise Stopped(Text("no machine of the Ray cluster answers ({:; }); run again when one does", why))
             refused = "; ".join(event.message["reason"] for event in self._events)
             problem = refused or "other jobs have reserved all GPUs of the cluster"
             raise ConfigurationError(Text("execution.driver: ray: {}", problem))
@@ -210,8 +222,13 @@ class RayDriver(LocalDriver):
 
     @property
     def _answered(self) -> bool:
-        """True if all machines have; GPUs that are all taken may be so only for a moment, by a run that was killed."""
+        """True if all machines have; GPUs that are all taken may be so only for a moment, by a run that was killed.
+
+        One that has fallen silent is waited for, but not for long where there are others.
+        """
         if self._there < 0 or not all(node.gpus for node in self._nodes.values()):
+            return False
+        if self._away and (not self._nodes or time.monotonic() < self._waits_for):
             return False
         return bool(self._nodes or self._events) or not self._there or self._wanted == 0
 
@@ -223,10 +240,12 @@ class RayDriver(LocalDriver):
         for key, _ in self._selector.select(0.5):
             key.data[1]()
         if self._failure or (time.monotonic() > deadline and not self._ready):
-            problem = self._failure or f"Ray has not answered for {ANSWER_SECONDS:g} s"
-            self._failure = problem
+            unreachable = "" if self._ready else self._failure
+            self._failure = self._failure or f"Ray has not answered for {ANSWER_SECONDS:g} s"
             self.close()
-            raise ConfigurationError(Text("execution.driver: ray: {}", problem))
+            if unreachable:
+                raise ConfigurationError(Text("execution.driver: ray: {}", unreachable))
+            raise Stopped(Text("the Ray cluster does not answer: {}; run again when it does", self._failure))
 
     def _pass(self, number: int, message: Message) -> None:
         """Queues a message for a machine, or the gateway; the next `_flush` sends many at once."""
@@ -268,8 +287,13 @@ class RayDriver(LocalDriver):
             self._there = message["gpus"]
             for one in message["machines"]:
                 self._nodes[one["number"]] = Node(one["number"], one["name"], one["gpus"])
+                self._away.pop(one["name"], None)
         elif event == "lost" and message["number"] in self._nodes:
-            self._lose(self._nodes[message["number"]], message["reason"])
+            node = self._nodes[message["number"]]
+            if message["returns"]:
+                self._away[node.name] = message["reason"]
+                self._waits_for = min(self._waits_for, time.monotonic() + RETURN_SECONDS)
+            self._lose(node, message["reason"], returns=message["returns"])
         elif event == "taken":
             self._taken(message)
 
@@ -349,14 +373,14 @@ class RayDriver(LocalDriver):
             for order in self._remote[worker].tasks.values():
                 yield from pictures_of(order)
 
-    def _lose(self, node: Node, reason: str) -> None:
+    def _lose(self, node: Node, reason: str, *, returns: bool = False) -> None:
         """Drops a machine: reports first its devices as gone, then its workers as dead."""
         del self._nodes[node.number]
         self._order(do="leave", number=node.number)
         for gpu in node.gpus:
             self._meters.pop(gpu.name, None)
         if not node.own:  # the engine never heard of it: its names belong to another machine there
-            return self._note(f"{node.name} cannot be used: {reason}")
+            return self._note(f"{node.name} {'is not there yet' if returns else 'cannot be used'}: {reason}")
         why = f"{node.name} is gone" + (f" ({reason})" if reason else "")
         devices = [gpu.name for gpu in node.gpus]
         self._events.append(Event(FLEET, {"event": "gone", "devices": devices, "reason": why}))

@@ -49,6 +49,8 @@ GATHER_SECONDS = 0.02
 much as a task does, and a worker has its next task in hand."""
 LEASE_SECONDS = 5.0
 """After which an agent that is no longer asked ends."""
+FIRST_SECONDS = 60.0
+"""After which one ends that nobody has asked yet: where many begin at once, the first call comes late."""
 METERS_EVERY = 1.0  # seconds
 FRESH = 0.2
 """Seconds that the news of a loaded model may wait for the meters of that moment."""
@@ -229,7 +231,7 @@ class Agent:
         self._bell, self._ring = os.pipe()
         self._lines, self._over = MessageStream(), False
         self._said, self._urgent, self._some = bytearray(), False, threading.Condition()
-        self._asked, self._failure = time.monotonic(), ""
+        self._asked, self._failure = time.monotonic() + FIRST_SECONDS - LEASE_SECONDS, ""
         self._files, self._driver = Files(), LocalDriver(self._variables)
         # Workers die with the thread that started them, so it must live as long as this process.
         self._thread = threading.Thread(target=self._run, name="driver", daemon=True)

@@ -9,7 +9,8 @@ Its two private pipes carry frames (`ray_agent.Frames`): a machine's are for its
 `GATEWAY` are JSON lines. From the engine, the field `do`: `start` (`gpus`, `variables`), `leave` (`number`: an agent
 that is no longer wanted), `take` (`number`, `worker`, `task`, `to`, `size`), `give` (`number`, `picture`). To the
 engine, the field `event`: `ready` (`guarded`), `machines` (`machines`: `number`, `name`, `gpus`; and `gpus`, how many
-there are in all), `lost` (`number`, `reason`), `taken` (`worker`, `task`, `error`, `disk`), `failed` (`error`).
+there are in all), `lost` (`number`, `reason`, `returns`: whether the machine may have an agent again), `taken`
+(`worker`, `task`, `error`, `disk`), `failed` (`error`).
 
 One thread does all of it and waits only for its pipes; Ray's callbacks, and anything that may block, only post work.
 """
@@ -26,6 +27,7 @@ import select
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -46,6 +48,10 @@ TICK_SECONDS = 0.25
 """Pause between two checks for silent machines."""
 SILENT_SECONDS = 2.4
 """How long an agent may be silent, though it is asked, before its machine counts as lost."""
+RETURNS = 5
+"""How many agents of a machine may end or fail, one after the other, until it has none any more: each new one waits
+twice as long as the one before. One that was heard for a minute begins this count anew."""
+STEADY_SECONDS = 60.0
 HEAD_SECONDS = 15.0
 """How long the cluster's head may be silent before it counts as lost."""
 FETCH_SECONDS = 60.0
@@ -73,6 +79,8 @@ class Peer:
     """True while a call with orders is under way: of two at once the second could arrive first."""
     heard: float = float("inf")
     """When it last answered."""
+    begun: float = float("inf")
+    """When it first did."""
 
 
 class Gateway:
@@ -85,8 +93,10 @@ class Gateway:
         self._bell, self._ring = os.pipe()
         self._peers: dict[int, Peer] = {}
         self._known: set[str] = set()  # nodes with an agent, or on which none is wanted any more
+        self._ended: Counter[str] = Counter()  # node -> how many of its agents ended one after the other
+        self._again: dict[str, float] = {}  # node -> the time before which it gets no further agent
         self._numbers = itertools.count(GATEWAY + 1)
-        self._names: set[str] = set()
+        self._names: dict[str, str] = {}
         self._wanted: int | None = None
         self._variables: Mapping[str, str] = {}
         self._looked, self._answered = time.monotonic(), float("inf")
@@ -172,15 +182,13 @@ class Gateway:
         begun: list[Peer] = []
         reserved = sum(peer.gpus for peer in list(self._peers.values()))
         for node in sorted(nodes, key=lambda one: (one["NodeManagerHostname"], one["NodeID"])):
-            if node["NodeID"] in self._known:
+            if node["NodeID"] in self._known or time.monotonic() < self._again.get(node["NodeID"], 0.0):
                 continue
             count = free_gpus(node)
             if self._wanted is not None:
                 count = min(count, self._wanted - reserved)
             if count <= 0:
                 continue
-            reserved += count
-            self._known.add(node["NodeID"])
             maker = ray.remote(Agent).options(
                 num_cpus=0,
                 num_gpus=count,
@@ -192,15 +200,15 @@ class Gateway:
             )
             name = self._name(node)
             agent = maker.remote(name, count, self._variables)
+            reserved += count
+            self._known.add(node["NodeID"])  # not where a call failed: `_look` tries again
             begun.append(Peer(next(self._numbers), node["NodeID"], name, count, agent))
         return begun
 
     def _name(self, node: Mapping[str, Any]) -> str:
-        """Returns a unique name for a host: machines that are containers may share one."""
-        name = str(node["NodeManagerHostname"])
-        name = f"{name}-{node['NodeID'][:6]}" if name in self._names else name
-        self._names.add(name)
-        return name
+        """Returns a unique name for a host, always the same: machines that are containers may share one."""
+        host, taken = str(node["NodeManagerHostname"]), self._names.values()
+        return self._names.setdefault(node["NodeID"], f"{host}-{node['NodeID'][:6]}" if host in taken else host)
 
     def _begun(self, peers: list[Peer], there: float) -> None:
         told = [{"number": peer.number, "name": peer.name, "gpus": peer.gpus} for peer in peers]
@@ -217,8 +225,7 @@ class Gateway:
         for peer in list(self._peers.values()):
             peer.heard += stopped
             if now - peer.heard > SILENT_SECONDS:
-                self._known.discard(peer.node)  # it may come back
-                self._lose(peer, f"it has not answered for {SILENT_SECONDS:g} s")
+                self._lose(peer, f"it has not answered for {SILENT_SECONDS:g} s", returns=True)
             elif peer.unsent and not peer.telling:
                 orders, peer.telling = bytes(peer.unsent), True
                 peer.unsent.clear()
@@ -237,11 +244,12 @@ class Gateway:
         if peer.number not in self._peers:
             return
         if error := answer.exception():
-            return self._lose(peer, words(error))
+            return self._failed(peer, error)
         said = answer.result()
         if type(said) is not bytes or len(said) > HEAR_BYTES:
             return self._lose(peer, "it answered what no edit-eval agent answers")
         peer.heard = time.monotonic()
+        peer.begun = min(peer.begun, peer.heard)
         self._ask(peer)
         if said:
             self._unsent += framed(peer.number, said)
@@ -249,15 +257,31 @@ class Gateway:
     def _told(self, peer: Peer, answer: Any) -> None:
         peer.telling = False
         if answer.exception():
-            self._lose(peer, words(answer.exception()))
+            self._failed(peer, answer.exception())
 
     def _leave(self, number: int) -> None:
         if number in self._peers:
             self._lose(self._peers[number], "")
 
-    def _lose(self, peer: Peer, reason: str) -> None:
+    def _failed(self, peer: Peer, error: BaseException) -> None:
+        """Loses a machine whose agent has ended or failed: by itself if nobody could ask it, as on a busy cluster.
+
+        So another one is begun there. One without edit-eval gets none, and no machine gets many.
+        """
+        if peer.number not in self._peers:
+            return
+        if peer.heard - peer.begun > STEADY_SECONDS:
+            self._ended[peer.node] = 0
+        self._ended[peer.node] += 1
+        returns = self._ended[peer.node] < RETURNS and "ModuleNotFoundError" not in str(error)
+        self._again[peer.node] = time.monotonic() + LOOK_EVERY * 2 ** self._ended[peer.node]
+        self._lose(peer, words(error), returns=returns)
+
+    def _lose(self, peer: Peer, reason: str, *, returns: bool = False) -> None:
         if self._peers.pop(peer.number, None) is not None:
-            self._say("lost", number=peer.number, reason=reason)
+            if returns:
+                self._known.discard(peer.node)
+            self._say("lost", number=peer.number, reason=reason, returns=returns)
             self._carriers.submit(ray.kill, peer.agent)  # it may wait for the head
 
     # -- pictures --

@@ -10,6 +10,10 @@ A task may take too much memory, or a device may have too little, so running out
 another device has tried the same task, a batch whole. If it passes there, that speaks against the devices on which it
 did not. If it fails on two devices that were well, or on all there are, it is too large, and no device is blamed. A
 device is well if it has done something since its last failure: two that are both short convict no sample.
+
+A fault of a device (an uncorrectable memory error, a server that has ended) convicts a sample only if one of the
+devices that failed on it has done something since. Until then other devices try it, and where none is left it stays
+pending: with every card broken no edit is given up. Of a sample that alone fails so, nobody can tell; it is given up.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from typing import Any
 from edit_eval.errors import Stopped
 from edit_eval.execution.contract import Records, Users
 from edit_eval.execution.machine.memory import memory_advice, memory_figures
-from edit_eval.records import Status
+from edit_eval.records import Status, model_title
 from edit_eval.scheduling.fleet import Replica, ReplicaState
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Task, Work
@@ -32,6 +36,8 @@ TASK_FAILURES = 2
 SLOT_FAILURES = 5
 SAME_FAILURE_WINDOW = 50
 """The run stops when more than half of this many latest tasks failed the same way."""
+OF_THE_DATA = "device-side assert"
+"""In the text of a device's fault that is none: a kernel was given what it refuses, such as an index."""
 LONGEST_ERROR = 300
 """Characters of an error kept with each attempt."""
 
@@ -51,6 +57,11 @@ class Blame:
         self._short_of: dict[Key, dict[int, bool]] = {}  # the replicas that lacked memory, and if each was well
         self._well: set[int] = set()
         self._said: set[int] = set()  # the replicas whose lack of memory has been reported
+        self._done: Counter[int] = Counter()  # tasks by replica
+        # By task: the replicas on which its device failed, and how much each had done; None if it failed otherwise.
+        self._device_faults: dict[Key, dict[int, int] | None] = {}
+        self._left: dict[str, list[str]] = {}  # model -> the faults of devices for which tasks are left
+        self._of_devices: set[str] = set()  # what `_recent` has of such faults
         self._recent: deque[tuple[str, Status]] = deque(maxlen=SAME_FAILURE_WINDOW)
 
     # -- evidence for a replica --
@@ -62,27 +73,49 @@ class Blame:
     def answered(self, replica: Replica) -> None:
         """Records that the replica has done a task."""
         self._failures[replica.number] = 0
+        self._done[replica.number] += 1
         self._well.add(replica.number)
         self._recent.append(("", Status.OK))
 
     # -- failures --
 
-    def charge(self, replica: Replica, task: Task, reason: str, final: bool = False) -> None:
-        """Charges the task with a failure: it is retried as a suspect, or given up."""
+    def charge(
+        self, replica: Replica, task: Task, reason: str, *, final: bool = False, of_device: bool = False
+    ) -> None:
+        """Charges the task with a failure: it is retried as a suspect, or given up.
+
+        If it is `of_device` the task is only given up once the device is proven well.
+        """
         self._keep_attempt(replica, reason)
+        key = (task.model, task.units)
+        if of_device and OF_THE_DATA not in reason and not self._work.kept:  # a service has no later start
+            self._of_devices.add(self._named(replica, reason.split(":")[0]))
+            faults = self._device_faults.setdefault(key, {})
+            if faults is not None:
+                faults.setdefault(replica.number, self._done[replica.number])
+        else:
+            faults = self._device_faults[key] = None
         # Suspects run last, one after the other: a second failure is no news about the machine.
         if not task.alone:
             self._remember(replica, task, reason.split(":")[0])
-        key = (task.model, task.units)
         self._charges[key] += 1
         if len(task.units) > 1 and self._charges[key] >= (1 if final else TASK_FAILURES):
             del self._charges[key]
             # Each member runs alone, to show which of them it was.
             for unit in task.units:
                 self._charges[task.model, (unit,)] = 1
+                self._device_faults[task.model, (unit,)] = None if faults is None else dict(faults)
                 failed_on = frozenset({replica.index})
                 self._work.add(task.model, [unit], phase=task.phase, alone=True, failed_on=failed_on)
             self._records.attempt(task, reason)
+        elif self._charges[key] >= TASK_FAILURES and faults and not self._is_proven(key, faults):
+            self._failures[replica.number] += 1
+            if any(other.number not in faults for other in self._others(replica)):
+                return self._try_elsewhere(replica, task, reason, alone=True)
+            del self._charges[key]
+            self._left.setdefault(task.model, []).append(reason)
+            self._records.attempt(task, reason)
+            self._records.leave(task)
         elif final or self._charges[key] >= TASK_FAILURES:
             if not final:
                 reason = f"failed {self._charges[key]} times; the last time: {reason}"
@@ -95,6 +128,11 @@ class Blame:
         else:
             self._failures[replica.number] += 1
             self._try_elsewhere(replica, task, reason, alone=True)
+
+    def _is_proven(self, key: Key, faults: Mapping[int, int]) -> bool:
+        """True if a device that failed on the task has done another one since, or if no other task fails like this."""
+        alike = [one for one, of in self._device_faults.items() if one[0] == key[0] and of and one != key]
+        return not alike or any(self._done[number] > before for number, before in faults.items())
 
     def ran_out_of_memory(self, replica: Replica, task: Task, error: str, memory: Mapping[str, int]) -> None:
         """Has another device try the task, or gives it up as too large once it has been tried enough."""
@@ -131,6 +169,7 @@ class Blame:
         Yields those that must be retired, each with the reason.
         """
         self._charges.pop((task.model, task.units), None)  # a service reuses its numbers for other work
+        self._device_faults.pop((task.model, task.units), None)
         short = self._short_of.pop((task.model, task.units), {})
         for replica in [other for other in self._others(witness) if other.number in short]:
             self._failures[replica.number] += 1
@@ -143,10 +182,33 @@ class Blame:
         return self._failures[replica.number] >= SLOT_FAILURES and bool(self._others(replica))
 
     def stop_if_systemic(self) -> None:
-        """Raises `Stopped` if most of the latest tasks failed the same way; never in a service (`serve`)."""
+        """Raises `Stopped` if most of the latest tasks failed the same way; never in a service (`serve`).
+
+        Also if every device of a model has failed from its start, on several tasks.
+        """
+        for model, faults in self._left.items():
+            if len(faults) >= TASK_FAILURES and not any(self._done[one.number] for one in self._policy.of(model)):
+                raise Stopped(
+                    Text(
+                        "{}: every device that tried failed ({}), so nothing is held against the samples; when the "
+                        "devices work, rerun the same command",
+                        model_title(model),
+                        faults[-1],
+                    )
+                )
         if len(self._recent) < SAME_FAILURE_WINDOW or self._work.kept:
             return
         (what, status), count = Counter(self._recent).most_common(1)[0]
+        if what in self._of_devices and count > SAME_FAILURE_WINDOW // 2:
+            raise Stopped(
+                Text(
+                    "{} of the last {} tasks failed the same way ({}), through their devices; when these work, rerun "
+                    "the same command",
+                    count,
+                    SAME_FAILURE_WINDOW,
+                    what,
+                )
+            )
         if what and count > SAME_FAILURE_WINDOW // 2:
             raise Stopped(
                 Text(
@@ -178,7 +240,19 @@ class Blame:
     def _remember(self, replica: Replica, task: Task, what: str) -> None:
         if not task.control:
             status = Status.EDIT_FAILED if replica.model.kind == "edit" else Status.JUDGE_ERROR
-            self._recent.append((Text("{}: {}", replica.model.title, what), status))
+            self._recent.append((self._named(replica, what), status))
+
+    @staticmethod
+    def _named(replica: Replica, what: str) -> str:
+        return Text("{}: {}", replica.model.title, what)
+
+    @property
+    def left(self) -> str:
+        """For which faults of devices tasks were left, for people; empty if none were."""
+        reasons = [reason for faults in self._left.values() for reason in faults]
+        return (
+            Text("{}, and {}", reasons[0], counted(len(reasons) - 1, "more task")) if reasons[1:] else "".join(reasons)
+        )
 
 
 # -- pictures that cannot be read just now --

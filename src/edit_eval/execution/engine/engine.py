@@ -166,6 +166,10 @@ class Engine:
             raise Stopped(
                 Text("{}; all else is done: make sure that it can be read, then rerun the same command", left)
             )
+        if left := self._blame.left:
+            raise Stopped(
+                Text("left for the fault of a device: {}; all else is done: rerun the same command when it works", left)
+            )
 
     def _explain(self) -> None:
         for model in self._unprepared:
@@ -388,7 +392,8 @@ class Engine:
             self._blame.ran_out_of_memory(worker.replica, task, reason, message.get("memory", {}))
             self._unsynced = True
         else:
-            self._charge(worker.replica, task, reason, final=kind in ("model", "refused"))
+            final, of_device = kind in ("model", "refused"), kind in ("device", "machine")
+            self._charge(worker.replica, task, reason, final=final, of_device=of_device)
         if kind in ("device", "machine"):
             # After a device-side assert no result of this process can be trusted; a new process has descriptors again.
             self._kill(worker, UNRELIABLE)
@@ -469,8 +474,8 @@ class Engine:
 
     # -- giving up --
 
-    def _charge(self, replica: Replica, task: Task, reason: str, final: bool = False) -> None:
-        self._blame.charge(replica, task, reason, final)
+    def _charge(self, replica: Replica, task: Task, reason: str, **how: bool) -> None:
+        self._blame.charge(replica, task, reason, **how)
         self._unsynced = True
 
     def _drop(self, replica: Replica, reason: str) -> None:

@@ -283,7 +283,8 @@ class Recorder:
         for one in ended:
             self._audience.edit(self._matrix.edits[one])
         for judgement in judged:
-            self._audience.judgement(judgement)
+            if judgement.status is not Status.PENDING:
+                self._audience.judgement(judgement)
         for one in ended:
             self._work.settle(one)
             for cell in self._about(one):
@@ -336,9 +337,10 @@ class Recorder:
         for one in (cell, *matrix.cells.after(cell)):
             if not is_left(matrix, one):  # if it gave no answer, those that needed it get none
                 self._work.settle(settled(matrix, one))
-        judgement = matrix.judgement(matrix.cells.judgement_of(cell))
-        if judgement.status is not Status.PENDING:
-            self._audience.judgement(judgement)
+        number = matrix.cells.judgement_of(cell)
+        for one in (number, *matrix.references.referring(number)):
+            if (judgement := matrix.judgement(one)).status is not Status.PENDING:
+                self._audience.judgement(judgement)
 
     def _tell(self, number: int, phase: int) -> None:
         """Applies a judge's answer to the edit that it instructs, or ends that edit if none is to be made."""

@@ -133,9 +133,11 @@ def waited_for(matrix: Matrix, cell: int) -> tuple[int, ...]:
 
 
 def is_left(matrix: Matrix, cell: int) -> bool:
-    """True if a cell is still to be answered, or its edit is still to come."""
+    """True if a cell is still to be answered, or its edit is still to come; never in place of another one."""
     if not matrix.is_there(edit_of(matrix, cell)):
         return _may_be_asked(matrix, cell)
+    if not matrix.is_own(matrix.cells.judgement_of(cell)):
+        return False
     return matrix.reading(cell).status is Status.PENDING
 
 
@@ -240,6 +242,7 @@ def _whatis_left(matrix: Matrix, cells: list[int]) -> list[list[int]]:
 
 
 def _may_be_asked(matrix: Matrix, cell: int) -> bool:
-    """True if there is, or will be, something to ask about."""
+    """True if there is, or will be, something to ask about, and no other judgement is asked for in its place."""
     edits = matrix.shown_edits(edit_of(matrix, cell))
-    return all(matrix.edits[edit].status in (Status.OK, Status.PENDING) for edit in edits)
+    to_come = all(matrix.edits[edit].status in (Status.OK, Status.PENDING) for edit in edits)
+    return to_come and matrix.is_own(matrix.cells.judgement_of(cell))

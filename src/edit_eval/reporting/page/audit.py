@@ -15,7 +15,7 @@ from edit_eval.passports import Passport
 from edit_eval.pictures import size_for
 from edit_eval.records import Results
 from edit_eval.reporting import formats
-from edit_eval.reporting.audit import AXES, MEANS, beside_people, measures_table, ways_sheet, weaknesses
+from edit_eval.reporting.audit import AXES, beside_people, meaning, measures_table, ways_sheet, weaknesses
 from edit_eval.reporting.audit import RUNGS as RUNG_WORDS
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of, short_category
@@ -107,13 +107,14 @@ def write_audit_page(
     path.parent.mkdir(parents=True, exist_ok=True)
     style = "\n".join(asset(name) for name in STYLES)
     environment = template_environment(autoescape=True, language=language)
-    environment.globals.update(say=partial(say_in, language), name_of=name_of, means=MEANS)
+    environment.globals.update(say=partial(say_in, language), name_of=name_of)
     page = environment.get_template("audit.html.j2").render(
         language=language,
         passport=passport,
         title=said(Text("The judge on trial: {}", passport.name), language),
         style=Markup(style),
         policy=f"default-src 'none'; style-src {digest_of(style)}; img-src data:",
+        meaning=meaning(passport),
         weaknesses=weaknesses(passport),
         measures=page_table(measures_table(passport), language),
         ways=page_sheet(ways_sheet(ways), language),

@@ -98,7 +98,7 @@ def gallery(results: Results, summary: Mapping[str, Any], pictures: PictureAddre
     for battle in results.battles:
         battles[battle.sample_id].append(battle)
     critiques: dict[str, list[Judgement]] = defaultdict(list)
-    for critique in results.critiques:
+    for critique in (one for one in results.critiques if not one.made_in):  # a kept edit has it where it was made
         critiques[critique.sample_id].append(critique)
     return {
         "run": Path(results.directory).name,
@@ -214,7 +214,7 @@ def _edit(edit: Edit, pictures: PictureAddresses) -> dict[str, Any]:
     picture = pictures.of_edit(edit) or {"missing": "edit_missing"} if edit.image else None
     return {
         "model": edit.edit_model,
-        **_fields(edit, "edit_seed seed status reason width height seconds device flags"),
+        **_fields(edit, "edit_seed seed status reason width height seconds device flags made_in"),
         "picture": picture or {"missing": "no_edit"},
         **({"instruction": edit.instruction} if edit.instruction else {}),
     }

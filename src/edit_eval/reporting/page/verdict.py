@@ -44,7 +44,7 @@ class _Ranked:
     """By judge."""
     strengths: Mapping[str, Mapping[str, Any]]
     """By judge that compares (see `statistics.preferences`)."""
-    ranks: Mapping[str, int]
+    ranks: Mapping[str, int | None]
     edits: Mapping[str, Any]
     """Its entry in the summary's `edits`."""
 
@@ -142,7 +142,7 @@ def _ranked(one: Verdict, rows: Sequence[_Ranked], *, over: bool) -> list[Column
     def incomplete(row: _Ranked) -> bool:
         return (found := of(row)) is not None and not found.complete
 
-    rank: Column[_Ranked] = Column(Text("Rank"), lambda row: str(row.ranks.get(judge, "")), "word", look="quiet")
+    rank: Column[_Ranked] = Column(Text("Rank"), lambda row: str(row.ranks.get(judge) or ""), "word", look="quiet")
     return [
         replace(rank, when=lambda row: row.ranks, over=head),
         MEAN.of(of, over=head),

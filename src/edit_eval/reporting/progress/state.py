@@ -176,7 +176,7 @@ class Tally:
         if is_control(judgement):
             self._controls.put(address, status)
             return None
-        if status not in (*NO_EDIT, Status.SKIPPED):
+        if status not in (*NO_EDIT, Status.SKIPPED) and not judgement.made_in:
             self.judgement_rate.add(now)
         if judgement.other:  # it has no mean
             self._take_battles()
@@ -338,7 +338,7 @@ class ProgressState:
         self._batches_began: dict[str, float] = {}  # model -> when its batch under way began
         self._times = DeviceTimes()
         self._times.add_all(matrix.edits)  # edits of earlier starts, which the report counts, too
-        self._times.add_all(matrix.judgements())
+        self._times.add_all(one for one in matrix.judgements() if not one.made_in)
         self._dropped = 0
         self._last_note = ""
         self._foretold = TimeLeft(None)
@@ -538,7 +538,7 @@ def plan(matrix: Matrix, policy: Policy, work: Work, label: int = 0) -> Assignme
     own = matrix.own
 
     def is_open(one: Judgement) -> bool:
-        return one.status is Status.PENDING and (own is None or one.sample_id in own)
+        return one.status is Status.PENDING and not one.made_in and (own is None or one.sample_id in own)
 
     pending = Counter(one.judge for one in (*matrix.judgements(), *matrix.battles()) if is_open(one))
     controls = Counter(one.judge for one in (*matrix.controls(), *matrix.rewrites()) if is_open(one))

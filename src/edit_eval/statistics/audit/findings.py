@@ -11,6 +11,7 @@ from edit_eval.statistics.audit import order
 from edit_eval.statistics.audit.measure import NEARLY, Anchor, Measure, Trial
 from edit_eval.statistics.audit.order import CONTROLS, DISPUTED, FLAWED
 from edit_eval.statistics.audit.two import PairTrial, in_order, measures_of
+from edit_eval.statistics.drift import JudgedTwice
 from edit_eval.text import Text
 
 ORDER, ORDER_IN_CATEGORY, RIGHT_FIRST = 0.85, 0.70, 0.80
@@ -25,9 +26,10 @@ GAIN = 0.03
 ONE_SCORE = 0.5
 UNSCORED = 0.05
 """Floors, or ceilings where less is better; all are shares."""
+AGAIN = "again"
 VIEWS = {
     # measure, and the view behind it, which should change nothing
-    "retest": "again",
+    "retest": AGAIN,
     "batch": "alone",
     "position": "exchanged",
     "language": "language",
@@ -73,18 +75,34 @@ class Findings:
         return None if self.retest_sd is None else order.smallest_difference(self.retest_sd)
 
     def anchors(self, each: int = 5) -> list[Anchor]:
-        """Picks `each` edits of each category, one per rung, from the best to the worst, of scenes far apart."""
+        """Picks `each` edits of each category, of scenes far apart: of the rungs that were asked about twice, in scenes
+        in which they were not (unless all were), so that anchors and `repeated` edits are drawn alike."""
         if isinstance(self.trial, PairTrial):
             return []
-        found = []
-        for category in self.trial.categories():
-            for place, rung in enumerate(("right", "extra", "other", "copy", "right")[:each]):
-                shown = [one for one in order.of_rung(self.trial, rung) if one.category == category]
-                one = shown[place * len(shown) // each] if shown else None
+        trial, found = self.trial, []
+        twice = {one.scene for one, _, _ in trial.in_view(AGAIN)}
+        whole = [scene for scene in trial.scenes() if trial.score(scene, "extra") is not None]  # no brief ones
+        for category in trial.categories():
+            scenes = [one for one in whole if trial.by_scene[one][0].category == category]
+            scenes = [one for one in scenes if one not in twice] or scenes
+            for place, rung in enumerate(("right", "middle", "copy", "middle", "right")[:each]):
+                scene = scenes[place * len(scenes) // each] if scenes else ""
+                half = "dose_50" if trial.score(scene, "dose_50") is not None else "extra"
+                one = trial.shown_as(scene, half if rung == "middle" else rung)
                 if one is not None and one.score is not None:
-                    points = self.trial.worst + one.score * (self.trial.best - self.trial.worst)
-                    found.append(Anchor(one.sample, one.scene, rung, category, "", points))
+                    found.append(Anchor(one.sample, one.scene, one.rung, category, "", trial.points(one.score)))
         return list(dict.fromkeys(found))
+
+    def repeated(self) -> list[JudgedTwice]:
+        """Returns the edits that were asked about twice, with both scores in points."""
+        if isinstance(self.trial, PairTrial):
+            return []
+        points = self.trial.points
+        return [
+            JudgedTwice(first.sample, one.rung, points(plain), points(other))
+            for one, plain, other in self.trial.in_view(AGAIN)
+            if (first := self.trial.shown_as(one.scene, one.rung)) is not None
+        ]
 
 
 def findings(
@@ -102,7 +120,7 @@ def findings(
 def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Findings:
     """Computes the same from what was shown. Without `bounds` nothing is resampled, which saves a second."""
     kinds = order.axes(trial)
-    retest = order.scatter(trial, "again", STEADY)
+    retest = order.scatter(trial, AGAIN, STEADY)
     noise = order.smallest_difference(retest.value or 0.0)
     measures = {
         "order": order.order(trial, ORDER),

@@ -302,8 +302,16 @@ class Trial:
 
     def score(self, scene: str, rung: str, view: str = "") -> float | None:
         """Returns the score from 0 to 1; None if the edit was not shown, or not scored."""
-        found = self._places.get((scene, rung, view))
+        found = self.shown_as(scene, rung, view)
         return None if found is None else found.score
+
+    def shown_as(self, scene: str, rung: str, view: str = "") -> ShownEdit | None:
+        """Returns the edit; None if it was not shown."""
+        return self._places.get((scene, rung, view))
+
+    def points(self, score: float) -> float:
+        """Turns a score from 0 to 1 back into points."""
+        return self.worst + score * (self.best - self.worst)
 
     def scenes(self, category: str = "") -> list[str]:
         """Returns the scenes in their order."""

@@ -128,7 +128,7 @@ function inFilm(sample, edit) {
   const button = make('button', { type: 'button', class: 'plain' }, editFrame(sample, edit, 'beside'),
     make('span', { class: 'choice-label' }, sayWords('span', labelOf(sample, name), { class: 'model' }), scoreLabel(edit, wantedNow())));
   button.addEventListener('click', () => pick('right', name));
-  const kept = edit.flags.includes('kept');
+  const kept = edit.made_in !== '';
   const { critique } = edit;
   const said = critique && !kept ? make('div', { class: 'reply' },
     make('header', {}, make('span', { class: 'question' }, critique.judge),
@@ -140,7 +140,7 @@ function inFilm(sample, edit) {
 
 // The instruction given to the edit model in place of the sample's.
 function toldWhat(edit) {
-  if (!edit.instruction || edit.flags.includes('kept')) return [];
+  if (!edit.instruction || edit.made_in) return [];
   return [say('h3', "The edit model was told"), make('p', { class: 'told' }, edit.instruction)];
 }
 
@@ -224,6 +224,7 @@ function facts(sample, edit) {
   const flags = edit.flags.map((flag) => (Object.hasOwn(FLAGS, flag) ? say('li', FLAGS[flag], [], { class: 'unscored' }) : make('li', {}, flag)));
   return make('ul', { class: 'edit-facts' },
     ...flags,
+    edit.made_in ? say('li', FLAGS.kept, [], { class: 'unscored' }) : null,
     edit.width ? make('li', {}, `${edit.width} × ${edit.height}`) : null,
     say('li', "seed {}", [edit.seed]),
     edit.seconds ? say('li', "{} s", [edit.seconds.toFixed(1)]) : null,

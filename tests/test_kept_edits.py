@@ -1,0 +1,175 @@
+"""An edit that a critic keeps is a reference to the edit of the round before, for every reader of a run."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections import Counter
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from edit_eval import evaluate
+from edit_eval.records import Judgement, Status
+from edit_eval.reporting.status import status_document
+from edit_eval.run import Run, leaderboard
+from edit_eval.statistics.battles import fought
+from edit_eval.store.run_directory import RunDirectory
+from faults.faulty_runs import Ears
+
+STOP = 5.5
+PARTS = Path(__file__).with_name("planted_rounds.py")
+SAMPLES = [f"s{number}" for number in range(8)]
+
+
+def written(folder: Path, pairs: str = "all", **more: Any) -> dict[str, Any]:
+    rows = ["id,source,instruction,category"]
+    for number, name in enumerate(SAMPLES):
+        Image.new("RGB", (32, 32), (10, 20 * number, 90)).save(folder / f"{name}.png")
+        rows.append(f"{name},{name}.png,change {number},c{number % 2}")
+    (folder / "table.csv").write_text("\n".join(rows) + "\n", "utf-8")
+    here = {"params": {"device_ids": "cpu:1"}}
+
+    def part(kind: str, **params: Any) -> dict[str, Any]:
+        return {"class_path": f"{PARTS}:{kind}", "params": {**here["params"], **params}}
+
+    return {
+        "benchmark": {"type": "table", "data_path": str(folder / "table.csv")},
+        "edit_models": {"good": part("Editor", quality=5.2), "poor": part("Editor", quality=3.9)},
+        "judges": {
+            "critic": part("Judge", name="critic") | {"protocol": {"answer": "reason_then_score"}},
+            "colour": part("Judge", name="colour"),
+            "arena": part("Judge", name="arena", silent=["s7"]) | {"protocol": {"type": "pairwise", "pairs": pairs}},
+            "change": {
+                "type": "picture_metrics",
+                "params": here["params"],
+                "protocol": {"type": "numbers", "against": "last"},
+            },
+        },
+        "rounds": {"critic": "critic", "max": 3, "from": "last", "stop": STOP},
+        "evaluation": {"controls": 0, "edit_seeds": 2, "min_coverage": 0.5},
+        "execution": {"pilot": False, "progress": "none"},
+        **more,
+    }
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("kept")
+    return evaluate(written(folder), run_dir=folder / "run", report=False, spectator=Ears())
+
+
+Where = tuple[str, str, int]
+"""Column, sample, edit seed."""
+
+
+def kept(run: Run) -> dict[Where, str]:
+    """For each kept edit the column whose edit it is."""
+    every = {(one.edit_model, one.sample_id, one.edit_seed): one for one in run.results.edits}
+    return {where: edit.made_in for where, edit in every.items() if edit.made_in}
+
+
+def replies(run: Run, judge: str) -> list[dict[str, Any]]:
+    return [line for line in RunDirectory(run.path).read("replies") if line["judge"] == judge]
+
+
+def test_a_kept_edit_is_the_edit_before_at_no_cost(made: Run) -> None:
+    refers = kept(made)
+    assert {model for model, _, _ in refers} >= {"good@2", "good@3"}
+    edits = {(one.edit_model, one.sample_id, one.edit_seed): one for one in made.results.edits}
+    scores = {(one.edit_model, one.sample_id, one.edit_seed, one.judge): one for one in made.results.judgements}
+    for (model, sample, seed), before in refers.items():
+        one, was = edits[model, sample, seed], edits[before, sample, seed]
+        assert (one.pixels, one.status, one.seconds, was.made_in) == (was.pixels, Status.OK, 0.0, "")
+        judged = scores[model, sample, seed, "colour"]
+        assert judged.scores == scores[before, sample, seed, "colour"].scores
+        assert (judged.made_in, judged.asked, judged.seconds) == (before, 0, 0.0)
+    made_edits = Counter(line["status"] for line in RunDirectory(made.path).read("edits"))
+    assert made_edits == {"ok": len(edits) - len(refers)}
+    assert len(replies(made, "colour")) == len(edits) - len(refers)
+    tried = {one["edit_model"]: one["total"] for one in made.summary["edits"]}
+    assert tried == {model: 16 - sum(other == model for other, _, _ in refers) for model in made.results.edit_models}
+    assert made.summary["agreement"]["judges"]["colour"]["asked"] == len(edits) - len(refers)
+    assert status_document(made.results)["edits"]["total"] == len(edits) - len(refers)
+
+
+def test_battles_of_a_kept_edit_are_those_of_the_edit_that_it_refers_to(made: Run) -> None:
+    refers = kept(made)
+    battles = {(one.edit_model, one.other, one.sample_id, one.edit_seed): one for one in made.results.battles}
+    columns = made.results.edit_models
+    asked = 0
+    for sample, seed in product(SAMPLES, range(2)):
+        for place, first in enumerate(columns):
+            for second in columns[place + 1 :]:
+                shown = [refers.get((one, sample, seed), one) for one in (first, second)]
+                one = battles.get((first, second, sample, seed))
+                if shown[0] == shown[1]:
+                    assert one is None, "an edit does not meet itself"
+                    continue
+                assert one is not None
+                its = battles[shown[0], shown[1], sample, seed]
+                assert (fought(one, "overall"), one.status) == (fought(its, "overall"), its.status)
+                assert one.made_in == ("" if one is its else " : ".join(shown))
+                asked += one is its
+    assert len([line for line in replies(made, "arena") if line["ask"] == 0]) == 2 * asked
+    found = made.summary["battles"]["arena"]
+    unread = sum(one.sample_id == "s7" for one in battles.values())
+    assert found["coverage"]["by_status"] == {"ok": len(battles) - unread, "unparseable": unread}
+    assert leaderboard([made]).document()["battles"]["arena"]["coverage"]["total"] == len(battles)
+
+
+def test_nothing_changes_in_a_round_that_keeps_the_edit(made: Run) -> None:
+    refers = kept(made)
+    changes = {
+        (one.edit_model, one.sample_id, one.edit_seed): one.scores["l1"]
+        for one in made.results.judgements
+        if one.judge == "change"
+    }
+    assert all(changes[where] == 0.0 for where in refers)
+    assert all(changes[where] > 0.0 for where in changes.keys() - refers.keys() if where[0] != "poor")
+    once = {(sample, seed, model.partition("@")[0]) for model, sample, seed in refers}
+    assert len(replies(made, "change")) == len(changes) - len(refers) + len(once), "asked once about keeping"
+
+
+def test_a_critic_chooses_by_what_it_said_of_the_edit_that_is_kept(made: Run) -> None:
+    words: dict[Where, float] = {}
+    for line in replies(made, "critic"):
+        found = re.search(r"Score: ([0-9.]+)", line["text"])
+        assert found
+        words[line["edit_model"], line["sample"], line["edit_seed"]] = float(found[1])
+    refers = kept(made)
+    document = made.best_of("critic", "colour")
+    for row in document["models"]:
+        model, best = row["edit_model"], []
+        for sample in SAMPLES:
+            of = [refers.get((model, sample, seed), model) for seed in range(2)]
+            said = [words[one, sample, seed] for seed, one in enumerate(of)]
+            seen = [score(made, model, sample, seed).scores["score"] for seed in range(2)]
+            best.append(seen[said.index(max(said))])
+        assert row["sizes"][-1]["mean"] == pytest.approx(statistics.fmean(best)), model
+
+
+def score(run: Run, model: str, sample: str, seed: int) -> Judgement:
+    return next(
+        one
+        for one in run.results.judgements
+        if (one.judge, one.edit_model, one.sample_id, one.edit_seed) == ("colour", model, sample, seed)
+    )
+
+
+@pytest.mark.parametrize("pairs", ["all", "cycles"])
+def test_the_same_command_asks_nothing_again(made: Run, tmp_path: Path, pairs: str) -> None:
+    """Also not what could not be read, about battles whose edits are known by the critic's replies alone."""
+    configuration = written(tmp_path, pairs)
+    first = evaluate(configuration, run_dir=tmp_path / "run", report=False, spectator=Ears())
+    count = len(list(RunDirectory(first.path).read("replies")))
+    again = evaluate(configuration, run_dir=tmp_path / "run", report=False, spectator=Ears())
+    assert len(list(RunDirectory(again.path).read("replies"))) == count
+    assert again.summary["battles"] == first.summary["battles"]
+    assert again.summary["rounds"] == first.summary["rounds"]
+    battles = first.summary["battles"]["arena"]["coverage"]
+    assert "skipped" not in battles["by_status"]
+    assert first.matrix.pending == 0
