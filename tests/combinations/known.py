@@ -34,11 +34,7 @@ def _not_asked_for(draw: Draw) -> bool:
     return want.made != want.samples
 
 
-def _compared_alone(draw: Draw) -> bool:
-    return bool(draw["arena"]) and not Expected(draw).reporting
-
-
-KNOWN = (
+KNOWN: tuple[Known, ...] = (
     Known(
         "what a sample follows is made although a filter leaves it out, and counts",
         "salt=1 rows=5 turns=1 tags=0 categories=2 only=1",
@@ -46,34 +42,10 @@ KNOWN = (
         ".*",
     ),
     Known(
-        "an edit that is kept is missing, or one more, instead of a reference to where it was made",
-        "salt=5 rows=5 models=2 rounds=3 stop=5.5 arena=all drift=1",
-        lambda draw: draw["rounds"] > 1,
-        ".*",
-    ),
-    Known(
-        "one model told different words is one model on a leaderboard",
-        "salt=9 rows=6 models=2 rewrite=1 arena=all",
-        lambda draw: draw["arena"] and draw["rewrite"],
-        "leaderboard: (battles|strengths).*",
-    ),
-    Known(
-        "the message on coverage leaves out judges that compare",
-        "salt=3 rows=6 models=2 arena=all garbled=0.2 unparseable=0.25",
-        lambda draw: bool(draw["arena"]),
-        "run: message.*",
-    ),
-    Known(
-        "with judges that compare alone there is no message, but a fault",
-        "salt=4 rows=6 models=2 scorer=0 arena=all garbled=0.2",
-        _compared_alone,
-        "run: how it ends",
-    ),
-    Known(
-        "a sample that was skipped has no battles",
-        "salt=7 rows=6 broken=1 models=2 arena=all",
-        lambda draw: draw["arena"] and draw["broken"],
-        "battles.*|leaderboard: battles|status: battles|summary: (coverage|reached)|run: exit code",
+        "a critic is asked for every repeat, of which one is told",
+        "salt=5 rows=5 rounds=2 repeats=2 edit_seeds=2",
+        lambda draw: draw["rounds"] > 1 and draw["repeats"] > 1,
+        "asked: answers|rounds: best .*|best-of: mean|summary: .*",
     ),
 )
 

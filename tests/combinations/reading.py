@@ -21,6 +21,8 @@ from combinations.oracle import HEADLINES, Battle, Expected, Place
 from edit_eval.run import Run
 
 OUTCOMES = ("first", "second", "tie", "contradiction", "missing")
+FEWEST_IMAGES = 6
+"""For an interval, a test, a rank."""
 SPOKEN = 0.4
 """The share of documents that are also printed for people, in both languages."""
 BROKEN_DOWN = re.compile(r"Traceback|bug in edit-eval")
@@ -519,7 +521,7 @@ class Readers:
             if not any(0 < abs(gap) < 1e-9 for gap in gaps.values()):
                 self.check("compare: wins", where, signs, [pair["wins"], pair["ties"], pair["losses"]])
             self.decided(pair, gaps, len(pairs), where)
-        self.ranks("compare", columns, pairs)
+        self.ranks(columns, pairs)
 
     def decided(self, pair: Mapping[str, Any], gaps: Mapping[str, float], tests: int, where: str) -> None:
         """Where one is better on every image, on so many that no test could miss it, it is said; never the reverse."""
@@ -528,7 +530,7 @@ class Readers:
         mean = fmean(gaps.values()) if gaps else 0.0
         if better is not None:
             self.check("compare: who is better", where, pair["a"] if mean > 0 else pair["b"], better)
-            self.check("compare: too few images to tell", where, True, self.want.images(gaps) >= 6)
+            self.check("compare: too few images to tell", where, True, self.want.images(gaps) >= FEWEST_IMAGES)
         elif (
             gaps
             and self.draw["shared"] == 0
@@ -538,21 +540,18 @@ class Readers:
             enough = tests * 2 ** (1 - len(gaps)) <= 0.02
             self.check("compare: who is better", where, False, enough and worse[pair["b"]])
 
-    def ranks(self, verb: str, columns: Iterable[Mapping[str, Any]], pairs: Iterable[Mapping[str, Any]]) -> None:
-        """A rank is one more than how many are shown to be better."""
-        better: Counter[tuple[str, str]] = Counter()
-        for pair in pairs:
-            if (winner := pair["outcome"]["better"]) is not None:
-                better[{pair["a"]: pair["b"], pair["b"]: pair["a"]}[winner], pair["judge"]] += 1
+    def ranks(self, columns: Iterable[Mapping[str, Any]], pairs: Iterable[Mapping[str, Any]]) -> None:
+        """Somebody is first; who is shown to be better stands before the other; who shares too few images has no rank."""
         self.rank = {(one["name"], one["judge"]): one["rank"] for one in columns}
-        for one in columns:
-            if one["rank"] is not None:
-                self.check(
-                    f"{verb}: rank",
-                    f"{one['name']} by {one['judge']}",
-                    1 + better[one["name"], one["judge"]],
-                    one["rank"],
-                )
+        for judge in {judge for _, judge in self.rank}:
+            there = {name: rank for (name, by), rank in self.rank.items() if by == judge and rank is not None}
+            self.check("compare: somebody is first", judge, not there or min(there.values()), 1 if there else True)
+            for pair in (one for one in pairs if one["judge"] == judge and {one["a"], one["b"]} <= {*there}):
+                where = f"{pair['a']} and {pair['b']} by {judge}"
+                self.check("compare: enough images for a rank", where, True, pair["clusters"] >= FEWEST_IMAGES)
+                if (better := pair["outcome"]["better"]) is not None:
+                    other = pair["b"] if better == pair["a"] else pair["a"]
+                    self.check("compare: who is better stands before", where, True, there[better] < there[other])
 
     def read_leaderboard(self, said: Mapping[str, Any]) -> None:
         self.read_columns("leaderboard", said["columns"])

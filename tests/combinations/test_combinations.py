@@ -40,7 +40,13 @@ PROCESSES = [
     "salt=13 rows=6 models=2 folder=1 recorded=1 second=1 readings=2 order=by_category way=added",
 ]
 """Draws that are carried out by commands and workers that are processes."""
-CASES: dict[str, str] = {}
+CASES = {
+    "a kept edit is a reference": "salt=5 rows=5 models=2 rounds=3 stop=5.5 arena=all drift=1",
+    "one model told different words has a row for each": "salt=9 rows=6 models=2 rewrite=1 arena=all",
+    "who is below the coverage is named": "salt=3 rows=6 models=2 arena=all garbled=0.2 unparseable=0.25",
+    "judges that compare alone": "salt=4 rows=6 models=2 scorer=0 arena=all garbled=0.2",
+    "a skipped sample has its battles": "salt=7 rows=6 broken=1 models=2 arena=all",
+}
 """What was found -> the draw that found it. All of it is true now."""
 
 
