@@ -43,6 +43,7 @@ from edit_eval.serving.watch import LOOKED_AT, is_near_copy
 
 EACH = 16
 CLIENTS = 64
+HEAD = b"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
 PART = 128
 """Pairs per request of the burst: a thousand PNGs exceed the limit of one body."""
 JUDGE = """
@@ -204,9 +205,7 @@ def soak(seconds: float) -> bool:
                 if n % 11 == 5:
                     parts = urllib.parse.urlsplit(address)
                     with socket.create_connection((parts.hostname, parts.port)) as gone:
-                        gone.sendall(
-                            b"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body
-                        )
+                        gone.sendall(HEAD % len(body) + body)
                     continue
                 with urllib.request.urlopen(urllib.request.Request(address, data=body), timeout=600) as answer:
                     answer.read()

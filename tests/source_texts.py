@@ -4,6 +4,7 @@ scripts. A template that has a context stands behind it, as `Text.key` has it.""
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -12,13 +13,13 @@ from pathlib import Path
 from typing import Any, get_args
 
 import jinja2
-import typer
 from jinja2 import nodes
 
 import edit_eval
 from edit_eval.benchmarks.contract import CATEGORIES, title
 from edit_eval.cli import app
-from edit_eval.config.components import built_in, describe
+from edit_eval.command_line import command_of
+from edit_eval.config.components import built_in, describe, named
 from edit_eval.config.shipped import shipped, summary
 from edit_eval.execution.findings import Level
 from edit_eval.reporting.components import _WORDS, PRESET_FACTS
@@ -44,7 +45,7 @@ VOCABULARIES = (
 def templates() -> dict[str, str]:
     """Each template of a `Text`, with the place where it stands first."""
     found: dict[str, str] = {}
-    for file in sorted(SRC.rglob("*")):
+    for file in sorted(SRC.rglob("*"), key=lambda path: ("guests" in path.parts, path)):  # a guest's words are its own
         name = file.relative_to(SRC).as_posix()
         read = READERS.get(file.suffix)
         for line, words in read(file.read_text(encoding="utf-8")) if read else ():
@@ -52,15 +53,27 @@ def templates() -> dict[str, str]:
     for vocabulary in VOCABULARIES:
         for word in vocabulary:
             found.setdefault(word, "a vocabulary")
-    for words, place in own_words().items():
-        found.setdefault(words, f"edit-eval {place}")
+    for words, place in {**of_guests(), **own_words()}.items():
+        found.setdefault(words, of_guests().get(words, f"edit-eval {place}"))
     return found
+
+
+@cache
+def of_guests() -> dict[str, str]:
+    """What analyses say of themselves, with their file: their docstrings and those of their parameters."""
+    found = {}
+    for name, path in built_in()["analysis"].items():
+        file = path.partition(":")[0].replace(".", "/").removeprefix("edit_eval/") + ".py:0"
+        [described] = describe(name)
+        docs = [*sentences(inspect.getdoc(named("analysis", name)) or ""), *(one.doc for one in described.parameters)]
+        found |= {words: file for doc in docs for words in (doc, *sentences(doc))}
+    return {whole(words): file for words, file in found.items()}
 
 
 @cache
 def own_words() -> dict[str, str]:
     """What commands and components say of themselves, with the place where it is shown: looked up as a whole."""
-    found = dict.fromkeys(of_help(typer.main.get_command(app)), "--help")
+    found = dict.fromkeys(of_help(command_of(app)), "--help")
     return found | {words: place for place, words in of_components()}
 
 

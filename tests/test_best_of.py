@@ -9,6 +9,7 @@ import yaml
 
 from command_lines import Command, caller
 from edit_eval import evaluate
+from edit_eval.reporting.analyses import plain
 from edit_eval.reporting.page.files import markdown
 from edit_eval.reporting.page.page import page
 from edit_eval.run import Run
@@ -36,7 +37,7 @@ def command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) 
 
 
 def test_a_report_has_what_choosing_is_worth_by_each_judge(made: Run, tmp_path: Path) -> None:
-    every = made.summary["best_of"]
+    every = made.summary["analyses"]["best-of"]
     assert [(one["select"]["name"], one["report"]["name"]) for one in every] == [
         ("hasty", "colour"),
         ("colour", "hasty"),
@@ -50,10 +51,11 @@ def test_a_report_has_what_choosing_is_worth_by_each_judge(made: Run, tmp_path: 
     assert "Chosen by hasty, reported by colour" in markdown(made.results, made.summary, "en")
     drawn = "".join(page(made.results, made.summary, tmp_path, language="zh"))
     assert 'id="best-of"' in drawn
-    assert 'data-chart="best_of"' in drawn
+    assert 'data-chart="best-of"' in drawn
     assert "由 hasty 挑选，由 colour 报告" in drawn
-    assert made.best_of("hasty", "colour") == every[0]
-    assert "best of 4" in made.best_of("hasty", "colour")._repr_html_()
+    again = made.analysis("best-of", select="hasty", report="colour")
+    assert plain(again.document) == every[0]
+    assert "best of 4" in again._repr_html_()
 
 
 def test_the_verb_prints_writes_and_refuses(made: Run, command: Command, tmp_path: Path) -> None:
@@ -68,7 +70,7 @@ def test_the_verb_prints_writes_and_refuses(made: Run, command: Command, tmp_pat
         (["hasty"], "cannot both choose and report"),
         (["colour", "--sizes", "1,8"], "from 1 to 4"),
         (["colour", "--sizes", "many"], "whole numbers"),
-        (["colour", "--to", tmp_path / "curve.png"], ".svg, .csv or .md"),
+        (["colour", "--to", tmp_path / "curve.png"], "one of .svg, .csv, .md, .json"),
         (["colour", "--to", tmp_path / "curve.svg"], "already exists"),
     ):
         refused = command(*asked, *more)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,15 @@ import pytest
 from PIL import Image
 
 from edit_eval import evaluate
+from edit_eval.errors import ConfigurationError, RunDirectoryError
+from edit_eval.gating import gate
 from edit_eval.records import Judgement, Status
+from edit_eval.reporting.analyses import plain
 from edit_eval.reporting.status import status_document
-from edit_eval.run import Run, leaderboard
+from edit_eval.run import Run, compare, leaderboard
+from edit_eval.sharing.card import card
 from edit_eval.statistics.battles import fought
+from edit_eval.statistics.summary import summarise
 from edit_eval.store.run_directory import RunDirectory
 from faults.faulty_runs import Ears
 
@@ -25,17 +31,17 @@ PARTS = Path(__file__).with_name("planted_rounds.py")
 SAMPLES = [f"s{number}" for number in range(8)]
 
 
+def part(kind: str, **params: Any) -> dict[str, Any]:
+    """A planted editor or judge of a configuration."""
+    return {"class_path": f"{PARTS}:{kind}", "params": {"device_ids": "cpu:1", **params}}
+
+
 def written(folder: Path, pairs: str = "all", **more: Any) -> dict[str, Any]:
     rows = ["id,source,instruction,category"]
     for number, name in enumerate(SAMPLES):
         Image.new("RGB", (32, 32), (10, 20 * number, 90)).save(folder / f"{name}.png")
         rows.append(f"{name},{name}.png,change {number},c{number % 2}")
     (folder / "table.csv").write_text("\n".join(rows) + "\n", "utf-8")
-    here = {"params": {"device_ids": "cpu:1"}}
-
-    def part(kind: str, **params: Any) -> dict[str, Any]:
-        return {"class_path": f"{PARTS}:{kind}", "params": {**here["params"], **params}}
-
     return {
         "benchmark": {"type": "table", "data_path": str(folder / "table.csv")},
         "edit_models": {"good": part("Editor", quality=5.2), "poor": part("Editor", quality=3.9)},
@@ -45,7 +51,7 @@ def written(folder: Path, pairs: str = "all", **more: Any) -> dict[str, Any]:
             "arena": part("Judge", name="arena", silent=["s7"]) | {"protocol": {"type": "pairwise", "pairs": pairs}},
             "change": {
                 "type": "picture_metrics",
-                "params": here["params"],
+                "params": {"device_ids": "cpu:1"},
                 "protocol": {"type": "numbers", "against": "last"},
             },
         },
@@ -141,7 +147,7 @@ def test_a_critic_chooses_by_what_it_said_of_the_edit_that_is_kept(made: Run) ->
         assert found
         words[line["edit_model"], line["sample"], line["edit_seed"]] = float(found[1])
     refers = kept(made)
-    document = made.best_of("critic", "colour")
+    document = plain(made.analysis("best-of", select="critic", report="colour").document)
     for row in document["models"]:
         model, best = row["edit_model"], []
         for sample in SAMPLES:
@@ -173,3 +179,22 @@ def test_the_same_command_asks_nothing_again(made: Run, tmp_path: Path, pairs: s
     battles = first.summary["battles"]["arena"]["coverage"]
     assert "skipped" not in battles["by_status"]
     assert first.matrix.pending == 0
+
+
+def test_one_model_is_held_against_one_that_is_told_the_same(tmp_path: Path) -> None:
+    configuration = written(tmp_path)
+    with pytest.raises(ConfigurationError, match="leave out `rounds` and `rewrite`"):
+        gate(configuration, configuration, margin=0.3, folder=tmp_path / "gate")
+
+
+def test_a_folder_of_runs_is_named_as_one(made: Run) -> None:
+    with pytest.raises(RunDirectoryError, match=r"is a folder of runs: name each run, as .*run"):
+        compare(made.path.parent)
+
+
+def test_a_card_has_strengths(made: Run) -> None:
+    battles = replace(made.results, judges=(), judgements=())
+    text = card("me/run", battles, summarise(battles), licence="", images=False, sources=False)
+    assert text.count("| good@3 |") >= 1
+    assert "|  |" not in text
+    assert "compared by arena" in text

@@ -13,10 +13,11 @@ import pytest
 import edit_eval
 
 FACE = """
-Audit Benchmark BenchmarkError Comparison ConfigurationError Edit EditEvalError EditModel EditRequest Judge JudgeRequest
-Judgement LoadError MeanScore Missing ModelError NotDrawn Picture PictureError Protocol Question Reading Refused Reply
-Results Run RunDirectoryError RunInterrupted Sample Scale Score Scored Scoring Spectator Status Stopped Unscored View
-__version__ audit compare evaluate leaderboard score score_table
+Analysis Audit Benchmark BenchmarkError ChartStyle Column Comparison ConfigurationError Edit EditEvalError EditModel
+EditRequest Judge JudgeRequest Judgement Line LoadError MeanScore Missing ModelError NotDrawn Picture PictureError
+Protocol Question Reading Refused Reply Results Run RunDirectoryError RunInterrupted RunRecords Sample Scale Score
+Scored Scoring Spectator Status Stopped Table Text Unscored View __version__ audit compare evaluate leaderboard score
+score_table
 """
 HEAVY = {"torch", "pyarrow", "pandas", "matplotlib", "transformers", "diffusers", "ray", "openai", "fastapi", "IPython"}
 

@@ -315,15 +315,13 @@ def _compile_templates() -> None:
 
 def _make_command() -> None:
     """And what the first evaluation of a process makes for all others: both are the same for each."""
-    import typer
-
-    from edit_eval.command_line import app
+    from edit_eval.command_line import app, command_of
     from edit_eval.config.loading import load_configuration
     from edit_eval.execution.session import _versions
     from edit_eval.experiment import Experiment, load_samples
     from small_benchmark import configuration, write_benchmark
 
-    typer.main.get_command(app)
+    command_of(app, ())
     _versions()
     with tempfile.TemporaryDirectory() as folder:
         write_benchmark(Path(folder), 1)

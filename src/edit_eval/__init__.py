@@ -51,10 +51,13 @@ if TYPE_CHECKING:
         Scoring,
         Status,
     )
+    from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords
+    from edit_eval.reporting.table import Column, Line, Table
     from edit_eval.run import Run, compare, leaderboard
     from edit_eval.serving.scoring import Scored, score, score_table
     from edit_eval.statistics.comparison import Comparison
     from edit_eval.statistics.means import MeanScore
+    from edit_eval.text import Text
 
 __version__ = "0.1.0"
 
@@ -68,6 +71,9 @@ _PLACES = {
     "serving.scoring": ("score", "score_table", "Scored"),
     "statistics.means": ("MeanScore",),
     "statistics.comparison": ("Comparison",),
+    "reporting.analyses": ("Analysis", "ChartStyle", "RunRecords"),
+    "reporting.table": ("Column", "Line", "Table"),
+    "text": ("Text",),
     "execution.spectator": ("Spectator",),
     "benchmarks.contract": ("Benchmark",),
     "edit_models.contract": ("EditModel", "EditRequest"),
@@ -85,9 +91,12 @@ _PLACES = {
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 
 __all__ = [
+    "Analysis",
     "Audit",
     "Benchmark",
     "BenchmarkError",
+    "ChartStyle",
+    "Column",
     "Comparison",
     "ConfigurationError",
     "Edit",
@@ -97,6 +106,7 @@ __all__ = [
     "Judge",
     "JudgeRequest",
     "Judgement",
+    "Line",
     "LoadError",
     "MeanScore",
     "Missing",
@@ -113,6 +123,7 @@ __all__ = [
     "Run",
     "RunDirectoryError",
     "RunInterrupted",
+    "RunRecords",
     "Sample",
     "Scale",
     "Score",
@@ -121,6 +132,8 @@ __all__ = [
     "Spectator",
     "Status",
     "Stopped",
+    "Table",
+    "Text",
     "Unscored",
     "View",
     "__version__",

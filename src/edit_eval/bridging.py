@@ -6,6 +6,7 @@ The file has the pairs of scores themselves, so that its map can be fitted in bo
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +27,7 @@ from edit_eval.run import Run
 from edit_eval.statistics.agreement import agreement, samples_of
 from edit_eval.statistics.calibration import FEWEST_MODELS, Pairs, translated, turned
 from edit_eval.statistics.columns import differences
-from edit_eval.statistics.instruments import judges_of
+from edit_eval.statistics.instruments import Item, judges_of
 from edit_eval.statistics.intervals import cluster_codes
 from edit_eval.statistics.series import gain
 from edit_eval.store.comparable import judge_identity
@@ -190,16 +191,14 @@ def _same_judge(run: Run, side: BridgedJudge) -> str:
 
 
 def _tell_as_it_is(found: dict[str, Any], turn: float, scale: Scale, run: Run, judge: str) -> None:
-    total: dict[str, int] = {}
-    for one in run.results.judgements:
-        if one.judge == judge:
-            total[one.edit_model] = total.get(one.edit_model, 0) + 1
+    edits = {Item.of(one) for one in run.results.judgements if one.judge == judge}  # several repeats of an edit are one
+    total = Counter(one.edit_model for one in edits)
     found["range"] = sorted(turn * end for end in found["range"])
     rows: Mapping[str, dict[str, Any]] = found["edit_models"]
     for model, row in rows.items():
         row["before"] *= turn
         row["beyond"] = turned(row["beyond"], turn)
-        row["total"] = total.get(model, row["n"])
+        row["total"] = total[model]
         if row["ci95"]:
             low, high = row["ci95"]
             low = low if scale.lowest is None else max(scale.lowest, low)

@@ -10,13 +10,14 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edit_eval.errors import EditEvalError, ExitCode, RunInterrupted, Stopped
+from edit_eval.errors import ConfigurationError, EditEvalError, ExitCode, RunInterrupted, Stopped
 from edit_eval.reporting.language import said, said_own, speak, spoken
 from edit_eval.reporting.progress.standard_streams import forgiving, set_apart
 from edit_eval.text import Text
@@ -116,6 +117,89 @@ def verb(on: typer.Typer, **shown: Any) -> Callable[[Callable[..., None]], Calla
     return make
 
 
+# -- analyses as verbs --
+
+
+def command_of(app: typer.Typer, words: Collection[str] | None = None) -> Any:
+    """Returns the whole command: the verbs of `app`, and one for every registered analysis.
+
+    An analysis is imported if its name is among the `words` of the command line, or if none are given; of the others
+    there is only their first line, for `--help`.
+    """
+    from edit_eval.config.components import known
+
+    command: Any = copy(typer.main.get_command(app))  # typer keeps its own
+    analyses = typer.Typer(rich_markup_mode=None)
+    for one in known("analysis"):
+        if one.name in command.commands:
+            continue  # a verb's name is taken
+        if words is None or one.name in words:
+            _analysis_verb(analyses, one.name)
+        else:
+            analyses.command(one.name, short_help=one.summary)(lambda: None)
+    analyses.callback()(lambda: None)  # one command alone would be no group
+    command.commands = {**command.commands, **typer.main.get_group(analyses).commands}
+    return command
+
+
+def _analysis_verb(on: typer.Typer, name: str) -> None:
+    """Makes an analysis a verb: its parameters are flags, their docstrings the help."""
+    from dataclasses import MISSING, fields
+    from typing import get_type_hints
+
+    from edit_eval.config.components import named
+    from edit_eval.config.parameters import describe_parameters, parameters_of
+
+    cls = named("analysis", name)
+    nested = parameters_of(cls)
+    types, docs = get_type_hints(nested), {one.name: one.doc for one in describe_parameters(cls)}
+    flags = {one.name: one for one in fields(nested)} if nested else {}
+    several = [key for key in flags if types[key] in (tuple[int, ...], tuple[int, ...] | None)]
+
+    def call(run: Path, to: Path | None, force: bool, **given: Any) -> None:
+        from edit_eval.reporting.analyses import plain, section_of, write_document
+        from edit_eval.reporting.table import print_sheet
+        from edit_eval.run import Run
+
+        values = {key: _whole_numbers(key, given[key]) if key in several else given[key] for key in flags}
+        made = Run(run)
+        document, language = made.analysis(name, **values).document, spoken(made.language)
+        if to is not None:
+            write_document(name, document, to, language=language, force=force)
+        answer(lambda: plain(document), lambda: print_sheet(section_of(name, document).sheet(), language=language))
+
+    def flag(key: str) -> inspect.Parameter:
+        one = flags[key]
+        metavar = one.metadata.get("metavar", "1,2,4" if key in several else None)
+        option = typer.Option(f"--{key.replace('_', '-')}", metavar=metavar, help=docs[key])
+        default = inspect.Parameter.empty if one.default is MISSING else one.default
+        kind = str | None if key in several else types[key]
+        return _keyword(key, Annotated[kind, option], default)
+
+    to = typer.Option("--to", metavar="FILE", help="Also write it: .md, .json, .csv or .svg.")
+    own = [
+        _keyword("run", RunFolder),
+        *map(flag, flags),
+        _keyword("to", Annotated[Path | None, to], None),
+        _keyword("force", Force, False),
+    ]
+    call.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
+    call.__doc__ = cls.__doc__
+    verb(on, name=name, short_help=inspect.cleandoc(cls.__doc__ or "").partition("\n")[0])(call)
+
+
+def _keyword(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+def _whole_numbers(key: str, text: str | None) -> tuple[int, ...] | None:
+    try:
+        return None if text is None else tuple(int(word) for word in words(text) or ())
+    except ValueError:
+        flag = f"--{key.replace('_', '-')}"
+        raise ConfigurationError(Text("{} {}: must be whole numbers: `{} 1,2,4`", flag, text, flag)) from None
+
+
 LISTS = ("--categories", "--difficulty", "--tags", "--sample-ids", "--devices", "--retry")
 """Flags that take several words."""
 UsageError: Any = typer.BadParameter.__mro__[1]
@@ -170,7 +254,7 @@ def main() -> None:
             from edit_eval.store.run_folders import refuse_an_unfit_python
 
             refuse_an_unfit_python()
-        command = typer.main.get_command(app)
+        command = command_of(app, [*sys.argv[1:], *os.environ.get("COMP_WORDS", "").split()])
         if spoken() == "zh":
             help_in_chinese(command)
         code = command(standalone_mode=False)

@@ -18,7 +18,15 @@ from typing import Protocol as Shape
 
 import msgspec
 
-from edit_eval.benchmarks.selection import in_unicode, lint, refuse_bad, refuse_nothing, select, tidied
+from edit_eval.benchmarks.selection import (
+    in_unicode,
+    lint,
+    passing,
+    refuse_bad,
+    refuse_nothing,
+    tidied,
+    with_predecessors,
+)
 from edit_eval.config.components import NotHere, called_by, import_class, staying_here
 from edit_eval.config.families import shared_families
 from edit_eval.config.identity import Identity, digest, identity
@@ -26,7 +34,7 @@ from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
 from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol, rounds_of
-from edit_eval.protocols.contract import EARLIER, Question, fault
+from edit_eval.protocols.contract import Question, fault, is_earlier
 from edit_eval.records import CONTROL, REWRITE, Sample, Told
 from edit_eval.scheduling.batches import spread
 from edit_eval.text import Text, counted, packed, unpacked
@@ -96,6 +104,9 @@ class Experiment:
     edit_models: tuple[Identity, ...]
     """Columns of edits: an edit model, or, under another name, one that is told a judge's words."""
     judges: tuple[AskedJudge, ...]
+    beside: frozenset[str] = frozenset()
+    """Samples that do not pass the filters: they are edited because others follow them. No judge is asked about them,
+    and they are in no number."""
     told: Mapping[str, Told] = field(default_factory=dict)
     """For each column that is told a judge's words, how, by the column's name. A column comes after those it needs."""
     language: str = "en"
@@ -119,7 +130,8 @@ class Experiment:
         cannot be used, and more cells than fit into memory."""
         section, evaluation, folder = configuration.benchmark, configuration.evaluation, configuration.folder
         samples = data.samples
-        chosen = select(samples, **section.filters.model_dump(), source=section.source)
+        wanted = passing(samples, **section.filters.model_dump(), source=section.source)
+        chosen, names = with_predecessors(samples, wanted), {sample.id for sample in wanted}
         judges = asked_judges(configuration)
         for judge in judges:
             refuse = getattr(judge.protocol, "refuse_unknown", None)
@@ -141,6 +153,7 @@ class Experiment:
             )
         made = cls(
             samples=seen,
+            beside=frozenset(sample.id for sample in seen) - names,
             edit_models=columns,
             judges=tuple(judges),
             told=told,
@@ -192,6 +205,7 @@ class Experiment:
             about=dict(plain.get("benchmark", {}).get("about", {})),
             notes=tuple(unpacked(plain.get("benchmark", {}).get("notes", []))),
             grows=bool(plain.get("grows", False)),
+            beside=frozenset(map(str, plain.get("beside", ()))),
             told={name: msgspec.convert(one, Told) for name, one in plain.get("told", {}).items()},
             **how_often,
         )
@@ -206,6 +220,7 @@ class Experiment:
             "benchmark": {"about": dict(self.about), "notes": packed(self.notes)},
             **{key: getattr(self, key) for key in ("edit_seeds", "repeats", "readings", "control_samples")},
             **({"grows": True} if self.grows else {}),
+            **({"beside": sorted(self.beside)} if self.beside else {}),
             **({"told": {name: asdict(one) for name, one in self.told.items()}} if self.told else {}),
             "edit_models": [asdict(model) for model in self.edit_models],
             "judges": [
@@ -232,7 +247,7 @@ class Experiment:
 
     @cached_property
     def asked(self) -> dict[str, list[tuple[SampleQuestion, ...]]]:
-        """For each judge, the questions about each sample; none about a bad one."""
+        """For each judge, the questions about each sample; none about a bad one, and one beside the filters."""
         made: dict[int, list[tuple[SampleQuestion, ...]]] = {}
         equal: dict[str, int] = {}
         found = {}
@@ -241,7 +256,9 @@ class Experiment:
             number = equal.setdefault(key, len(equal))
             if number not in made:
                 light: Light = {}
-                made[number] = [ask(judge.protocol, sample, light) for sample in self.samples]
+                made[number] = [
+                    () if sample.id in self.beside else ask(judge.protocol, sample, light) for sample in self.samples
+                ]
             found[judge.name] = made[number]
         return found
 
@@ -267,7 +284,7 @@ class Experiment:
 
     def is_asked(self, judge: str, sample: Sample) -> bool:
         """True if a judge is asked about a sample's edit; in an experiment that grows it may be asked about a share."""
-        return not (self.grows and f"{UNASKED}{judge}" in sample.tags)
+        return sample.id not in self.beside and not (self.grows and f"{UNASKED}{judge}" in sample.tags)
 
     @cached_property
     def _light(self) -> Light:
@@ -306,13 +323,21 @@ class Experiment:
     def shows_earlier(self) -> bool:
         """True if a judge is shown pictures of earlier turns or rounds."""
         every = (one.question for asked in self.asked.values() for of in asked for one in of)
-        return self.grows or any(view.picture in EARLIER for question in every for view in question.shows)
+        return self.grows or any(is_earlier(view.picture) for question in every for view in question.shows)
 
     def first_of(self, position: int) -> Sample:
         """Returns the first sample of the chain that the one at a position belongs to; itself if it follows none."""
         while position in self.predecessors:
             position = self.predecessors[position]
         return self.samples[position]
+
+    def turns_before(self, position: int) -> list[int]:
+        """Returns the positions of the samples that come before the one at a position in its chain, the first first."""
+        found: list[int] = []
+        while position in self.predecessors:
+            position = self.predecessors[position]
+            found.insert(0, position)
+        return found
 
     @cached_property
     def predecessors(self) -> dict[int, int]:
@@ -360,7 +385,7 @@ class Experiment:
     def controls(self) -> tuple[Control, ...]:
         """Pictures judged in place of edits, for samples spread over the categories; after them each good sample once
         more if a judge is asked before there is an edit."""
-        good = [n for n, sample in enumerate(self.samples) if not sample.fault and not sample.follows]
+        good = [n for n, one in enumerate(self.samples) if not (one.fault or one.follows or one.id in self.beside)]
         rewritten = [Control(REWRITE, n) for n in good] if any(judge.before_edits for judge in self.judges) else []
         if not self.control_samples or not any(judge.sees_controls for judge in self.judges):
             return tuple(rewritten)
@@ -387,6 +412,8 @@ class Experiment:
         found: dict[tuple[int, int, int, int, int], list[int]] = {}
         for number, judge in enumerate(self.judges):
             for position, sample in enumerate(self.samples) if judge.of_two else ():
+                if sample.id in self.beside:
+                    continue
                 rounds = rounds_of(judge.protocol, sample, self.edit_models)
                 for (turn, pairs), edit_seed in product(enumerate(rounds), range(self.edit_seeds)):
                     for pair in pairs:
@@ -434,7 +461,7 @@ class Experiment:
             for judge in self.judges
         ]
         often = (self.edit_seeds, self.repeats, self.readings, self.control_samples)
-        return self.edit_models, judges, self.language, often, self.told
+        return self.edit_models, judges, self.language, often, self.told, self.beside
 
     def differences(self, other: Experiment) -> list[str]:
         """Returns changes for people, one entry each: `edit model qwen_image_edit: num_inference_steps 50 -> 15`.

@@ -124,6 +124,14 @@ def _decisive(edit_models: Any) -> Any:
 
 def _refuse_unlike(before: Experiment, after: Experiment) -> None:
     for name, one in ((BASELINE, before), (CANDIDATE, after)):
+        if one.told:
+            raise ConfigurationError(
+                Text(
+                    "{}: a gate holds one edit model against one, each told what the sample says; leave out `rounds` "
+                    "and `rewrite`, or run both configurations and `edit-eval compare RUN RUN`",
+                    name,
+                )
+            )
         if len(one.edit_models) != 1:
             raise ConfigurationError(
                 Text("{}: {} edit models; a gate holds one against one", name, len(one.edit_models))

@@ -501,6 +501,8 @@ class Results:
     """Judges of one edit at a time."""
     scoring: Mapping[str, Scoring]
     """Scores of each judge, those of `battle_judges` included."""
+    beside: tuple[Sample, ...] = ()
+    """Samples that do not pass the filters, which were edited because others follow them: in no number."""
     controls: tuple[Judgement, ...] = ()
     """Judgements of controls, which no edit model made: left out of every other number."""
     battles: tuple[Judgement, ...] = ()
@@ -517,6 +519,8 @@ class Results:
     published: Mapping[tuple[str, str], Mapping[str, float | str]] = field(default_factory=dict)
     """For each (edit model, judge), the numbers as a benchmark's authors define them, by name: a number, or a text that
     says why there is none. Shown under their names, never ranked, never a gate."""
+    certificates: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """For each judge with such numbers, whether they are certified (`published.certificates.certificate_of`)."""
     activities: tuple[Activity, ...] = ()
     wall_seconds: tuple[float, ...] = ()
     """Wall time of each start, in seconds."""

@@ -13,17 +13,17 @@ from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Unscored
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.contract import Missing
+from edit_eval.published.certificates import certificate_of
 from edit_eval.records import FAILED, Ending, Judgement, Results, Status
+from edit_eval.reporting.analyses import RunRecords, computed, summary_of
 from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.scores import frame
 from edit_eval.reporting.verdict import comparison_lines, verdict_lines
 from edit_eval.statistics.agreement import beside_choices, bridge_document, people_agreement
-from edit_eval.statistics.best_of import best_of, instrument
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
-from edit_eval.statistics.people import ratings_of, read_answers, read_people
-from edit_eval.statistics.steps import with_critics
-from edit_eval.statistics.summary import judges_document, summarise, votes_document
+from edit_eval.statistics.people import read_answers, read_people
+from edit_eval.statistics.summary import judges_document, votes_document
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import Examined, examined
 from edit_eval.store.joined import joined, judges_apart
@@ -70,13 +70,22 @@ class ShownAgreement(dict[str, Any]):
         return agreement_html(self)
 
 
-class ShownBestOf(dict[str, Any]):
-    """Result of `Run.best_of`, shown in a notebook as `edit-eval best-of` prints it."""
+class Analysed:
+    """The document of an analysis, with its fields as attributes; shown in a notebook as its verb prints it."""
+
+    def __init__(self, name: str, document: Any) -> None:
+        self.name, self.document = name, document
+
+    def __getattr__(self, field: str) -> Any:
+        return getattr(self.document, field)
+
+    def __repr__(self) -> str:
+        return repr(self.document)
 
     def _repr_html_(self) -> str:
-        from edit_eval.reporting.page.notebook import best_of_html
+        from edit_eval.reporting.page.notebook import analysis_html
 
-        return best_of_html(self)
+        return analysis_html(self.name, self.document)
 
 
 class ShownComparison(Comparison):
@@ -182,6 +191,7 @@ class Run:
             directory=str(self.path),
             samples=samples,
             edits=edits,
+            beside=tuple(sample for sample in matrix.samples if sample.id in self.experiment.beside),
             judgements=judgements,
             edit_models=tuple(model.name for model in matrix.edit_models),
             judges=tuple(judge.name for judge in self.experiment.judges_of_one),
@@ -193,6 +203,11 @@ class Run:
             critiques=(*(one for one in found["critique"] if one.status is not Status.SKIPPED), *found["rewriting"]),
             rounds=matrix.rounds,
             published=self._published(judgements),
+            certificates={
+                judge.name: certificate_of(judge.scoring.protocol, judge.protocol)
+                for judge in matrix.judges
+                if getattr(judge.protocol, "published", None)
+            },
             activities=timeline.activities,
             wall_seconds=timeline.wall_seconds,
             devices=timeline.devices,
@@ -231,7 +246,7 @@ class Run:
     def summary(self) -> dict[str, Any]:
         """The numbers, as in `summary.json`."""
         votes = self.votes.counted(self.results.samples)
-        return summarise(self.results, min_coverage=self._min_coverage, votes=votes)
+        return summary_of(self.results, min_coverage=self._min_coverage, votes=votes)
 
     def means(
         self, edit_model: str | None = None, judge: str | None = None, score: str | None = None
@@ -283,20 +298,18 @@ class Run:
         chosen = beside_choices(self.results)
         return ShownAgreement({**document, "people": against, "bridge": over} | ({"choices": chosen} if chosen else {}))
 
-    def best_of(
-        self, select: str, report: str, sizes: Sequence[int] | None = None, *, people: str | Path | None = None
-    ) -> dict[str, Any]:
-        """Computes what the best of N edits of a sample is worth to one judge if another one chooses
-        (docs/best-of-n.md).
+    def analysis(self, name: str, **parameters: Any) -> Analysed:
+        """Computes an analysis of the run: `run.analysis("best-of", select="hasty", report="colour")`.
 
-        `select` and `report` are judges, perhaps with a score (`psnr/psnr`), or `people`: those of the file `people`,
-        else those who voted on this run. Raises `ConfigurationError` if both are one judge, and if samples have one
-        edit only.
+        `edit-eval list` names all, `edit-eval describe NAME` lists their parameters. Raises `ConfigurationError` for
+        other names and parameters, and for what this run cannot answer.
         """
-        ratings = ratings_of(self.votes.counted(self.results.samples)) if people is None else read_people(Path(people))
-        heard = with_critics(self.results)  # critics may choose, but never report
-        chooses, reports = instrument(heard, select, ratings), instrument(self.results, report, ratings)
-        return ShownBestOf(best_of(heard, chooses, reports, sizes))
+        return Analysed(name, computed(name, self.records, parameters))
+
+    @property
+    def records(self) -> RunRecords:
+        """What analyses read."""
+        return RunRecords(self.results, self.votes.counted(self.results.samples))
 
     @cached_property
     def votes(self) -> Votes:

@@ -134,16 +134,70 @@ def test_the_list_imports_nothing(installed: Path) -> None:
     assert "my_benchmark" not in sys.modules
 
 
-def test_the_drawn_scenes_come_by_the_same_door() -> None:
+def test_our_guests_come_by_the_same_door() -> None:
     (own,) = [one for one in importlib.metadata.distributions() if one.name == "edit-eval"]
     points = {one.name: one.value for one in own.entry_points if one.group == "edit_eval.components"}
     kinds = {name.partition(".")[0] for name in points}
-    assert kinds == {"benchmark", "edit_model", "judge"}
+    assert kinds == {"benchmark", "edit_model", "judge", "analysis"}
     for point, value in points.items():
         kind, _, name = point.partition(".")
         assert built_in()[kind][name] == value  # type: ignore[index]
-        assert value.startswith("edit_eval.scenes.")
+        assert value.startswith(("edit_eval.scenes.", "edit_eval.guests."))
         assert {one.name: one.origin for one in known(kind)}[name] == "built in"  # type: ignore[arg-type]
+
+
+def test_a_package_brings_a_verb_a_section_and_a_notebooks_display(site: Path, tmp_path: Path) -> None:
+    """An analysis with a chart, from one class: terminal, JSON, files, page, Markdown, notebook."""
+    (tmp_path / "mine.yaml").write_text(
+        "benchmark: {type: my_benchmark, folder: squares}\n"
+        "edit_models: {copy: {type: copy_source, params: {device_ids: 'cpu:1'}}}\n"
+        "judges: {mine: {type: my_judge, params: {device_ids: 'cpu:1'}}}\n"
+        "evaluation: {controls: 0}\n"
+        "execution: {pilot: false}\n"
+    )
+    done = typed(site, tmp_path, "run", "mine.yaml", "--run-dir", "run")
+    assert done.returncode == 0, done.stderr
+    assert "Full marks. judged by mine" in done.stdout
+    summary = json.loads((tmp_path / "run/report/summary.json").read_text("utf-8"))
+    [document] = summary["analyses"]["full-marks"]
+    assert document == {"judge": "mine", "shares": [{"edit_model": "copy", "full": 0, "scored": 6}]}
+    page = (tmp_path / "run/report/index.html").read_text("utf-8")
+    assert '<section id="full-marks" class="analysis">' in page
+    assert 'data-chart="full-marks"' in page
+    assert "## Full marks" in (tmp_path / "run/report/report.md").read_text("utf-8")
+    asked = ["full-marks", "run", "--judge", "mine"]
+    assert json.loads(typed(site, tmp_path, *asked, "--json").stdout) == document
+    assert "0/6" in typed(site, tmp_path, *asked).stdout
+    for name, beginning in (("full.csv", "judge,"), ("full.svg", "<svg"), ("full.json", "{"), ("full.md", "")):
+        assert typed(site, tmp_path, *asked, "--to", name).returncode == 0
+        assert (tmp_path / name).read_text("utf-8").startswith(beginning)
+    refused = typed(site, tmp_path, "full-marks", "run", "--judge", "you")
+    assert (refused.returncode, refused.stderr.strip()) == (2, "error: run has no judge you; there are: mine")
+    script = "from edit_eval import Run; print(Run('run').analysis('full-marks', judge='mine')._repr_html_())"
+    shown = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert "0/6" in shown.stdout, shown.stderr
+    assert "How many edits get the best score" in typed(site, tmp_path, "--help").stdout
+
+
+def test_an_analysis_that_fails_loses_no_report(place: Path, tmp_path: Path) -> None:
+    text = (
+        "from edit_eval import Analysis\n"
+        "class Broken(Analysis):\n"
+        "    def wanted(self, records): raise ZeroDivisionError('nothing to divide')\n"
+    )
+    named_by(place, "broken-analysis", "analysis.broken = broken_analysis:Broken", broken_analysis=text)
+    (tmp_path / "edits").mkdir()
+    done = typed(place, tmp_path, "demo", "--run-dir", "run")
+    assert done.returncode == 0, done.stderr
+    notes = json.loads((tmp_path / "run/report/summary.json").read_text("utf-8"))["notes"]
+    assert any("`broken` of broken-analysis 1.0 failed (ZeroDivisionError" in note for note in notes)
 
 
 @pytest.mark.parametrize("owner", ["the house", "another package"])
@@ -180,9 +234,10 @@ def test_a_package_that_fails_is_named_and_takes_down_nothing_else(place: Path) 
         place,
         "broken",
         "judge.early = broken_early:Judge\njudge.syntax = broken_syntax:Judge\njudge.absent = broken_absent:Judge\n"
-        "judge.classless = broken_fine:Judges\njudge.fine = broken_fine:Judge",
+        "judge.ending = broken_ending:Judge\njudge.classless = broken_fine:Judges\njudge.fine = broken_fine:Judge",
         broken_early=f"raise RuntimeError('no licence')\nclass Judge:\n{METHODS}",
         broken_syntax="class Judge(:",
+        broken_ending="import os\nif not os.fork():\n    os._exit(0)\nos.wait()\nos._exit(0)",
         broken_fine=f"class Judge:\n{METHODS}",
     )
     found = {one.name: one for one in known("judge")}
@@ -192,6 +247,7 @@ def test_a_package_that_fails_is_named_and_takes_down_nothing_else(place: Path) 
     for name, text in (
         ("early", "`broken_early:Judge` of broken 1.0 cannot be imported here: RuntimeError: no licence"),
         ("syntax", "`broken_syntax:Judge` of broken 1.0 cannot be imported here: SyntaxError"),
+        ("ending", "`broken_ending:Judge` of broken 1.0 cannot be imported here: SystemExit: it ends the process"),
         ("absent", "`broken_absent:Judge` of broken 1.0: there is no module `broken_absent`"),
     ):
         (described,) = describe(name)
@@ -245,18 +301,12 @@ def test_another_version_of_a_package_is_another_model(place: Path, monkeypatch:
     assert (found.type, found.revision) == ("fine", "mine 3")
 
 
-def test_help_does_not_look_at_packages(site: Path, tmp_path: Path) -> None:
-    script = (
-        "import importlib.metadata, sys\n"
-        "def looked(*a, **k): raise AssertionError('entry points')\n"
-        "importlib.metadata.entry_points = looked\n"
-        "sys.argv = ['edit-eval', '--help']\n"
-        "from edit_eval.__main__ import main\n"
-        "main()\n"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, cwd=tmp_path)
+def test_help_names_a_packages_verbs_and_imports_none(place: Path, tmp_path: Path) -> None:
+    text = 'raise SystemExit("imported")\nclass Mine:\n    """Counts what nobody counts."""\n'
+    named_by(place, "counting", "analysis.count = counting_analysis:Mine", counting_analysis=text)
+    done = typed(place, tmp_path, "--help")
     assert done.returncode == 0, done.stderr
-    assert "Usage" in done.stdout
+    assert "Counts what nobody counts." in done.stdout
 
 
 def test_a_benchmark_that_fails_is_no_fault_of_the_house(place: Path) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 import yaml
 
 from documented_blocks import DOCS, blocks, commands, done, follow, hold
 from edit_eval import cli
+from edit_eval.command_line import command_of
 from edit_eval.config.loading import load_configuration
 
 ROOT = DOCS.parent
@@ -40,7 +40,7 @@ def named(page: Path) -> str:
 def flags() -> dict[str, set[str]]:
     """The flags of every verb, those of a group as `group verb`."""
     found: dict[str, set[str]] = {}
-    for name, verb in typer.main.get_command(cli.app).commands.items():  # type: ignore[attr-defined]
+    for name, verb in command_of(cli.app).commands.items():
         inner: dict[str, Any] = getattr(verb, "commands", None) or {"": verb}
         for sub, one in inner.items():
             found[f"{name} {sub}".strip()] = {"--help", "-h", *(flag for p in one.params for flag in p.opts)}

@@ -13,7 +13,7 @@ import pytest
 from rich.cells import cell_len
 
 from edit_eval.config import components
-from edit_eval.config.components import KINDS, Registered, built_in
+from edit_eval.config.components import KINDS, PLURALS, Registered, built_in
 from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.components import (
@@ -39,12 +39,12 @@ def printed(*arguments: Any, width: int = 80) -> list[str]:
 
 def test_all_registered_components_are_listed() -> None:
     document = components_document()
-    assert list(document) == ["benchmarks", "edit_models", "judges", "protocols", "configurations", "problems"]
+    assert list(document) == [*PLURALS.values(), "configurations", "problems"]
     demo = next(one for one in document.pop("configurations") if one["name"] == "demo")
     assert (demo["name"], Path(demo["path"]).name) == ("demo", "demo.yaml")
     assert demo["summary"] == "A whole evaluation in less than a minute: no weights, no GPU, no download."
     for kind in KINDS:
-        assert [entry["name"] for entry in document[f"{kind}s"]][: len(built_in()[kind])] == list(built_in()[kind])
+        assert [entry["name"] for entry in document[PLURALS[kind]]][: len(built_in()[kind])] == list(built_in()[kind])
     json.dumps(document)
 
 
@@ -56,6 +56,7 @@ def test_the_list_has_a_group_a_kind_with_a_line_each() -> None:
         "Edit models  (diffusion_model: type)",
         "Judges  (reward_model: type)",
         "Protocols  (protocol: type)",
+        "Analyses  (edit-eval NAME RUN)",
         "Configurations  (edit-eval run NAME)",
         "`edit-eval describe TYPE` prints the parameters of one.",
         "`edit-eval init --from NAME` writes a copy of a configuration.",

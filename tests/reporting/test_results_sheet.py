@@ -189,7 +189,7 @@ def test_every_score_has_its_rows_under_its_name(three_scores: Report) -> None:
         assert scale_of_it.startswith(scale)
         row = next(line for line in table.splitlines() if line.startswith("first "))
         assert f"{entry['scores'][name]['mean']:.{3 if name == 'drift' else 2}f}" in row.split()
-    assert "As the authors define it: first, three: Avg 3.22" in text
+    assert "By the authors' formula: first, three: Avg 3.22" in text
     assert "Pass rate: none (2 of 60 answers" in " ".join(text.split())
 
 
@@ -396,7 +396,7 @@ def test_a_number_is_no_name_of_a_sample(incomplete: Report) -> None:
         for number, edit in enumerate(incomplete.results.edits[:4])
     )
     [found] = failures(replace(incomplete.results, samples=(), edits=edits, judgements=()))
-    assert (found.reason, found.count) == ("12 GiB for <sample>", 4)
+    assert (found.reason, found.count) == ("12 GiB for …", 4)
 
 
 def test_equal_reasons_that_name_their_sample_are_one(incomplete: Report) -> None:
@@ -405,4 +405,4 @@ def test_equal_reasons_that_name_their_sample_are_one(incomplete: Report) -> Non
         for edit in incomplete.results.edits[:7]
     )
     [found] = failures(replace(incomplete.results, edits=edits, judgements=()))
-    assert (found.reason, found.count, found.set_aside) == ("<sample> is gone", 7, True)
+    assert (found.reason, found.count, found.set_aside) == ("… is gone", 7, True)

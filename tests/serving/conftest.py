@@ -11,22 +11,22 @@ import pytest
 
 from edit_eval.serving.doors import opened
 from edit_eval.serving.service import Service
-from edit_eval.viewer.server import listen
 from service_at_work import Serve, Served, configured, encoded
 
 if TYPE_CHECKING:
-    import uvicorn
+    from edit_eval.web.server import WebServer
 
 
 @pytest.fixture(scope="module")
 def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
     """Starts services, and ends them with the module's last test."""
-    import uvicorn  # imported by who runs these tests, not by all who collect them
-
+    # Imported by who runs these tests, not by all who collect them.
     from edit_eval.serving.application import make_app
     from edit_eval.serving.server import configuration_for
+    from edit_eval.web.connections import fast_connection
+    from edit_eval.web.server import WebServer, listen
 
-    running: list[tuple[Service, uvicorn.Server, list[threading.Thread]]] = []
+    running: list[tuple[Service, WebServer, list[threading.Thread]]] = []
 
     def start(
         *,
@@ -45,7 +45,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
         service = Service(made, folder / "ledger", tell=print, **(ledger or {}))
         socket = listen("127.0.0.1", 0)
         served = make_app(service, doors=opened(doors), **app)
-        server = uvicorn.Server(uvicorn.Config(served, log_level="warning", ws="none", timeout_graceful_shutdown=1))
+        server = WebServer(served, connection=fast_connection(), grace=1)
         threads = [
             threading.Thread(target=server.run, kwargs={"sockets": [socket]}, daemon=True),
             threading.Thread(target=service.run, daemon=True),

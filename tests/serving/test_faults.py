@@ -125,15 +125,22 @@ def test_a_grace_that_is_over_ends_the_service_though_a_judge_does_not(tmp_path:
             pass  # the connection may end before the answer
 
 
-def test_a_client_that_sends_too_slowly_gives_its_room_back(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_sends_too_slowly_is_given_up(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     served = serve()
-    monkeypatch.setattr("edit_eval.serving.application.BODY_SECONDS", 0.2)
+    monkeypatch.setattr("edit_eval.web.bodies.BODY_SECONDS", 0.2)
     with socket.create_connection(("127.0.0.1", served.port), timeout=60) as slow:
-        slow.sendall(b"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+        slow.sendall(b"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
         assert slow.recv(100).startswith(b"HTTP/1.1 408 ")
     figures = served.get("/metrics").body.decode()
     assert 'edit_eval_requests_total{door="native",outcome="refused"} 1.0' in figures
-    monkeypatch.setattr(
-        "edit_eval.serving.application.MOST_BYTES", 1
-    )  # whoever comes next has to wait until all others are gone
-    assert served.score(pair(255))[0]["status"] == "ok"
+
+
+def test_what_is_announced_takes_no_room(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what has come takes room; and of those that would wait for room, who has been read longest goes on."""
+    monkeypatch.setattr("edit_eval.serving.application.MOST_BYTES", 1)
+    served = serve()
+    with contextlib.ExitStack() as held:
+        for _ in range(3):
+            one = held.enter_context(socket.create_connection(("127.0.0.1", served.port), timeout=60))
+            one.sendall(b"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500000000\r\n\r\n")
+        assert served.score(pair(255))[0]["status"] == "ok"

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
 from command_lines import Command, caller
 from edit_eval import ConfigurationError, Status, evaluate, score, score_table
@@ -118,3 +119,17 @@ def test_several_judges_are_named(pairs: Path, monkeypatch: pytest.MonkeyPatch, 
         score(*pictures, judge="two.yaml", category="physical", progress="none")
     found = score(*pictures, judge="two.yaml", only="two", category="physical", progress="none")
     assert (found.judge, found.status) == ("two", Status.OK)
+
+
+def test_judges_that_compare_two_edits_are_left_out(pairs: Path, tmp_path: Path) -> None:
+    judge = {"type": "scene_judge", "params": {"device_ids": "cpu:1"}}
+    edit_model = {"type": "testing", "params": {"device_ids": "cpu:1"}}
+    arena = {**judge, "protocol": {"type": "pairwise"}}
+    written = {"benchmark": {"type": "scenes"}, "edit_models": {"a": edit_model, "b": edit_model}}
+    both, alone = tmp_path / "both.yaml", tmp_path / "alone.yaml"
+    both.write_text(yaml.safe_dump({**written, "judges": {"arena": arena, "scene": judge}}), "utf-8")
+    alone.write_text(yaml.safe_dump({**written, "judges": {"arena": arena}}), "utf-8")
+    found = score_table(pairs, judge=both, run_dir=tmp_path / "run", progress="none")
+    assert [(one.judge, one.status) for one in found] == [("scene", Status.OK)] * 2
+    with pytest.raises(ConfigurationError, match="its judges compare two edits"):
+        score_table(pairs, judge=alone, progress="none")

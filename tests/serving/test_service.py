@@ -38,7 +38,7 @@ def hung_up(served: Served, pairs: list[dict[str, object]]) -> None:
     """A client sends pairs and is gone when they were admitted."""
     body = json.dumps({"pairs": pairs}).encode()
     with socket.create_connection(("127.0.0.1", served.port)) as client:
-        client.sendall(b"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        client.sendall(b"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
         wait_until(lambda: len(served.service.ledger.matrix.samples) == len(pairs))
     wait_until(lambda: served.service.waiting == 0)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from rich.cells import cell_len
 
 from command_lines import Command, Finished, caller, finish
 from edit_eval import cli
+from edit_eval.command_line import command_of
 from edit_eval.reporting.language import VARIABLE, speak
 
 PROSE = re.compile(r"(?<![\w-])[a-z]+ [a-z]+ [a-z]{2,}(?![\w-])")
@@ -40,7 +40,7 @@ def verbs(group: Any, *names: str) -> Iterator[list[str]]:
         yield from verbs(below, *names, name)
 
 
-@pytest.mark.parametrize("names", [*verbs(typer.main.get_command(cli.app))], ids=" ".join)
+@pytest.mark.parametrize("names", [*verbs(command_of(cli.app))], ids=" ".join)
 def test_help_is_chinese_and_fits_the_terminal(command: Command, names: list[str]) -> None:
     shown = command(*names, "--help")
     assert shown.code == 0, shown
@@ -62,7 +62,7 @@ def test_help_is_chinese_and_fits_the_terminal(command: Command, names: list[str
         (["report", "."], "错误：. 不是运行目录（没有 config/）；`edit-eval run CONFIG` 会创建"),
         (
             ["describe", "zebra"],
-            "错误：`zebra` 不是基准、编辑模型、评审模型或协议；全部名称见 `edit-eval list`",
+            "错误：`zebra` 不是基准、编辑模型、评审模型、协议或分析；全部名称见 `edit-eval list`",
         ),
         (["run", "CONFIG", "--limit", "0"], "错误：--limit：要求不小于 1，而不是 0"),
         (["plan", "CONFIG", "--samples", "0"], "错误：--samples 0：至少为 1"),

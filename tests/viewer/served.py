@@ -12,11 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-
-from edit_eval.viewer.connections import Connection
 from edit_eval.viewer.runs import Runs
 from edit_eval.viewer.server import make_app
+from edit_eval.web.server import WebServer
 
 
 @dataclass
@@ -31,17 +29,14 @@ class Answer:
 class Viewer:
     """One that listens on this machine, on a free port where none is given."""
 
-    def __init__(
-        self, places: list[Path], *, token: str = "", anywhere: bool = False, port: int = 0, **more: Any
-    ) -> None:
+    def __init__(self, places: list[Path], *, token: str = "", anywhere: bool = False, port: int = 0) -> None:
         self.runs = Runs(places)
         self._socket = socket.create_server(("127.0.0.1", port))
         self.port = self._socket.getsockname()[1]
         self.host = f"127.0.0.1:{self.port}"
         self.address = f"http://{self.host}"
         app = make_app(self.runs, token=token, anywhere=anywhere)
-        settings = {"log_level": "error", "ws": "none", "timeout_graceful_shutdown": 1, "http": Connection, **more}
-        self._server = uvicorn.Server(uvicorn.Config(app, **settings))
+        self._server = WebServer(app, grace=1)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
         self._thread.start()
         while not self._server.started:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from edit_eval.viewer import connections
-from edit_eval.viewer.guard import is_loopback
+from edit_eval.web import bodies, connections, server
+from edit_eval.web.guard import is_loopback
 from viewer.served import Viewer
 
 JSON = {"Content-Type": "application/json"}
@@ -314,24 +314,37 @@ def test_a_name_that_is_no_text_is_no_error(folder: Path, tmp_path: Path) -> Non
 
 
 def test_half_sent_requests_keep_nobody_out(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "MOST_WAITING", 8)
+    monkeypatch.setattr(server, "most_connections", lambda: 12)
     monkeypatch.setattr(connections, "WITHIN", 3600.0)
-    with Viewer([finished], http=connections.Connection, limit_concurrency=12) as viewer, ExitStack() as held:
-        half = [held.enter_context(socket.create_connection(("127.0.0.1", viewer.port), 20)) for _ in range(30)]
+    with Viewer([finished]) as viewer, ExitStack() as held:
+        half = [held.enter_context(socket.create_connection(("127.0.0.1", viewer.port), 60)) for _ in range(30)]
         for one in half:
             with suppress(ConnectionError):
                 one.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
         assert viewer.ask("GET", "/").status == 200
-        half[-1].sendall(b"\r\n")
-        assert half[-1].recv(12) == b"HTTP/1.1 200", "the newest have their time"
+
+
+def test_above_the_limit_of_connections_one_waits(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are being answered are not closed for it; those that say nothing are."""
+    monkeypatch.setattr(server, "most_connections", lambda: 4)
+    with Viewer([finished]) as viewer, ExitStack() as held:
+        followers = [held.enter_context(socket.create_connection(("127.0.0.1", viewer.port), 60)) for _ in range(4)]
+        for one in followers:
+            one.sendall(f"GET /events HTTP/1.1\r\nHost: {viewer.host}\r\n\r\n".encode())
+            assert b"200" in one.recv(64)
+        waiting = held.enter_context(socket.create_connection(("127.0.0.1", viewer.port), 60))
+        waiting.sendall(f"GET / HTTP/1.1\r\nHost: {viewer.host}\r\nConnection: close\r\n\r\n".encode())
+        waiting.settimeout(1.5)
+        with pytest.raises(TimeoutError):
+            waiting.recv(12)
+        followers[0].close()
+        waiting.settimeout(60)
+        assert waiting.recv(12) == b"HTTP/1.1 200"
 
 
 def test_half_a_request_has_its_time(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "WITHIN", 0.1)
-    with (
-        Viewer([finished], http=connections.Connection) as viewer,
-        socket.create_connection(("127.0.0.1", viewer.port), 60) as half,
-    ):
+    with Viewer([finished]) as viewer, socket.create_connection(("127.0.0.1", viewer.port), 60) as half:
         half.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
         with suppress(ConnectionResetError):
             assert half.recv(1) == b"", "closed, without an answer"
@@ -340,26 +353,19 @@ def test_half_a_request_has_its_time(finished: Path, monkeypatch: pytest.MonkeyP
 def test_half_a_vote_has_its_time(
     finished: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(connections, "WITHIN", 0.1)
-    with (
-        Viewer([finished], http=connections.Connection) as viewer,
-        socket.create_connection(("127.0.0.1", viewer.port), 60) as half,
-    ):
+    monkeypatch.setattr(bodies, "BODY_SECONDS", 0.1)
+    with Viewer([finished]) as viewer, socket.create_connection(("127.0.0.1", viewer.port), 60) as half:
         where = VOTE.format(run=viewer.id_of(finished.name))
         head = (f"POST {where} HTTP/1.1", f"Host: {viewer.host}", f"Origin: {viewer.address}")
         head += ("Content-Type: application/json", "Content-Length: 900", "", "{")
         half.sendall("\r\n".join(head).encode())
-        with suppress(ConnectionResetError):
-            assert half.recv(1) == b"", "closed, without an answer"
+        assert half.recv(12) == b"HTTP/1.1 408"
     assert "Traceback" not in capfd.readouterr().err, "and without a traceback in the viewer's terminal"
 
 
 def test_what_takes_long_to_answer_is_not_half_a_request(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "WITHIN", 0.1)
-    with (
-        Viewer([finished], http=connections.Connection) as viewer,
-        socket.create_connection(("127.0.0.1", viewer.port), 60) as follower,
-    ):
+    with Viewer([finished]) as viewer, socket.create_connection(("127.0.0.1", viewer.port), 60) as follower:
         where = f"/run/{viewer.id_of(finished.name)}/events"
         follower.sendall(f"GET {where} HTTP/1.1\r\nHost: {viewer.host}\r\n\r\n".encode())
         assert b"200" in follower.recv(64)

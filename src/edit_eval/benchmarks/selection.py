@@ -55,7 +55,13 @@ def refuse_nothing(samples: Iterable[Sample]) -> None:
         )
 
 
-def select(
+def select(samples: Sequence[Sample], **filters: Any) -> tuple[Sample, ...]:
+    """Returns the samples that pass every filter (see `passing`), and those that they follow, whose edits are their
+    sources."""
+    return with_predecessors(samples, passing(samples, **filters))
+
+
+def passing(
     samples: Sequence[Sample],
     *,
     categories: Sequence[str] = (),
@@ -68,8 +74,8 @@ def select(
     """Returns the samples that pass every filter, in the benchmark's order; an empty filter passes all.
 
     `categories` are canonical or as in the file; one matching tag of `tags` is enough; `limit` keeps the first N of
-    each category that pass the other filters. The predecessors of a chosen sample are chosen, too. Raises
-    `ConfigurationError`, naming the file `source`, for a filter value that no sample has, and if no sample is left.
+    each category that pass the other filters. Raises `ConfigurationError`, naming the file `source`, for a filter value
+    that no sample has, and if no sample is left.
     """
     none = Text("no sample of {}", source) if source else Text("no sample")
     if not samples:
@@ -100,10 +106,10 @@ def select(
             chosen.append(sample)
     if not chosen:
         raise ConfigurationError(Text("benchmark: {} passes all the filters together; relax one of them", none))
-    return _with_predecessors(samples, chosen)
+    return tuple(chosen)
 
 
-def _with_predecessors(samples: Sequence[Sample], chosen: Sequence[Sample]) -> tuple[Sample, ...]:
+def with_predecessors(samples: Sequence[Sample], chosen: Sequence[Sample]) -> tuple[Sample, ...]:
     """Returns the chosen samples with the predecessors whose edits are their sources."""
     by_id = {sample.id: sample for sample in samples}
     ids = {sample.id for sample in chosen}

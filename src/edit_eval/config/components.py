@@ -3,7 +3,7 @@
 Nothing is imported before it is used. A component in a folder of its kind is one file with a line
 `REGISTERED = {"name": "ClassName"}`, which is read here; a file in `testing/`, or in `published/`, where one file is a
 benchmark and its protocol, also gives the kind (`judge:name`). Other components have an entry point `KIND.NAME` in the
-group `edit_eval.components`: those of installed packages, and of `scenes`, which the rest of our code knows only by
+group `edit_eval.components`: those of installed packages, and of our guests, which the rest of our code knows only by
 name.
 """
 
@@ -21,35 +21,39 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, get_args
 
 from edit_eval.config.faults import did_you_mean, nearest_path
-from edit_eval.config.parameters import Parameter, describe_parameters
-from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE
 from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
 from edit_eval.workers.failures import one_line
 
-Kind = Literal["benchmark", "edit_model", "judge", "protocol"]
+if TYPE_CHECKING:
+    from edit_eval.config.parameters import Parameter
+
+Kind = Literal["benchmark", "edit_model", "judge", "protocol", "analysis"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+PLURALS: dict[Kind, str] = {kind: f"{kind}s" for kind in KINDS} | {"analysis": "analyses"}
 _STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"]
 
 GROUP = "edit_eval.components"
 HOUSE = "edit-eval"
 """Our own distribution; its entry points count as built in."""
-FOLDERS = {f"{kind}s": kind for kind in KINDS} | {"published": "", "testing": ""}
+FOLDERS = {PLURALS[kind]: kind for kind in KINDS if kind != "analysis"} | {"published": "", "testing": ""}
 """Folders of built-in components, and their kind; in the last two, each name gives its kind."""
 WORDS: dict[Kind, str] = {
     "benchmark": Text("a benchmark"),
     "edit_model": Text("an edit model"),
     "judge": Text("a judge"),
     "protocol": Text("a protocol"),
+    "analysis": Text("an analysis"),
 }
 METHODS: dict[Kind, tuple[str, ...]] = {
     "benchmark": ("samples",),
     "edit_model": ("load", "edit"),
     "judge": ("load", "judge"),
     "protocol": ("questions", "read"),
+    "analysis": ("compute", "sheet"),
 }
 _REGISTERED = b"\nREGISTERED = "
 
@@ -296,7 +300,25 @@ def staying_here() -> Iterator[None]:
         os.close(here)
 
 
+@contextlib.contextmanager
+def _not_ending_here() -> Iterator[None]:
+    """Makes `os._exit` an exception: a module that ends its process would end ours, with 0 and without a word."""
+    ends, here = os._exit, os.getpid()
+
+    def refuses(status: int) -> NoReturn:
+        if os.getpid() != here:  # a process that the module has forked may end
+            ends(status)
+        raise SystemExit(f"it ends the process (os._exit({status}))")
+
+    os._exit = refuses
+    try:
+        yield
+    finally:
+        os._exit = ends
+
+
 @staying_here()
+@_not_ending_here()
 def import_class(kind: Kind, class_path: str, folder: Path | None = None) -> type[Any]:
     """Imports a normalised class path as a worker does, and checks that it has the methods of its kind.
 
@@ -376,12 +398,14 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
     A class path is searched first in `folder`, by default the current directory. Raises `ConfigurationError` for an
     unknown name. A registered class that cannot be imported here has a `problem` instead of parameters.
     """
+    from edit_eval.config.parameters import describe_parameters  # pydantic, for which `--help` does not wait
+
     registered_as = {kind: path for kind in KINDS if (path := locate(kind, name))}
     if not registered_as and "." not in name and ":" not in name:
         meant = did_you_mean(name, [one.name for one in registered()])
         raise ConfigurationError(
             Text(
-                "`{}` is not a benchmark, edit model, judge or protocol{} `edit-eval list` shows all",
+                "`{}` is not a benchmark, edit model, judge, protocol or analysis{} `edit-eval list` shows all",
                 name,
                 meant or Text(";"),
             )
@@ -429,6 +453,8 @@ def beside_parameters(kind: Kind) -> tuple[str, ...]:
     """Returns the keys allowed beside a model's own parameters in `params` that never reach its class."""
     if kind not in ("edit_model", "judge"):
         return ()
+    from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE
+
     hidden = (*PLACEMENT_KEYS_BEFORE, *(("batch_size",) if kind == "edit_model" else ()))
     return ("seed", *(key for key in PLACEMENT_KEYS if key not in hidden))
 

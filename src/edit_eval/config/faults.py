@@ -6,13 +6,14 @@ import difflib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+from typing import TYPE_CHECKING, Any
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text, joined
+
+if TYPE_CHECKING:  # pydantic, for which `--help` does not wait
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
 
 Place = tuple[str, ...]
 """Keys leading from the top of the configuration to a value."""

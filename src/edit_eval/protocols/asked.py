@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from edit_eval.config.components import NotHere, import_class, staying_here
 from edit_eval.config.identity import Identity, canonical_json, digest_of_text, identity
 from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
-from edit_eval.protocols.contract import EARLIER, Protocol, Question, View, scoring
+from edit_eval.protocols.contract import Protocol, Question, View, is_earlier, scoring
 from edit_eval.protocols.replies import advice_on_limits
 from edit_eval.records import Judgement, Sample, Scoring
 from edit_eval.workers.model_class import make_parameters
@@ -165,7 +165,7 @@ def ask(protocol: Protocol, sample: Sample, light: Light) -> tuple[SampleQuestio
         orders = [(order, *_bare(order, light)) for order in (one, *one.orders)]
         digests = tuple([_digest(order, names, steps, pictures) for order, _, names, steps in orders])
         _, bare, names, _ = orders[0]
-        varies = bool(one.after or sample.follows) or not {*EARLIER}.isdisjoint(names)
+        varies = bool(one.after or sample.follows) or any(map(is_earlier, names))
         found.append(SampleQuestion(bare, digests, varies, "edit" in names))
     return tuple(found)
 

@@ -42,7 +42,7 @@ class View(NamedTuple):
     picture: str
     """`edit`; in a battle also `other`, the second edit; or one of the sample's: `source`, `reference`, `mask`. In a
     chain of samples `first` is the source of the first; `last` is the edit of the previous turn or round. Both default
-    to `source`."""
+    to `source`. `turn 1` is the edit of the first of the chain, and so on, of those before this one."""
     steps: tuple[Step, ...] = ()
     label: str = ""
     """Its name in the request; by default `picture`. Needed for a second view of one picture."""
@@ -62,6 +62,17 @@ Against = Literal["source", "first", "last"]
 """What an edit is compared with: its source, the first source of its chain, or the previous edit."""
 LAST = "last"
 EARLIER = ("first", LAST)
+_TURN = "turn "
+
+
+def turn_named(number: int) -> str:
+    """Returns the name of the picture of an earlier turn's edit, counted from 1."""
+    return f"{_TURN}{number}"
+
+
+def is_earlier(picture: str) -> bool:
+    """True for the name of a picture of an earlier turn or round."""
+    return picture in EARLIER or picture.startswith(_TURN)
 
 
 def earlier(against: Against) -> View:
@@ -186,10 +197,11 @@ def fault(protocol: Protocol, sample: Sample) -> str:
         return f"it has no {error}"
     except LookupError as error:
         return str(error)
-    there = {*sample.pictures, "edit", *(("source",) if sample.follows else ()), *EARLIER}
+    there = {*sample.pictures, "edit", *(("source",) if sample.follows else ())}
     if hasattr(protocol, "battles"):
         there.add("other")
-    lacking = {name for question in questions for view in question.shows for name in view.reads} - there
+    lacking = {name for question in questions for view in question.shows for name in view.reads if not is_earlier(name)}
+    lacking -= there
     if lacking:
         return f"it has no picture `{min(lacking)}`"
     names = [question.name for question in questions]

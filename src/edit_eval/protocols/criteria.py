@@ -344,9 +344,14 @@ def least_or_guessed(one: Judgement, question: str, seed: int | None, lowest: in
     reading = one.readings[0][question]
     if reading.status is Status.OK:
         return min(reading.values.values())
+    return guessed(one, question, seed, lowest, highest, reading.status)
+
+
+def guessed(one: Judgement, question: str, seed: int | None, lowest: int, highest: int, status: Status) -> float:
+    """Returns a random whole number, the same for a seed and an edit. Raises `Missing`, with `status`, without one."""
     if seed is None:
         raise Missing(
-            reading.status,
+            status if status is not Status.OK else Status.UNPARSEABLE,
             f"the reply about {question} of `{one.sample_id}` cannot be read, where the authors guess a number; "
             "set `protocol.guess_seed` for theirs",
         )

@@ -9,7 +9,9 @@ TIGER-AI-Lab/VIEScore@2cbea4e (viescore/).
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +22,7 @@ from edit_eval.benchmarks.plain_files import shown
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.contract import Missing, Question, Score, Values, View, parts
-from edit_eval.protocols.criteria import least_or_guessed, mean_of
+from edit_eval.protocols.criteria import guessed, least_or_guessed, mean_of
 from edit_eval.protocols.replies import list_schema, number, read_list, read_number, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
@@ -37,6 +39,8 @@ _OFFICIAL_PARTS = {
     "PQ": ("_context_no_delimit", "_prompts_0shot_rule_PQ"),
 }
 
+_DELIMITER = "||V^=^V||"
+"""What VIEScore's other prompts have put around the JSON."""
 _SCALE = Scale(lowest=LOWEST, highest=HIGHEST, mean_over="categories")
 TEXTS: Mapping[str, Mapping[str, Any]] = {
     "en": {
@@ -203,8 +207,9 @@ class VIEScore:
 
     `published` has GEdit-Bench's own G_SC, G_PQ and G_O, computed like `calculate_statistics.py`: failed edits are left
     out, and an unreadable reply counts as a random whole number from 0 to 10. If that is needed and there is no
-    `guess_seed`, there is no such number. The authors' own reader also accepts numbers outside 0 to 10 and lists of any
-    length; here these are unreadable.
+    `guess_seed`, there is no such number. With their prompts a reply is read for these as they read it: numbers outside
+    0 to 10 and lists of any length count, an edit with braces that hold no JSON is asked about for ever, and so there
+    is no such number.
     """
 
     @dataclass(frozen=True)
@@ -279,8 +284,10 @@ class VIEScore:
         steps = (("like", "source"),) if parameters.edit_size == "source" else ()
         edit = View(picture="edit", steps=steps)
         self._shows = {"SC": (View(picture="source"), edit), "PQ": (edit,)}
+        self.is_official = parameters.prompts == "official"
+        sides = partial(_sides if self.is_official else _sides_of_ours, parameters.guess_seed)
         self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
-            f"G_{name}": partial(_published, name, parameters.guess_seed) for name in (*GIVES, self.headline)
+            f"G_{name}": partial(_published, name, sides) for name in (*GIVES, self.headline)
         }
 
     def questions(self, sample: Sample) -> Sequence[Question]:
@@ -310,7 +317,11 @@ class VIEScore:
         return read_values(question, reply, numbers)
 
 
-def _published(name: str, seed: int | None, judgements: Sequence[Judgement]) -> float:
+Sides = Callable[[Judgement], Mapping[str, float]]
+"""An edit's SC and PQ by the authors' reader, or by ours."""
+
+
+def _published(name: str, sides: Sides, judgements: Sequence[Judgement]) -> float:
     """Returns the mean over the categories of the means over their edits, as in `calculate_statistics.py`.
 
     Raises `Missing` if a number must be guessed but there is no seed, if judgements are pending, and if a category has
@@ -322,12 +333,106 @@ def _published(name: str, seed: int | None, judgements: Sequence[Judgement]) -> 
         if one.status is Status.PENDING:
             raise Missing(Status.PENDING, "not every edit has been judged yet")
         if one.readings:  # without readings there was nothing to judge: the authors skip the edit
-            sides = {side: least_or_guessed(one, side, seed, LOWEST, HIGHEST) for side in GIVES}
-            numbers.append(math.sqrt(sides["SC"] * sides["PQ"]) if name == "O" else sides[name])
+            found = sides(one)
+            numbers.append(math.sqrt(found["SC"] * found["PQ"]) if name == "O" else found[name])
     if not categories or not all(categories.values()):
         empty = min((category for category, numbers in categories.items() if not numbers), default="")
         raise Missing(Status.UNDEFINED, f"no edit of `{empty}` was judged" if empty else "no edit was judged")
     return mean_of([mean_of(numbers) for numbers in categories.values()])
+
+
+def _sides_of_ours(seed: int | None, one: Judgement) -> Mapping[str, float]:
+    return {side: least_or_guessed(one, side, seed, LOWEST, HIGHEST) for side in GIVES}
+
+
+def _sides(seed: int | None, one: Judgement) -> Mapping[str, float]:
+    """Returns what the authors make of an edit's two replies, taken to be the same each time they ask.
+
+    They ask both again if one cannot be read, and then guess for each that has no braces. Raises `Missing` where that
+    has no end.
+    """
+    texts = {side: one.readings[0][side].text for side in GIVES}
+    lists = {side: _authors_list(text, again=False) for side, text in texts.items()}
+    if _NONE in lists.values():
+        lists = {side: _authors_list(text, again=True) for side, text in texts.items()}
+    found: dict[str, float] = {}
+    for side, numbers in lists.items():
+        if numbers == _GUESSED:
+            found[side] = guessed(one, side, seed, LOWEST, HIGHEST, one.readings[0][side].status)
+            continue
+        try:
+            least = min(numbers)
+        except (TypeError, ValueError):
+            raise asked_for_ever(one) from None
+        if not isinstance(least, (int, float)):
+            raise asked_for_ever(one)
+        found[side] = least
+    if math.prod(found.values()) < 0:  # it has no root
+        raise asked_for_ever(one)
+    return found
+
+
+def asked_for_ever(one: Judgement) -> Missing:
+    """Returns why there is no number if the authors' script never stops asking about an edit."""
+    return Missing(Status.UNPARSEABLE, f"the authors' script asks about `{one.sample_id}` for ever")
+
+
+_NONE, _GUESSED = "none", "guessed"
+
+
+def _authors_list(text: str, *, again: bool) -> Any:
+    """Returns the `score` that the authors find in a reply: any JSON value, mostly a list; or `_NONE`.
+
+    `again`: they have asked before, and guess for a reply without braces: `_GUESSED`.
+    """
+    if text.count(_DELIMITER) == 2:
+        part = text[text.find(_DELIMITER) + len(_DELIMITER) : text.rfind(_DELIMITER)]
+    elif "{" in text and "}" in text:
+        part = text[text.find("{") : text.rfind("}") + 1]
+    elif again:
+        return _GUESSED
+    else:
+        bare = re.fullmatch(r"\[[0-9]+, ?[0-9]+\]", text[max(text.find("["), 0) : text.rfind("]") + 1])
+        whole = [int(text)] if is_whole_within(text, LOWEST, HIGHEST) else _NONE
+        return json.loads(bare[0]) if bare else whole
+    part = part.strip().replace("\n", "")
+    try:
+        found = json.loads(part)["score"]
+        return found if isinstance(found, list) else [found]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        mended = mended_json(part)
+    if mended is None:
+        return _NONE
+    # A reply that had to be mended is not checked: without a list of numbers they fail, and ask again.
+    return mended.get("score", ()) if isinstance(mended, dict) else ()
+
+
+def is_whole_within(text: str, lowest: int, highest: int) -> bool:
+    """True if a text is a whole number of the range, as Python reads it."""
+    try:
+        return lowest <= int(text) <= highest
+    except ValueError:
+        return False
+
+
+def mended_json(part: str) -> Any:
+    """Returns what the authors of GEdit-Bench and OmniContext make of what is no JSON; None: nothing.
+
+    They put quotation marks around words before a colon and around what follows one, and brackets around a number.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        said = match[2].strip()
+        if re.fullmatch(r"-?\d+(\.\d+)?", said):
+            said = f"[{said}]"
+        elif not re.fullmatch("true|false|null", said, re.IGNORECASE):
+            said = f'"{said}"'
+        return f"{match[1]}: {said}{match[3]}"
+
+    try:
+        return json.loads(re.sub(r'(".*?"):(.*?)(,|})', value, re.sub(r"(\w+):", r'"\1":', part)))
+    except (ValueError, RecursionError):
+        return None
 
 
 def _official(path: str | None) -> dict[str, dict[str, str]]:

@@ -304,17 +304,20 @@ def _overall(official: bool, judgements: Sequence[Judgement]) -> float:
     types: dict[str, list[float]] = {}
     for one in settled(judgements):
         reading = next(iter(one.readings[0].values())) if one.readings else None
-        if reading is None or not reading.text:
+        if reading is None or reading.status is Status.JUDGE_ERROR:
             raise Missing(one.status, f"the authors' script stops at `{one.sample_id}`: {one.reason}")
         if WHOLE in one.readings[0] and one.category != "uge":
             raise Missing(Status.UNDEFINED, "the authors let people judge edits of several turns")
-        numbers = authors_numbers(reading.text) if official else [*reading.values.values()]
+        try:
+            numbers = authors_numbers(reading.text) if official else [*reading.values.values()]
+        except ValueError as error:
+            raise Missing(Status.UNPARSEABLE, f"the authors' script stops at `{one.sample_id}`: {error}") from None
         if numbers:
             types.setdefault(one.category, []).append(round(sum(numbers) / len(numbers), 2))
     return mean_of([round(sum(scores) / len(scores), 2) for scores in types.values()], "no reply can be read")
 
 
 def authors_numbers(text: str) -> list[int]:
-    """Returns the numbers that the authors' script finds in a reply."""
+    """Returns the numbers that the authors' script finds. Raises `ValueError` at a raised digit, where it stops."""
     parts = [line.strip().split(": ") for line in text.splitlines()]
-    return [int(part[1]) for part in parts if len(part) == 2 and part[1].isdecimal()]
+    return [int(part[1]) for part in parts if len(part) == 2 and part[1].isdigit()]

@@ -6,17 +6,21 @@ evaluation/compute_score.py (what is asked, when a turn succeeds, where a sessio
 
 from __future__ import annotations
 
+import ast
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
+from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.json_items import kind
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
-from edit_eval.protocols.contract import Missing, Score, Values
-from edit_eval.protocols.criteria import CriteriaProtocol, question, settled
+from edit_eval.protocols.contract import Missing, Question, Score, Values, View, turn_named
+from edit_eval.protocols.criteria import CriteriaProtocol, Official, question, settled
 from edit_eval.records import Judgement, Reading, Sample, Scale, Status
+from edit_eval.rubrics import loading
 from edit_eval.text import Text
 
 REGISTERED = {"benchmark:msebench": "MSEBench", "protocol:msebench": "MSEScores"}
@@ -115,7 +119,7 @@ class MSEBench(ParquetBenchmark):
             f"{session}_{turn}",
             told[turn - 1],
             operation,
-            {"asks": ["turn"], "before": before, "target_caption": target},
+            {"asks": ["turn"], "before": before, "turns": told[:turn], "target_caption": target},
             follows=f"{session}_{turn - 1}" if turn > 1 else "",
             tags=(f"turn {turn}",),
             needed=("source",) if turn == 1 else (),
@@ -134,43 +138,95 @@ def _overall(sample: Sample, values: Values) -> float:
     return math.sqrt(values["PF"] * values["C"])
 
 
-def _at_turn(name: str, turn: int, judgements: Sequence[Judgement]) -> float:
+Find = Callable[[Judgement], Values]
+"""Returns PF and C of a turn, by the authors' reader or by ours; raises `Missing` if it finds none."""
+
+
+def _at_turn(name: str, turn: int, find: Find, judgements: Sequence[Judgement]) -> float:
+    """Returns the authors' number for a turn.
+
+    Raises `Missing` where their script stops, at whichever turn: at a missing edit, and at a turn that is asked about
+    and whose numbers it cannot use.
+    """
     sessions: dict[str, dict[int, Judgement]] = {}
     for one in settled(judgements):
         session, _, of = one.sample_id.rpartition("_")
         sessions.setdefault(session, {})[int(of)] = one
     total = 0.0
     for turns in sessions.values():
-        for number in range(1, turn + 1):
-            values = _numbers_of(turns.get(number))
+        if gone := next((one for one in turns.values() if not one.readings), None):
+            raise Missing(gone.status, f"the authors' script stops at `{gone.sample_id}`: {gone.reason}")
+        for number, one in sorted(turns.items()):
+            values = find(one)
+            if values["PF"] * values["C"] < 0:
+                raise Missing(Status.OUT_OF_RANGE, f"the authors' script stops at `{one.sample_id}`: a negative number")
             if number == turn:
                 total += _succeeds(values) if name == "Success" else math.sqrt(values["PF"] * values["C"])
-            elif not _succeeds(values):
+            if not _succeeds(values):
                 break
     return total / len(sessions)
 
 
-def _numbers_of(one: Judgement | None) -> Values:
-    reading: Reading | None = next(iter(one.readings[0].values())) if one and one.readings else None
-    if reading is None or not reading.values:
-        where = one.sample_id if one else "a turn that is not there"
-        raise Missing(one.status if one else Status.UNDEFINED, f"the authors' script stops at `{where}`")
+def _found_by_ours(one: Judgement) -> Values:
+    reading: Reading = next(iter(one.readings[0].values()))
+    if not reading.values:
+        raise Missing(one.status, f"the authors' script stops at `{one.sample_id}`: {reading.reason}")
     return reading.values
+
+
+def _found_by_authors(one: Judgement) -> Values:
+    text = next(iter(one.readings[0].values())).text
+    found = _authors_object(text)
+    if isinstance(found, dict):
+        numbers = {ours: found.get(theirs) for ours, theirs in _THEIRS.items()}
+        kept = {name: float(number) for name, number in numbers.items() if isinstance(number, (int, float))}
+        if len(kept) == len(numbers):
+            return kept
+    raise Missing(Status.UNPARSEABLE, f"the authors' script stops at `{one.sample_id}`: no two numbers in a reply")
+
+
+_THEIRS = {"PF": "prompt_following", "C": "consistency"}
+_FENCE = "`json"
+
+
+def _authors_object(text: str) -> Any:
+    """Returns a reply as the authors read it: without a fence's characters at its ends, as Python, else as JSON."""
+    body = text.strip(_FENCE)
+    for read in (ast.literal_eval, json.loads):
+        try:
+            return read(body)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            continue
+    return None
 
 
 class MSEScores(CriteriaProtocol):
     """Asks of each turn two whole numbers from 0 to 10: was the instruction followed (PF), is the rest as it was (C).
 
     `success`, the headline, is 1 if both are above 6; `O` is the root of their product. The judge sees the previous
-    edit and the edit, and the instructions so far. The authors show all pictures of the session, which is not supported
-    here, so their prompt is not used.
+    edit and the edit, and the instructions so far; in the authors' words, all pictures of the session up to this turn.
 
     `published` has the authors' numbers for each turn: `Success`, the share of all sessions in which this turn and all
     before succeeded, and `Overall`, the sum of O over the turns reached that way, divided by all sessions. They do not
-    judge turns after a failed one. Their script stops at a missing edit or reply on the way: then there is no such
-    number.
+    judge turns after a failed one. Their script stops at a missing edit, and at a turn on the way without two numbers:
+    then there is no such number. With their words, numbers outside 0 to 10 and parts of a number count as they are.
     """
 
+    official_file = AuthorsFile(
+        "ByteDance-Seed/VINCIE",
+        "30fcf3694c246494bf51093ec12c35d9e255c855",
+        "evaluation/compute_score.py",
+        "Apache-2.0",
+        "c144666fa07d754062744aa6b1228d6b1b2c25a2a7308897fdd513108dbdf600",
+    )
+    official: ClassVar[Mapping[str, Official]] = {
+        "turn": Official("prompt_template", ("prompt_following", "consistency"))
+    }
+    slots: ClassVar[Mapping[str, str]] = {
+        "{editing_prompt}": "turns",
+        "{num_prompts}": "turn",
+        "{num_images}": "pictures",
+    }
     rubric = RUBRIC
     headline = "success"
     scores: ClassVar[Mapping[str, Score]] = {
@@ -179,8 +235,36 @@ class MSEScores(CriteriaProtocol):
         "C": Score(scale=_SCALE, needs=("C",)),
         "O": Score(scale=_SCALE, of=_overall),
     }
-    published: ClassVar[Mapping[str, Callable[[Sequence[Judgement]], float]]] = {
-        f"{name} {turn}": partial(_at_turn, name, turn)
-        for name in ("Success", "Overall")
-        for turn in range(1, TURNS + 1)
-    }
+
+    def _question(self, name: str, sample: Sample) -> Question:
+        """Returns the question; in the authors' words with the source and the edit of every turn up to this one.
+
+        Raises `LookupError` for a sample without its `turns`.
+        """
+        asked = super()._question(name, sample)
+        if not self.is_official:
+            return asked
+        turns = sample.facts.get("turns")
+        if not isinstance(turns, list) or not turns:
+            raise LookupError("its facts need `turns`, as `msebench` has them")
+        told = {
+            "turns": str({f"turn{turn}": one for turn, one in enumerate(turns, 1)}),
+            "turn": str(len(turns)),
+            "pictures": str(len(turns) + 1),
+        }
+        source = View(
+            picture="first" if len(turns) > 1 else "source",
+            steps=(("like", turn_named(1) if len(turns) > 1 else "edit"),),
+        )
+        before = [View(picture=turn_named(turn)) for turn in range(1, len(turns))]
+        user = loading.fill(self._texts[name]["user_prompt_template"], told)
+        return replace(asked, user=user, shows=(source, *before, View(picture="edit")))
+
+    def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
+        super().__init__(parameters, texts)
+        find = _found_by_authors if self.is_official else _found_by_ours
+        self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
+            f"{name} {turn}": partial(_at_turn, name, turn, find)
+            for name in ("Success", "Overall")
+            for turn in range(1, TURNS + 1)
+        }

@@ -7,26 +7,29 @@ calculate_statistics.py (the means).
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row, numbered
-from edit_eval.protocols.contract import Score, Values
+from edit_eval.protocols.contract import Missing, Score, Values
 from edit_eval.protocols.criteria import (
     ONE_NUMBER,
     CriteriaProtocol,
     Official,
     PromptParameters,
+    guessed,
     least_or_guessed,
     mean_of,
     question,
     settled,
 )
-from edit_eval.records import Judgement, Sample, Scale
+from edit_eval.published.gedit import is_whole_within, mended_json
+from edit_eval.records import Judgement, Sample, Scale, Status
 
 REGISTERED = {"benchmark:omnicontext": "OmniContext", "protocol:omnicontext": "OmniContextScores"}
 
@@ -87,7 +90,8 @@ class OmniContext(ParquetBenchmark):
         "licence": "Apache-2.0 for the code and prompts; none given with the data",
         "samples": "400 of eight task types with one to three sources; English",
         "formula": "the root of PF times SC, each 0 to 10; mean of the task types' means",
-        "defects": "the authors guess a number for a reply that they cannot read; a missing edit leaves the mean",
+        "defects": "the authors ask three times and keep the last reply; they guess a number for one that they cannot "
+        "read, and count numbers outside 0 to 10; a missing edit leaves the mean",
     }
 
     def columns(self) -> Sequence[str]:
@@ -115,7 +119,10 @@ class OmniContextScores(CriteriaProtocol):
 
     Both show all sources and then the edit. O, the headline, is the root of PF times SC; means are taken over the task
     types. `published` has the authors' averages: a missing edit is left out, and an unreadable reply counts as a random
-    whole number from 0 to 10; if that is needed and there is no `guess_seed`, there is no such number.
+    whole number from 0 to 10; if that is needed and there is no `guess_seed`, there is no such number. With their
+    prompts a reply is read for these as they read it, numbers outside 0 to 10 included, and their script stops at JSON
+    without a number. They ask each question three times and keep the last readable reply, as `evaluation: {repeats: 3}`
+    does; of several repeats the last one counts here.
     """
 
     @dataclass(frozen=True)
@@ -147,23 +154,82 @@ class OmniContextScores(CriteriaProtocol):
 
     def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
         super().__init__(parameters, texts)
+        both = partial(_both if self.is_official else _both_of_ours, parameters.guess_seed)
         self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
-            name: partial(_average, name, parameters.guess_seed)
-            for name in ("Prompt Following", "Subject Consistency", "Overall")
+            name: partial(_average, name, both) for name in ("Prompt Following", "Subject Consistency", "Overall")
         }
 
 
-def _average(name: str, seed: int | None, judgements: Sequence[Judgement]) -> float:
-    types: dict[str, list[float]] = {}
+def _average(
+    name: str, both: Callable[[Sequence[Judgement]], Sequence[float]], judgements: Sequence[Judgement]
+) -> float:
+    edits: dict[tuple[str, int], list[Judgement]] = {}
     for one in settled(judgements):
-        if not one.readings:
-            continue
-        asked = sorted(one.readings[0])  # PF before SC
-        numbers = [least_or_guessed(one, question, seed, _LOWEST, _HIGHEST) for question in asked]
-        found = {
-            "Prompt Following": numbers[0],
-            "Subject Consistency": numbers[1],
-            "Overall": math.sqrt(math.prod(numbers)),
-        }
-        types.setdefault(one.category, []).append(found[name])
+        if one.readings:
+            edits.setdefault((one.sample_id, one.edit_seed), []).append(one)
+    types: dict[str, list[float]] = {}
+    for some in edits.values():
+        following, likeness = both(sorted(some, key=lambda one: one.repeat))
+        if following * likeness < 0:
+            stops = f"the authors' script stops at `{some[0].sample_id}`: a negative number"
+            raise Missing(Status.OUT_OF_RANGE, stops)
+        overall = math.sqrt(following * likeness)
+        found = {"Prompt Following": following, "Subject Consistency": likeness, "Overall": overall}
+        types.setdefault(some[0].category, []).append(found[name])
     return mean_of([mean_of(numbers) for numbers in types.values()])
+
+
+def _both_of_ours(seed: int | None, repeats: Sequence[Judgement]) -> Sequence[float]:
+    """Returns PF and SC by the last repeat, each the last that can be read; a guess if none can."""
+    return [_last_of_ours(seed, repeats, question) for question in sorted(repeats[0].readings[0])]  # PF before SC
+
+
+def _last_of_ours(seed: int | None, repeats: Sequence[Judgement], question: str) -> float:
+    read = [one for one in repeats if one.readings[0][question].status is Status.OK]
+    return least_or_guessed((read or repeats)[-1], question, seed, _LOWEST, _HIGHEST)
+
+
+def _both(seed: int | None, repeats: Sequence[Judgement]) -> Sequence[float]:
+    """Returns PF and SC as the authors find them, in as many tries as there are repeats.
+
+    A try ends at the first of its two replies that never came or cannot be read, so that what comes after it is that of
+    the try before. Raises `Missing` if their script stops.
+    """
+    asked = sorted(repeats[0].readings[0])  # PF before SC
+    kept: dict[str, Any] = {}
+    came: set[str] = set()
+    for one in repeats:
+        readings = [(name, one.readings[0][name]) for name in asked]
+        for name, reading in readings:
+            if reading.status is Status.JUDGE_ERROR:
+                break
+            came.add(name)
+        else:
+            for name, reading in readings:
+                if (found := _authors_object(reading.text)) is None:
+                    break
+                kept[name] = found
+    return [_number(repeats[-1], question, kept, came, seed) for question in asked]
+
+
+def _number(one: Judgement, question: str, kept: Mapping[str, Any], came: Collection[str], seed: int | None) -> float:
+    found = kept.get(question)
+    if found is None and question in came:
+        return guessed(one, question, seed, _LOWEST, _HIGHEST, one.readings[0][question].status)
+    number = found["score"] if isinstance(found, dict) and {"score", "reasoning"} <= {*found} else None
+    if not isinstance(number, (int, float)):
+        why = "no reply" if found is None else "JSON without a number"
+        raise Missing(Status.UNPARSEABLE, f"the authors' script stops at `{one.sample_id}`: {why}")
+    return number
+
+
+def _authors_object(text: str) -> Any:
+    """Returns the JSON that the authors find in a reply; None: none, so that they ask again."""
+    if "{" not in text or "}" not in text:
+        whole = is_whole_within(text, _LOWEST, _HIGHEST)
+        return {"score": int(text), "reasoning": ""} if whole else None
+    part = text[text.find("{") : text.rfind("}") + 1].strip().replace("\n", "")
+    try:
+        return json.loads(part)
+    except (ValueError, RecursionError):
+        return mended_json(part)

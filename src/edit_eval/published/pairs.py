@@ -110,10 +110,16 @@ class PublishedPairs(Comparing):
         if not self._official:
             return super()._said(question, body)
         said, others, _ = json_objects(body, self.key, _DECODER)
+        if wrong := self._unlike_theirs(dict(others[0]) if others else {}):
+            raise NoAnswer(f"{wrong}: {excerpt(body)}")
         labels = {one.strip() if isinstance(one, str) else "" for one in said}
         if len(labels) != 1 or not labels <= {*self.shares}:
             raise NoAnswer(f"`{self.key}` is not one of {', '.join(self.shares)}: {excerpt(body)}")
         return self.shares[labels.pop()], "\n".join(text for one in others for _, text in one if isinstance(text, str))
+
+    def _unlike_theirs(self, beside: Mapping[str, Any]) -> str:
+        """Returns why the authors refuse an answer with these other entries; empty if they do not."""
+        return ""
 
 
 class GenArena(PublishedPairs):
@@ -146,6 +152,15 @@ class GenArena(PublishedPairs):
         path = path and str(Path(path).expanduser() / file.path)
         text = authors_texts(path, file, ["PROMPT_TEXT"])["PROMPT_TEXT"]
         return {cls.key: ["", f"{text}\n\n[ORIGINAL PROMPT TO MODEL:]\n{{edit_instruction}}"]}
+
+    def _unlike_theirs(self, beside: Mapping[str, Any]) -> str:
+        """They need no score and no confidence, but those that are there have to be numbers."""
+        for name, convert in (("score", int), ("confidence", float)):
+            try:
+                convert(beside.get(name, 0))
+            except (TypeError, ValueError):
+                return f"`{name}` is not a number"
+        return ""
 
 
 class GEditBenchV2(PublishedPairs):

@@ -11,16 +11,21 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
+from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.json_items import kind
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
+from edit_eval.judges.answers import NoAnswer, excerpt, json_decoder, json_objects
+from edit_eval.judges.contract import PROBABILITIES
 from edit_eval.protocols.checklist import Checklist
 from edit_eval.protocols.contract import Question, Score, Step, View
 from edit_eval.protocols.criteria import mean_of, settled
+from edit_eval.protocols.replies import read_values, read_yes_or_no
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale
+from edit_eval.rubrics.loading import authors_texts
 from edit_eval.text import Text
 
 REGISTERED = {"benchmark:picabench": "PICABench", "protocol:picabench": "PICAEval"}
@@ -29,6 +34,9 @@ CANVAS = 1024
 """Longer side in pixels of the canvas of the boxes, and of enlarged crops (`resize_image`)."""
 MARGIN = 20
 """Pixels shown around a box (`viz_padding`)."""
+_FORM = "json_instruction"
+"""Name of the authors' words on the form of the answer."""
+_DECODER = json_decoder(strict=False)
 QUALITY = 90
 """Quality of the JPEG that the authors' script sends."""
 LAWS = (
@@ -118,8 +126,8 @@ class PICAEval(Checklist):
     """Puts the sample's own yes/no questions, each about the part of the edit that its box encloses.
 
     `accuracy`, the headline, is the share of an edit's questions that are answered rightly; `all` is 1 if all are. The
-    edit is first scaled to the source's size, on which the boxes were drawn; with `edit_size: own` it is cropped at its
-    own size, as the authors do.
+    edit is first scaled to the source's size, on which the boxes were drawn; with `edit_size: own`, and with the
+    authors' words, it is cropped at its own size, as they do.
 
     `published` has the authors' numbers, `Overall` and one per law, times 100: a missing edit is left out; an
     unreadable or missing reply is a wrong answer. In a reply in words they take the first yes or no.
@@ -135,7 +143,25 @@ class PICAEval(Checklist):
         """The size of the edit that is cut: the source's, or its own."""
         language: Literal["en", "zh"] = "en"
         """Of our wording; the questions are English."""
+        prompts: Literal["ours", "official"] = "ours"
+        """`ours`; `official`, the bare question with the authors' words on the form of the answer, which `edit-eval
+        fetch` downloads, or from `prompts_path`, about the edit at its own size."""
+        prompts_path: str | None = None
+        """For `official`: the authors' `PicaEval_gpt.py`, or the folder that holds it. It is read, never run."""
 
+        def __post_init__(self) -> None:
+            if self.prompts_path and self.prompts != "official":
+                raise ValueError("prompts_path is for prompts: official")
+            if self.prompts == "official" and self.answer == PROBABILITIES:
+                raise ValueError("answer: probabilities needs our wording; leave out prompts: official")
+
+    official_file: ClassVar[AuthorsFile] = AuthorsFile(
+        "Andrew0613/PICABench",
+        "0514acddffccce9612cafc528a3334881af9a72c",
+        "PicaEval_gpt.py",
+        "",
+        "1eb033837cdb6d6afab58882a042095d6351ede795e6a73577b685ef6a33a6aa",
+    )
     headline = "accuracy"
     scores: ClassVar[Mapping[str, Score]] = {
         "accuracy": Score(scale=_SCALE),
@@ -145,11 +171,16 @@ class PICAEval(Checklist):
     @staticmethod
     def texts(parameters: Any) -> dict[str, Any]:
         """Returns the wording of the questions."""
-        return Checklist.texts(Checklist.Parameters(answer=parameters.answer, language=parameters.language))
+        texts = Checklist.texts(Checklist.Parameters(answer=parameters.answer, language=parameters.language))
+        if parameters.prompts == "official":
+            texts["official"] = authors_texts(parameters.prompts_path, PICAEval.official_file, [_FORM])[_FORM]
+        return texts
 
     def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
         super().__init__(Checklist.Parameters(answer=parameters.answer, language=parameters.language), texts)
-        self._size: tuple[Step, ...] = (("like", "source"),) if parameters.edit_size == "source" else ()
+        self.is_official = parameters.prompts == "official"
+        of_source = parameters.edit_size == "source" and not self.is_official
+        self._size: tuple[Step, ...] = (("like", "source"),) if of_source else ()
         self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {}
         if parameters.answer == "words":
             self.published = {"Overall": partial(_published, ""), **{law: partial(_published, law) for law in LAWS}}
@@ -160,9 +191,20 @@ class PICAEval(Checklist):
         if not isinstance(asked, list) or not asked:
             raise LookupError("its facts need `questions`, as `picabench` has them")
         return [
-            self._question(sample, f"{number}: {one['right']}", (str(number),), one["ask"], (self._view(one["box"]),))
+            self._in_their_words(
+                self._question(sample, f"{number}: {one['right']}", (str(number),), one["ask"], shows), one
+            )
             for number, one in enumerate(asked, 1)
+            for shows in [(self._view(one["box"]),)]
         ]
+
+    def _in_their_words(self, question: Question, one: Mapping[str, Any]) -> Question:
+        """Returns the question in the authors' words, if these are wanted."""
+        if not self.is_official:
+            return question
+        return replace(
+            question, system="", user=f"{one['ask']}{self._texts['official']}", form="json", schema="", again=""
+        )
 
     def _view(self, box: Sequence[int]) -> View:
         part: tuple[Step, ...] = (("clip", *box), ("fit", CANVAS)) if box else ()
@@ -170,6 +212,8 @@ class PICAEval(Checklist):
 
     def read(self, question: Question, reply: Reply) -> Reading:
         """Reads 1 for the right answer and 0 for the other one; or the probability of the right one."""
+        if self.is_official:
+            return read_values(question, reply, lambda body: ([_right(question, _yes(body))], ""))
         found = super().read(question, reply)
         values = {name: _right(question, yes) for name, yes in found.values.items()}
         return Reading(values=values, status=found.status, reason=found.reason)
@@ -177,6 +221,14 @@ class PICAEval(Checklist):
 
 def _right(question: Question, yes: float) -> float:
     return yes if _wanted(question.name) == "yes" else 1 - yes
+
+
+def _yes(body: str) -> float:
+    """Returns 1 for yes and 0 for no by the `answer` of the JSON in a reply. Raises `NoAnswer`."""
+    said, _, _ = json_objects(body, "answer", _DECODER)
+    if not said or any(other != said[0] for other in said):
+        raise NoAnswer(f"not one `answer` in JSON: {excerpt(body)}")
+    return read_yes_or_no(said[0])
 
 
 def _wanted(name: str) -> str:

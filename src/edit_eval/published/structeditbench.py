@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
+from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.json_items import kind
 from edit_eval.benchmarks.parquet_rows import ParquetRows
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
@@ -22,6 +23,7 @@ from edit_eval.protocols.criteria import mean_of, settled
 from edit_eval.protocols.replies import read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale
 from edit_eval.rubrics import loading
+from edit_eval.rubrics.loading import authors_texts
 from edit_eval.text import Text
 
 REGISTERED = {"benchmark:structeditbench": "StructEditBench", "protocol:structeditbench": "StructScore"}
@@ -35,6 +37,8 @@ _CHARTS = ("add_and_del", "auxiliary", "category", "color", "num")
 _SOURCES = ("source_image", "input_image", "image", "input_image_raw", "source")
 _INSTRUCTIONS = ("instruction", "edit_prompt", "prompt", "edit_instruction")
 _SCALE = Scale(lowest=0, highest=1)
+_THEIRS = ("QA_PROMPT", "EVAL_PROMPT")
+"""Names of the authors' prompts."""
 _WORDS = {"correct": 1.0, "incorrect": 0.0}
 TEXTS = {
     "look": "You are shown one image. Answer a question about it in as few words as it takes, by what can be seen in "
@@ -111,13 +115,16 @@ def _asked(row: Row) -> list[dict[str, str]]:
     if not isinstance(listed, list) or not listed:
         row.faults.append(Text("qa_list is {}, not a list of questions", kind(listed)))
         return []
-    found = []
-    for one in listed:
-        ask = str(one.get("question") or "").strip()
-        right = str(one.get("ground_truth_answer") or one.get("answer") or "").strip()
-        if ask and right:
-            about = MAINTAIN if str(one.get("label") or EDITING).strip().lower() == MAINTAIN else EDITING
-            found.append({"about": about, "ask": ask, "right": right})
+    found: list[dict[str, Any]] = []
+    for place, one in enumerate(listed, 1):
+        ask, right = one.get("question"), one.get("ground_truth_answer", one.get("answer"))
+        if ask is None or right is None:
+            continue  # as the authors do; the place tells that one is missing
+        label = one.get("label", EDITING)
+        about = MAINTAIN if str(label or EDITING).strip().lower() == MAINTAIN else EDITING
+        found.append({"about": about, "ask": str(ask).strip(), "right": str(right).strip()})
+        found[-1] |= {"place": place} if place != len(found) else {}
+        found[-1] |= {"label": str(label)} if label != about else {}
     if not any(one["about"] == EDITING for one in found):
         row.faults.append(Text("qa_list has no question about the change"))
     return found
@@ -142,10 +149,20 @@ def _published(score: str, category: str, judgements: Sequence[Judgement]) -> fl
 
 
 def _counted(score: str, one: Judgement) -> float:
-    """Returns an edit's points, 0 to 100: a verdict is right if it contains the word `Correct`."""
+    """Returns an edit's points, 0 to 100: a verdict is right if it contains the word `Correct`.
+
+    A question of another label is in no share; one that lacks its answer is a wrong one about the change, if others
+    follow it.
+    """
+    verdicts = {name: read for name, read in one.readings[0].items() if name.startswith(tuple(WEIGHTS))}
+    places = {int(name.split()[1]) for name in verdicts}
+    lacking = [False] * (max(places) - len(places))
     shares = {}
     for about in WEIGHTS:
-        right = ["Correct" in read.text for name, read in one.readings[0].items() if name.startswith(about)]
+        right = [
+            "Correct" in read.text for name, read in verdicts.items() if name.startswith(about) and "(" not in name
+        ]
+        right += lacking if about == EDITING else []
         shares[about] = 100 * sum(right) / len(right) if right else None
     if score != "accuracy":
         return shares[score] or 0.0
@@ -168,6 +185,22 @@ class StructScore:
     class Parameters:
         __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
+        prompts: Literal["ours", "official"] = "ours"
+        """`ours`; `official`, the authors' words, which `edit-eval fetch` downloads, or from `prompts_path`."""
+        prompts_path: str | None = None
+        """For `official`: the authors' `qwen_scoring.py`, or the folder that holds it. It is read, never run."""
+
+        def __post_init__(self) -> None:
+            if self.prompts_path and self.prompts != "official":
+                raise ValueError("prompts_path is for prompts: official")
+
+    official_file: ClassVar[AuthorsFile] = AuthorsFile(
+        "zhuole1025/Structured-Visuals",
+        "c8cc9f41261af5accaa9fd591daf87f1fd2671d3",
+        "qwen_scoring.py",
+        "",
+        "59979ef0dbca1423f0e885fccabc69b26708d5bfc446f228d4579d67c56e0aaa",
+    )
     headline = "accuracy"
     scores: ClassVar[Mapping[str, Score]] = {
         "accuracy": Score(scale=_SCALE, of=_accuracy),
@@ -183,21 +216,37 @@ class StructScore:
 
     @staticmethod
     def texts(parameters: Any) -> dict[str, str]:
-        """Returns our wording."""
-        return dict(TEXTS)
+        """Returns our wording, or the authors', all of which goes into the user's turn."""
+        if parameters.prompts == "ours":
+            return dict(TEXTS)
+        found = authors_texts(parameters.prompts_path, StructScore.official_file, [*_THEIRS])
+        compared = (
+            found["EVAL_PROMPT"].replace("{ground_truth_answer}", "{right}").replace("{model_response}", "{theirs}")
+        )
+        return {
+            "look": "",
+            "looked": f"{found['QA_PROMPT']}{{question}}",
+            "compare": "",
+            "compared": compared,
+            "again": "",
+        }
 
     def __init__(self, parameters: Any, texts: Mapping[str, str]) -> None:
         self._texts = texts
+        self.is_official = parameters.prompts == "official"
 
     def questions(self, sample: Sample) -> list[Question]:
         """Returns two per question of the sample: what the edit has, shown alone, and whether that is right."""
         asked = sample.facts.get("questions")
         if not isinstance(asked, list) or not asked:
             raise LookupError("its facts need `questions`, as `structeditbench` has them")
-        return [question for number, one in enumerate(asked, 1) for question in self._both(number, one)]
+        return [
+            question for number, one in enumerate(asked, 1) for question in self._both(one.get("place", number), one)
+        ]
 
     def _both(self, number: int, one: Mapping[str, str]) -> Iterator[Question]:
-        answer, verdict = f"answer {number}", f"{one['about']} {number}"
+        label = f" ({one['label']})" if "label" in one else ""
+        answer, verdict = f"answer {number}", f"{one['about']} {number}{label}"
         told = {"question": one["ask"], "right": one["right"], "theirs": f"{{{answer}}}"}
         yield Question(
             name=answer,

@@ -14,17 +14,19 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
+from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.file_tree import FileTree, FoundFile
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row, numbered
 from edit_eval.errors import ConfigurationError
-from edit_eval.protocols.contract import Missing, Score
+from edit_eval.protocols.contract import Missing, Question, Score
 from edit_eval.protocols.criteria import ONE_NUMBER, CriteriaProtocol, question, settled
-from edit_eval.records import Judgement, Scale, Status
+from edit_eval.records import Judgement, Sample, Scale, Status
+from edit_eval.rubrics.loading import authors_texts
 from edit_eval.text import Text
 
 REGISTERED = {"benchmark:wiseedit": "WiseEdit", "protocol:wiseedit": "WiseEditScores"}
@@ -189,18 +191,90 @@ def _listed(cell: str) -> list[str]:
     return [str(one).strip() for one in (found if isinstance(found, list) else [found]) if str(one).strip()]
 
 
-def _of_task(task: str, judgements: Sequence[Judgement]) -> float:
-    numbers: dict[str, list[int]] = {}
+_THEIRS = {
+    "quality": "visual_quality",
+    "following": "instruction_following",
+    "preserving": "detail_preserving",
+    "knowledge": "knowledge_fidelity",
+    "fusion": "creative_fusion",
+}
+"""Question -> the authors' name of it in the names of their prompts; the one without a wording for several sources
+first."""
+Numbers = Mapping[str, float]
+"""Metric -> the number from 1 to 10 that the authors find in the reply about it."""
+
+
+def _of_task(task: str, find: Callable[[Judgement], Numbers], judgements: Sequence[Judgement]) -> float:
+    """Returns a task's `AVG`; `Basic Overall` without a task.
+
+    Raises `Missing` as well where another task's edits come to nothing: their script stops there.
+    """
+    subsets: dict[tuple[str, str], list[Judgement]] = {}
     for one in settled(judgements):
-        if one.category != task or not one.readings or not all(found.values for found in one.readings[0].values()):
-            continue
-        for reading in one.readings[0].values():
-            for metric, value in reading.values.items():
-                numbers.setdefault(metric, []).append(round(value * 9 / 100) + 1)
-    if not numbers:
-        raise Missing(Status.UNDEFINED, f"no edit of {task} has all of its numbers")
+        subsets.setdefault((one.category, one.sample_id.rpartition("_")[0]), []).append(one)
+    found: dict[str, dict[str, list[float]]] = {}
+    for (category, _), rows in subsets.items():
+        if any(one.readings for one in rows):
+            counted = [find(one) for one in rows if one.readings]
+        else:  # a subset without an edit has no folder, and they fill it with ones
+            counted = [dict.fromkeys((_QUESTIONS[name][0] for name in ASKS[category]), 1.0) for _ in rows]
+        of = found.setdefault(category, {})
+        for metric, number in (pair for numbers in counted for pair in numbers.items()):
+            of.setdefault(metric, []).append(number)
+    if empty := next((category for category, of in found.items() if not of), ""):
+        raise Missing(Status.UNDEFINED, f"the authors' script stops: no edit of {empty} has all of its numbers")
+    lacking = [one for one in ([task] if task else BASIC) if one not in found]
+    if lacking:
+        raise Missing(Status.UNDEFINED, f"there are no edits of {lacking[0]}")
+    averages = {category: _average(of) for category, of in found.items()}
+    return averages[task] if task else math.fsum(averages[one] for one in BASIC) / len(BASIC)
+
+
+def _average(numbers: Mapping[str, Sequence[float]]) -> float:
+    """Returns the mean of the metrics' means, each on 0 to 100 and rounded to one decimal."""
     means = [round((sum(some) / len(some) - 1) / 9 * 100, 1) for some in numbers.values()]
     return sum(means) / len(means)
+
+
+def _found_by_ours(one: Judgement) -> Numbers:
+    """Returns all numbers of an edit; none if one is missing."""
+    readings = one.readings[0].values()
+    if not all(found.values for found in readings):
+        return {}
+    return {metric: round(value * 9 / 100) + 1 for reading in readings for metric, value in reading.values.items()}
+
+
+def _found_by_authors(one: Judgement) -> Numbers:
+    found = {_QUESTIONS[name][0]: _authors_number(reading.text) for name, reading in one.readings[0].items()}
+    return {metric: number for metric, number in found.items() if number} if all(found.values()) else {}
+
+
+def _authors_number(text: str) -> int | None:
+    """Returns the number the authors find in a reply: in the first braces with `score`, else by ever looser patterns.
+
+    A number in braces is cut to a whole one, and one outside of 1 to 10 is none.
+    """
+    if braces := re.search(r"\{[^{}]*score[^{}]*\}", text):
+        try:
+            said = json.loads(braces[0]).get("score")
+            if said is not None:
+                number = int(said)
+                return number if 1 <= number <= 10 else None
+        except (ValueError, TypeError, OverflowError, RecursionError):
+            pass
+    for pattern in _PATTERNS:
+        if match := re.search(pattern, text, re.IGNORECASE):
+            return int(match[1])
+    return None
+
+
+_PATTERNS = (
+    r"score\s*['\"]?\s*[:：]\s*(10|[1-9])\b",
+    r"rating\s*[:：]\s*(10|[1-9])\b",
+    r"(10|[1-9])\s*/\s*10",
+    r"(10|[1-9])\s+out\s+of\s+10",
+    r"\b(10|[1-9])\b",
+)
 
 
 class WiseEditScores(CriteriaProtocol):
@@ -211,9 +285,11 @@ class WiseEditScores(CriteriaProtocol):
     headline, is the mean of those that an edit is asked for.
 
     `published` has the authors' numbers, one per task, and `Basic Overall`, the mean of three of them: a missing edit,
-    or one with an unreadable reply, is left out of all, and each metric's mean is rounded to one decimal before
-    averaging. Their script reads both languages at once and drops a row in both if one lacks a number; a run has one
-    language.
+    or one with an unreadable reply, is left out of all, a subset without any edit counts as ones, and each metric's
+    mean is rounded to one decimal before averaging. With their prompts a reply is read for these as they read it: JSON
+    with its number cut to a whole one, else the first number from 1 to 10 anywhere; and edits of Chinese instructions
+    are judged by the English ones. Their script reads both languages at once and drops a row in both if one lacks a
+    number; a run has one language.
     """
 
     rubric = RUBRIC
@@ -223,7 +299,66 @@ class WiseEditScores(CriteriaProtocol):
         "AVG": Score(scale=_SCALE),
         **{metric: Score(scale=_SCALE, needs=(metric,)) for metric, _, _ in _QUESTIONS.values()},
     }
-    published: ClassVar[Mapping[str, Callable[[Sequence[Judgement]], float]]] = {
-        **{task: partial(_of_task, task) for task in ASKS},
-        "Basic Overall": lambda judgements: math.fsum(_of_task(task, judgements) for task in BASIC) / len(BASIC),
-    }
+
+    official_files: ClassVar[Sequence[AuthorsFile]] = tuple(
+        AuthorsFile("beepkh/WiseEdit", "58cadba788b56ee718724e27d64c2c76c297d046", f"Evaluation/{name}.py", "", digest)
+        for name, digest in {
+            "prompt_single": "0d12af1f0df49977285496346f6e3f3f0e6594339a84d39648f908fea60e997d",
+            "prompt_multi": "6acb8fb8cdc33b06fbe8ed74dfdc5c111ec135e1ff731254669be13d8cadbca6",
+            "evaluation_utils": "fa5ba8b6c07e03c0a93aee79a334431dae8d3d69e4ab6ddc9f8cda111945df54",
+        }.items()
+    )
+    """One wording for one source and one for several, and what introduces the hint."""
+
+    @classmethod
+    def _official(cls, path: str | None, texts: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        single, several, hint = cls.official_files
+
+        def place(file: AuthorsFile) -> str | None:
+            return None if path is None else str(Path(path).expanduser() / file.name)
+
+        found: dict[str, str] = {}
+        for file, ending, names in ((single, "_single", [*_THEIRS]), (several, "_multi", [*_THEIRS][1:])):
+            wanted = [
+                "prompt_visual_quality" if name == "quality" else f"prompt_{_THEIRS[name]}{ending}" for name in names
+            ]
+            found |= authors_texts(place(file), file, wanted)
+        hinted = authors_texts(place(hint), hint, ["{hint}"])["{hint}"]
+        return {
+            name: {
+                "system_prompt": "",
+                "user_prompt_template": found.get(f"prompt_{theirs}_single", found["prompt_visual_quality"]),
+                "several": found.get(f"prompt_{theirs}_multi", ""),
+                "hint": hinted,
+                "reads": ["score"],
+                "ask_again": "",
+            }
+            for name, theirs in _THEIRS.items()
+        }
+
+    def _question(self, name: str, sample: Sample) -> Question:
+        """Returns a question; in the authors' words with a line that says which picture is which, as all come first."""
+        asked = super()._question(name, sample)
+        if not self.is_official or name == "quality":
+            return asked
+        text = self._texts[name]
+        sources = [one for one in sample.pictures if one.startswith("source")]
+        several = len(sources) > 1
+        lines = [
+            text["several"] if several else text["user_prompt_template"],
+            # They judge edits of Chinese instructions by the English ones, too.
+            f"\n\nEditing instruction: {sample.instructions.get('en') or sample.instruction}",
+        ]
+        if name in _HINTED and sample.facts.get("hint"):
+            lines.append(f"\n\n{text['hint']}{sample.facts['hint']}")
+        called = [f"Input image #{place}" for place in range(1, len(sources) + 1)] if several else ["Input image"]
+        called += ["Edited image", *["Reference image"] * (len(asked.shows) - len(sources) - 1)]
+        return replace(asked, user="".join(lines) + f"\n\nThe images above are, in their order: {', '.join(called)}.")
+
+    def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
+        super().__init__(parameters, texts)
+        find = _found_by_authors if self.is_official else _found_by_ours
+        self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
+            **{task: partial(_of_task, task, find) for task in ASKS},
+            "Basic Overall": partial(_of_task, "", find),
+        }

@@ -8,8 +8,9 @@ from typing import Any
 
 from rich.console import Console
 
-from edit_eval.config.components import KINDS, WORDS, Description, Kind, describe, known, nameless
+from edit_eval.config.components import KINDS, PLURALS, WORDS, Description, Kind, describe, known, nameless
 from edit_eval.config.shipped import shipped, summary
+from edit_eval.published.certificates import CERTIFICATES
 from edit_eval.reporting.language import said_own, spoken, worded
 from edit_eval.reporting.terminal_text import Styled, one_line, padded, print_beside, stdout_console
 from edit_eval.text import Text
@@ -19,6 +20,7 @@ _SECTIONS: dict[Kind, str] = {
     "edit_model": "diffusion_model",
     "judge": "reward_model",
     "protocol": "protocol",
+    "analysis": "",
 }
 PRESET_FACTS = {
     "licence": "licence",
@@ -39,26 +41,29 @@ _WORDS: dict[Kind, str] = {kind: word.partition(" ")[2] for kind, word in WORDS.
 
 def components_document() -> dict[str, Any]:
     """Returns `{"benchmarks": [...], "edit_models": [...], "judges": [...], "protocols": [...],
-    "configurations": [...], "problems": [...]}`.
+    "analyses": [...], "configurations": [...], "problems": [...]}`.
 
     Each component has name, class path, origin, summary, what is known about its data, and why it cannot be used; a
-    configuration has name, path and summary. Problems are entry points of packages that name no component, a line each.
+    protocol of others also `certificate` (`published.certificates.Certificate`); a configuration has name, path and
+    summary. Problems are entry points of packages that name no component, a line each.
     """
-    document: dict[str, Any] = {f"{kind}s": [asdict(entry) for entry in known(kind)] for kind in KINDS}
+    document: dict[str, Any] = {
+        PLURALS[kind]: [asdict(entry) | _certificate(kind, entry.name) for entry in known(kind)] for kind in KINDS
+    }
     files = [{"name": name, "path": str(path), "summary": summary(path)} for name, path in shipped().items()]
     return {**document, "configurations": files, "problems": list(nameless())}
 
 
 def print_components(console: Console | None = None) -> None:
-    """Prints the four groups and the configurations known by name, a line for each entry."""
+    """Prints the groups and the configurations known by name, a line for each entry."""
     console = console or stdout_console()
     entries = {kind: known(kind) for kind in KINDS}
     files = shipped()
     width = max(len(entry.name) for some in entries.values() for entry in some)
     for kind, some in entries.items():
         console.print(
-            Styled(worded(f"{_WORDS[kind].capitalize()}s"), style="bold").append(
-                f"  ({_SECTIONS[kind]}: type)", style="dim"
+            Styled(worded(PLURALS[kind].replace("_", " ").capitalize()), style="bold").append(
+                f"  ({_SECTIONS[kind]}: type)" if _SECTIONS[kind] else "  (edit-eval NAME RUN)", style="dim"
             )
         )
         for entry in some:
@@ -69,6 +74,8 @@ def print_components(console: Console | None = None) -> None:
                 terms = _joined([_fact("licence", licence), _whole(entry.about.get("source", "")).plain])
                 gap = "" if words.plain.endswith("。") else " "
                 words.append(f"{gap}{terms[0].upper()}{terms[1:]}", style="dim")
+            if of := _certificate(kind, entry.name):
+                words.append(" ").append(Text("Its authors' number: {}.", of["certificate"]["words"]), style="dim")
             if entry.problem:
                 words.append(" ").append(entry.problem, style="yellow")
             print_beside(console, Styled(f"  {padded(one_line(entry.name), width)}  ", style="cyan"), words)
@@ -82,6 +89,12 @@ def print_components(console: Console | None = None) -> None:
         console.print(Styled(line, style="yellow"))
     console.print(Styled(Text("`edit-eval describe TYPE` prints the parameters of one."), style="dim"))
     console.print(Styled(Text("`edit-eval init --from NAME` writes a copy of a configuration."), style="dim"))
+
+
+def _certificate(kind: Kind, name: str) -> dict[str, Any]:
+    """Returns what a protocol's authors' numbers were held against, with `words` for a person; empty for all others."""
+    one = CERTIFICATES.get(name) if kind == "protocol" else None
+    return {"certificate": {**asdict(one), "words": one.in_full}} if one else {}
 
 
 # -- edit-eval describe --
@@ -102,7 +115,7 @@ def print_description(type_: str, console: Console | None = None) -> None:
 
 
 def _plain(description: Description) -> dict[str, Any]:
-    plain = asdict(description)
+    plain = asdict(description) | _certificate(description.kind, description.name)
     for shown, parameter in zip(plain["parameters"], description.parameters, strict=True):
         shown["required"] = parameter.required
         if parameter.required:
@@ -118,6 +131,9 @@ def _print(description: Description, console: Console) -> None:
         print_beside(console, "  ", Styled(Text("from the package {}", one_line(description.origin)), style="dim"))
     if description.summary:
         print_beside(console, "  ", _whole(description.summary))
+    if of := _certificate(description.kind, description.name):
+        fact = Styled(Text("Its authors' number: {}.", of["certificate"]["words"]), style="dim")
+        print_beside(console, "  ", fact)
     for name, text in description.about.items():
         print_beside(console, "  ", Styled(_fact(one_line(name), ""), style="dim").append(_whole(text).plain))
     console.print()

@@ -1,7 +1,7 @@
 """The language in which this process speaks to people. Records, journals, logs and JSON are always English.
 
-`said` puts a `Text` into that language when it is printed. The catalogue is a gettext file beside this one; a sentence
-that it lacks is printed in English as a whole.
+`said` puts a `Text` into that language when it is printed. The catalogue is a gettext file beside this one, and one in
+the folder of each guest; a sentence that it lacks is printed in English as a whole.
 """
 
 from __future__ import annotations
@@ -100,7 +100,9 @@ def worded(code: str) -> Text:
 @cache
 def catalogue() -> dict[str, str]:
     """Returns the Chinese of each English template, which is prefixed with its context if it has one (`Text.key`)."""
-    text = files("edit_eval.reporting").joinpath("zh.po").read_text(encoding="utf-8").replace('"\n"', "")
+    own = files("edit_eval.reporting").joinpath("zh.po")
+    guests = (guest.joinpath("zh.po") for guest in files("edit_eval").joinpath("guests").iterdir())
+    text = "\n".join(one.read_text(encoding="utf-8") for one in (own, *guests) if one.is_file()).replace('"\n"', "")
     kinds, quoted = zip(*_ENTRY.findall(text), strict=True)
     found: dict[str, str] = {}
     english = context = ""

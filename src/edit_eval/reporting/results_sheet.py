@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
 from rich.console import Console
 
+from edit_eval.published.certificates import said
 from edit_eval.reporting import formats
-from edit_eval.reporting.best_of import best_of_sheet
+from edit_eval.reporting.analyses import sections
 from edit_eval.reporting.costs import device_times_table, highest_memory_table
 from edit_eval.reporting.entries import controls_are_off, controls_of, entries, headlines, refusals
-from edit_eval.reporting.names import NAMES, counted_status, score_line
-from edit_eval.reporting.remarks import footnotes, passport_lines, wrong_lines
+from edit_eval.reporting.names import counted_status, score_line
+from edit_eval.reporting.remarks import footnotes, no_interval, passport_lines, wrong_lines
 from edit_eval.reporting.result_tables import EDIT_MODEL, categories_table, items_table, results_table
-from edit_eval.reporting.steps import rounds_sheet, turns_sheet
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line, Look, Table, print_sheet
 from edit_eval.reporting.verdict import verdict_lines
@@ -48,9 +48,8 @@ def _results(summary: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
             yield Line(Text("judged by {}", judge), "strong")
         yield from _of_judge(summary, judge)
     yield from battle_sheet(summary)
-    yield from best_of_sheet(summary.get("best_of") or ())
-    yield from rounds_sheet(summary.get("rounds") or ())
-    yield from turns_sheet(summary.get("turns") or ())
+    for section in sections(summary):
+        yield from section.sheet()
     yield from map(Line, (*footnotes(summary), *published_lines(summary)))
     timing = summary.get("timing") or {}
     if timing.get("devices"):
@@ -90,7 +89,8 @@ def _of_judge(summary: Mapping[str, Any], judge: str) -> Iterator[Line | Table[A
         yield categories_table(leading, names=several, with_mean=True)
     blocks = [part.overall for part in parts]
     blocks += [block for part in leading for block in (part.overall["category_mean"], *part.categories.values())]
-    yield from without_interval(block.get("no_ci95") for block in blocks)
+    if missing := no_interval(blocks):
+        yield Line(missing, "quiet")
 
 
 def coverage_words(summary: Mapping[str, Any]) -> list[Text]:
@@ -117,16 +117,22 @@ def published_lines(summary: Mapping[str, Any]) -> list[Text]:
             words = Text("{} {}", name, formats.published(found["value"]))
             if found["value"] is None:
                 words = Text("{}: none ({})", name, found["reason"])
-            defined = Text("As the authors define it")
-            lines.append(Text("{}: {}, {}: {}", defined, one["edit_model"], one["judge"], words))
-    return lines
+            lines.append(Text("{}: {}, {}: {}", whose(one), one["edit_model"], one["judge"], words))
+    return [*lines, *certificate_lines(summary)]
 
 
-def without_interval(reasons: Iterable[str | None]) -> Iterator[Line]:
-    """Yields a line on why intervals are missing, each reason once; nothing if there is no mean either."""
-    known = [NAMES["no_ci95"][reason] for reason in dict.fromkeys(reasons) if reason and reason != "no_scores"]
-    if known:
-        yield Line(Text("No interval: {}.", known), "quiet")
+def certificate_lines(summary: Mapping[str, Any]) -> list[Text]:
+    """Returns for each judge whether the authors' numbers from its replies are certified, and on what."""
+    found = {one["judge"]: one["certificate"] for one in summary["results"] if one.get("certificate")}
+    return [Text("The authors' numbers by {}: {}.", judge, said(of)) for judge, of in found.items()]
+
+
+AS_THEIRS, BY_FORMULA = Text("As the authors define it"), Text("By the authors' formula")
+
+
+def whose(result: Mapping[str, Any]) -> Text:
+    """Returns what an entry's published numbers are called: the authors' only if they are certified."""
+    return AS_THEIRS if result.get("certificate", {}).get("certified", False) else BY_FORMULA
 
 
 def _on_gpus(memory: Mapping[str, Any]) -> bool:

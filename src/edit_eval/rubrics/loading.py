@@ -271,8 +271,9 @@ def own_prompts(path: str, questions: Collection[str]) -> dict[str, Any]:
 def authors_texts(path: str | None, official: AuthorsFile, wanted: Collection[str]) -> dict[str, str]:
     """Returns the `wanted` texts of the authors' file at `path`, or in the folder `path`; None: of the downloaded one.
 
-    In a Python file they are the strings assigned to plain names, in a JSON file its members. Raises
-    `ConfigurationError` for a file that cannot be read or lacks one of them.
+    In a Python file they are the strings assigned to plain names, at any depth, and what an f-string that ends with
+    `{NAME}` has before that, as `{NAME}`; in a JSON file its members. Raises `ConfigurationError` for a file that
+    cannot be read or lacks one of them.
     """
     name = official.name
     if path:
@@ -288,10 +289,13 @@ def authors_texts(path: str | None, official: AuthorsFile, wanted: Collection[st
             pairs = members.items() if isinstance(members, dict) else ()
             found = {key: value for key, value in pairs if isinstance(value, str)}
         else:
-            for line in ast.parse(text, str(file)).body:
+            for line in ast.walk(ast.parse(text, str(file))):  # outer lines first
                 match line:
                     case ast.Assign(targets=[ast.Name(id=variable)], value=ast.Constant(value=str(value))):
-                        found[variable] = value
+                        found.setdefault(variable, value)
+                    case ast.JoinedStr(values=[*parts, ast.FormattedValue(value=ast.Name(id=variable))]):
+                        said = [part.value for part in parts if isinstance(part, ast.Constant)]
+                        found.setdefault(f"{{{variable}}}", "".join(map(str, said)))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the last two: brackets without end
         kind = "JSON" if file.suffix == ".json" else "Python"
         raise ConfigurationError(f"protocol.prompts_path: {file} is no {kind} file ({error})") from None

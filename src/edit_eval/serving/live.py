@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import io
 import threading
 import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from PIL import Image
-
+from edit_eval.errors import PictureError
 from edit_eval.records import JUDGE_FAILED, Judgement
 from edit_eval.reporting.progress.view import Count, DeviceView, LatestEdit, ServiceView, Snapshot, write_live
 from edit_eval.serving.pictures import Sent
@@ -97,9 +95,17 @@ class ServiceLive:
         small = {one.digest: self._small.get(one.digest) for pair, _ in shown for one in _pictures(pair)}
         for pair, _ in shown:
             for one in _pictures(pair):
-                small[one.digest] = small[one.digest] or _data_url(one)
+                if small[one.digest] is None:
+                    small[one.digest] = self._data_url(one)
         self._small = {digest: url for digest, url in small.items() if url is not None}
         return [_latest_edit(pair, judgement, self._small) for pair, judgement in shown]
+
+    def _data_url(self, picture: Sent) -> str:
+        try:
+            data = self._service.openers.small(picture.data, SIDE)
+        except PictureError:  # damaged
+            return ""
+        return f"data:image/jpeg;base64,{base64.b64encode(data).decode()}"
 
 
 def _pictures(pair: Submission) -> tuple[Sent, Sent]:
@@ -117,16 +123,3 @@ def _latest_edit(pair: Submission, judgement: Judgement, small: dict[str, str]) 
         reason=str.__str__(judgement.reason)[:300],
         score=judgement.score,
     )
-
-
-def _data_url(picture: Sent) -> str:
-    data = io.BytesIO()
-    try:
-        with Image.open(io.BytesIO(picture.data)) as opened:
-            opened.draft("RGB", (SIDE, SIDE))
-            small = opened.convert("RGB")
-            small.thumbnail((SIDE, SIDE))
-            small.save(data, "JPEG", quality=80)
-    except Exception:  # Pillow raises nearly anything for damaged data
-        return ""
-    return f"data:image/jpeg;base64,{base64.b64encode(data.getvalue()).decode()}"

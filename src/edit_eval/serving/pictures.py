@@ -92,3 +92,22 @@ def decoded_text(text: str, name: str) -> bytes:
         return base64.b64decode(rest, validate=True)
     except (binascii.Error, ValueError) as error:
         raise PictureError(f"{name}: neither a data URL nor base64") from error
+
+
+def small_rgb(data: bytes, side: int, draft: int) -> bytes:
+    """Decodes a picture; returns it as `side` x `side` RGB pixels. A JPEG is decoded at down to an eighth of its size,
+    but no smaller than `draft`. Raises what Pillow raises."""
+    picture, _ = begin_picture(io.BytesIO(data), "a picture", [*SUFFIXES])
+    picture.draft("RGB", (draft, draft))
+    return picture.convert("RGB").resize((side, side), Image.Resampling.BOX).tobytes()
+
+
+def thumbnail(data: bytes, side: int) -> bytes:
+    """Decodes a picture; returns it as a JPEG of at most `side` pixels. Raises what Pillow raises."""
+    picture, _ = begin_picture(io.BytesIO(data), "a picture", [*SUFFIXES])
+    picture.draft("RGB", (side, side))
+    small = picture.convert("RGB")
+    small.thumbnail((side, side))
+    made = io.BytesIO()
+    small.save(made, "JPEG", quality=80)
+    return made.getvalue()

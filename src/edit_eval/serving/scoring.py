@@ -27,6 +27,7 @@ from edit_eval.config.shipped import shipped
 from edit_eval.errors import ConfigurationError
 from edit_eval.evaluation import evaluate
 from edit_eval.pictures import write_durably
+from edit_eval.protocols.asked import asked_judges
 from edit_eval.records import Judgement, Scale, Status
 from edit_eval.run import Run
 from edit_eval.starting import Pictures, look_at_model, on_devices
@@ -214,7 +215,7 @@ def configuration_of(
     """
     judges, rest = judges_of(str(judge), devices or "auto")
     if only and only not in judges:
-        raise ConfigurationError(Text("{}: there is no judge {}; there are {}", judge, only, judges))
+        raise ConfigurationError(Text("{}: there is no judge {} of one edit; there are {}", judge, only, judges))
     spoken = language or rest.get("language", "en")
     column = edits or _column_of(table)
     where = {} if pictures is None else {"pictures_path": pictures}
@@ -246,7 +247,8 @@ def configuration_of(
 def judges_of(written: str, devices: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns the judges that `--judge` names, as configuration sections, and their language, readings and imports.
 
-    Raises `ConfigurationError` saying what to give instead.
+    Of a configuration those that are asked about one edit: here there is no other to compare it with. Raises
+    `ConfigurationError` saying what to give instead.
     """
     if not written.lower().endswith((".yaml", ".yml")) and written not in shipped():
         try:
@@ -259,7 +261,12 @@ def judges_of(written: str, devices: str) -> tuple[dict[str, Any], dict[str, Any
     configuration = load_configuration(
         written, data_may_be_missing=True, devices=None if devices == "auto" else devices
     )
-    plain = configuration.as_plain()
+    plain, of_one = configuration.as_plain(), [one.name for one in asked_judges(configuration) if one.of_one]
+    if not of_one:
+        raise ConfigurationError(
+            Text("{}: its judges compare two edits; `score` needs one that is asked about one edit", written)
+        )
+    plain["judges"] = {name: section for name, section in plain["judges"].items() if name in of_one}
     for section in plain["judges"].values():
         protocol = section["protocol"]
         if protocol.get("type") == "rubric":  # edits from elsewhere have no category, or an unknown one

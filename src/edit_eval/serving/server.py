@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import secrets
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,43 +18,17 @@ from edit_eval.serving.service import GRACE_SECONDS, LEDGER_BYTES, SHARE_OF_SECO
 from edit_eval.serving.watch import WINDOW
 from edit_eval.store.run_folders import RUNS
 from edit_eval.text import Text
-from edit_eval.viewer.guard import is_loopback
-from edit_eval.viewer.server import address_of, listen
+from edit_eval.web.guard import is_loopback
 
 try:
-    import uvicorn
-    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+    from edit_eval.web.connections import fast_connection, raise_descriptor_limit
+    from edit_eval.web.server import WebServer, address_of, listen, token_for
 except ImportError as missing:
     raise ConfigurationError(
         Text("`serve` needs {}, which is not installed; `pip install 'edit-eval[serve]'` brings it", missing.name)
     ) from missing
 
 PORT = 7861
-MOST_HEAD = 1 << 20
-"""Most bytes of a request's head."""
-
-
-class _Connection(HttpToolsProtocol):
-    """Refuses an endless head, which httptools alone would keep reading; httptools takes half the time of h11."""
-
-    _head = 0
-    _in_head = True
-
-    def data_received(self, data: bytes) -> None:
-        if self._in_head:
-            self._head += len(data)
-            if self._head > MOST_HEAD:
-                self.send_400_response("Too long a header.")
-                return
-        super().data_received(data)
-
-    def on_headers_complete(self) -> None:
-        self._head, self._in_head = 0, False
-        super().on_headers_complete()
-
-    def on_message_complete(self) -> None:
-        self._in_head = True
-        super().on_message_complete()
 
 
 def configuration_for(
@@ -108,11 +81,9 @@ def serve(
     raises.
     """
     _give_memory_back()
+    raise_descriptor_limit()
     chosen = opened(doors)
-    if token == "auto" or (not is_loopback(host) and not token):
-        token = secrets.token_urlsafe(18)
-    if token and not token.replace("-", "").replace("_", "").isalnum():
-        raise ConfigurationError(Text("--token: letters, digits, - and _ only, or `auto`"))
+    token = token_for(host, token)
     if root is not None and not root.is_dir():
         raise ConfigurationError(Text("--root {}: no such folder", root))
     socket = listen(host, port)
@@ -136,21 +107,16 @@ def serve(
                 )
             tell(Text("judge {}: {}", name, one.line))
         app = make_app(
-            service, doors=chosen, on_unscored=on_unscored, token=token, root=root, most_pairs=most_pairs, window=window
+            service,
+            doors=chosen,
+            on_unscored=on_unscored,
+            token=token,
+            anywhere=not is_loopback(host),
+            root=root,
+            most_pairs=most_pairs,
+            window=window,
         )
-        server = uvicorn.Server(
-            uvicorn.Config(
-                app,
-                log_level="warning",
-                access_log=False,
-                http=_Connection,
-                ws="none",
-                server_header=False,
-                timeout_graceful_shutdown=5,
-                timeout_keep_alive=75,
-                backlog=2048,
-            )
-        )
+        server = WebServer(app, connection=fast_connection())
         thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]}, name="http", daemon=True)
         thread.start()
         address = address_of(host, socket.getsockname()[1])

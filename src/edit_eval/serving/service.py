@@ -38,10 +38,12 @@ from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Work
 from edit_eval.serving.ledger import CLIENT, Ledger
 from edit_eval.serving.live import SHOWN, ServiceLive
+from edit_eval.serving.openers import Openers
 from edit_eval.serving.submissions import Submission
 from edit_eval.serving.watch import Watch
 from edit_eval.store.examined import Examined, examined
 from edit_eval.store.provenance import ModelsSay
+from edit_eval.store.run_directory import CannotWrite
 from edit_eval.text import Text
 
 GRACE_SECONDS = 30.0
@@ -65,7 +67,8 @@ class QueuedPair:
 
     pair: Submission
     came: float
-    answer: Future[dict[str, Judgement]] = field(default_factory=Future)
+    answer: Future[dict[str, Judgement] | str] = field(default_factory=Future)
+    """Its judgements, or why it was not judged."""
     judgements: dict[str, Judgement] = field(default_factory=dict)
     number: int = -1
     """Number of its edit."""
@@ -204,6 +207,7 @@ class Service:
         self.ready = threading.Event()
         """Set once every judge is loaded on some device."""
         self.ended = threading.Event()
+        self.openers = Openers()
         self.watch: Watch | None = None
         self.live: ServiceLive | None = None
         self.began = time.time()
@@ -352,6 +356,7 @@ class Service:
                 self._closing.set()
                 self.ended.set()
                 self._give_up()
+                self.openers.close()
                 if self.watch is not None:
                     self.watch.close()
                 self.live.close()
@@ -384,7 +389,8 @@ class Service:
         changed = False
         for _ in range(min(len(self._held), ADMITTED_AT_ONCE)):
             if not self.ledger.is_full:
-                changed |= self._admit(self._held.popleft())
+                changed |= self._admitted(self._held[0])
+                self._held.popleft()  # only now: were the ledger to fail, it would be among those that are told
         if self._held and not self.ledger.is_full:
             self._wake()
         for judge in self.judges:
@@ -406,9 +412,22 @@ class Service:
             if loaded >= self.work.kept:
                 self.ready.set()
 
-    def _admit(self, ticket: QueuedPair) -> bool:
+    def _admitted(self, ticket: QueuedPair) -> bool:
+        """Admits a pair; whatever goes wrong over it is its own status, unless the ledger can no longer be written."""
         if ticket.gone:
             return False
+        try:
+            return self._admit(ticket)
+        except CannotWrite:
+            raise
+        except Exception as error:
+            self._forget(ticket)
+            self.turned_away += 1
+            with contextlib.suppress(Exception):  # the client has disconnected
+                ticket.answer.set_result(f"it cannot be judged ({type(error).__name__}: {error})"[:1000])
+            return True
+
+    def _admit(self, ticket: QueuedPair) -> bool:
         ticket.pair = ticket.pair._replace(unasked=self._unasked(ticket.pair))
         number = ticket.number = self.ledger.add(ticket.pair)
         matrix = self.ledger.matrix

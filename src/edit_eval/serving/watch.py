@@ -38,7 +38,7 @@ from edit_eval.edit_models.contract import EditRequest
 from edit_eval.errors import EditEvalError
 from edit_eval.pictures import GREY, read_picture
 from edit_eval.records import Judgement
-from edit_eval.serving.pictures import Sent, sent
+from edit_eval.serving.pictures import Sent, sent, small_rgb
 from edit_eval.serving.submissions import Submission
 from edit_eval.statistics.drift import JudgedTwice, chance_of
 from edit_eval.text import Text
@@ -76,6 +76,8 @@ WINDOWS = 8
 """Number of latest windows kept in full."""
 MOST_WAITING = 256
 
+Small = Callable[[bytes, int, int], bytes]
+"""`pictures.small_rgb`, in whatever process."""
 CanaryName = tuple[str, str]
 """A canary's kind, and the digest of its source."""
 
@@ -190,28 +192,25 @@ def right_above_copy(found: Mapping[CanaryName, float]) -> tuple[float, int]:
     return sum(0.5 * (right == copy) + (right > copy) for right, copy in both), len(both)
 
 
-def is_near_copy(source: Sent, edit: Sent) -> bool:
-    """True if an edit looks like its source when both are scaled down. Raises `OSError` for a damaged picture."""
+def is_near_copy(source: Sent, edit: Sent, small: Small = small_rgb) -> bool:
+    """True if an edit looks like its source when both are scaled down. Raises what `small` raises."""
     if source.digest == edit.digest:
         return True
     # Pictures of different sizes do not align exactly; scaling down larger drafts keeps the misalignment small.
     side = SIDE if (source.width, source.height) == (edit.width, edit.height) else 8 * SIDE
     if (before := _smalls.get((source.digest, side))) is None:
-        before = _smalls[source.digest, side] = _small(source.data, side)
+        before = _smalls[source.digest, side] = _pixels(small(source.data, SIDE, side))
         if len(_smalls) > SMALL_SOURCES:
             _smalls.popitem(last=False)
-    differs = np.abs(before - _small(edit.data, side)).max(axis=2)
+    differs = np.abs(before - _pixels(small(edit.data, SIDE, side))).max(axis=2)
     return bool((differs > COPIED).mean() <= 1 / 200)
 
 
 _smalls: OrderedDict[tuple[str, int], np.ndarray[tuple[int, ...], np.dtype[np.int16]]] = OrderedDict()
 
 
-def _small(data: bytes, side: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int16]]:
-    with Image.open(io.BytesIO(data)) as picture:
-        picture.draft("RGB", (side, side))  # a JPEG is decoded at down to an eighth of its size
-        small = picture.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BOX)
-    return np.asarray(small, dtype=np.int16)
+def _pixels(small: bytes) -> np.ndarray[tuple[int, ...], np.dtype[np.int16]]:
+    return np.frombuffer(small, dtype=np.uint8).reshape(SIDE, SIDE, 3).astype(np.int16)
 
 
 @cache
@@ -245,10 +244,12 @@ class Watch:
         *,
         window: int = WINDOW,
         language: str = "en",
+        small: Small = small_rgb,
     ) -> None:
-        """`submit` has canaries judged; their judgements come back through `saw`. `reward` is from 0 to 1."""
+        """`submit` has canaries judged; their judgements come back through `saw`. `reward` is from 0 to 1; `small`
+        decodes clients' pictures."""
         self._submit, self._tell, self._reward, self._size = submit, tell, reward, window
-        self._language = language
+        self._language, self._small = language, small
         self._queue: queue.Queue[SeenAnswer | None] = queue.Queue(MOST_WAITING)
         self._looked_at: Counter[str] = Counter()  # checks per source in this window
         self._hatched: dict[str, Submission] = {}  # sources with canaries in this window, each with a pair
@@ -306,7 +307,7 @@ class Watch:
         copied = None
         if self._looked_at[source.digest] < LOOKED_AT:
             try:
-                copied = is_near_copy(source, pair.edit)
+                copied = is_near_copy(source, pair.edit, self._small)
             except Exception:  # not decodable: the judge's worker reports it
                 return
             self._looked_at[source.digest] += 1

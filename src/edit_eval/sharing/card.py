@@ -12,7 +12,8 @@ from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.entries import controls_of, entries
 from edit_eval.reporting.language import said
 from edit_eval.reporting.result_tables import SCORE, results_table
-from edit_eval.reporting.table import Table, card_table, inline
+from edit_eval.reporting.strengths import battle_sheet
+from edit_eval.reporting.table import Table, card_table, inline, markdown_sheet
 from edit_eval.reporting.verdict import Verdict, verdict_lines, verdicts
 
 MARK = "edit-eval"
@@ -36,6 +37,7 @@ def card(
     }
     rows = entries(summary["results"])
     controls = [row for judge in results.judges for row in controls_of(summary, judge)]
+    several = len({row.score for row in rows}) > 1 or None
     coverage, first = summary["coverage"], results.edit_models[0]
     lines = [
         "---",
@@ -50,8 +52,9 @@ def card(
         + ("." if coverage["reached"] else ", which is fewer than the run asked for."),
         "",
         *(f"{said(line, 'en')}\n" for line in verdict_lines(summary)),
-        card_table(results_table(rows, controls, group=SCORE if len({row.score for row in rows}) > 1 else None)),
+        *([card_table(results_table(rows, controls, group=several and SCORE))] if rows else []),
         *(f"\n{card_table(one)}" for judged in verdicts(summary) for one in _comparison(judged)),
+        markdown_sheet(battle_sheet(summary), "en"),
         "",
         *(f"- Judge {inline(name)}: {inline(about['line'])}" for name, about in summary["judges"].items()),
         "",

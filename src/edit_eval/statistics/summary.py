@@ -21,8 +21,7 @@ import numpy as np
 
 from edit_eval.records import CONTROL, Judgement, Results, Scale, Status
 from edit_eval.statistics.agreement import beside_votes, judge_agreement
-from edit_eval.statistics.battles import as_others_rate, battles_by_judge, together
-from edit_eval.statistics.best_of import every_best_of
+from edit_eval.statistics.battles import as_others_rate, battles_by_judge, others_may_read, together
 from edit_eval.statistics.comparison import compare_models
 from edit_eval.statistics.failures import edits_by_model, failures_document
 from edit_eval.statistics.instruments import Item, given_by, judges_of, no_panel, panel, readings_document, spread_of
@@ -30,7 +29,6 @@ from edit_eval.statistics.intervals import FloatArray, IntArray, cluster_codes, 
 from edit_eval.statistics.people import Vote
 from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.series import Series, Sureness, ends, finite, gain, mean, series_of, sureness
-from edit_eval.statistics.steps import rounds, turns
 from edit_eval.statistics.timing import timing
 
 # Controls: does a judge put edits above what is none: the source itself, a grey picture, another sample's edit? If not,
@@ -136,9 +134,8 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
     There is no mean over different models, judges or scores. `min_coverage` is a share, 0 to 1: the part of its
     headlines that each of them must have. With several judges or repeats there is `agreement`, see `judges_document`.
     `votes` are people's, and are in no number but those of `votes` and `comparison.people`. With judges that compare
-    two edits there is `battles`: for each of them its coverage, and by score the results of its battles. With several
-    edits of a sample and two judges there is `best_of`: for each judge what choosing by it is worth to another. If edit
-    models are told a critique there is `rounds`, and if samples follow others `turns`.
+    two edits there is `battles`: for each of them its coverage, and by score the results of its battles. What
+    analyses add is in `reporting.analyses`.
     """
     entries = _entries(results, min_coverage)
     every = (*results.judgements, *results.battles)
@@ -148,6 +145,7 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
             "scores": scores,
             **({"together": together(results, of, list(scores))} if len(scores) > 1 else {}),
             "as_others_rate": as_others_rate(of, list(scores)),
+            **({"others_may_read": unread} if (unread := others_may_read(of)) else {}),
         }
         for judge, (of, scores) in battles_by_judge(results).items()
     }
@@ -174,14 +172,8 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
     }
     if battles:
         document["battles"] = battles
-    if chosen := every_best_of(results):
-        document["best_of"] = chosen
-    if in_rounds := rounds(results):
-        document["rounds"] = in_rounds
     if votes:
         document["votes"] = votes_document(results, votes)
-    if in_turns := turns(results):
-        document["turns"] = in_turns
     if len(results.judges) > 1 or any(judgement.repeat for judgement in results.judgements):
         document["agreement"] = judges_document(results, min_coverage=min_coverage)
     return document
@@ -216,7 +208,7 @@ def _comparison(results: Results, votes: Sequence[Vote]) -> dict[str, Any] | Non
         return None
     document = found.document()
     return {
-        **{name: document[name] for name in ("alpha", "power", "tests")},
+        **{name: document[name] for name in ("alpha", "power", "tests", "family")},
         "columns": [_without(column, "run", "differs") for column in document["columns"]],
         "pairs": [
             {**pair, "largest": [_without(sample, "words_a", "words_b") for sample in pair["largest"]]}
@@ -324,6 +316,7 @@ def _entry(
             if (table := _table(judgements, name, scale, benchmark, bounds)).samples or name == scoring.headline
         },
         "published": {name: _published(value) for name, value in results.published.get(pair, {}).items()},
+        **({"certificate": results.certificates[judge]} if judge in results.certificates else {}),
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from edit_eval.config.identity import Identity
 from edit_eval.experiment import CONTROLS, Experiment
 from edit_eval.protocols.asked import AskedJudge, asked_digest
-from edit_eval.protocols.contract import Question, in_order
+from edit_eval.protocols.contract import Question, in_order, turn_named
 from edit_eval.protocols.judging import (
     JudgedScores,
     applying,
@@ -24,7 +24,7 @@ from edit_eval.protocols.judging import (
     unasked,
 )
 from edit_eval.records import CONTROL, DECLINED, Edit, Judgement, Reading, Reply, Sample, Status, Told
-from edit_eval.statistics.battles import votes_of
+from edit_eval.statistics.battles import tables_of, votes_of
 from edit_eval.statistics.preferences import told_apart
 from edit_eval.store.cells import (
     REPEAT_STRIDE,
@@ -300,7 +300,10 @@ class Matrix:
             return own
         first, last = self.experiment.first_of(self.cells.sample(edit)).pictures["source"], self.last(edit)
         was = own["source"] if last is None else _shown(self.picture(last))
-        return {**own, "first": Shown(first.path, first.digest), "last": was}
+        turns = self.experiment.turns_before(edit % len(self.samples)) if edit < self.cells.edits else ()
+        at = edit - edit % len(self.samples)
+        earlier = {turn_named(turn): _shown(self.edits[at + one]) for turn, one in enumerate(turns, 1)}
+        return {**own, **earlier, "first": Shown(first.path, first.digest), "last": was}
 
     def last(self, edit: int) -> int | None:
         """Returns the edit of the previous turn or round; None in the first, and for controls and battles."""
@@ -684,7 +687,8 @@ class Matrix:
                 for judge in self.cells.judges_of_one:
                     for repeat in range(self.experiment.repeats):
                         for sample in range(len(self.samples)):
-                            if self.experiment.control_kind(self.samples[sample]):
+                            one = self.samples[sample]
+                            if self.experiment.control_kind(one) or one.id in self.experiment.beside:
                                 continue
                             edit = self.cells.edit(model, edit_seed, sample)
                             yield self.judgement(self.cells.judgement(edit, judge, repeat))
@@ -710,9 +714,13 @@ class Matrix:
                 yield from map(self.judgement, self.cells.judgements_of(control))
 
     def clients_own(self) -> tuple[tuple[Sample, ...], tuple[Edit, ...]]:
-        """Returns samples and edits without the controls that an experiment that grows has among its samples."""
+        """Returns samples and edits without those beside the filters, and without the controls that an experiment that
+        grows has among its samples."""
         if not self.experiment.grows:
-            return self.samples, tuple(map(self.shown_edit, range(self.cells.edits)))
+            beside = self.experiment.beside
+            samples = tuple(sample for sample in self.samples if sample.id not in beside)
+            edits = (n for n in range(self.cells.edits) if not beside or self.sample_of(n).id not in beside)
+            return samples, tuple(map(self.shown_edit, edits))
         own = [number for number, one in enumerate(self.samples) if not self.experiment.control_kind(one)]
         return tuple(self.samples[number] for number in own), tuple(self.edits[number] for number in own)
 
@@ -778,7 +786,8 @@ class Matrix:
             return False
         its = [one for one in self.battles() if one.judge == judge.name]
         votes = votes_of(its, judge.scoring.headline, self.samples)
-        return not told_apart(votes, [model.name for model in self.edit_models], looks)
+        tables = tables_of(one.scoring.scales for one in self.judges if one.of_two)
+        return not told_apart(votes, [model.name for model in self.edit_models], tables, looks)
 
     @property
     def pending(self) -> int:

@@ -96,6 +96,9 @@ class RunDirectory:
     def existing(cls, path: Path) -> RunDirectory:
         """Opens a run for reading. Raises `RunDirectoryError` if it is not a run, or contains links or pipes."""
         if not (path / "config").is_dir():
+            if runs := sorted(one.parent for one in path.glob("*/config") if one.is_dir()):
+                more = Text("; there are {} of them", len(runs)) if len(runs) > 1 else ""
+                raise RunDirectoryError(Text("{} is a folder of runs: name each run, as {}{}", path, runs[-1], more))
             what = Text("is not a run directory (it has no config/)") if path.exists() else Text("does not exist")
             raise RunDirectoryError(Text("{} {}; `edit-eval run CONFIG` makes one", path, what))
         refuse_what_leads_elsewhere(path)

@@ -47,7 +47,8 @@ def values_so_far(live: Mapping[str, Any]) -> tuple[dict[str, float], int]:
 
 
 def values_at_last(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Returns the numbers in `summary.json` by name: every score, its interval, and the coverage of each pair."""
+    """Returns the numbers in `summary.json` by name: every score and strength, its interval, and the coverage of each
+    pair, and of each judge's battles."""
     found: dict[str, float] = {"coverage": _share(summary["coverage"])}
     for pair in summary["results"]:
         who = f"{pair['edit_model']}/{pair['judge']}"
@@ -57,6 +58,15 @@ def values_at_last(summary: Mapping[str, Any]) -> dict[str, float]:
                 found[f"{who}/{name}"] = score["mean"]
             for end, value in zip(("low", "high"), score["ci95"] or (), strict=False):
                 found[f"{who}/{name}_{end}"] = value
+    for judge, battles in summary.get("battles", {}).items():
+        found[f"{judge}/coverage"] = _share(battles["coverage"])
+        for name, score in battles["scores"].items():
+            for one in score["strengths"]:
+                who = f"{one['edit_model']}/{judge}/{name}"
+                if one["strength"] is not None:
+                    found[f"{who}_strength"] = one["strength"]
+                for end, value in zip(("low", "high"), one["ci95"] or (), strict=False):
+                    found[f"{who}_strength_{end}"] = value
     return found
 
 

@@ -129,49 +129,6 @@ def reanalyse(
     answer(lambda: documents, lambda: print_sheet(reanalysis_sheet(documents)))
 
 
-def _whole_numbers(flag: str, text: str | None) -> list[int] | None:
-    if text is None:
-        return None
-    try:
-        return [int(word) for word in words(text) or ()]
-    except ValueError:
-        raise ConfigurationError(Text("{} {}: must be whole numbers: `{} 1,2,4`", flag, text, flag)) from None
-
-
-@verb(judging, name="best-of", short_help="What choosing the best of N edits is worth, and what it costs.")
-def best_of(
-    run: RunFolder,
-    *,
-    select: Annotated[str, typer.Option(metavar="JUDGE", help="Who chooses: a judge, JUDGE/SCORE, or people.")],
-    report: Annotated[str, typer.Option(metavar="JUDGE", help="Who says what that is worth; never the same.")],
-    sizes: Annotated[
-        str | None, typer.Option(metavar="1,2,4", help="How many to choose from. Default: 1, 2, 4, ... and all.")
-    ] = None,
-    people: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="People's scores or votes; else the votes on this run.")
-    ] = None,
-    to: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write the curve (.svg) or the table (.csv, .md).")
-    ] = None,
-    force: Force = False,
-) -> None:
-    """What the best of N edits of a sample is worth by one judge when another one chooses it, and what it costs.
-
-    From a run with several edits of each sample (`evaluation.edit_seeds`). Nothing is edited or judged.
-    """
-    from edit_eval.reporting.best_of import best_of_sheet
-    from edit_eval.reporting.page.files import write_best_of
-    from edit_eval.reporting.table import print_sheet
-    from edit_eval.run import Run
-
-    made = Run(run)
-    document = made.best_of(select, report, _whole_numbers("--sizes", sizes), people=people)
-    language = spoken(made.language)
-    if to is not None:
-        write_best_of(document, to, language=language, force=force)
-    answer(lambda: document, lambda: print_sheet(best_of_sheet([document]), language=language))
-
-
 @verb(judging, short_help="Examine a judge with edits of known quality.")
 def audit(
     config: Config,

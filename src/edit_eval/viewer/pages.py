@@ -21,6 +21,7 @@ from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.new_files import refuse_existing, written_whole
 from edit_eval.pictures import CopyLimits
 from edit_eval.records import Edit, Sample
+from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.files import SIDE, export, in_limits
 from edit_eval.reporting.page.gallery import thumbnails
@@ -36,7 +37,6 @@ from edit_eval.reporting.page.page import (
     stylesheet,
 )
 from edit_eval.reporting.table import both
-from edit_eval.statistics.summary import summarise
 from edit_eval.store.comparable import compare_runs, together
 from edit_eval.store.run_directory import refuse_what_leads_elsewhere
 from edit_eval.store.votes import PAGES, AskedPair, Ballot, VoteLine, read_asked, read_votes
@@ -124,7 +124,7 @@ def comparison_page(compared: Sequence[WatchedRun]) -> str:
     shown = {sample.id for sample in one.samples}
     for pair in comparison["pairs"]:  # two models of one run may differ most on a sample missing in the other runs
         pair["largest"] = [sample for sample in pair["largest"] if sample["sample_id"] in shown]
-    summary = {**summarise(one), "comparison": comparison}
+    summary = {**summary_of(one), "comparison": comparison}
     return served_page(one, summary, served, language=language)
 
 

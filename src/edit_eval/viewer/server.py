@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gzip
-import secrets
 import shutil
-import socket
 import tempfile
 import threading
 import time
@@ -18,11 +16,13 @@ from typing import Any
 from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.reporting.language import said
 from edit_eval.text import Text
-from edit_eval.viewer.guard import Guard, is_loopback
+from edit_eval.viewer.guard import LONGEST_BODY, PageGuard
 from edit_eval.viewer.pages import comparison_page, plain_page, run_page, selection_page
 from edit_eval.viewer.pictures import Thumbnails, kind_of, read_edit, read_source
 from edit_eval.viewer.runs import Runs, Watched, WatchedRun
 from edit_eval.viewer.voting import NotAVote, Voting
+from edit_eval.web.bodies import RequestRefused, read_body
+from edit_eval.web.guard import is_loopback
 
 PORT = 7860
 MOST_COMPARED = 8
@@ -44,7 +44,9 @@ try:
     )
     from starlette.background import BackgroundTask
     from starlette.exceptions import HTTPException
-    from starlette.requests import ClientDisconnect
+
+    from edit_eval.web.connections import raise_descriptor_limit
+    from edit_eval.web.server import WebServer, address_of, listen, token_for
 except ImportError as missing:
     raise ConfigurationError(
         Text("`view` needs {}, which is not installed; `pip install 'edit-eval[viewer]'` brings it", missing.name)
@@ -186,10 +188,10 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
 
     async def vote(run: str, request: Request) -> Response:
         try:
-            body = await request.body()
-        except ClientDisconnect:  # an incomplete or too long vote; the answer reaches no one
-            return Response(status_code=400)
-        return await asyncio.to_thread(told, lambda: voting_of(run).add(body))
+            parts = await read_body(request.headers, request.receive, most=LONGEST_BODY)
+        except RequestRefused as refusal:
+            return PlainTextResponse(f"{refusal}\n", refusal.status, headers={"Connection": "close"})
+        return await asyncio.to_thread(told, lambda: voting_of(run).add(b"".join(parts)))
 
     show("/run/{run}/vote", vote_page)
     show("/run/{run}/next", next_pair)
@@ -208,7 +210,7 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
     async def refused(request: Request, error: HTTPException) -> Response:
         return PlainTextResponse(f"{said(error.detail)}\n", error.status_code)
 
-    return Guard(app, token=token, anywhere=anywhere)
+    return PageGuard(app, token=token, anywhere=anywhere)
 
 
 def told(answer: Callable[[], dict[str, Any]]) -> Response:
@@ -260,15 +262,8 @@ def serve(
     Listens on loopback unless `host` is another address; then, or with a `token`, nothing is answered without the token
     (`auto` makes one). Raises `ConfigurationError` for a missing place, or an address it cannot listen on.
     """
-    import uvicorn
-
-    from edit_eval.viewer.connections import Connection
-
-    anywhere = not is_loopback(host)
-    if token == "auto" or (anywhere and not token):
-        token = secrets.token_urlsafe(18)
-    if token and not token.replace("-", "").replace("_", "").isalnum():
-        raise ConfigurationError(Text("--token: letters, digits, - and _ only, or `auto`"))
+    raise_descriptor_limit()
+    token = token_for(host, token)
     runs = Runs(places)
     opened = listen(host, port)
     address = address_of(host, opened.getsockname()[1])
@@ -277,19 +272,9 @@ def serve(
     tell(f"{page}?token={token}" if token else page)
     pages = Pages()
     threading.Thread(target=_prepare, args=(runs, only, pages), daemon=True).start()
-    configuration = uvicorn.Config(
-        make_app(runs, token=token, anywhere=anywhere, pages=pages),
-        log_level="warning",
-        access_log=False,
-        ws="none",
-        server_header=False,
-        timeout_graceful_shutdown=1,
-        timeout_keep_alive=30,
-        limit_concurrency=512,
-        http=Connection,
-    )
+    app = make_app(runs, token=token, anywhere=not is_loopback(host), pages=pages)
     try:
-        uvicorn.Server(configuration).run(sockets=[opened])
+        WebServer(app, keep_alive=30, grace=1).run(sockets=[opened])
     except KeyboardInterrupt:
         pass
     finally:
@@ -301,31 +286,3 @@ def _prepare(runs: Runs, only: str, pages: Pages) -> None:
     with contextlib.suppress(Exception):
         if only:
             pages.of(runs.open(only))
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """Returns a listening socket. Raises `ConfigurationError` if it cannot listen there."""
-    try:
-        family, kind, _, _, where = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
-        opened = socket.socket(family, kind)
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        opened.bind(where)
-        opened.listen(128)  # a request right after the address is announced waits instead of being refused
-        return opened
-    except (OSError, OverflowError) as error:
-        raise ConfigurationError(
-            Text(
-                "--host {} --port {}: cannot listen there ({}); `--port 0` takes a free port",
-                host,
-                port,
-                getattr(error, "strerror", None) or error,
-            )
-        ) from error
-
-
-def address_of(host: str, port: int) -> str:
-    """Returns the address by which others reach it."""
-    name = host.strip("[]")
-    if name in ("0.0.0.0", "::"):
-        name = socket.gethostname()
-    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"

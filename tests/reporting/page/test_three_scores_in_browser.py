@@ -140,10 +140,10 @@ def test_a_headline_that_is_missing_says_why_beside_scores_that_are_there(
 def test_numbers_of_the_authors_stand_under_the_results(three_scores: Report, open_page: OpenPage) -> None:
     tab = open_page(three_scores)
     published = re.sub(r"\s+", " ", tab.locator("#results .published").inner_text())
-    assert published.startswith("As the authors define it first · three Avg 3.22 ")
+    assert published.startswith("By the authors' formula first · three Avg 3.22 ")
     assert "Pass rate: none (2 of 60 answers cannot be read" in published
     heads = tab.locator("#results table tbody [rowspan]").all_inner_texts()
     assert [head.split("\n")[0].strip() for head in heads] == ["quality", "drift", "psnr", "Score"]
     tab.click("#language button[value=zh]")
-    assert "按作者的定义" in tab.locator("#results .published").inner_text()
+    assert "按作者的公式" in tab.locator("#results .published").inner_text()
     assert "-1 至 1，越低越好" in tab.locator("#results table").inner_text()

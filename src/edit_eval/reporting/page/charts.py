@@ -20,6 +20,7 @@ import altair as alt
 
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
+from edit_eval.reporting.analyses import ChartStyle, sections
 from edit_eval.reporting.entries import Entry, ScoreChoice, category_names, choices, entries, link, to_failures, to_part
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of, named_score, short_category
@@ -29,13 +30,11 @@ from edit_eval.reporting.page.drawings import (
     Axis,
     agreement_charts,
     axis_of,
-    best_of_charts,
     chart_of_rows,
     chart_title,
     people_charts,
     series_colour,
     series_mark,
-    steps_charts,
     timeline,
     utilisation,
 )
@@ -62,9 +61,6 @@ TITLES = {
     "histogram": Text("Distribution of scores"),
     "difficulties": Text("By difficulty"),
     "tags": Text("By tag"),
-    "best_of": Text("The best of N edits"),
-    "rounds": Text("Mean by round"),
-    "turns": Text("Mean by turn"),
     "failures": Text("Without a score"),
     "people": Text("The difference on people's scale"),
     "agreement": Text("Two judges about the same edit"),
@@ -96,9 +92,7 @@ def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[
     leading = _panels(of_choices[0], scores, language)
     made: dict[str, list[AnyChart]] = {
         "failures": _failures(results, leading, language),
-        "best_of": best_of_charts(summary.get("best_of") or (), results.edit_models, language),
-        "rounds": steps_charts(summary.get("rounds") or (), results.edit_models, language, "round"),
-        "turns": steps_charts(summary.get("turns") or (), results.edit_models, language),
+        **{one.name: list(one.charts(ChartStyle(results.edit_models, language))) for one in sections(summary)},
         "people": people_charts(summary, language),
         "agreement": agreement_charts(results, language),
         "timeline": timeline(results, language),

@@ -1,6 +1,6 @@
 """The charts that do not depend on the chosen score, and what all charts of the page share.
 
-Activity of each device, two judges of the same edits, the best of N, people's answers, turns and rounds.
+Activity of each device, two judges of the same edits, people's answers; curves for analyses.
 """
 
 from __future__ import annotations
@@ -15,13 +15,11 @@ import altair as alt
 
 from edit_eval.records import Activity, Results, Scale
 from edit_eval.reporting import formats
-from edit_eval.reporting.best_of import judge_and_score, title_of
 from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of
 from edit_eval.reporting.page.html import mark_of
 from edit_eval.reporting.people_differences import ESTIMATES, digits_of, people_in, rows_of
-from edit_eval.reporting.table import in_language
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.instruments import Instrument, judges_of
 from edit_eval.statistics.people_differences import People, PeoplesDifference
@@ -154,7 +152,7 @@ def timeline(results: Results, language: str) -> list[AnyChart]:
         chart_of_rows(rows, "device", devices, 26)
         .mark_bar(size=16, clip=True)
         .encode(
-            x=x.axis(grid=False, tickCount=8, format="~g"),
+            x=x.axis(grid=False, tickCount=8, format="~r"),
             x2=alt.X2("end:Q"),
             color=_kind_colour(KINDS, language),
             tooltip=[
@@ -319,91 +317,6 @@ def _two_judges(a: Instrument, b: Instrument, models: list[str], language: str) 
     return chart
 
 
-# -- the curve of best of N: the gain by the judge that reports, beside the gain seen by the judge that chooses --
-
-_HEIGHT = 240
-_WIDTH = 520
-_FACTOR_APART = 1.05
-"""Factor between the positions of neighbouring edit models, which keeps their intervals apart."""
-_MARKS = 6  # about this many on the axis of gains
-
-
-def best_of_charts(every: Sequence[Mapping[str, Any]], edit_models: Sequence[str], language: str) -> list[AnyChart]:
-    """Draws a chart for each document of `statistics.best_of.best_of`, except where nothing has a mean."""
-    made = [(one, _best_of_chart(one, list(map(one_line, edit_models)), language)) for one in every]
-    return [
-        chart.properties(title=chart_title(in_language(title_of(one), language))) if len(every) > 1 else chart
-        for one, chart in made
-        if chart is not None
-    ]
-
-
-def best_of_svg(document: Mapping[str, Any], language: str) -> str:
-    """Draws the same curve for a paper: white background, no interaction."""
-    import vl_convert
-
-    models = [one_line(model["edit_model"]) for model in document["models"]]
-    chart = _best_of_chart(document, models, language) or alt.Chart({"values": []}).mark_point()
-    specification = chart.properties(width=_WIDTH).to_dict(validate=False)
-    configuration = {"background": "white", "view": {"stroke": None}, "line": {"strokeWidth": 1.5}}
-    drawn: str = vl_convert.vegalite_to_svg({**specification, "config": configuration})
-    return drawn
-
-
-def _best_of_chart(document: Mapping[str, Any], models: Sequence[str], language: str) -> AnyChart | None:
-    alike = document["select"]["scale"] == document["report"]["scale"]
-    rows = [
-        {
-            "series": one_line(model["edit_model"]),
-            "n": size["size"],
-            "at": size["size"] * _FACTOR_APART ** (place - (len(document["models"]) - 1) / 2),
-            "gain": 0.0 if size["size"] == 1 else size["gain"],
-            "low": (size["gain_ci95"] or [None, None])[0],
-            "high": (size["gain_ci95"] or [None, None])[1],
-            "own": (0.0 if size["size"] == 1 else size["own_gain"]) if alike else None,
-            "label": signed(size["gain"]),
-            "span": signed_span(size["gain_ci95"]),
-            "seen": signed(size["own_gain"]),
-        }
-        for place, model in enumerate(document["models"])
-        for size in model["sizes"]
-        if size["mean"] is not None and (size["size"] == 1 or size["gain"] is not None)
-    ]
-    if not rows:
-        return None
-    sizes = sorted({row["n"] for row in rows})
-    x = alt.X(
-        "n:Q", scale=alt.Scale(type="log", base=2, nice=False), title=said(Text("N, edits of a sample"), language)
-    )
-    x = x.axis(values=sizes, format="d", grid=False)
-    reporting = one_line(in_language(judge_and_score(document["report"]), language), 40)
-    y = alt.Y("gain:Q", title=said(Text("gain over one edit, by {}", reporting), language)).axis(tickCount=_MARKS)
-    base = alt.Chart({"values": rows}, width="container", height=_HEIGHT).encode(
-        x=x,
-        tooltip=[
-            alt.Tooltip("series:N", title=said(Text("Model"), language)),
-            alt.Tooltip("n:Q", title=said(Text("N"), language)),
-            alt.Tooltip("label:N", title=said(Text("Gain"), language)),
-            alt.Tooltip("span:N", title=said(Text("95% interval"), language)),
-            alt.Tooltip(
-                "seen:N",
-                title=said(
-                    Text("Gain seen by {}", in_language(judge_and_score(document["select"]), language)), language
-                ),
-            ),
-        ],
-    )
-    base = base.encode(color=series_colour(models)) if len(models) > 1 else base
-    none = alt.Chart({"values": [{"at": 0}]}).mark_rule(strokeWidth=1, strokeDash=[3, 3])
-    layers = [
-        none.encode(y=alt.Y("at:Q")),
-        *([base.mark_line(strokeDash=[5, 4], strokeWidth=1.5).encode(y=alt.Y("own:Q"))] if alike else []),
-        *_curves(base, models, y),
-    ]
-    chart: AnyChart = alt.layer(*layers)
-    return chart
-
-
 # -- the chart of people's answers: for each pair the judge alone, people alone, and corrected --
 
 MOST_PAIRS = 12
@@ -481,70 +394,12 @@ def _of_judge(people: People, pairs: list[PeoplesDifference], language: str) -> 
     return chart
 
 
-# -- means from turn to turn, or from round to round: a chart for each judge, a line for each edit model --
+# -- curves over steps: best of N, turns, rounds, and those of a stranger's analysis --
 
-_APART, _WIDE = 0.05, 0.4
-"""Distance in turns between neighbouring edit models, which keeps their intervals apart, and at most of them all."""
-
-
-def steps_charts(
-    every: Sequence[Mapping[str, Any]], edit_models: Sequence[str], language: str, step: str = "turn"
-) -> list[AnyChart]:
-    """Draws a chart for each judge from the result of `statistics.steps.turns` or, with the step `round`, of
-    `statistics.steps.rounds`; none if nothing has a mean."""
-    names = list(map(one_line, edit_models))
-    judges = dict.fromkeys(one["judge"] for one in every)
-    of = {judge: [one for one in every if one["judge"] == judge] for judge in judges}
-    charts = [(judge, _steps_chart(some, names, language, step)) for judge, some in of.items()]
-    return [
-        chart.properties(title=chart_title(one_line(judge))) if len(judges) > 1 else chart
-        for judge, chart in charts
-        if chart is not None
-    ]
+CURVE_HEIGHT = 240
 
 
-def _steps_chart(
-    every: Sequence[Mapping[str, Any]], models: Sequence[str], language: str, step: str
-) -> AnyChart | None:
-    words = Text("Turn") if step == "turn" else Text("Round")
-    apart = min(_APART, _WIDE / len(every))
-    rows = [
-        {
-            "series": one_line(one["edit_model"]),
-            "turn": turn[step],
-            "at": turn[step] + apart * (place - (len(every) - 1) / 2),
-            "mean": turn["mean"],
-            "low": (turn["ci95"] or [None, None])[0],
-            "high": (turn["ci95"] or [None, None])[1],
-            "label": formats.score(turn["mean"], _digits_of_steps(one, step)),
-            "span": formats.span(turn["ci95"], _digits_of_steps(one, step)),
-        }
-        for place, one in enumerate(every)
-        for turn in one[f"{step}s"]
-        if turn["mean"] is not None
-    ]
-    if not rows:
-        return None
-    turns = sorted({row["turn"] for row in rows})
-    x = alt.X("at:Q", title=said(words, language)).axis(values=turns, format="d", grid=False)
-    x = x.scale(domain=[turns[0] - 0.4, turns[-1] + 0.4], nice=False)
-    base = alt.Chart({"values": rows}, width="container", height=_HEIGHT).encode(
-        x=x,
-        tooltip=[
-            alt.Tooltip("series:N", title=said(Text("Model"), language)),
-            alt.Tooltip("turn:Q", title=said(words, language)),
-            alt.Tooltip("label:N", title=said(Text("Mean"), language)),
-            alt.Tooltip("span:N", title=said(Text("95% interval"), language)),
-        ],
-    )
-    shown = list(dict.fromkeys(row["series"] for row in rows))  # of a model with rounds, only its first column
-    base = base.encode(color=series_colour(models, shown=shown)) if len(models) > 1 else base
-    y = alt.Y("mean:Q", title=said(Text("Mean"), language)).scale(zero=False)
-    chart: AnyChart = alt.layer(*_curves(base, models, y, shown=shown, opacity=0.5))
-    return chart
-
-
-def _curves(
+def curves(
     base: alt.Chart, models: Sequence[str], y: alt.Y, *, shown: Sequence[str] | None = None, opacity: float = 1.0
 ) -> list[alt.Chart]:
     """Draws an interval and a point at each step of each edit model, and a line through them."""
@@ -554,8 +409,3 @@ def _curves(
         base.mark_line(strokeWidth=2).encode(y=y),
         points.mark_point(size=56, filled=True, opacity=1).encode(y=y),
     ]
-
-
-def _digits_of_steps(one: Mapping[str, Any], step: str) -> int:
-    means = [abs(turn["mean"]) for turn in one[f"{step}s"] if turn["mean"] is not None]
-    return formats.decimals(Scale(**one["scale"]), max(means, default=0.0))

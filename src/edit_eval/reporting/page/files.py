@@ -28,10 +28,9 @@ from edit_eval.new_files import as_meant, refuse_existing, written_whole
 from edit_eval.pictures import CopyLimits
 from edit_eval.records import LANGUAGES, Results
 from edit_eval.reporting import formats
-from edit_eval.reporting.best_of import best_of_csv, best_of_sheet
+from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of, scale_words, score_name
-from edit_eval.reporting.page.drawings import best_of_svg
 from edit_eval.reporting.page.gallery import PageFiles, thumbnail
 from edit_eval.reporting.page.page import page, portable_page
 from edit_eval.reporting.page.rendering import say_in, template_environment, told_of
@@ -41,14 +40,13 @@ from edit_eval.reporting.results_sheet import coverage_words
 from edit_eval.reporting.scores import write_replies, write_scores
 from edit_eval.reporting.table import inline, markdown_sheet, markdown_table
 from edit_eval.reporting.verdict import verdict_lines, verdicts
-from edit_eval.statistics.summary import summarise
 from edit_eval.text import Text
 
 
 def write_report(results: Results, summary: Mapping[str, Any], folder: Path, *, language: str = "en") -> None:
     """Writes the five files of a report into `folder`, created if needed. The same input gives the same bytes.
 
-    `summary` is the result of `statistics.summary.summarise`. `language` (`en` or `zh`) is that of the Markdown, and
+    `summary` is the result of `analyses.summary_of`. `language` (`en` or `zh`) is that of the Markdown, and
     the one in which the page opens; the page holds both. Raises `OSError` if a file cannot be written, and
     `ValueError` for another language or a number in the summary that JSON cannot hold.
     """
@@ -209,7 +207,7 @@ def export(
     """
     if samples is not None:
         results = selected(results, samples)
-        summary = summarise(results)
+        summary = summary_of(results)
     in_limits(side)
     results = replace(results, samples=with_known_sources(results.samples))
     suffix = target.suffix.lower()
@@ -239,24 +237,6 @@ def export(
         else:
             _write_folder(results, summary, temporary, language, side)
     return target
-
-
-def write_best_of(document: Mapping[str, Any], file: Path, *, language: str, force: bool) -> None:
-    """Writes the curve (`.svg`) or the table (`.csv`, `.md`).
-
-    Raises `ConfigurationError` for any other ending, an existing file without `force`, or a file that cannot be
-    written.
-    """
-    made = {".svg": best_of_svg, ".csv": lambda found, _: best_of_csv(found), ".md": _markdown}.get(file.suffix.lower())
-    if made is None:
-        raise ConfigurationError(Text("--to {}: must end in .svg, .csv or .md", file))
-    refuse_existing(file, force=force)
-    with written_whole(file) as temporary:
-        temporary.write_text(made(document, language), encoding="utf-8", errors="backslashreplace", newline="")
-
-
-def _markdown(document: Mapping[str, Any], language: str) -> str:
-    return f"{markdown_sheet(best_of_sheet([document]), language)}\n"
 
 
 def in_limits(side: int) -> None:

@@ -198,7 +198,7 @@ def _document(
             title=title,
             **verdict_told(results, told["summary"]),
             made=_made(drawn),
-            chart_titles=TITLES,
+            chart_titles={**TITLES, **{one.name: one.of.chart_title or one.title for one in told["sections"]}},
             histogram_hint=histogram_hint,
             judges_have_one_scale=have_one_scale(results),
             language=language,

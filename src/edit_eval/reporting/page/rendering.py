@@ -14,7 +14,7 @@ from jinja2.bccache import Bucket
 from edit_eval.records import Results, Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.agreement import alpha_table, apart_table, judges_table
-from edit_eval.reporting.best_of import EXPLAINED, best_of_body, title_of
+from edit_eval.reporting.analyses import sections
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.costs import COMMAND, costs, repetition, time_tables
 from edit_eval.reporting.entries import (
@@ -30,7 +30,7 @@ from edit_eval.reporting.entries import (
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import NAMES, judgement_status
 from edit_eval.reporting.people_differences import people_in, people_table
-from edit_eval.reporting.remarks import footnotes
+from edit_eval.reporting.remarks import footnotes, no_interval
 from edit_eval.reporting.result_tables import (
     EDIT_MODEL,
     SCORE,
@@ -40,8 +40,8 @@ from edit_eval.reporting.result_tables import (
     items_table,
     results_table,
 )
+from edit_eval.reporting.results_sheet import AS_THEIRS, certificate_lines, whose
 from edit_eval.reporting.slow_devices import slow_devices
-from edit_eval.reporting.steps import rounds_body, turns_body
 from edit_eval.reporting.strengths import battle_sheet, preferences_sheet
 from edit_eval.reporting.table import Table
 from edit_eval.statistics.failures import failures, missing_scores
@@ -124,21 +124,20 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "parts": parts,
         "choices": choices(rows),
         "items": entries(summary["results"], parts=True),
-        "footnotes": footnotes(summary),
+        "footnotes": [*filter(None, [no_interval([part.overall for part in parts])]), *footnotes(summary)],
         "with_scores": len(rows) > len(parts),
         "category_names": category_names,
         "is_incomplete": is_incomplete,
         "groups_of": groups_of,
         "published": published(summary),
+        "whose": whose_numbers(summary),
+        "certificates": certificate_lines(summary),
         "refusals": refusals(summary),
         "agreement": agreement,
         "controls": controls,
         "battles": battle_sheet(summary, titled=True),
         "votes": preferences_sheet(summary["votes"]) if summary.get("votes") else [],
-        "best_of": [(title_of(found), best_of_body(found)) for found in summary.get("best_of") or ()],
-        "best_of_explained": EXPLAINED,
-        "rounds": rounds_body(summary.get("rounds") or ()),
-        "turns": turns_body(summary.get("turns") or ()),
+        "sections": sections(summary),
         "controls_are_off": controls_are_off(summary),
         "judged_scale": _shared_scale(parts),
         "median": median,
@@ -155,6 +154,7 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         },
         "categories_table": categories_table,
         "category_means_table": category_means_table,
+        "no_interval_by_category": _no_interval_by_category,
         "columns_table": columns_table,
         "pairs_table": pairs_table,
         "failures": failed,
@@ -162,6 +162,10 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "repetition": repetition(results),
         "command": COMMAND,
     }
+
+
+def _no_interval_by_category(parts: Sequence[Entry]) -> Text | None:
+    return no_interval(block for part in parts for block in part.categories.values())
 
 
 def _judges_tables(agreement: Mapping[str, Any] | None) -> dict[str, Table[Any]]:
@@ -183,6 +187,12 @@ def groups_of(parts: Sequence[Entry], with_scores: bool) -> list[list[Entry]]:
     if not with_scores:
         return [list(parts)]
     return [list(some) for _, some in groupby(parts, key=lambda part: (part.judge, part.score))]
+
+
+def whose_numbers(summary: Mapping[str, Any]) -> Text:
+    """Returns the title of the benchmark authors' numbers: theirs only if those of every judge are certified."""
+    shown = [one for one in summary["results"] if one.get("published")]
+    return min((whose(one) for one in shown), key=lambda words: words == AS_THEIRS, default=AS_THEIRS)
 
 
 def published(summary: Mapping[str, Any]) -> list[tuple[str, str, Mapping[str, Mapping[str, Any]]]]:

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from edit_eval.guests.steps.changes import Turns, rounds, turns, turns_of
+from edit_eval.guests.steps.sheet import turns_sheet
 from edit_eval.records import Judgement, Results, Scale, Scoring, Status, Told
-from edit_eval.reporting.steps import turns_sheet
+from edit_eval.reporting.analyses import analysed, plain
 from edit_eval.reporting.table import markdown_sheet
-from edit_eval.statistics.steps import rounds, turns, turns_of
-from edit_eval.statistics.summary import summarise
 
 
 @pytest.fixture
@@ -37,18 +37,18 @@ def test_a_turn_is_held_against_the_first_of_its_own_chain(chains, make_results)
     rows = [[float(score)] for score in scores]
     rows[10] = rows[20] = [Status.EDIT_FAILED]  # the second turn of the first chain, and so the third
     (found,) = turns(make_results(chains, {("editor", "judge"): rows}))
-    assert [(turn["turn"], turn["scored"], turn["total"]) for turn in found["turns"]] == [
+    assert [(turn.turn, turn.scored, turn.total) for turn in found.turns] == [
         (1, 10, 10),
         (2, 9, 10),
         (3, 9, 10),
     ]
-    one, two, three = found["turns"]
-    assert (one["chains"], one["change"], one["no_change_ci95"]) == (0, None, None)
-    assert two["change"] == pytest.approx(-second[1:].mean())
-    assert three["change"] == pytest.approx(-2 * second[1:].mean())
-    assert three["change_ci95"][1] < 0
-    assert three["chains"] == 9
-    assert three["mean"] == pytest.approx((first - 2 * second)[1:].mean())
+    one, two, three = found.turns
+    assert (one.chains, one.change, one.no_change_ci95) == (0, None, None)
+    assert two.change == pytest.approx(-second[1:].mean())
+    assert three.change == pytest.approx(-2 * second[1:].mean())
+    assert three.change_ci95[1] < 0
+    assert three.chains == 9
+    assert three.mean == pytest.approx((first - 2 * second)[1:].mean())
 
 
 def test_less_is_better_turns_the_change_round_and_one_turn_is_none(chains, make_sample, make_results) -> None:
@@ -56,13 +56,11 @@ def test_less_is_better_turns_the_change_round_and_one_turn_is_none(chains, make
     worse = {("editor", "judge"): [[1.0 + turn + n / 10] for turn in range(3) for n in range(10)]}
     run = make_results(chains, worse, scoring=down)
     (found,) = turns(run)
-    assert [turn["change"] for turn in found["turns"][1:]] == pytest.approx([-1.0, -2.0])
-    summary = summarise(run)
-    assert summary["turns"] == [found]
-    assert "-2.00" in markdown_sheet(turns_sheet(summary["turns"]), "en")
+    assert [turn.change for turn in found.turns[1:]] == pytest.approx([-1.0, -2.0])
+    assert analysed(run) == {"analyses": {"turns": [plain(Turns(results=(found,)))]}}
+    assert "-2.00" in markdown_sheet(turns_sheet([found]), "en")
     alone = make_results([make_sample(n) for n in range(3)], {("editor", "judge"): [[1.0]] * 3})
-    assert "turns" not in summarise(alone)
-    assert turns_sheet([]) == []
+    assert analysed(alone) == {}
 
 
 COLUMNS = ["m", "m@2", "m@3"]
@@ -107,14 +105,14 @@ def test_a_loop_without_worth_gains_nothing_but_by_choosing(runs: int, make_samp
     gains, own = [], []
     for _ in range(runs):
         (found,) = rounds(drawn(chance, noise, make_sample, make_results))
-        low, high = found["rounds"][2]["change_ci95"]
+        low, high = found.rounds[2].change_ci95
         held["round 3"].append(low <= 0 <= high)
-        best = found["best_by_critic"]
-        low, high = best["change_ci95"]
+        best = found.best_by_critic
+        low, high = best.change_ci95
         held["best"].append(low <= true <= high)
-        gains.append(best["change"])
-        own.append(best["own_change"])
-        assert found["best_of"] is None
+        gains.append(best.change)
+        own.append(best.own_change)
+        assert found.best_of is None
     slack = 3 * math.sqrt(0.95 * 0.05 / runs)
     for what, inside in held.items():
         assert max(0.93 if runs > 100 else 0, 0.95 - slack) <= float(np.mean(inside)) + 1e-9, what
@@ -127,7 +125,7 @@ def test_what_was_kept_or_lost_is_no_edit_to_choose_from(make_sample, make_resul
     run = drawn(np.random.default_rng(1), 1.0, make_sample, make_results)
     kept, lost = run.samples[0].id, run.samples[1].id
     edits = tuple(
-        replace(edit, flags=("kept",))
+        replace(edit, made_in="m@2")
         if (edit.edit_model, edit.sample_id) == ("m@3", kept)
         else replace(edit, status=Status.EDIT_FAILED, reason="no critique", image="")
         if (edit.edit_model, edit.sample_id) == ("m@3", lost)
@@ -141,6 +139,6 @@ def test_what_was_kept_or_lost_is_no_edit_to_choose_from(make_sample, make_resul
         for one in run.judgements
     )
     (found,) = rounds(replace(run, edits=edits, judgements=judgements))
-    third = found["rounds"][2]
-    assert (third["edits"], third["kept"], third["scored"], third["total"]) == (58, 1, 59, 60)
-    assert (found["best_by_critic"]["edits"], found["best_by_critic"]["scored"]) == (178, 60)
+    third = found.rounds[2]
+    assert (third.edits, third.kept, third.scored, third.total) == (58, 1, 59, 60)
+    assert (found.best_by_critic.edits, found.best_by_critic.scored) == (178, 60)

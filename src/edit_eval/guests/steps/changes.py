@@ -15,17 +15,126 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from edit_eval.records import CONTROL, Judgement, Results, Sample, Status
-from edit_eval.statistics.best_of import best_of, chances, edits_each, shared_family
+from edit_eval.guests.best_of.worth import best_of, chances, edits_each, shared_family, with_critics
+from edit_eval.records import Judgement, Results, Sample, Scale, Status
 from edit_eval.statistics.instruments import judges_of
 from edit_eval.statistics.intervals import cluster_codes, estimate
 from edit_eval.statistics.series import Series, gain, largest_difference, series_of, sureness
+
+
+class StepNumbers(msgspec.Struct, frozen=True, kw_only=True):
+    """The numbers of one step, and its change from the first."""
+
+    scored: int
+    """Judgements with a score, of `total`."""
+    total: int
+    mean: float | None
+    ci95: list[float] | None
+    no_ci95: str | None
+    chains: int
+    """Chains, or samples by edit seed, that have both steps."""
+    change: float | None
+    """Paired on these; above 0 is better."""
+    change_ci95: list[float] | None
+    no_change_ci95: str | None
+
+
+class Turn(StepNumbers, frozen=True, kw_only=True):
+    """One turn, from 1."""
+
+    turn: int
+
+
+class Round(StepNumbers, frozen=True, kw_only=True):
+    """One round, from 1, and its column."""
+
+    round: int
+    edit_model: str
+    edits: int
+    """Edits made in it."""
+    kept: int
+    """Edits kept from the round before."""
+
+
+class BestRound(StepNumbers, frozen=True, kw_only=True):
+    """The edit among a sample's rounds that the critic scores highest."""
+
+    edits: int
+    own_change: float | None
+    """What the critic sees itself."""
+
+
+class BestUntold(msgspec.Struct, frozen=True, kw_only=True):
+    """The best of `size` edits that are told nothing, chosen by the critic."""
+
+    size: int
+    scored: int
+    total: int
+    mean: float | None
+    ci95: list[float] | None
+    no_ci95: str | None
+    change: float | None
+    change_ci95: list[float] | None
+    no_change_ci95: str | None
+    own_change: float | None
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """An edit model by the headline of a judge."""
+
+    edit_model: str
+    judge: str
+    score: str
+    scale: Scale
+
+
+class TurnsOf(Measured, frozen=True, kw_only=True):
+    """Its turns."""
+
+    turns: tuple[Turn, ...]
+
+    @property
+    def steps(self) -> list[tuple[int, StepNumbers]]:
+        """Each turn with its number."""
+        return [(one.turn, one) for one in self.turns]
+
+
+class RoundsOf(Measured, frozen=True, kw_only=True):
+    """Its rounds."""
+
+    critic: str
+    family: str
+    """What critic and judge both are; else empty."""
+    source: str
+    stop: float | None
+    rounds: tuple[Round, ...]
+    best_by_critic: BestRound
+    best_of: BestUntold | None
+    """None without as many edit seeds as there are rounds."""
+
+    @property
+    def steps(self) -> list[tuple[int, StepNumbers]]:
+        """Each round with its number."""
+        return [(one.round, one) for one in self.rounds]
+
+
+class Turns(msgspec.Struct, frozen=True, kw_only=True):
+    """The document of the analysis `turns`."""
+
+    results: tuple[TurnsOf, ...]
+
+
+class Rounds(msgspec.Struct, frozen=True, kw_only=True):
+    """The document of the analysis `rounds`."""
+
+    results: tuple[RoundsOf, ...]
 
 
 def turns_of(samples: Sequence[Sample]) -> dict[str, tuple[int, str]]:
@@ -40,15 +149,13 @@ def turns_of(samples: Sequence[Sample]) -> dict[str, tuple[int, str]]:
     return found
 
 
-def turns(results: Results) -> list[dict[str, Any]]:
+def turns(results: Results) -> list[TurnsOf]:
     """Returns the numbers of each turn, for each edit model and judge whose headline is given at several turns.
 
-    `turn`, from 1; judgements that are `scored`, of `total` (a turn that fails fails those after it); their `mean`,
-    `ci95`, `no_ci95`, over samples and clustered on source images; and `change`: by how much it is better than the
-    first turn, paired on the chains that have both (`chains`), with `change_ci95` and `no_change_ci95`. Empty if no
-    sample follows another.
+    A turn that fails fails those after it. Its change is from the first turn, paired on the chains that have both;
+    means are over samples and clustered on source images. Empty if no sample follows another.
     """
-    place = turns_of(results.samples)
+    place = turns_of((*results.samples, *results.beside))
     if max((turn for turn, _ in place.values()), default=1) < 2:
         return []
     found = []
@@ -59,17 +166,15 @@ def turns(results: Results) -> list[dict[str, Any]]:
                 by_turn[place[one.sample_id][0]].append(one)
             if len(by_turn) > 1:
                 first = _by_chain(results, place, by_turn[min(by_turn)], series)
-                steps = [
-                    {
-                        "turn": turn,
+                steps = tuple(
+                    Turn(
+                        turn=turn,
                         **_step(results, some, series, first, _by_chain(results, place, some, series), number > 0),
-                    }
+                    )
                     for number, (turn, some) in enumerate(sorted(by_turn.items()))
-                ]
-                scale = asdict(replace(series.scale, mean_over="samples"))
-                found.append(
-                    {"edit_model": model, "judge": judge, "score": series.score, "scale": scale, "turns": steps}
                 )
+                scale = replace(series.scale, mean_over="samples")
+                found.append(TurnsOf(edit_model=model, judge=judge, score=series.score, scale=scale, turns=steps))
     return found
 
 
@@ -149,27 +254,17 @@ def _change_of(first: Chain, later: Chain, series: Series, is_later: bool) -> di
     }
 
 
-def with_critics(results: Results) -> Results:
-    """Returns the results with critics as judges like any other, to choose by their scores."""
-    heard = tuple(one for one in results.critiques if not one.edit_model.startswith(CONTROL))
-    critics = dict.fromkeys(one.judge for one in heard)
-    return replace(results, judges=(*results.judges, *critics), judgements=(*results.judgements, *heard))
-
-
-def rounds(results: Results) -> list[dict[str, Any]]:
+def rounds(results: Results) -> list[RoundsOf]:
     """Returns what each round is worth, for each edit model with rounds and each judge that reports.
 
-    `rounds`, from 1: how many edits were made in it (`edits`), how many `kept` from the round before; judgements that
-    are `scored`, of `total`; their `mean`, `ci95`, `no_ci95`; `change` from the first round, paired on samples and edit
-    seeds (`chains`), with `change_ci95` and `no_change_ci95`. `best_by_critic`: the same for the edit among a sample's
-    rounds that the critic scores highest (ties at random), with `own_change`, the critic's own gain. `best_of`: for
-    the best of as many edits without critique, chosen by the critic; None without that many edit seeds.
+    The change of a round is from the first, paired on samples and edit seeds; beside them the best of a sample's rounds
+    by the critic (ties at random), and the best of as many edits without critique, chosen by the critic.
     """
     found = []
     for column, chain in _chains(results).items():
         critic = results.told[chain[1]].judge
         for judge, series in series_of(results).items():
-            found.append(_Rounds(results, column, chain, critic, judge, series).document())
+            found.append(_RoundsOf(results, column, chain, critic, judge, series).document())
     return found
 
 
@@ -184,7 +279,7 @@ def _chains(results: Results) -> dict[str, list[str]]:
     return {column: chain for column, chain in found.items() if len(chain) > 1}
 
 
-class _Rounds:
+class _RoundsOf:
     """The rounds of one edit model, by one judge."""
 
     def __init__(
@@ -195,22 +290,22 @@ class _Rounds:
         self._alone = {sample.id: (1, sample.id) for sample in results.samples}
         self._clusters = _clusters_of(results)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> RoundsOf:
         told = self._results.told[self._chain[1]]
         first = self._scores(self._of(self._column))
-        return {
-            "edit_model": self._column,
-            "judge": self._judge,
-            "critic": self._critic,
-            "family": shared_family(self._results, self._critic, self._judge),
-            "source": told.source,
-            "stop": told.stop,
-            "score": self._series.score,
-            "scale": asdict(replace(self._series.scale, mean_over="samples")),
-            "rounds": [self._round(number, column, first) for number, column in enumerate(self._chain, 1)],
-            "best_by_critic": self._best(first),
-            "best_of": self._best_of(),
-        }
+        return RoundsOf(
+            edit_model=self._column,
+            judge=self._judge,
+            critic=self._critic,
+            family=shared_family(self._results, self._critic, self._judge),
+            source=told.source,
+            stop=told.stop,
+            score=self._series.score,
+            scale=replace(self._series.scale, mean_over="samples"),
+            rounds=tuple(self._round(number, column, first) for number, column in enumerate(self._chain, 1)),
+            best_by_critic=self._best(first),
+            best_of=self._best_of(),
+        )
 
     def _of(self, column: str) -> list[Judgement]:
         return _asked(self._results, self._judge, column, self._series)
@@ -218,19 +313,19 @@ class _Rounds:
     def _scores(self, judgements: Sequence[Judgement]) -> Chain:
         return _by_chain(self._results, self._alone, judgements, self._series)
 
-    def _round(self, number: int, column: str, first: Chain) -> dict[str, Any]:
+    def _round(self, number: int, column: str, first: Chain) -> Round:
         judgements = self._of(column)
         edits = [edit for edit in self._results.edits if edit.edit_model == column and edit.status is Status.OK]
         kept = sum(bool(edit.made_in) for edit in edits)
-        return {
-            "round": number,
-            "edit_model": column,
-            "edits": len(edits) - kept,
-            "kept": kept,
+        return Round(
+            round=number,
+            edit_model=column,
+            edits=len(edits) - kept,
+            kept=kept,
             **_step(self._results, judgements, self._series, first, self._scores(judgements), number > 1),
-        }
+        )
 
-    def _best(self, first: Chain) -> dict[str, Any]:
+    def _best(self, first: Chain) -> BestRound:
         """Computes the best by critic, among the edits that were made, each once."""
         made = {
             (edit.sample_id, edit.edit_seed, edit.edit_model)
@@ -262,33 +357,33 @@ class _Rounds:
             if scores[0] is not None and there[0] == self._column:
                 best = max(gain(scale) * one for one in scores if one is not None)
                 own.append(best - gain(scale) * scores[0])
-        return {
-            "edits": len(made),
-            "scored": len(chosen),
-            "total": len({(edit.sample_id, edit.edit_seed) for edit in self._results.edits}),
+        return BestRound(
+            edits=len(made),
+            scored=len(chosen),
+            total=len({(edit.sample_id, edit.edit_seed) for edit in self._results.edits}),
             **_mean_over([*chosen.values()], self._series),
             **_change_of(first, chosen, self._series, True),
-            "own_change": math.fsum(own) / len(own) if own else None,
-        }
+            own_change=math.fsum(own) / len(own) if own else None,
+        )
 
-    def _best_of(self) -> dict[str, Any] | None:
+    def _best_of(self) -> BestUntold | None:
         """Computes the best of as many edits of the first column as there are rounds."""
         size = len(self._chain)
         if edits_each(self._results) < size:
             return None
-        every = judges_of(with_critics(self._results))
-        document = best_of(with_critics(self._results), every[self._critic], every[self._judge], [size])
-        sizes: Sequence[Mapping[str, Any]] = next(
-            one["sizes"] for one in document["models"] if one["edit_model"] == self._column
+        heard = with_critics(self._results)
+        every = judges_of(heard)
+        document = best_of(heard, every[self._critic], every[self._judge], [size])
+        of = next(model.sizes[-1] for model in document.models if model.edit_model == self._column)
+        return BestUntold(
+            size=size,
+            scored=of.samples,
+            total=of.of,
+            mean=of.mean,
+            ci95=of.ci95,
+            no_ci95=of.no_ci95,
+            change=of.gain,
+            change_ci95=of.gain_ci95,
+            no_change_ci95=of.no_gain_ci95,
+            own_change=of.own_gain,
         )
-        of = sizes[-1]
-        return {
-            "size": size,
-            "scored": of["samples"],
-            "total": of["of"],
-            **{name: of[name] for name in ("mean", "ci95", "no_ci95")},
-            "change": of["gain"],
-            "change_ci95": of["gain_ci95"],
-            "no_change_ci95": of["no_gain_ci95"],
-            "own_change": of["own_gain"],
-        }

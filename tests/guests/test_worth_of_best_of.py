@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
-from edit_eval.reporting.best_of import best_of_csv, best_of_sheet
-from edit_eval.reporting.page.drawings import best_of_charts, best_of_svg
-from edit_eval.reporting.table import Line, markdown_sheet
-from edit_eval.statistics.best_of import (
+from edit_eval.guests.best_of.chart import best_of_charts
+from edit_eval.guests.best_of.sheet import best_of_sheet
+from edit_eval.guests.best_of.worth import (
+    Tried,
     all_fail,
     best_of,
     by_lot,
     chances,
-    every_best_of,
     instrument,
+    pairs_of,
     shared_family,
     sizes_of,
 )
+from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
+from edit_eval.reporting.analyses import ChartStyle, plain, write_document
+from edit_eval.reporting.table import Line, markdown_sheet
 from edit_eval.statistics.instruments import Instrument, Item, as_one
 from edit_eval.statistics.people import Rating
 from late_imports import Late
@@ -127,40 +131,34 @@ def test_failed_unscored_and_unreported_edits_are_what_they_are() -> None:
     telling |= {"s6": [[], [], [], [8.0]], "s7": [[]] * 4}
     ten = Scale(lowest=0, highest=10)
     found = best_of(run_of(failed), said("a", choosing), said("b", telling, ten), [1, 3])
-    (model,) = found["models"]
-    assert model["edits"] == {
-        "tried": 32,
-        "failed": 8,
-        "refused": 0,
-        "unscored_by_selector": 1,
-        "unscored_by_reporter": 1,
-    }
-    one, three = model["sizes"]
+    (model,) = found.models
+    assert model.edits == Tried(tried=32, failed=8, refused=0, unscored_by_selector=1, unscored_by_reporter=1)
+    one, three = model.sizes
     # Of s0 only the second edit is chosen and reported; s7 has nothing to choose and is in no mean.
     full = 3 / 4 * 4 + 1 / 4 * 2.5  # the other five samples: the first edit is in three of four subsets
-    assert (one["mean"], one["samples"]) == (pytest.approx((6 + 5 * 2.5 + 8) / 7), 7)
-    assert (three["mean"], three["samples"]) == (pytest.approx((6 + 5 * full + 8) / 7), 7)
-    assert three["gain"] == pytest.approx(5 * (full - 2.5) / 7)
+    assert (one.mean, one.samples) == (pytest.approx((6 + 5 * 2.5 + 8) / 7), 7)
+    assert (three.mean, three.samples) == (pytest.approx((6 + 5 * full + 8) / 7), 7)
+    assert three.gain == pytest.approx(5 * (full - 2.5) / 7)
     # 3 of 4 have an edit of s6; its failures and those of s7 are a chance, never a number.
-    assert three["all_fail"] == pytest.approx((1 / 4 + 0) / 7)
+    assert three.all_fail == pytest.approx((1 / 4 + 0) / 7)
     # s0: one of its two alike is always drawn; half of the time the one that is not reported. s6: gone in 1 of 4.
     low = (3.0 + 5 * full + 8 * 3 / 4) / 7
-    assert three["worst_case_mean"] == pytest.approx(low)
-    assert three["best_case_mean"] == pytest.approx(low + (5 + 10 / 4) / 7)
-    assert three["seconds"] == pytest.approx(6.0)
-    assert three["readings"] == pytest.approx(3 * (20 + 2 + 1) / 32)
+    assert three.worst_case_mean == pytest.approx(low)
+    assert three.best_case_mean == pytest.approx(low + (5 + 10 / 4) / 7)
+    assert three.seconds == pytest.approx(6.0)
+    assert three.readings == pytest.approx(3 * (20 + 2 + 1) / 32)
 
 
 def test_a_sample_that_was_not_tried_so_often_is_counted_and_bounded() -> None:
     failed = {f"s{place}": [False] * (4 if place else 2) for place in range(7)}
     scores = {name: [[5.0]] * len(some) for name, some in failed.items()}
     found = best_of(run_of(failed), said("a", scores), said("b", scores, Scale(lowest=0, highest=10)), [1, 3])
-    one, three = found["models"][0]["sizes"]
-    assert [(size["samples"], size["of"]) for size in (one, three)] == [(7, 7), (6, 7)]
-    assert (one["worst_case_mean"], one["best_case_mean"]) == (5.0, 5.0)
-    assert three["mean"] == 5.0
-    assert three["worst_case_mean"] == pytest.approx(30 / 7)
-    assert three["best_case_mean"] == pytest.approx(40 / 7)
+    one, three = found.models[0].sizes
+    assert [(size.samples, size.of) for size in (one, three)] == [(7, 7), (6, 7)]
+    assert (one.worst_case_mean, one.best_case_mean) == (5.0, 5.0)
+    assert three.mean == 5.0
+    assert three.worst_case_mean == pytest.approx(30 / 7)
+    assert three.best_case_mean == pytest.approx(40 / 7)
 
 
 def test_less_is_better_turns_the_choice_and_the_gain_round() -> None:
@@ -168,11 +166,11 @@ def test_less_is_better_turns_the_choice_and_the_gain_round() -> None:
     distance = {name: [[0.2 + place / 10], [0.6]] for place, name in enumerate(failed)}
     down = Scale(lowest=0, highest=1, higher_is_better=False)
     found = best_of(run_of(failed), said("a", distance, down), said("b", distance, down))
-    best = found["models"][0]["sizes"][-1]
-    assert best["mean"] == pytest.approx(np.mean([min(0.2 + place / 10, 0.6) for place in range(8)]))
-    assert best["gain"] == pytest.approx(best["own_gain"])
-    low, high = best["gain_ci95"]
-    assert 0 < low < best["gain"] < high
+    best = found.models[0].sizes[-1]
+    assert best.mean == pytest.approx(np.mean([min(0.2 + place / 10, 0.6) for place in range(8)]))
+    assert best.gain == pytest.approx(best.own_gain)
+    low, high = best.gain_ci95
+    assert 0 < low < best.gain < high
 
 
 JUDGE = {"type": "qwen3_vl", "revision": "r", "parameters": {"model_name": "Qwen/Qwen3-VL-8B-Instruct"}}
@@ -218,30 +216,30 @@ def test_the_same_judge_is_refused_and_one_of_its_family_named() -> None:
             best_of(run, by["small"], by[other])
     assert shared_family(run, "small", "large") == "Qwen3-VL"
     assert shared_family(run, "small", "gemma") == ""
-    warned = [part for part in best_of_sheet([best_of(run, by["small"], by["large"])]) if isinstance(part, Line)]
+    warned = [part for part in best_of_sheet(best_of(run, by["small"], by["large"])) if isinstance(part, Line)]
     assert [part.look for part in warned].count("problem") == 1
     # Each judge chooses once, and whoever is least like it reports.
-    assert [(one["select"]["name"], one["report"]["name"]) for one in every_best_of(run)] == [
+    assert pairs_of(run) == [
         ("small", "gemma"),
         ("again", "gemma"),
         ("large", "gemma"),
         ("gemma", "small"),
     ]
-    assert every_best_of(replace(run, judges=("small", "again"))) == []
+    assert pairs_of(replace(run, judges=("small", "again"))) == []
 
 
 def test_choosing_costs_answers_seconds_and_tokens() -> None:
     run = judged(small=JUDGE, gemma=OTHER)
-    _, two = best_of(run, instrument(run, "small"), instrument(run, "gemma"))["models"][0]["sizes"]
-    assert (two["edits"], two["readings"], two["seconds"]) == (2, 4.0, 4.0)
-    assert two["price"] == pytest.approx(2 * (1000 * 1 + 100 * 10) / 1e6)
+    _, two = best_of(run, instrument(run, "small"), instrument(run, "gemma")).models[0].sizes
+    assert (two.edits, two.readings, two.seconds) == (2, 4.0, 4.0)
+    assert two.price == pytest.approx(2 * (1000 * 1 + 100 * 10) / 1e6)
 
 
 def test_people_choose_and_who_is_not_there_is_named() -> None:
     run = judged(small=JUDGE)
     ratings = [Rating(f"s{place}", "painter", place + seed, "anna", seed) for place in range(8) for seed in (0, 1)]
     found = best_of(run, instrument(run, "people", ratings), instrument(run, "small"))
-    assert found["models"][0]["sizes"][1]["own_gain"] == pytest.approx(0.5)
+    assert found.models[0].sizes[1].own_gain == pytest.approx(0.5)
     for name, message in (
         ("people", "nobody has voted"),
         ("smal", "did you mean `small`"),
@@ -256,18 +254,24 @@ def test_people_choose_and_who_is_not_there_is_named() -> None:
         best_of(alone, instrument(run, "people", ratings), instrument(run, "small"))
 
 
-def test_what_is_drawn_is_what_was_found() -> None:
+def test_what_is_drawn_is_what_was_found(tmp_path: Path) -> None:
     run = judged(small=JUDGE, gemma=OTHER)
     found = best_of(run, instrument(run, "small"), instrument(run, "gemma"))
-    gained = f"{found['models'][0]['sizes'][1]['gain']:+.2f}"
-    assert gained in markdown_sheet(best_of_sheet([found]), "en")
-    lines = best_of_csv(found).splitlines()
+    gained = found.models[0].sizes[1].gain
+    assert f"{gained:+.2f}" in markdown_sheet(best_of_sheet(found), "en")
+    written = {}
+    for ending in ("csv", "svg", "md", "json"):
+        write_document("best-of", found, tmp_path / f"curve.{ending}", language="en", force=False)
+        written[ending] = (tmp_path / f"curve.{ending}").read_text("utf-8")
+    lines = written["csv"].splitlines()
     assert len(lines) == 3
     assert {"select", "report", "size", "gain", "gain_ci95_low"} < set(lines[0].split(","))
-    assert "gain over one edit, by gemma" in best_of_svg(found, "en")
-    (chart,) = best_of_charts([found], ["painter"], "en")
+    assert "gain over one edit, by gemma" in written["svg"]
+    assert f"{gained:+.2f}" in written["md"]
+    assert json.loads(written["json"]) == plain(found)
+    (chart,) = best_of_charts([found], ChartStyle(["painter"], "en"))
     (rows,) = [one for one in chart.to_dict()["datasets"].values() if "gain" in one[0]]
-    assert [row["gain"] for row in rows] == [0.0, pytest.approx(found["models"][0]["sizes"][1]["gain"])]
+    assert [row["gain"] for row in rows] == [0.0, pytest.approx(gained)]
 
 
 # -- drawn edits --
@@ -331,12 +335,12 @@ def test_the_true_gain_is_in_its_interval_and_who_chooses_sees_more(runs: int, n
     held: dict[int, list[bool]] = {size: [] for size in SIZES[1:]}
     gains, own = ({size: [] for size in SIZES[1:]} for _ in range(2))
     for _ in range(runs):
-        (model,) = best_of(*drawn(chance, noise), SIZES)["models"]
-        for found in model["sizes"][1:]:
-            low, high = found["gain_ci95"]
-            held[found["size"]].append(low <= true_gain(found["size"], noise) <= high)
-            gains[found["size"]].append(found["gain"])
-            own[found["size"]].append(found["own_gain"])
+        (model,) = best_of(*drawn(chance, noise), SIZES).models
+        for found in model.sizes[1:]:
+            low, high = found.gain_ci95
+            held[found.size].append(low <= true_gain(found.size, noise) <= high)
+            gains[found.size].append(found.gain)
+            own[found.size].append(found.own_gain)
     for size, inside in held.items():
         rate, true = float(np.mean(inside)), true_gain(size, noise)
         means = f"reported {np.mean(gains[size]):.3f}, seen by itself {np.mean(own[size]):.3f}"
@@ -364,13 +368,13 @@ def test_a_judge_whose_reliability_is_a_half_sees_twice_the_gain(samples: int) -
         )
         for name in ("chooses", "reports")
     ]
-    (model,) = best_of(run, *seen, [16])["models"]
-    best = model["sizes"][-1]
+    (model,) = best_of(run, *seen, [16]).models
+    best = model.sizes[-1]
     near = 6 / math.sqrt(samples)
-    assert best["gain"] == pytest.approx(1.249, abs=near)
-    assert best["own_gain"] == pytest.approx(2.498, abs=near)
-    assert model["reliability"] == pytest.approx(0.5, abs=near / 4)
-    assert 1.7 < model["inflation"] < 2.0
+    assert best.gain == pytest.approx(1.249, abs=near)
+    assert best.own_gain == pytest.approx(2.498, abs=near)
+    assert model.reliability == pytest.approx(0.5, abs=near / 4)
+    assert 1.7 < model.inflation < 2.0
 
 
 def test_a_judge_that_repeats_itself_or_is_noise_has_no_inflation() -> None:
@@ -381,8 +385,8 @@ def test_a_judge_that_repeats_itself_or_is_noise_has_no_inflation() -> None:
     noise = {name: [[shift, -shift] for shift in (1.0, 1.1, 1.2, 1.3)] for name in failed}
     several = as_one("people", [other, said("c", same)])
     for scores, why in ((same, "identical"), (noise, "noise_alone")):
-        (model,) = best_of(run_of(failed), said("a", scores), other)["models"]
-        assert (model["inflation"], model["no_inflation"]) == (None, why)
+        (model,) = best_of(run_of(failed), said("a", scores), other).models
+        assert (model.inflation, model.no_inflation) == (None, why)
     for of in (other, several):
-        (model,) = best_of(run_of(failed), replace(of, name="a"), said("b", same))["models"]
-        assert (model["inflation"], model["no_inflation"]) == (None, "no_repeats")
+        (model,) = best_of(run_of(failed), replace(of, name="a"), said("b", same)).models
+        assert (model.inflation, model.no_inflation) == (None, "no_repeats")

@@ -17,12 +17,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.judge_table import lineage_of_name
-from edit_eval.records import EDIT_LOST, NO_EDIT, Edit, Judgement, Results, Sample, Scale, Status
+from edit_eval.records import CONTROL, EDIT_LOST, NO_EDIT, Edit, Judgement, Results, Sample, Scale, Status
 from edit_eval.statistics.battles import votes_of
 from edit_eval.statistics.instruments import Instrument, Item, judges_of, people_of, recorded_judges
 from edit_eval.statistics.intervals import Estimate, IntArray, cluster_codes, estimate
@@ -80,6 +81,88 @@ def all_fail(failed: int, edits: int, size: int) -> float:
     return math.comb(failed, size) / math.comb(edits, size)
 
 
+# -- the document --
+
+
+class Chooser(msgspec.Struct, frozen=True, kw_only=True):
+    """Who chooses, or who reports."""
+
+    name: str
+    given: str
+    """How its answers came: `asked`, `measured`, `recorded`, `voted`, `together` (people)."""
+    score: str
+    scale: Scale
+
+
+Span = list[float]
+"""An interval: its lower and its upper end."""
+
+
+class Size(msgspec.Struct, frozen=True, kw_only=True):
+    """What the best of `size` edits of a sample is worth, and what it costs."""
+
+    size: int
+    samples: int
+    """Samples with a value, of all that the score applies to."""
+    of: int
+    images: int
+    mean: float | None
+    ci95: Span | None
+    no_ci95: str | None
+    worst_case_mean: float | None
+    best_case_mean: float | None
+    gain: float | None
+    """Over one edit, paired on samples; above 0 is better."""
+    gain_ci95: Span | None
+    no_gain_ci95: str | None
+    own_mean: float | None
+    """By the one who chooses, as the next."""
+    own_gain: float | None
+    by_lot: float | None
+    """Shares: draws decided by a tie, draws of failed edits alone, draws without one that can be chosen."""
+    all_fail: float | None
+    none_chosen: float | None
+    edits: int
+    """Cost of one sample: edits, answers, seconds, price."""
+    readings: float
+    seconds: float | None
+    price: float | None
+
+
+class Tried(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the edits of an edit model."""
+
+    tried: int
+    failed: int
+    refused: int
+    unscored_by_selector: int
+    unscored_by_reporter: int
+
+
+class ModelWorth(msgspec.Struct, frozen=True, kw_only=True):
+    """What choosing is worth, for one edit model."""
+
+    edit_model: str
+    edits: Tried
+    reliability: float | None
+    reliability_ci95: Span | None
+    inflation: float | None
+    """Least factor by which the gain that the chooser sees itself is too large."""
+    no_inflation: str | None
+    sizes: tuple[Size, ...]
+
+
+class Worth(msgspec.Struct, frozen=True, kw_only=True):
+    """What choosing the best of N edits is worth: the document of the analysis `best-of`."""
+
+    select: Chooser
+    report: Chooser
+    family: str
+    """What both judges are, where they share it; else empty."""
+    edit_seeds: int
+    models: tuple[ModelWorth, ...]
+
+
 # -- chooser and reporter --
 
 
@@ -111,6 +194,13 @@ def instrument(results: Results, name: str, ratings: Iterable[Rating] = ()) -> I
     battles = [one for one in results.battles if one.judge == judge]
     shares = people_of(ratings_of(votes_of(battles, score, results.samples)))
     return replace(shares, name=judge, given="voted", score=score, scale=Scale(lowest=0, highest=1))
+
+
+def with_critics(results: Results) -> Results:
+    """Returns the results with critics as judges like any other, to choose by their scores."""
+    heard = tuple(one for one in results.critiques if not one.edit_model.startswith(CONTROL))
+    critics = dict.fromkeys(one.judge for one in heard)
+    return replace(results, judges=(*results.judges, *critics), judgements=(*results.judgements, *heard))
 
 
 def same_judge(results: Results, one: str, other: str) -> bool:
@@ -206,10 +296,8 @@ def edits_each(results: Results) -> int:
     return 1 + max((edit.edit_seed for edit in results.edits), default=0)
 
 
-def best_of(
-    results: Results, select: Instrument, report: Instrument, sizes: Sequence[int] | None = None
-) -> dict[str, Any]:
-    """Computes what the best of N edits by one instrument is worth by another; plain data, see docs/records.md.
+def best_of(results: Results, select: Instrument, report: Instrument, sizes: Sequence[int] | None = None) -> Worth:
+    """Computes what the best of N edits by one instrument is worth by another.
 
     For every edit model, and for every N of `sizes` (by default those of `sizes_of`; 1 is always included): the mean
     over samples with its interval, the gain over N = 1, paired on samples, and the cost. Raises `ConfigurationError` if
@@ -237,34 +325,32 @@ def best_of(
             Text("best of {}: the run has {} edits of each sample; name sizes from 1 to {}", beyond[0], edits, edits)
         )
     wanted = sorted({1, *sizes}) if sizes else sizes_of(edits)
-    return {
-        "select": _told(select),
-        "report": _told(report),
-        "family": shared_family(results, select.name, report.name),
-        "edit_seeds": edits,
-        "models": [_Curve(results, select, report, model, tuple(wanted)).document() for model in results.edit_models],
-    }
+    return Worth(
+        select=_told(select),
+        report=_told(report),
+        family=shared_family(results, select.name, report.name),
+        edit_seeds=edits,
+        models=tuple(_Curve(results, select, report, model, tuple(wanted)).document() for model in results.edit_models),
+    )
 
 
-def _told(of: Instrument) -> dict[str, Any]:
-    scale = {name: getattr(of.scale, name) for name in ("lowest", "highest", "higher_is_better", "mean_over")}
-    return {"name": of.name, "given": of.given, "score": of.score, "scale": scale}
+def _told(of: Instrument) -> Chooser:
+    return Chooser(name=of.name, given=of.given, score=of.score, scale=of.scale)
 
 
-def every_best_of(results: Results) -> list[dict[str, Any]]:
-    """Returns the entries of a report: each judge chooses once, and another one reports.
+def pairs_of(results: Results) -> list[tuple[str, str]]:
+    """Returns (who chooses, who reports) for a report: each judge chooses once.
 
-    That is the first judge of another family, else the first other one. Empty without several edits of a sample.
+    The first judge of another family reports, else the first other one. Empty without several edits of a sample.
     """
     if edits_each(results) < 2 or len(results.judges) < 2:
         return []
-    instruments = judges_of(results)
     found = []
     for select in results.judges[:_MOST_SELECTORS]:
         others = [other for other in results.judges if not same_judge(results, select, other)]
         strangers = [other for other in others if not shared_family(results, select, other)]
         if report := next(iter([*strangers, *others]), ""):
-            found.append(best_of(results, instruments[select], instruments[report]))
+            found.append((select, report))
     return found
 
 
@@ -315,65 +401,63 @@ class _Curve:
             and one.outcome(self.report.score) is not None
         }
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> ModelWorth:
         """Returns its sizes, and the counts behind them."""
         tried = [edit for edits in self.edits.values() for edit in edits]
         there = [edit for edit in tried if edit.status is Status.OK]
-        return {
-            "edit_model": self.edit_model,
-            "edits": {
-                "tried": sum(not edit.made_in for edit in tried),
-                "failed": sum(edit.status in EDIT_LOST for edit in tried),
-                "refused": sum(edit.status in NO_EDIT and edit.status not in EDIT_LOST for edit in tried),
-                "unscored_by_selector": sum(Item.of(edit) not in self.select.values for edit in there),
-                "unscored_by_reporter": sum(Item.of(edit) not in self.report.values for edit in there),
-            },
+        return ModelWorth(
+            edit_model=self.edit_model,
+            edits=Tried(
+                tried=sum(not edit.made_in for edit in tried),
+                failed=sum(edit.status in EDIT_LOST for edit in tried),
+                refused=sum(edit.status in NO_EDIT and edit.status not in EDIT_LOST for edit in tried),
+                unscored_by_selector=sum(Item.of(edit) not in self.select.values for edit in there),
+                unscored_by_reporter=sum(Item.of(edit) not in self.report.values for edit in there),
+            ),
             **self._reliability(),
-            "sizes": [self._size(size) for size in self.sizes],
-        }
+            sizes=tuple(self._size(size) for size in self.sizes),
+        )
 
-    def _size(self, size: int) -> dict[str, Any]:
+    def _size(self, size: int) -> Size:
         having = [one for one in self.candidates if len(one.upward) >= size]
         of_one, chosen = ([_Choice.among(one, number) for one in having] for number in (1, size))
         values = [choice.reported for choice in chosen]
         made = self._estimate(having, values)
         sure = sureness(made, self.report.scale) if made else None
-        found: dict[str, Any] = {
-            "size": size,
-            "samples": sum(value is not None for value in values),
-            "of": len(self.candidates),
-            "images": len({_image(one.sample) for one, value in zip(having, values, strict=True) if value is not None}),
-            "mean": made.value if made else None,
-            "ci95": sure.ci95 if sure else None,
-            "no_ci95": sure.no_ci95 if sure else "no_scores",
-        }
-        for name, end in zip(("worst_case_mean", "best_case_mean"), ends(self.report.scale), strict=True):
-            bounds = [_bound(one, choice.chances, end) for one, choice in zip(having, chosen, strict=True)]
-            absent = [one for one in self.candidates if len(one.upward) < size]  # not tried so often: could be anything
-            bounds += [end] * len(absent)
-            found[name] = finite(_mean(bounds, self._groups(self.report, [*having, *absent])))
         gains = self._gains(self.report, values, [choice.reported for choice in of_one])
         own = [choice.own for choice in chosen]
         own_gains = self._gains(self.select, own, [choice.own for choice in of_one])
-        gained, reach = self._estimate(having, gains), largest_difference(self.report.scale)
-        if size > 1:
-            found |= {
-                "gain": gained.value if gained else None,
-                "gain_ci95": gained.interval(lowest=-reach, highest=reach) if gained else None,
-                "no_gain_ci95": gained.doubt if gained else "no_scores",
-            }
-        else:
-            found |= {"gain": None, "gain_ci95": None, "no_gain_ci95": None}
+        gained = self._estimate(having, gains) if size > 1 else None
+        reach = largest_difference(self.report.scale)
         of_own = self._groups(self.select, having)
-        return {
-            **found,
-            "own_mean": _mean(own, of_own),
-            "own_gain": _mean(own_gains, of_own) if size > 1 else None,
-            "by_lot": _mean([by_lot(one.upward, size) for one in having]),
-            "all_fail": _mean([all_fail(one.failed, len(one.upward), size) for one in having]),
-            "none_chosen": _mean([max(0.0, 1 - math.fsum(choice.chances)) for choice in chosen]),
+        worst, best = (self._bound(size, having, chosen, end) for end in ends(self.report.scale))
+        return Size(
+            size=size,
+            samples=sum(value is not None for value in values),
+            of=len(self.candidates),
+            images=len({_image(one.sample) for one, value in zip(having, values, strict=True) if value is not None}),
+            mean=made.value if made else None,
+            ci95=sure.ci95 if sure else None,
+            no_ci95=sure.no_ci95 if sure else "no_scores",
+            worst_case_mean=worst,
+            best_case_mean=best,
+            gain=gained.value if gained else None,
+            gain_ci95=gained.interval(lowest=-reach, highest=reach) if gained else None,
+            no_gain_ci95=gained.doubt if gained else "no_scores" if size > 1 else None,
+            own_mean=_mean(own, of_own),
+            own_gain=_mean(own_gains, of_own) if size > 1 else None,
+            by_lot=_mean([by_lot(one.upward, size) for one in having]),
+            all_fail=_mean([all_fail(one.failed, len(one.upward), size) for one in having]),
+            none_chosen=_mean([max(0.0, 1 - math.fsum(choice.chances)) for choice in chosen]),
+            edits=size,
             **self._cost(size),
-        }
+        )
+
+    def _bound(self, size: int, having: Sequence[_Candidates], chosen: Sequence[_Choice], end: float) -> float | None:
+        """Returns the mean if everything missing had got `end`."""
+        bounds = [_bound(one, choice.chances, end) for one, choice in zip(having, chosen, strict=True)]
+        absent = [one for one in self.candidates if len(one.upward) < size]  # not tried so often: could be anything
+        return finite(_mean([*bounds, *([end] * len(absent))], self._groups(self.report, [*having, *absent])))
 
     def _gains(self, of: Instrument, best: Sequence[float | None], one: Sequence[float | None]) -> list[float | None]:
         """Returns each sample's gain over one edit; above 0 is better on every scale."""
@@ -411,7 +495,7 @@ class _Curve:
         from scipy.special import fdtri
 
         noise, freedom_of_noise = self._noise()
-        found = {"reliability": None, "reliability_ci95": None, "inflation": None, "no_inflation": None}
+        found: dict[str, Any] = {"reliability": None, "reliability_ci95": None, "inflation": None}
         if not freedom_of_noise or noise == 0.0:
             return {**found, "no_inflation": "identical" if freedom_of_noise else "no_repeats"}
         values = [[value for value in one.own if value is not None] for one in self.candidates]
@@ -448,10 +532,7 @@ class _Curve:
 
     def _cost(self, size: int) -> dict[str, Any]:
         each = self._cost_of_one
-        return {
-            "edits": size,
-            **{name: None if value is None else size * value for name, value in each.items()},
-        }
+        return {name: None if value is None else size * value for name, value in each.items()}
 
     @cached_property
     def _cost_of_one(self) -> dict[str, float | None]:

@@ -1,0 +1,269 @@
+"""Analyses: questions about runs that are finished, each a class that core code knows by its registered name alone.
+
+An analysis reads records and makes a typed document of them. Everything that a reader meets follows from that class:
+the verb with its flags and `--json`, `Run.analysis`, the section of the page and of `report.md` with its charts, the
+notebook, and the files of `--to`. Ours are guests; a package adds one by an entry point `analysis.NAME` in the group
+`edit_eval.components` (docs/your-analysis.md).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+import msgspec
+
+from edit_eval.config.components import locate, named, names, package_of
+from edit_eval.config.faults import did_you_mean
+from edit_eval.config.parameters import describe_parameters, names_of
+from edit_eval.errors import ConfigurationError, EditEvalError
+from edit_eval.new_files import refuse_existing, write_rows, written_whole
+from edit_eval.records import Results
+from edit_eval.reporting.table import Line, Sheet, markdown_sheet
+from edit_eval.statistics.people import Vote
+from edit_eval.statistics.summary import summarise
+from edit_eval.text import Text
+
+
+@dataclass(frozen=True)
+class RunRecords:
+    """What an analysis reads of a run."""
+
+    results: Results
+    votes: Sequence[Vote] = ()
+    """People's, on pairs of its edits."""
+
+
+@dataclass(frozen=True)
+class ChartStyle:
+    """What a chart must know of the page that it is drawn for."""
+
+    edit_models: Sequence[str]
+    """All of the run, in the order of their colours; empty where a document is drawn alone."""
+    language: str
+
+
+Document = TypeVar("Document", bound=msgspec.Struct)
+
+
+class Analysis(Generic[Document]):
+    """The contract. A class's docstring is its help: the first line in `edit-eval --help`, all of it in its own.
+
+    Its nested dataclass `Parameters` becomes the flags: fields of the types `str`, `int`, `float`, `bool`, `Path` and
+    `tuple[int, ...]` (`1,2,4`), each perhaps `| None`, the docstring below a field its help, and
+    `field(metadata={"metavar": "JUDGE"})` the word for its value. `document` is the msgspec Struct that `compute`
+    returns; `--json` prints it as it is, and it is read back as itself.
+    """
+
+    @dataclass(frozen=True)
+    class Parameters:
+        """No options."""
+
+    title: ClassVar[Text]
+    """Heading of its section."""
+    document: ClassVar[type[Any]]
+    chart_title: ClassVar[Text] = Text("")
+    """Title of its charts; empty for `title`."""
+    caption: ClassVar[Text] = Text("")
+    """Line below that."""
+    explained: ClassVar[Text] = Text("")
+    """Line below its documents."""
+
+    def wanted(self, records: RunRecords) -> Sequence[Any]:
+        """Returns the `Parameters` with which a report shows it by itself, in their order; empty for none."""
+        return ()
+
+    def compute(self, records: RunRecords, parameters: Any) -> Document:
+        """Computes the document. Raises `ConfigurationError` for parameters that this run cannot answer."""
+        raise NotImplementedError
+
+    def heading(self, document: Document) -> Text:
+        """Returns the line that tells one document from another of the same run; may be empty."""
+        return Text("")
+
+    def sheet(self, document: Document) -> Sheet:
+        """Returns its tables and lines, without the heading."""
+        raise NotImplementedError
+
+    def charts(self, documents: Sequence[Document], style: ChartStyle) -> Sequence[Any]:
+        """Returns Altair charts of one run's documents; empty for none."""
+        return ()
+
+    def rows(self, document: Document) -> Sequence[Mapping[str, Any]]:
+        """Returns the rows of its CSV, all with the same keys; empty for no CSV."""
+        return ()
+
+
+def analysis(name: str) -> Analysis[Any]:
+    """Returns the analysis of that name. Raises `ConfigurationError` if none is registered."""
+    found: Analysis[Any] = named("analysis", name)()
+    return found
+
+
+def computed(name: str, records: RunRecords, given: Mapping[str, Any]) -> Any:
+    """Computes one document; `given` are its parameters by name. Raises `ConfigurationError`, also for unknown ones."""
+    of, known = analysis(name), names_of(named("analysis", name))
+    for unknown in given:
+        if unknown not in known:
+            meant = did_you_mean(unknown, known) or Text("; there are: {}", known)
+            raise ConfigurationError(Text("{} has no parameter `{}`{}", name, unknown, meant))
+    try:
+        parameters = of.Parameters(**given)
+    except TypeError:  # one without a default
+        lacking = [one.name for one in describe_parameters(type(of)) if one.required and one.name not in given]
+        raise ConfigurationError(
+            Text("{} lacks `{}`; `edit-eval describe {}` lists all", name, lacking[0], name)
+        ) from None
+    return of.compute(records, parameters)
+
+
+def analysed(results: Results, votes: Sequence[Vote] = ()) -> dict[str, Any]:
+    """Returns what every registered analysis wants to say of a run by itself: `analyses` of `summary.json`.
+
+    Plain data by name; an analysis with nothing to say is left out. One that a package brings and that fails is left
+    out with a note: a report is never lost to it.
+    """
+    records, found, notes = RunRecords(results, votes), {}, []
+    for name in sorted(names("analysis")):
+        path = locate("analysis", name)
+        try:
+            of = analysis(name)
+            documents = [plain(of.compute(records, parameters)) for parameters in of.wanted(records)]
+        except Exception as error:
+            package = package_of("analysis", path or "")
+            if not package:
+                raise
+            why = error if isinstance(error, EditEvalError) else Text("{}: {}", type(error).__name__, error)
+            notes.append(Text("the analysis `{}` of {} failed ({})", name, package, why))
+            continue
+        if documents:
+            found[name] = documents
+    return {**({"analyses": found} if found else {}), **({"notes": [*results.notes, *notes]} if notes else {})}
+
+
+def summary_of(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vote] = ()) -> dict[str, Any]:
+    """Returns the document `summary.json`: `statistics.summary.summarise`, and what analyses say by themselves."""
+    return {**summarise(results, min_coverage=min_coverage, votes=votes), **analysed(results, votes)}
+
+
+def plain(document: Any) -> Any:
+    """Returns a document as plain data, as `--json` prints it. Raises `ValueError` for a number that JSON lacks."""
+    return json.loads(json.dumps(msgspec.to_builtins(document, enc_hook=_number, str_keys=True), allow_nan=False))
+
+
+def _number(value: Any) -> Any:
+    """Returns a number of NumPy's as Python's."""
+    if hasattr(value, "item"):
+        return value.item()
+    raise NotImplementedError(type(value).__name__)
+
+
+@dataclass(frozen=True)
+class AnalysisSection:
+    """An analysis of a run, as a report shows it."""
+
+    name: str
+    of: Analysis[Any]
+    documents: Sequence[Any]
+
+    @property
+    def title(self) -> Text:
+        """Its heading."""
+        return self.of.title
+
+    @property
+    def caption(self) -> Text:
+        """The line below its charts."""
+        return self.of.caption
+
+    @property
+    def explained(self) -> Text:
+        """The line below its documents."""
+        return self.of.explained
+
+    @property
+    def parts(self) -> list[tuple[Text, Sheet]]:
+        """Each document's heading and sheet."""
+        return [(self.of.heading(one), self.of.sheet(one)) for one in self.documents]
+
+    def sheet(self) -> Sheet:
+        """Returns all of it as one sheet, with its titles."""
+        lines: list[Any] = []
+        for heading, sheet in self.parts:
+            title = Text("{}. {}", self.title, heading) if heading else self.title
+            lines += [Line(), Line(title, "strong"), *sheet]
+        return [*lines, *([Line(self.explained, "quiet")] if self.explained else [])]
+
+    def charts(self, style: ChartStyle) -> Sequence[Any]:
+        """Returns its charts."""
+        return self.of.charts(self.documents, style)
+
+
+def sections(summary: Mapping[str, Any]) -> list[AnalysisSection]:
+    """Returns the sections of a summary, by name; documents of an analysis that is no longer there are left out."""
+    found = []
+    for name, documents in (summary.get("analyses") or {}).items():
+        if locate("analysis", name):
+            of = analysis(name)
+            found.append(AnalysisSection(name, of, [msgspec.convert(one, of.document) for one in documents]))
+    return found
+
+
+def section_of(name: str, document: Any) -> AnalysisSection:
+    """Returns one document as a section."""
+    return AnalysisSection(name, analysis(name), [document])
+
+
+# -- its files --
+
+
+def write_document(name: str, document: Any, file: Path, *, language: str, force: bool) -> None:
+    """Writes a document as the file's ending says: `.json`, `.md`, and where the analysis has them `.csv` and `.svg`.
+
+    Raises `ConfigurationError` for any other ending, an existing file without `force`, or a file that cannot be
+    written.
+    """
+    section = section_of(name, document)
+    made = dict(_writers(section, language))
+    write = made.get(file.suffix.lower())
+    if write is None:
+        raise ConfigurationError(Text("--to {}: must end in one of {}", file, list(made)))
+    refuse_existing(file, force=force)
+    with written_whole(file) as temporary:
+        temporary.write_text(write(), encoding="utf-8", errors="backslashreplace", newline="")
+
+
+def _writers(section: AnalysisSection, language: str) -> Iterator[tuple[str, Callable[[], str]]]:
+    [document] = section.documents
+    rows = section.of.rows(document)
+    if type(section.of).charts is not Analysis.charts:
+        yield ".svg", lambda: _svg(section, language)
+    if rows:
+        yield ".csv", lambda: _csv(rows)
+    yield ".md", lambda: f"{markdown_sheet(section.sheet(), language)}\n"
+    yield ".json", lambda: json.dumps(plain(document), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
+def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    written = io.StringIO(newline="")
+    write_rows(written, list(rows[0]), (list(row.values()) for row in rows))
+    return written.getvalue()
+
+
+_WIDTH = 520
+
+
+def _svg(section: AnalysisSection, language: str) -> str:
+    """Draws its first chart for a paper: white background, no interaction."""
+    import altair
+    import vl_convert
+
+    drawn = [*section.charts(ChartStyle((), language)), altair.Chart({"values": []}).mark_point()]
+    specification = drawn[0].properties(width=_WIDTH).to_dict(validate=False)
+    configuration = {"background": "white", "view": {"stroke": None}, "line": {"strokeWidth": 1.5}}
+    made: str = vl_convert.vegalite_to_svg({**specification, "config": configuration})
+    return made

@@ -1,0 +1,191 @@
+"""The pool of openers (`opening.py`) as the service sees it: bytes go in, and checked pairs come out."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+
+from edit_eval.errors import PictureError
+from edit_eval.serving.doors import BadRequest, Door, Given
+from edit_eval.serving.opening import LONGEST_ANSWER, SECONDS, Opened, Order, received, send, whole
+
+MOST_OPENERS = 4
+TOO_LONG = "it took more processor time than a request of its size may"
+PICTURE_SECONDS = 60.0
+"""Time for one picture, most of which may be spent waiting for others."""
+_HEADROOM = 1 << 20
+"""What a document may have beside the pairs' texts: digests and sizes are counted with them, so very little."""
+
+
+class NoOpener(Exception):
+    """No opener could be started (out of descriptors, processes or memory), or the service ends."""
+
+
+class Late(Exception):
+    """Not opened before the client's patience was over."""
+
+
+class Openers:
+    """As many openers as processors, from two to four, started as they are needed and replaced when they end."""
+
+    def __init__(self, count: int = 0) -> None:
+        count = count or min(MOST_OPENERS, max(2, os.cpu_count() or 2))
+        self._threads = ThreadPoolExecutor(count, thread_name_prefix="opener")
+        self._own = threading.local()
+        self._all: set[_Opener] = set()
+        self._changing = threading.Lock()
+        self._closed = False
+        self.ended = 0
+        """Openers that have ended over a request."""
+
+    def read(
+        self, parts: list[bytes], doors: Sequence[Door], root: Path | None, until: float
+    ) -> Future[tuple[str, Given]]:
+        """Has a request's body opened: the name of its door, and its pairs; `parts` is emptied.
+
+        `until` is by `time.monotonic`. Its errors: `BadRequest` with the reason, `Late`, `NoOpener`.
+        """
+        order = Order(sum(map(len, parts)), SECONDS, [door.name for door in doors], str(root or ""))
+
+        def pairs() -> tuple[str, Given]:
+            opened, data = self._ask(order, parts, until)
+            every = dict(zip((digest for digest, _ in opened.pictures), data, strict=True))
+            return opened.door, opened.given._replace(pairs=[whole(pair, every) for pair in opened.given.pairs])
+
+        try:
+            return self._threads.submit(pairs)
+        except RuntimeError:  # closed
+            raise NoOpener from None
+
+    def small(self, picture: bytes, side: int, draft: int = 0) -> bytes:
+        """Has a picture decoded, as `pictures.small_rgb` or, without `draft`, `thumbnail`. Raises `PictureError`."""
+        until = time.monotonic() + PICTURE_SECONDS
+        try:
+            asked = self._threads.submit(
+                self._ask, Order(len(picture), SECONDS, side=side, draft=draft), [picture], until
+            )
+            return asked.result()[1][0]
+        except (BadRequest, Late, NoOpener, RuntimeError) as error:
+            raise PictureError(str(error)) from error
+
+    def close(self) -> None:
+        """Ends all openers; what they were opening is `NoOpener`."""
+        with self._changing:
+            self._closed = True
+            for one in self._all:
+                one.kill()
+        self._threads.shutdown()
+        for one in self._all:
+            one.end()
+
+    def _ask(self, order: Order, parts: list[bytes], until: float) -> tuple[Opened, list[bytes]]:
+        """Asks this thread's opener, which is replaced if it does not answer.
+
+        One that was killed from outside, perhaps before it got the request, does not count: another is asked once.
+        """
+        for last in (False, True):
+            if time.monotonic() > until:
+                raise Late
+            opener: _Opener | None = getattr(self._own, "opener", None)
+            if opener is None:
+                opener = self._own.opener = self._start()
+            try:
+                opened, data = opener.ask(order, parts, until)
+            except (OSError, ValueError, EOFError) as error:
+                if late := isinstance(error, TimeoutError):
+                    opener.kill()
+                why = self._forget(opener)
+                if self._closed:
+                    raise NoOpener from None
+                if late:
+                    raise Late from None
+                if last or why == TOO_LONG:
+                    self.ended += 1
+                    raise BadRequest(f"refused: the process that opened it has ended ({why})") from error
+                continue
+            if opened.refused:
+                raise BadRequest(opened.refused)
+            return opened, data
+        raise AssertionError("unreachable")
+
+    def _start(self) -> _Opener:
+        with self._changing:
+            if self._closed:
+                raise NoOpener
+            try:
+                opener = _Opener()
+            except OSError as error:
+                raise NoOpener(error.strerror) from error
+            self._all.add(opener)
+        return opener
+
+    def _forget(self, opener: _Opener) -> str:
+        """Ends an opener; returns how it ended."""
+        self._own.opener = None
+        with self._changing:
+            self._all.discard(opener)
+        return opener.end()
+
+
+class _Opener:
+    """One process."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                self.process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", "edit_eval.serving.opening", str(theirs.fileno())],
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,  # Ctrl-C is for the service, which answers what it has admitted
+                    env={name: value for name, value in os.environ.items() if name != "PYTHONHASHSEED"},
+                )
+            except BaseException:
+                ours.close()
+                raise
+        self._socket, self._file = ours, ours.makefile("rwb")
+
+    def ask(self, order: Order, parts: list[bytes], until: float) -> tuple[Opened, list[bytes]]:
+        """Sends an order; returns the answer, and then empties `parts`. Raises `OSError`, `EOFError`, `ValueError`."""
+        self._socket.settimeout(max(0.1, until - time.monotonic()))
+        send(self._file, msgspec.msgpack.encode(order), parts)
+        opened: Opened | None = received(self._file, Opened, LONGEST_ANSWER + _HEADROOM)
+        if opened is None:
+            raise EOFError
+        data = [self._file.read(size) for _, size in opened.pictures]
+        if [len(one) for one in data] != [size for _, size in opened.pictures]:
+            raise EOFError
+        parts.clear()
+        return opened, data
+
+    def kill(self) -> None:
+        """Ends it at once; may be called from any thread."""
+        self.process.kill()
+
+    def end(self) -> str:
+        """Ends it, if it has not ended; returns how it did."""
+        try:
+            over = self.process.wait(1)  # the end of its socket is seen a moment before its own
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            over = self.process.wait()
+        for one in (self._file, self._socket):
+            with contextlib.suppress(OSError):
+                one.close()
+        if over == -signal.SIGXCPU:
+            return TOO_LONG
+        return signal.Signals(-over).name if over < 0 else f"exit code {over}"

@@ -1,0 +1,135 @@
+"""The core with no guest, or with one fewer: what is deleted is missed by nothing but those that say they need it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+import edit_eval
+
+SOURCE = Path(edit_eval.__file__).parent
+PROJECT = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text("utf-8"))
+POINTS: dict[str, str] = PROJECT["project"]["entry-points"]["edit_eval.components"]
+GUESTS = sorted(path.name for path in (SOURCE / "guests").iterdir() if (path / "__init__.py").exists())
+[DECLARED] = [
+    contract["ignore_imports"]
+    for contract in PROJECT["tool"]["importlinter"]["contracts"]
+    if contract["modules" if "modules" in contract else "name"] == ["edit_eval.guests.*"]
+]
+Typed = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def without(guest: str) -> set[str]:
+    """A guest and those that declare that they need it."""
+    gone = {guest}
+    for edge in DECLARED:
+        needs, needed = re.findall(r"guests\.(\w+)", edge)
+        if needed in gone:
+            gone |= without(needs)
+    return gone
+
+
+@pytest.fixture
+def typed(tmp_path: Path) -> Callable[[set[str]], Typed]:
+    """A command of a copy of ours that lacks some guests, with their lines in `pyproject.toml`."""
+
+    def lacking(gone: set[str]) -> Typed:
+        place = tmp_path / "place"
+        shutil.copytree(SOURCE, place / "edit_eval", ignore=shutil.ignore_patterns("__pycache__"))
+        for guest in gone:
+            shutil.rmtree(place / "edit_eval/guests" / guest)
+        theirs = tuple(f"edit_eval.guests.{guest}." for guest in gone)
+        left = {name: of for name, of in POINTS.items() if not of.startswith(theirs)}
+        info = place / "edit_eval-0.1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: edit-eval\nVersion: 0.1.0\n")
+        (info / "entry_points.txt").write_text(
+            "".join(["[edit_eval.components]\n", *(f"{name} = {of}\n" for name, of in left.items())])
+        )
+
+        def command(*words: object) -> subprocess.CompletedProcess[str]:
+            environment = {**os.environ, "PYTHONPATH": str(place), "EDIT_EVAL_LANG": "en"}
+            asked = [sys.executable, "-m", "edit_eval", *map(str, words)]
+            return subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900)
+
+        return command
+
+    return lacking
+
+
+def write_evaluation(folder: Path) -> Path:
+    """A table, two folders of edits, a judge that was recorded: nothing of it is a guest's."""
+    rows, recorded = ["id,image,instruction,category"], []
+    for index in range(8):
+        for name in ("photos", "ours", "theirs"):
+            (folder / name).mkdir(exist_ok=True)
+            Image.new("RGB", (16, 16), (20 * index, 80, len(name) * 30)).save(folder / name / f"p{index}.png")
+        rows.append(f"p{index},photos/p{index}.png,make it {index},add")
+        for model, score in (("ours", 5 + index / 4), ("theirs", 3 + index / 4)):
+            recorded.append(
+                json.dumps({"sample": f"p{index}", "edit_model": model, "question": "score", "text": str(score)})
+            )
+    (folder / "table.csv").write_text("\n".join(rows))
+    (folder / "recorded.jsonl").write_text("\n".join(recorded))
+    written = folder / "eval.yaml"
+    written.write_text(
+        "benchmark: {type: table, data_path: table.csv}\n"
+        "edit_models:\n"
+        "  ours: {type: image_folder, params: {folder: ours}}\n"
+        "  theirs: {type: image_folder, params: {folder: theirs}}\n"
+        "judges:\n"
+        "  kept: {type: recorded, params: {path: recorded.jsonl}}\n"
+    )
+    return written
+
+
+def evaluated(typed: Typed, folder: Path) -> None:
+    """An evaluation, resumed, compared, planned, looked at, with its page."""
+    asked = write_evaluation(folder)
+    done = typed("run", asked, "--run-dir", "run")
+    assert done.returncode == 0, done.stderr
+    assert typed("run", asked, "--run-dir", "run").returncode == 0
+    compared = json.loads(typed("compare", "run", "--json").stdout)
+    assert compared["pairs"][0]["n"] == 8
+    assert json.loads(typed("status", "run", "--json").stdout)["judgements"]["ok"] == 16
+    planned = typed("plan", asked, "--from", "run")
+    assert planned.returncode == 0, planned.stderr
+    page = (folder / "run/report/index.html").read_text("utf-8")
+    assert '<section id="gallery"' in page
+    assert 'class="analysis"' not in page
+
+
+def test_an_evaluation_needs_no_guest(typed: Callable[[set[str]], Typed], tmp_path: Path) -> None:
+    core = typed(set(GUESTS))
+    evaluated(core, tmp_path)
+    listed = json.loads(core("list", "--json").stdout)
+    assert listed["analyses"] == listed["problems"] == []
+    refused = core("best-of", "run")
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
+
+
+@pytest.mark.parametrize("guest", GUESTS)
+def test_each_guest_can_be_deleted(guest: str, typed: Callable[[set[str]], Typed], tmp_path: Path) -> None:
+    rest = typed(without(guest))
+    assert rest("--help").returncode == 0
+    listed = json.loads(rest("list", "--json").stdout)
+    assert listed["problems"] == []
+    named = {name.partition(".")[2] for name, of in POINTS.items() if f"guests.{guest}." in of}
+    assert not named & {one["name"] for one in listed["analyses"]}
+    script = "from edit_eval.config.components import known, import_class\nfor one in known('analysis'):\n"
+    script += "    assert import_class('analysis', one.class_path)"
+    place = tmp_path / "place"
+    done = subprocess.run(
+        [sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": str(place)}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
