@@ -302,8 +302,12 @@ class Readers:
 
     # -- rounds, turns, controls --
 
+    def analysis(self, name: str) -> list[dict[str, Any]]:
+        """What an analysis says of the run by itself."""
+        return [one for document in self.summary.get("analyses", {}).get(name, ()) for one in document["results"]]
+
     def read_steps(self) -> None:
-        rounds = self.summary.get("rounds") or []
+        rounds = self.analysis("rounds")
         self.check("summary: rounds are there", "", self.draw["rounds"] > 1 and bool(self.want.reporting), bool(rounds))
         alone = {sample: sample for sample in self.want.rows}
         for one in rounds:
@@ -336,7 +340,7 @@ class Readers:
             if one["best_of"]:
                 best = self.want.best_of(one["edit_model"], "critic", judge, len(names))
                 self.check("rounds: best of as many", where, best, one["best_of"]["mean"])
-        for one in self.summary.get("turns") or []:
+        for one in self.analysis("turns"):
             by_turn: dict[int, dict[Place, tuple[str, float | None]]] = defaultdict(dict)
             for place, outcome in self.want.series(one["edit_model"], one["judge"]).items():
                 by_turn[len(self.want.chain(place.sample))][place] = outcome
@@ -541,7 +545,7 @@ class Readers:
             self.check("compare: who is better", where, False, enough and worse[pair["b"]])
 
     def ranks(self, columns: Iterable[Mapping[str, Any]], pairs: Iterable[Mapping[str, Any]]) -> None:
-        """Somebody is first; who is shown to be better stands before the other; who shares too few images has no rank."""
+        """Somebody is first; who is shown to be better stands before the other; who shares few images has none."""
         self.rank = {(one["name"], one["judge"]): one["rank"] for one in columns}
         for judge in {judge for _, judge in self.rank}:
             there = {name: rank for (name, by), rank in self.rank.items() if by == judge and rank is not None}
