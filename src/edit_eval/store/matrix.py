@@ -685,7 +685,7 @@ class Matrix:
         for model in range(len(self.edit_models)):
             for edit_seed in range(self.experiment.edit_seeds):
                 for judge in self.cells.judges_of_one:
-                    for repeat in range(self.experiment.repeats):
+                    for repeat in range(self.cells.repeats[judge]):
                         for sample in range(len(self.samples)):
                             one = self.samples[sample]
                             if self.experiment.control_kind(one) or one.id in self.experiment.beside:
