@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from edit_eval import passports
+from edit_eval.config.identity import digest
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.passports import Anchor, Passport, Subject, Try
@@ -184,6 +185,25 @@ def test_one_with_a_number_that_json_has_not_is_none(tmp_path: Path) -> None:
     text = path.read_text("utf-8")
     assert text.count("0.125") == 1
     path.write_text(text.replace("0.125", "NaN"), "utf-8")
+    assert passports.read_file(path) is None
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"retest_sd": "nan"},
+        {"retest_sd": 1e308},
+        {"smallest_difference": True},
+        {"scale": {"lowest": 10.0, "highest": 0.0, "higher_is_better": True}},
+        {"scale": {"lowest": 0.0, "highest": 5.0, "higher_is_better": True}},
+    ],
+)
+def test_one_whose_numbers_are_none_or_beyond_its_scale_is_none(tmp_path: Path, changed: dict[str, object]) -> None:
+    """Its digest is right: whoever makes up numbers can make that, too."""
+    path = passports.write(passport(judge()), tmp_path)
+    plain = {**json.loads(path.read_text("utf-8")), **changed}
+    plain["digest"] = digest({key: one for key, one in plain.items() if key != "digest"})
+    path.write_text(json.dumps(plain), "utf-8")
     assert passports.read_file(path) is None
 
 

@@ -8,8 +8,6 @@ them. The file's schema is in docs/records.md.
 from __future__ import annotations
 
 import json
-import os
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -18,8 +16,10 @@ from typing import Any, Literal, NamedTuple
 
 from edit_eval.config.identity import digest
 from edit_eval.errors import ConfigurationError
+from edit_eval.given_files import UnfitFile, finite, read_json
 from edit_eval.pictures import write_durably
 from edit_eval.protocols.asked import AskedJudge
+from edit_eval.records import Scale
 from edit_eval.statistics.audit.measure import Anchor, Measure
 from edit_eval.statistics.drift import JudgedTwice
 from edit_eval.text import Text
@@ -28,6 +28,7 @@ from edit_eval.user_cache import cache_folder
 SCHEMA = 1
 EDITED: Literal["edited"] = "edited"
 """Verdict of a passport that was changed by hand: it says nothing about the judge."""
+ENDS = ("lowest", "highest")
 VERDICTS = ("passed", "limited", "failed", EDITED)
 PassportVerdict = Literal["passed", "limited", "failed", "edited"]
 _LANGUAGES = {"en": "English", "zh": "Chinese"}
@@ -218,8 +219,18 @@ class Passport:
             raise ValueError(Text("no verdict: {!r}", plain["verdict"]))
 
         def number(key: str) -> float | None:
-            return None if plain[key] is None else float(plain[key])
+            return None if plain[key] is None else finite(plain[key])
 
+        lowest, highest = (None if plain["scale"][end] is None else finite(plain["scale"][end]) for end in ENDS)
+        scale = Scale(lowest=lowest, highest=highest)
+
+        def points(given: Any) -> float:
+            if not scale.holds(score := finite(given)):
+                raise ValueError(f"{score:g} is outside of the scale")
+            return score
+
+        if not scale.is_a_range:
+            raise ValueError(f"a scale from {scale.lowest} to {scale.highest}")
         found = cls(
             subject=Subject(
                 judge=dict(plain["judge"]),
@@ -238,9 +249,9 @@ class Passport:
                 category: {name: Measure.read(one) for name, one in measures.items()}
                 for category, measures in plain["categories"].items()
             },
-            anchors=tuple(Anchor(**{**one, "score": float(one["score"])}) for one in plain["anchors"]),
+            anchors=tuple(Anchor(**{**one, "score": points(one["score"])}) for one in plain["anchors"]),
             repeated=tuple(
-                JudgedTwice(str(one["sample"]), str(one["rung"]), float(one["before"]), float(one["now"]))
+                JudgedTwice(str(one["sample"]), str(one["rung"]), points(one["before"]), points(one["now"]))
                 for one in plain.get("repeated", ())
             ),
             name=str(plain["name"]),
@@ -317,23 +328,11 @@ def write_to(passport: Passport, path: Path) -> None:
         ) from error
 
 
-MOST_BYTES = 64 << 20
-"""Size limit of a passport."""
-
-
 def read_file(path: Path) -> Passport | None:
     """Reads the passport in a file; returns None if there is none that this version can read."""
-    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return Passport.of_plain(json.loads(_text_of(path)))
+    with suppress(UnfitFile, ValueError, KeyError, TypeError, AttributeError):
+        return Passport.of_plain(read_json(path, dict[str, Any]))
     return None
-
-
-def _text_of(path: Path) -> str:
-    """Reads the text of a plain file: a pipe would block, and a device never end."""
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(Text("{} is not a file", path))
-        return file.read(MOST_BYTES).decode("utf-8")
 
 
 def read(folder: Path, asked: AskedJudge, language: str, says: str = "") -> Passport | None:

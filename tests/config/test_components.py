@@ -175,6 +175,7 @@ def test_python_s_own_modules_come_first(folder: Path) -> None:
         ("import no_such_library.part", f"`{sys.executable} -m pip install no_such_library` installs it, if the"),
         ("class Mine(:", "cannot be imported here: SyntaxError"),
         ("raise SystemExit(3)", "cannot be imported here: SystemExit: 3"),
+        ("import os; os._exit(0)", "cannot be imported here: SystemExit: it ends the process (os._exit(0))"),
         ("import os; os.no_such_thing", "cannot be imported here: AttributeError: module 'os' has no attribute"),
     ],
 )

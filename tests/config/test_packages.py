@@ -234,9 +234,10 @@ def test_a_package_that_fails_is_named_and_takes_down_nothing_else(place: Path) 
         place,
         "broken",
         "judge.early = broken_early:Judge\njudge.syntax = broken_syntax:Judge\njudge.absent = broken_absent:Judge\n"
-        "judge.classless = broken_fine:Judges\njudge.fine = broken_fine:Judge",
+        "judge.ending = broken_ending:Judge\njudge.classless = broken_fine:Judges\njudge.fine = broken_fine:Judge",
         broken_early=f"raise RuntimeError('no licence')\nclass Judge:\n{METHODS}",
         broken_syntax="class Judge(:",
+        broken_ending="import os\nif not os.fork():\n    os._exit(0)\nos.wait()\nos._exit(0)",
         broken_fine=f"class Judge:\n{METHODS}",
     )
     found = {one.name: one for one in known("judge")}
@@ -246,6 +247,7 @@ def test_a_package_that_fails_is_named_and_takes_down_nothing_else(place: Path) 
     for name, text in (
         ("early", "`broken_early:Judge` of broken 1.0 cannot be imported here: RuntimeError: no licence"),
         ("syntax", "`broken_syntax:Judge` of broken 1.0 cannot be imported here: SyntaxError"),
+        ("ending", "`broken_ending:Judge` of broken 1.0 cannot be imported here: SystemExit: it ends the process"),
         ("absent", "`broken_absent:Judge` of broken 1.0: there is no module `broken_absent`"),
     ):
         (described,) = describe(name)

@@ -396,7 +396,7 @@ def test_a_number_is_no_name_of_a_sample(incomplete: Report) -> None:
         for number, edit in enumerate(incomplete.results.edits[:4])
     )
     [found] = failures(replace(incomplete.results, samples=(), edits=edits, judgements=()))
-    assert (found.reason, found.count) == ("12 GiB for <sample>", 4)
+    assert (found.reason, found.count) == ("12 GiB for …", 4)
 
 
 def test_equal_reasons_that_name_their_sample_are_one(incomplete: Report) -> None:
@@ -405,4 +405,4 @@ def test_equal_reasons_that_name_their_sample_are_one(incomplete: Report) -> Non
         for edit in incomplete.results.edits[:7]
     )
     [found] = failures(replace(incomplete.results, edits=edits, judgements=()))
-    assert (found.reason, found.count, found.set_aside) == ("<sample> is gone", 7, True)
+    assert (found.reason, found.count, found.set_aside) == ("… is gone", 7, True)

@@ -55,7 +55,7 @@ def test_equal_failures_are_one_and_name_their_samples() -> None:
         ("edit_failed", "", False, 1, ["00005_社会_hard"]),
         ("refused", "judge", False, 1, ["00001_物理_hard"]),
     ]
-    assert found[0]["reason"] == "RuntimeError: <sample> fails on purpose"
+    assert found[0]["reason"] == "RuntimeError: … fails on purpose"
     assert found[2]["reason"] == REFUSED
 
 
@@ -148,7 +148,7 @@ def test_status() -> None:
         "social        0/5        0         3         0         2",
         "",
         "edit failed  2 edits, given up  qwen",
-        "  RuntimeError: <sample> fails on purpose",
+        "  RuntimeError: … fails on purpose",
         "  00003_社会_hard, 00004_社会_hard",
         "",
         "edit failed  1 edit  qwen",

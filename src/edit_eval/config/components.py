@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, get_args
 
 from edit_eval.config.faults import did_you_mean, nearest_path
 from edit_eval.errors import ConfigurationError
@@ -300,7 +300,25 @@ def staying_here() -> Iterator[None]:
         os.close(here)
 
 
+@contextlib.contextmanager
+def _not_ending_here() -> Iterator[None]:
+    """Makes `os._exit` an exception: a module that ends its process would end ours, with 0 and without a word."""
+    ends, here = os._exit, os.getpid()
+
+    def refuses(status: int) -> NoReturn:
+        if os.getpid() != here:  # a process that the module has forked may end
+            ends(status)
+        raise SystemExit(f"it ends the process (os._exit({status}))")
+
+    os._exit = refuses
+    try:
+        yield
+    finally:
+        os._exit = ends
+
+
 @staying_here()
+@_not_ending_here()
 def import_class(kind: Kind, class_path: str, folder: Path | None = None) -> type[Any]:
     """Imports a normalised class path as a worker does, and checks that it has the methods of its kind.
 

@@ -25,8 +25,7 @@ from edit_eval.reporting.formats import p_value, signed
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import score_line, short_category
 from edit_eval.reporting.people_differences import people_sheet
-from edit_eval.reporting.remarks import few_images, passport_line
-from edit_eval.reporting.results_sheet import without_interval
+from edit_eval.reporting.remarks import few_images, no_interval, passport_line
 from edit_eval.reporting.table import Line, Table, print_sheet
 from edit_eval.reporting.terminal_text import (
     Styled,
@@ -161,7 +160,8 @@ def _of_judge(
         yield Line(note_words(note), head=Text("note: "), head_look="problem")
     yield Line()
     yield columns_table(columns, letters)
-    yield from without_interval([column.no_ci95 for column in columns])
+    if missing := no_interval([{"no_ci95": column.no_ci95} for column in columns]):
+        yield Line(missing, "quiet")
     known = [{"images": column.clusters, "ruled_out_share": column.ruled_out_share} for column in columns]
     yield from (Line(words, "quiet") for words in few_images(known))
     for column in columns[1:] if first else ():  # a comparison says nothing about columns it does not name
@@ -170,7 +170,8 @@ def _of_judge(
             yield Line(joined(column.differs), "quiet", unlike, "quiet")
     yield Line()
     yield pairs_table(pairs, letters)
-    yield from without_interval([pair.no_ci95 for pair in pairs])
+    if missing := no_interval([{"no_ci95": pair.no_ci95} for pair in pairs]):
+        yield Line(missing, "quiet")
     yield Line()
     yield counts_table(pairs, letters)
     remarks = failure_remarks(pairs, letters)

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from edit_eval.benchmarks.contract import CATEGORIES, canonical
 from edit_eval.records import DECLINED, Scale
 from edit_eval.reporting import formats
+from edit_eval.statistics.failures import ANY
 
 _GROUPINGS = ("categories", "difficulties", "tags")
 
@@ -241,8 +242,8 @@ def to_failures(failure: Mapping[str, Any], battle_judges: Collection[str] = ())
 
     No filter can name a judge that compares, nor the two edit models of a battle.
     """
-    # The reason has `<sample>` in place of the sample's name: search for its longest stretch without one.
-    said = max(failure["reason"].split("<sample>"), key=len).strip()
+    # The reason has `ANY` in place of the sample's name: search for its longest stretch without one.
+    said = max(failure["reason"].split(ANY), key=len).strip()
     names = {"model": failure["edit_model"], "judge": failure["judge"], "score": failure["score"]}
     names = {} if failure["judge"] in battle_judges else names
     return link(**names, status=failure["status"], search=said)

@@ -166,6 +166,13 @@ def footnotes(summary: Mapping[str, Any]) -> list[Text]:
     return [*few, *(line for judge, found in of_judges for line in _lines(judge, found))]
 
 
+def no_interval(blocks: Iterable[Mapping[str, Any]]) -> Text | None:
+    """Says once why blocks of the summary have no interval; None if all have one, or no mean either."""
+    reasons = dict.fromkeys(block.get("no_ci95") for block in blocks if not block.get("ci95"))
+    known = [name_of("no_ci95", reason) for reason in reasons if reason and reason != "no_scores"]
+    return Text("No interval: {}.", known) if known else None
+
+
 def few_images(means: Iterable[Mapping[str, Any]], categories: Iterable[Mapping[str, Any]] = ()) -> list[Text]:
     """Says what intervals cannot cover, for the mean over all and the category mean that have the fewest images.
 

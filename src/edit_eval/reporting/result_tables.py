@@ -12,7 +12,7 @@ from edit_eval.reporting.entries import ControlRow, Entry, category_names, link,
 from edit_eval.reporting.names import NAMES, name_of, scale_words, score_name, short_category
 from edit_eval.reporting.table import Column, Table, Words
 from edit_eval.statistics.failures import FailureGroup
-from edit_eval.text import Text
+from edit_eval.text import Text, joined
 
 # Shared by every table of scores. A row says whether all is scored (`complete`) and links to its samples (`to`).
 SCORED: Column[Any] = Column(
@@ -80,11 +80,6 @@ class Figures:
         return self.block.get(kind) if kind == self.part.other_mean_kind else None
 
 
-def without_interval(block: Mapping[str, Any]) -> Words:
-    """Says why an interval is missing; empty if there is one, or no mean either."""
-    return "" if block["ci95"] else NAMES["no_ci95"].get(block.get("no_ci95") or "", "")
-
-
 def _other_mean(kind: str) -> Column[Figures]:
     def shows(row: Figures) -> str:
         found = row.other_mean(kind)
@@ -109,7 +104,7 @@ FIGURES: Sequence[Column[Figures]] = (
     SCORED,
     IMAGES,
     MEAN,
-    replace(INTERVAL, aside=lambda row: without_interval(row.block)),
+    INTERVAL,
     Column(
         Text("Worst to best case"),
         lambda row: row.part.worst_to_best(row.block) if "worst_case_mean" in row.block else "",
@@ -216,9 +211,9 @@ def _category_mean(name: str) -> Column[Entry]:
     def interval(part: Entry) -> Words:
         if (found := row(part)) is None:
             return ""
-        reason, span = without_interval(found.block), part.span(found.block["ci95"])
-        known = reason or span
-        return known if found.complete else Text("{}; {} scored", known, formats.coverage(found.coverage))
+        known = part.span(found.block["ci95"]) if found.block["ci95"] else ""
+        scored = "" if found.complete else Text("{} scored", formats.coverage(found.coverage))
+        return joined(filter(None, (known, scored))) if known or scored else ""
 
     def to(part: Entry) -> str:
         return found.to(**{} if found.complete else {"status": "unscored"}) if (found := row(part)) else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
@@ -13,8 +13,8 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import sections
 from edit_eval.reporting.costs import device_times_table, highest_memory_table
 from edit_eval.reporting.entries import controls_are_off, controls_of, entries, headlines, refusals
-from edit_eval.reporting.names import NAMES, counted_status, score_line
-from edit_eval.reporting.remarks import footnotes, passport_lines, wrong_lines
+from edit_eval.reporting.names import counted_status, score_line
+from edit_eval.reporting.remarks import footnotes, no_interval, passport_lines, wrong_lines
 from edit_eval.reporting.result_tables import EDIT_MODEL, categories_table, items_table, results_table
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line, Look, Table, print_sheet
@@ -89,7 +89,8 @@ def _of_judge(summary: Mapping[str, Any], judge: str) -> Iterator[Line | Table[A
         yield categories_table(leading, names=several, with_mean=True)
     blocks = [part.overall for part in parts]
     blocks += [block for part in leading for block in (part.overall["category_mean"], *part.categories.values())]
-    yield from without_interval(block.get("no_ci95") for block in blocks)
+    if missing := no_interval(blocks):
+        yield Line(missing, "quiet")
 
 
 def coverage_words(summary: Mapping[str, Any]) -> list[Text]:
@@ -132,13 +133,6 @@ AS_THEIRS, BY_FORMULA = Text("As the authors define it"), Text("By the authors' 
 def whose(result: Mapping[str, Any]) -> Text:
     """Returns what an entry's published numbers are called: the authors' only if they are certified."""
     return AS_THEIRS if result.get("certificate", {}).get("certified", False) else BY_FORMULA
-
-
-def without_interval(reasons: Iterable[str | None]) -> Iterator[Line]:
-    """Yields a line on why intervals are missing, each reason once; nothing if there is no mean either."""
-    known = [NAMES["no_ci95"][reason] for reason in dict.fromkeys(reasons) if reason and reason != "no_scores"]
-    if known:
-        yield Line(Text("No interval: {}.", known), "quiet")
 
 
 def _on_gpus(memory: Mapping[str, Any]) -> bool:

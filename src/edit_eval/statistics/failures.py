@@ -22,6 +22,9 @@ _LONGEST = 10_000
 _SET_ASIDE = re.compile(r"failed \d+ times; the last time: ")
 """Beginning of the engine's reason for tasks that failed too often to be tried once more."""
 
+ANY = "\u2026"
+"""What a reason has in place of the id of its own sample."""
+
 _Found = tuple[Status, str, str, str, str, str]
 """(status, reason, sample, edit model, judge, score)"""
 
@@ -32,7 +35,7 @@ class FailureGroup:
 
     status: Status
     reason: str
-    """On one line, with the sample's own id written as `<sample>`, so that equal failures are one."""
+    """On one line, with the sample's own id, and quotes around it, written as `ANY`, so that equal failures are one."""
     edit_model: str
     """Empty for a skipped sample."""
     judge: str
@@ -75,7 +78,8 @@ def _grouped(found: Iterable[_Found]) -> list[FailureGroup]:
     for status, reason, sample, edit_model, judge, score in found:
         text, repeated = _SET_ASIDE.subn("", " ".join(reason[:_LONGEST].split()), count=1)
         # Whole words only: the id `1` is no part of `12 GiB`.
-        text = re.sub(rf"(?<!\w){re.escape(' '.join(sample.split()))}(?!\w)", "<sample>", text) if sample else text
+        whole = rf"(?<!\w)(['\"]?){re.escape(' '.join(sample.split()))}\1(?!\w)"
+        text = re.sub(whole, ANY, text) if sample else text
         key = (status, text, edit_model, judge, bool(repeated), score)
         group = groups.setdefault(key, FailureGroup(*key[:5], score=score))
         group.count += 1

@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.given_files import read_bytes
 from edit_eval.records import Edit, Sample, Status
 from edit_eval.statistics.people import CHOICES, Vote
 from edit_eval.store.journal import Damage, Segment, read, segments, unseal
@@ -197,11 +198,7 @@ def _said(line: VoteLine) -> tuple[str, str, str, float]:
 
 def saved_votes(file: Path, asked: Mapping[str, AskedPair]) -> list[VoteLine]:
     """Reads the votes in a file saved by a raters' page. `asked` is by ticket. Raises `ConfigurationError`."""
-    try:
-        with file.open("rb") as opened:
-            lines = opened.read(MOST_BYTES).splitlines()
-    except OSError as error:
-        raise ConfigurationError(Text("{}: cannot be read ({})", file, error.strerror or error)) from error
+    lines = read_bytes(file, MOST_BYTES).splitlines()
     again = Text("ask the rater to save the votes again")
     head = unseal(lines[0], FileHead) if lines else None
     if head is None:

@@ -239,14 +239,18 @@ Worth knowing:
 | Edit model | Judge | Scored | Images | Mean | 95% interval | Worst to best case | Mean of categories | Std | Median \
 | Min | Max |
 | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-| model_a | judge | 2/3 | 2 | 7.00 | – (fewer than six source images) | 4.67–8.00 | 7.00 | 1.41 | 7.00 | 6.00 | 8.00 |
+| model_a | judge | 2/3 | 2 | 7.00 | – | 4.67–8.00 | 7.00 | 1.41 | 7.00 | 6.00 | 8.00 |
+
+No interval: fewer than six source images.
 
 ## Mean score by category
 
 | Category | Model | Scored | Images | Mean | 95% interval | Worst to best case | Std | Median | Min | Max |
 | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-| Physical and geometric consistency | model_a | 1/1 | 1 | 6.00 | – (one source image) | – | – | 6.00 | 6.00 | 6.00 |
-| Cause and effect | model_a | 1/2 | 1 | 8.00 | – (one source image) | 4.00–9.00 | – | 8.00 | 8.00 | 8.00 |
+| Physical and geometric consistency | model_a | 1/1 | 1 | 6.00 | – | – | – | 6.00 | 6.00 | 6.00 |
+| Cause and effect | model_a | 1/2 | 1 | 8.00 | – | 4.00–9.00 | – | 8.00 | 8.00 | 8.00 |
+
+No interval: one source image.
 
 ## Failures by reason
 

@@ -152,7 +152,7 @@ def timeline(results: Results, language: str) -> list[AnyChart]:
         chart_of_rows(rows, "device", devices, 26)
         .mark_bar(size=16, clip=True)
         .encode(
-            x=x.axis(grid=False, tickCount=8, format="~g"),
+            x=x.axis(grid=False, tickCount=8, format="~r"),
             x2=alt.X2("end:Q"),
             color=_kind_colour(KINDS, language),
             tooltip=[

@@ -22,14 +22,14 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.agreement import agreement_sheet
 from edit_eval.reporting.analyses import section_of
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
-from edit_eval.reporting.entries import Entry, controls_are_off, controls_of, entries
+from edit_eval.reporting.entries import Entry, controls_are_off, controls_of, entries, headlines
 from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.leaderboard import leaderboard_sheet
 from edit_eval.reporting.names import judgement_status, named_score
 from edit_eval.reporting.page.gallery import PageFiles, thumbnails
 from edit_eval.reporting.page.html import notebook_sheet, notebook_table
 from edit_eval.reporting.page.rendering import say_in, template_environment
-from edit_eval.reporting.remarks import footnotes, passport_lines, wrong_lines
+from edit_eval.reporting.remarks import footnotes, no_interval, passport_lines, wrong_lines
 from edit_eval.reporting.result_tables import SCORE, results_table
 from edit_eval.reporting.results_sheet import coverage_words
 from edit_eval.reporting.strengths import battle_sheet
@@ -87,7 +87,10 @@ def notebook_html(results: Results, summary: Mapping[str, Any], page: Path, *, l
         wrong=wrong_lines(summary),
         controls_are_off=controls_are_off(summary),
         verdicts=verdict_lines(summary),
-        footnotes=footnotes(summary),
+        footnotes=[
+            *filter(None, [no_interval([part.overall for part in headlines(entries(summary["results"]))])]),
+            *footnotes(summary),
+        ],
         results_table=results_table(
             found[:ROWS],
             [row for judge in results.judges for row in controls_of(summary, judge)],

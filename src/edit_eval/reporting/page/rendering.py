@@ -30,7 +30,7 @@ from edit_eval.reporting.entries import (
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import NAMES, judgement_status
 from edit_eval.reporting.people_differences import people_in, people_table
-from edit_eval.reporting.remarks import footnotes
+from edit_eval.reporting.remarks import footnotes, no_interval
 from edit_eval.reporting.result_tables import (
     EDIT_MODEL,
     SCORE,
@@ -124,7 +124,7 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "parts": parts,
         "choices": choices(rows),
         "items": entries(summary["results"], parts=True),
-        "footnotes": footnotes(summary),
+        "footnotes": [*filter(None, [no_interval([part.overall for part in parts])]), *footnotes(summary)],
         "with_scores": len(rows) > len(parts),
         "category_names": category_names,
         "is_incomplete": is_incomplete,
@@ -154,6 +154,7 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         },
         "categories_table": categories_table,
         "category_means_table": category_means_table,
+        "no_interval_by_category": _no_interval_by_category,
         "columns_table": columns_table,
         "pairs_table": pairs_table,
         "failures": failed,
@@ -161,6 +162,10 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "repetition": repetition(results),
         "command": COMMAND,
     }
+
+
+def _no_interval_by_category(parts: Sequence[Entry]) -> Text | None:
+    return no_interval(block for part in parts for block in part.categories.values())
 
 
 def _judges_tables(agreement: Mapping[str, Any] | None) -> dict[str, Table[Any]]:

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from edit_eval.benchmarks.contract import AUDIT
+from edit_eval.given_files import finite
 from edit_eval.records import NO_EDIT, Results, Scale, Status
 from edit_eval.statistics.intervals import (
     Estimate,
@@ -108,12 +109,12 @@ class Measure:
 
 
 def _number(plain: Any) -> float | None:
-    return None if plain is None else float(plain)
+    return None if plain is None else finite(plain)
 
 
 def _interval(plain: Sequence[Any]) -> tuple[float, float]:
     low, high = plain
-    return float(low), float(high)
+    return finite(low), finite(high)
 
 
 class Anchor(NamedTuple):
