@@ -97,7 +97,9 @@ def look_at_pictures(written: str, *, instruction: str = "", fields: Mapping[str
         return _on_the_hub(written)
     given = Path(written)
     if not given.exists():
-        meant = nearest_path(given) or did_you_mean(written, components.names("benchmark"))
+        named = did_you_mean(written, components.names("benchmark"))
+        bare = not (os.path.dirname(written) or given.suffix)  # rather a benchmark's name than a file's
+        meant = named or nearest_path(given) if bare else nearest_path(given) or named
         raise ConfigurationError(Text("--pictures: no such file or folder: {}{}", written, meant))
     found = _folder(given, instruction) if given.is_dir() else _file(given, dict(fields or {}))
     if instruction and not found.new_file:
